@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# What the labs' node scripts share. Source it; it does nothing by itself.
+
+# die MESSAGE: say what is wrong and how to mend it, and stop.
+die() {
+  printf '%s: %s\n' "${0##*/}" "$*" >&2
+  exit 1
+}
+
+# iface_to ADDRESS: the name of the interface that leads to ADDRESS. Names differ from machine
+# to machine (ens7, eth1, enp0s8); addresses are the lab's own.
+iface_to() {
+  local route
+  route=$(ip -o route get "$1") || die "no route to $1: is this the right node, and are its addresses set?"
+  [[ $route =~ dev\ ([^ ]+) ]] || die "no interface in: $route"
+  printf '%s\n' "${BASH_REMATCH[1]}"
+}
+
+# announce_ready: tell whoever started this script in the background that it is ready.
+# Without READY_FILE (a person at a terminal) it says so.
+announce_ready() {
+  if [[ -n ${READY_FILE:-} ]]; then
+    : >"$READY_FILE"
+  else
+    echo "ready"
+  fi
+}
+
+# pause SECONDS: sleep without starting a program.
+pause() {
+  # A read with a time limit, from a pipe that nobody writes to.
+  [[ -n ${PAUSE_FD:-} ]] || exec {PAUSE_FD}<> <(:)
+  read -rt "$1" -u "$PAUSE_FD" || true
+}
+
+# wait_until SECONDS COMMAND...: wait for a condition, at most SECONDS.
+wait_until() {
+  local -i tries=$(($1 * 100))
+  shift
+  until "$@"; do
+    ((tries-- > 0)) || return 1
+    pause 0.01
+  done
+}
+
+# listens PORT: does a TCP server listen here?
+listens() {
+  [[ -n $(ss -Hltn "sport = :$1") ]]
+}
+
+# set_offloads off|on INTERFACE...: segmentation and receive offloads, all four.
+set_offloads() {
+  local state=$1 interface
+  shift
+  for interface in "$@"; do
+    ethtool -K "$interface" tso "$state" gso "$state" gro "$state" 2>/dev/null ||
+      die "ethtool can't set the offloads of $interface to $state: are you root?"
+  done
+}
+
+# sample_ss ADDRESS SECONDS FILE: the state of every TCP connection to ADDRESS, again and again,
+# until this function's process is told to end (SIGTERM). FILE holds ss's own text; before each
+# sample stands a line '# t=<Unix time in seconds>'.
+#
+# With SS_SAMPLER (a program that the virtual kernel brings) the samples are taken from the
+# kernel as ss takes them, written raw, and printed by ss once at the end: starting ss anew for
+# every sample costs more than the experiment itself.
+sample_ss() {
+  local address=$1 interval_s=$2 file=$3 sampler_pid
+  if [[ -z ${SS_SAMPLER:-} ]]; then
+    trap 'exit 0' TERM
+    while :; do
+      printf '# t=%s000\n' "$EPOCHREALTIME"
+      ss -tinOH "dst $address"
+      pause "$interval_s"
+    done >"$file"
+  fi
+  "$SS_SAMPLER" --interval "$interval_s" --dst "$address" --out "$file.diag" --times "$file.times" &
+  sampler_pid=$!
+  # shellcheck disable=SC2064 # the pid is meant as it is now
+  trap "kill -TERM $sampler_pid" TERM
+  until wait "$sampler_pid"; do
+    kill -0 "$sampler_pid" 2>/dev/null || break
+  done
+  TCPDIAG_FILE="$file.diag" ss -tinOH >"$file.text"
+  print_samples "$file.times" "$file.text" >"$file"
+  rm -f "$file.diag" "$file.times" "$file.text"
+}
+
+# print_samples TIMES TEXT: TEXT, one socket a line, with its '# t=' lines. Each line of TIMES is
+# a sample: its Unix time and its number of sockets.
+print_samples() {
+  local time_s sockets line
+  exec {text_fd}<"$2"
+  while read -r time_s sockets; do
+    printf '# t=%s\n' "$time_s"
+    while ((sockets-- > 0)) && IFS= read -r line <&"$text_fd"; do
+      printf '%s\n' "$line"
+    done
+  done <"$1"
+  exec {text_fd}<&-
+}

@@ -1,0 +1,446 @@
+"""A lab's facts: reading lab.toml and telling its author what is wrong with it.
+
+A lab is a folder `labs/NN-<name>/`. Nothing here knows any lab by name.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import tomllib
+from ipaddress import IPv4Interface
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from measuretwice.errors import UserError
+
+# Every numeric parameter's name ends in one of these, so that no number stands without a unit.
+UNITS = {
+    "ms": "milliseconds",
+    "s": "seconds",
+    "bytes": "bytes",
+    "packets": "packets",
+    "segments": "segments",
+    "ratio": "a ratio between 0 and 1",
+    "percent": "percent",
+    "mbit": "Mbit/s (10^6 bit/s)",
+    "count": "a count",
+    "flows": "flows",
+}
+Value = float | int | str
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class About(_Strict):
+    title: str
+    minutes: int = Field(gt=0)
+    objectives: list[str]
+    needs: list[str] = []
+    source: str | None = None
+
+
+class Node(_Strict):
+    name: Name
+    routes: list[str] = []
+    forward: bool = False
+
+
+class End(_Strict):
+    node: Name
+    address: str
+
+    @field_validator("address")
+    @classmethod
+    def _is_interface(cls, text: str) -> str:
+        IPv4Interface(text)
+        return text
+
+
+class Link(_Strict):
+    a: End
+    b: End
+
+
+class Topology(_Strict):
+    art: str
+    nodes: list[Node]
+    links: list[Link]
+
+    @model_validator(mode="after")
+    def _links_join_nodes(self) -> Topology:
+        known = {node.name for node in self.nodes}
+        for link in self.links:
+            for end in (link.a, link.b):
+                if end.node not in known:
+                    raise ValueError(f"link end {end.node!r} is no node; nodes are {sorted(known)}")
+        return self
+
+
+class Parameter(_Strict):
+    """One setting of a lab: a number with a unit in its name, or one of a few words."""
+
+    default: Value
+    help: str
+    min: float | int | None = None
+    max: float | int | None = None
+    integer: bool = False
+    choices: list[str] | None = None
+    pattern: str | None = None
+
+    @property
+    def numeric(self) -> bool:
+        return self.choices is None and self.pattern is None
+
+    def read(self, name: str, given: Value) -> Value:
+        """Return `given` (text or number) as a value of this parameter, or raise ValueError."""
+        if self.choices is not None:
+            if given not in self.choices:
+                raise ValueError(f"{name}: expected one of {', '.join(self.choices)}, got {given!r}")
+            return str(given)
+        if self.pattern is not None:
+            if not isinstance(given, str) or not re.fullmatch(self.pattern, given):
+                raise ValueError(f"{name}: expected a name like {self.default!r}, got {given!r}")
+            return given
+        unit = unit_of(name)
+        try:
+            number = float(given)
+        except ValueError:
+            raise ValueError(f"{name}: expected a number in {unit}, got {given!r}") from None
+        low, high = self.min, self.max
+        if number != number or (low is not None and number < low) or (high is not None and number > high):
+            raise ValueError(f"{name}: expected {_range(low, high)} ({unit}), got {given}")
+        if number.is_integer():
+            return int(number)
+        if self.integer:
+            raise ValueError(f"{name}: expected a whole number of {unit}, got {given}")
+        return number
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}"
+    return f"at least {low:g}" if low is not None else f"at most {high:g}"
+
+
+def unit_of(name: str) -> str:
+    """Return the unit in a parameter's name, in words; ValueError where it has none."""
+    unit = UNITS.get(name.rsplit("_", 1)[-1])
+    if unit is None or "_" not in name:
+        raise ValueError(
+            f"{name}: a number's name ends in its unit, one of _{', _'.join(UNITS)} (as in rtt_ms)"
+        )
+    return unit
+
+
+class Step(_Strict):
+    """One phase of one node's script. A background step says itself when it is ready."""
+
+    node: Name
+    phase: Name
+    background: bool = False
+
+
+class Run(_Strict):
+    prepare: list[Step]
+    measure: list[Step]
+
+
+class NodeFile(_Strict):
+    node: Name
+    file: str
+
+
+class QdiscAt(_Strict):
+    """A qdisc, found by its node, its interface's address and its kind."""
+
+    node: Name
+    address: str
+    kind: str
+
+
+class Collect(_Strict):
+    sender: Name
+    receiver: Name
+    ping: NodeFile | None = None
+    iperf3: NodeFile | None = None
+    ss: NodeFile | None = None
+    capture: NodeFile | None = None
+    bottleneck: QdiscAt | None = None
+
+
+class ModelUse(_Strict):
+    """Which model a lab holds its measurement against, and which parameters feed it."""
+
+    name: str
+    constant: float
+    mss: str
+    rtt: str
+    loss: str
+    max_loss_ratio: float = Field(gt=0, le=1)
+    min_expected_losses: float = Field(gt=0)
+
+
+class Expectation(_Strict):
+    """A measured value held against a parameter, a range, or a probability.
+
+    Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
+    (the count whose share the parameter is) and `confidence`, or `min`/`max`.
+    """
+
+    label: str
+    measured: str
+    param: str | None = None
+    scale: float = 1.0
+    tolerance_ratio: float | None = Field(default=None, ge=0)
+    binomial_of: str | None = None
+    confidence: float | None = Field(default=None, gt=0, lt=1)
+    min: float | int | None = None
+    max: float | int | None = None
+    only_comparable: bool = False
+    trials: list[int] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Expectation:
+        by_param = self.param is not None
+        kinds = (
+            by_param and self.tolerance_ratio is not None,
+            by_param and self.binomial_of is not None and self.confidence is not None,
+            not by_param and (self.min is not None or self.max is not None),
+        )
+        if sum(kinds) != 1:
+            raise ValueError(
+                "expected param with tolerance_ratio, or param with binomial_of and confidence, "
+                "or min and/or max"
+            )
+        return self
+
+
+class TrialTable(_Strict):
+    file: str
+
+
+class InlineTrial(_Strict):
+    trial: int = Field(gt=0)
+    title: str
+    set: dict[str, Value] = {}
+
+
+class LabFile(_Strict):
+    lab: About
+    topology: Topology
+    parameters: dict[Name, Parameter]
+    trials: TrialTable | list[InlineTrial]
+    run: Run
+    collect: Collect
+    model: ModelUse | None = None
+    expect: list[Expectation] = []
+
+
+class Trial(BaseModel):
+    """One trial: its number, what it is called, and the parameters that it sets."""
+
+    model_config = ConfigDict(frozen=True)
+
+    number: int
+    title: str
+    set: dict[str, Value]
+    notes: dict[str, str]
+
+
+class Lab:
+    """A lab read from its folder: `name`, `folder`, the validated `file`, and its trials."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.name = folder.name.split("-", 1)[-1]
+        self.path = folder / "lab.toml"
+        self.file = _read_lab_file(self.path)
+        self._check_references()
+        self.trials = self._read_trials()
+
+    def defaults(self) -> dict[str, Value]:
+        return {name: parameter.default for name, parameter in self.file.parameters.items()}
+
+    def read_value(self, name: str, given: Value, where: str) -> Value:
+        """Return a parameter's value from text or number; UserError names `where`."""
+        parameter = self.file.parameters.get(name)
+        if parameter is None:
+            known = ", ".join(self.file.parameters)
+            raise UserError(f"{where}: {self.name} has no parameter {name!r}; it has {known}")
+        try:
+            return parameter.read(name, given)
+        except ValueError as error:
+            raise UserError(f"{where}: {error}") from None
+
+    def script(self, node: str) -> Path:
+        return self.folder / "nodes" / f"{node}.sh"
+
+    def _fail(self, key: str, problem: str) -> UserError:
+        return UserError(f"{_short(self.path)}: {key}: {problem}")
+
+    def _check_references(self) -> None:
+        file = self.file
+        for name, parameter in file.parameters.items():
+            try:
+                if parameter.numeric:
+                    unit_of(name)
+                parameter.read(name, parameter.default)
+            except ValueError as error:
+                raise self._fail(f"parameters.{name}", str(error)) from None
+        nodes = {node.name for node in file.topology.nodes}
+        steps = [("run.prepare", step) for step in file.run.prepare]
+        steps += [("run.measure", step) for step in file.run.measure]
+        for key, step in steps:
+            if step.node not in nodes:
+                raise self._fail(key, f"{step.node!r} is no node; nodes are {sorted(nodes)}")
+            if not self.script(step.node).is_file():
+                raise self._fail(key, f"nodes/{step.node}.sh is missing")
+        used = [("model", file.model.mss), ("model", file.model.rtt), ("model", file.model.loss)] if file.model else []
+        used += [(f"expect[{n}].param", e.param) for n, e in enumerate(file.expect) if e.param]
+        for key, name in used:
+            if name not in file.parameters:
+                raise self._fail(key, f"{name!r} is no parameter; parameters are {', '.join(file.parameters)}")
+
+    def _read_trials(self) -> dict[int, Trial]:
+        if isinstance(self.file.trials, TrialTable):
+            rows = self._read_trial_table(self.folder / self.file.trials.file)
+        else:
+            rows = [
+                Trial(number=t.trial, title=t.title, set=dict(t.set), notes={})
+                for t in self.file.trials
+            ]
+        trials: dict[int, Trial] = {}
+        for row in rows:
+            if row.number in trials:
+                raise self._fail("trials", f"trial {row.number} stands twice")
+            values = {
+                name: self.read_value(name, value, f"{_short(self.path)}: trials: trial {row.number}")
+                for name, value in row.set.items()
+            }
+            trials[row.number] = row.model_copy(update={"set": values})
+        return trials
+
+    def _read_trial_table(self, path: Path) -> list[Trial]:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise self._fail("trials.file", f"{path.name} can't be read: {error.strerror}") from None
+        rows: list[Trial] = []
+        for line, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+            number = row.pop("trial", None) or ""
+            if not number.isdigit():
+                raise UserError(f"{_short(path)}, line {line}: trial: expected a number, got {number!r}")
+            if None in row or None in row.values():
+                raise UserError(f"{_short(path)}, line {line}: expected as many columns as the first line has")
+            values: dict[str, Value] = {k: v for k, v in row.items() if k in self.file.parameters}
+            notes = {k: v for k, v in row.items() if k not in self.file.parameters}
+            title = ", ".join(f"{k} {v}" for k, v in values.items())
+            rows.append(Trial(number=int(number), title=title, set=values, notes=notes))
+        return rows
+
+
+def _short(path: Path) -> str:
+    """A path as its reader knows it: from the labs folder on."""
+    return "/".join(path.parts[-3:])
+
+
+def _read_lab_file(path: Path) -> LabFile:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{_short(path)}: can't be read: {error.strerror}") from None
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{_short(path)}: not valid TOML: {error}") from None
+    try:
+        return LabFile.model_validate(data)
+    except ValidationError as error:
+        raise UserError(f"{_short(path)}: {_first_problem(error)}") from None
+
+
+def _first_problem(error: ValidationError) -> str:
+    """The first of pydantic's findings as 'key: what was expected'."""
+    # A union reports each branch's complaint; the deepest is about what was written.
+    first = max(error.errors(include_url=False), key=lambda e: len(e["loc"]))
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        model: type[BaseModel] | None = _model_at(first["loc"][:-1])
+        expected = f"; expected one of {', '.join(model.model_fields)}" if model else ""
+        return f"{key}: no such key{expected}"
+    if first["type"] == "missing":
+        return f"{key}: this key is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
+
+
+def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The model class that a place in lab.toml is read into, as far as it can be told."""
+    by_key: dict[str, type[BaseModel]] = {
+        "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
+        "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile,
+        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation,
+    }  # fmt: skip
+    if not loc:
+        return LabFile
+    known = [by_key[str(part)] for part in loc if str(part) in by_key]
+    return known[-1] if known else None
+
+
+def find_labs(root: Path) -> dict[str, Path]:
+    """Return each lab's folder by its name, in order of number, from `root`/labs."""
+    folders = sorted(path.parent for path in (root / "labs").glob("[0-9][0-9]-*/lab.toml"))
+    return {folder.name.split("-", 1)[1]: folder for folder in folders}
+
+
+def load_lab(root: Path, name: str) -> Lab:
+    """Read one lab by its name (`mathis`) or folder name (`01-mathis`)."""
+    labs = find_labs(root)
+    folder = labs.get(name) or labs.get(re.sub(r"^[0-9][0-9]-", "", name))
+    if folder is None:
+        raise UserError(f"there is no lab {name!r}; there are: {', '.join(labs) or 'none'}")
+    return Lab(folder)
+
+
+SelectionText = Literal["all"] | str
+
+
+def select_trials(lab: Lab, text: SelectionText) -> list[int]:
+    """Read `all`, `7` or `1-12,20` as trial numbers of `lab`, in order, each once."""
+    if text == "all":
+        return sorted(lab.trials)
+    chosen: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?", part)
+        if match is None:
+            raise UserError(f"--trial {text}: expected numbers such as 7, 1-12,20, or all")
+        first = int(match[1])
+        last = int(match[2] or first)
+        if last < first:
+            raise UserError(f"--trial {text}: {part.strip()} runs backwards; write {last}-{first}")
+        if last - first > 100_000:
+            raise UserError(f"--trial {text}: {lab.name} has trials {_spans(lab.trials)}")
+        chosen.update(range(first, last + 1))
+    unknown = sorted(chosen - set(lab.trials))
+    if unknown:
+        raise UserError(f"--trial {text}: {lab.name} has no trial {unknown[0]}; it has {_spans(lab.trials)}")
+    return sorted(chosen)
+
+
+def _spans(numbers: dict[int, Trial]) -> str:
+    """Trial numbers for a person: 1-60, or 1-4,7."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
