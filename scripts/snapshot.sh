@@ -8,7 +8,6 @@ set -euo pipefail
 when=$1 out=$2
 
 tc -j -s qdisc show >"$out/qdisc.$when.json"
-tc -j -s class show >/dev/null 2>&1 || true
 ip -j -s link show >"$out/link.$when.json"
 nstat -az -j >"$out/nstat.$when.json" 2>/dev/null
 cat /proc/net/softnet_stat >"$out/softnet_stat.$when.txt"
@@ -22,6 +21,8 @@ if [[ $when == before ]]; then
   done >"$out/offloads.txt"
   for key in net/ipv4/tcp_{timestamps,sack,rmem,wmem,no_metrics_save,congestion_control,mem} \
     net/ipv4/ip_forward net/core/{rmem_max,wmem_max,default_qdisc}; do
-    [[ -r /proc/sys/$key ]] && printf '%s = %s\n' "${key//\//.}" "$(</proc/sys/$key)"
+    if [[ -r /proc/sys/$key ]]; then
+      printf '%s = %s\n' "${key//\//.}" "$(</proc/sys/"$key")"
+    fi
   done >"$out/sysctl.txt"
 fi

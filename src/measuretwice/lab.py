@@ -102,7 +102,9 @@ class Parameter(_Strict):
         """Return `given` (text or number) as a value of this parameter, or raise ValueError."""
         if self.choices is not None:
             if given not in self.choices:
-                raise ValueError(f"{name}: expected one of {', '.join(self.choices)}, got {given!r}")
+                raise ValueError(
+                    f"{name}: expected one of {', '.join(self.choices)}, got {given!r}"
+                )
             return str(given)
         if self.pattern is not None:
             if not isinstance(given, str) or not re.fullmatch(self.pattern, given):
@@ -114,7 +116,11 @@ class Parameter(_Strict):
         except ValueError:
             raise ValueError(f"{name}: expected a number in {unit}, got {given!r}") from None
         low, high = self.min, self.max
-        if number != number or (low is not None and number < low) or (high is not None and number > high):
+        if (
+            number != number
+            or (low is not None and number < low)
+            or (high is not None and number > high)
+        ):
             raise ValueError(f"{name}: expected {_range(low, high)} ({unit}), got {given}")
         if number.is_integer():
             return int(number)
@@ -140,11 +146,16 @@ def unit_of(name: str) -> str:
 
 
 class Step(_Strict):
-    """One phase of one node's script. A background step says itself when it is ready."""
+    """One phase of one node's script.
+
+    A background step says itself when it is ready. It is waited for when all is measured, or,
+    with `stop`, told to end.
+    """
 
     node: Name
     phase: Name
     background: bool = False
+    stop: bool = False
 
 
 class Run(_Strict):
@@ -302,11 +313,17 @@ class Lab:
                 raise self._fail(key, f"{step.node!r} is no node; nodes are {sorted(nodes)}")
             if not self.script(step.node).is_file():
                 raise self._fail(key, f"nodes/{step.node}.sh is missing")
-        used = [("model", file.model.mss), ("model", file.model.rtt), ("model", file.model.loss)] if file.model else []
+        used = (
+            [("model", file.model.mss), ("model", file.model.rtt), ("model", file.model.loss)]
+            if file.model
+            else []
+        )
         used += [(f"expect[{n}].param", e.param) for n, e in enumerate(file.expect) if e.param]
         for key, name in used:
             if name not in file.parameters:
-                raise self._fail(key, f"{name!r} is no parameter; parameters are {', '.join(file.parameters)}")
+                raise self._fail(
+                    key, f"{name!r} is no parameter; parameters are {', '.join(file.parameters)}"
+                )
 
     def _read_trials(self) -> dict[int, Trial]:
         if isinstance(self.file.trials, TrialTable):
@@ -321,7 +338,9 @@ class Lab:
             if row.number in trials:
                 raise self._fail("trials", f"trial {row.number} stands twice")
             values = {
-                name: self.read_value(name, value, f"{_short(self.path)}: trials: trial {row.number}")
+                name: self.read_value(
+                    name, value, f"{_short(self.path)}: trials: trial {row.number}"
+                )
                 for name, value in row.set.items()
             }
             trials[row.number] = row.model_copy(update={"set": values})
@@ -331,14 +350,20 @@ class Lab:
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
-            raise self._fail("trials.file", f"{path.name} can't be read: {error.strerror}") from None
+            raise self._fail(
+                "trials.file", f"{path.name} can't be read: {error.strerror}"
+            ) from None
         rows: list[Trial] = []
         for line, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
             number = row.pop("trial", None) or ""
             if not number.isdigit():
-                raise UserError(f"{_short(path)}, line {line}: trial: expected a number, got {number!r}")
+                raise UserError(
+                    f"{_short(path)}, line {line}: trial: expected a number, got {number!r}"
+                )
             if None in row or None in row.values():
-                raise UserError(f"{_short(path)}, line {line}: expected as many columns as the first line has")
+                raise UserError(
+                    f"{_short(path)}, line {line}: expected as many columns as the first line has"
+                )
             values: dict[str, Value] = {k: v for k, v in row.items() if k in self.file.parameters}
             notes = {k: v for k, v in row.items() if k not in self.file.parameters}
             title = ", ".join(f"{k} {v}" for k, v in values.items())
@@ -431,7 +456,9 @@ def select_trials(lab: Lab, text: SelectionText) -> list[int]:
         chosen.update(range(first, last + 1))
     unknown = sorted(chosen - set(lab.trials))
     if unknown:
-        raise UserError(f"--trial {text}: {lab.name} has no trial {unknown[0]}; it has {_spans(lab.trials)}")
+        raise UserError(
+            f"--trial {text}: {lab.name} has no trial {unknown[0]}; it has {_spans(lab.trials)}"
+        )
     return sorted(chosen)
 
 

@@ -32,6 +32,8 @@ serve() {
   iperf3 -s -1 -J >"$OUT/iperf3-server.json" &
   # --8<-- [end:serve]
   local pid=$!
+  # shellcheck disable=SC2064 # the pid is meant as it is now
+  trap "kill -TERM $pid 2>/dev/null" TERM
   wait_until 10 listens 5201 || die "iperf3 does not listen on port 5201: is another server running?"
   announce_ready
   wait "$pid"

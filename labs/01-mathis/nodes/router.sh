@@ -53,7 +53,8 @@ capture() {
     >"$OUT/tcpdump.txt" 2>"$OUT/tcpdump.log" &
   # --8<-- [end:capture]
   local pid=$!
-  trap 'kill -TERM $pid 2>/dev/null; wait $pid || true; exit 0' TERM
+  # shellcheck disable=SC2064 # the pid is meant as it is now
+  trap "kill -TERM $pid 2>/dev/null; wait $pid || true; exit 0" TERM
   wait_until 10 grep -qs 'listening on' "$OUT/tcpdump.log" || die "tcpdump did not start: see $OUT/tcpdump.log"
   announce_ready
   wait "$pid"

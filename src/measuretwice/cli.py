@@ -1,0 +1,164 @@
+"""The command line. It reads options, hands them on, prints; the work is done elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from measuretwice import __version__
+from measuretwice.errors import UserError
+
+
+def root_folder() -> Path:
+    """The checkout: where labs/ and scripts/ stand."""
+    return Path(os.environ.get("MEASURETWICE_ROOT") or Path(__file__).parents[2]).resolve()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="measuretwice")
+def cli() -> None:
+    """Measure Twice: reproduce published TCP results, and find out why the first try is wrong."""
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def doctor(as_json: bool) -> None:
+    """Say what this machine can run, and what to do about the rest."""
+    from measuretwice import doctor as room
+
+    facts = room.examine(root_folder())
+    if as_json:
+        _print_json(facts)
+    else:
+        room.print_facts(facts)
+    sys.exit(0 if facts["ready"] else 1)
+
+
+@cli.command("list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def list_labs(as_json: bool) -> None:
+    """List the labs, their trials and parameters."""
+    from measuretwice.lab import Lab, find_labs
+
+    labs = [Lab(folder) for folder in find_labs(root_folder()).values()]
+    if as_json:
+        _print_json(
+            [
+                {
+                    "lab": lab.name,
+                    "title": lab.file.lab.title,
+                    "minutes": lab.file.lab.minutes,
+                    "needs": lab.file.lab.needs,
+                    "parameters": lab.defaults(),
+                    "trials": [
+                        {"trial": t.number, "title": t.title, "set": t.set}
+                        for t in lab.trials.values()
+                    ],
+                }
+                for lab in labs
+            ]
+        )
+        return
+    for lab in labs:
+        click.echo(
+            f"{lab.name}: {lab.file.lab.title} ({lab.file.lab.minutes} min, {len(lab.trials)} trials)"
+        )
+        for trial in lab.trials.values():
+            click.echo(f"  {trial.number:3d}  {trial.title}")
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option(
+    "--trial", "--trials", "trials", default="all", show_default=True, help="7, 1-12,20 or all."
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a parameter of every trial.",
+)
+@click.option(
+    "--duration",
+    metavar="SECONDS",
+    help="Length of each test; the same as --set duration_s=SECONDS.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Where randomness starts from.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Run each trial with this many seeds, counting up.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
+)
+@click.option("--on", "where", default="virtual", show_default=True, help="Where to run: virtual.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for runs.  [default: runs/ in the checkout]",
+)
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Give a trial up after this much real time.  [default: 120 s + its duration]",
+)
+@click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def run(lab_name: str, **options: Any) -> None:
+    """Measure trials of LAB, each in a virtual kernel of its own.
+
+    What is already measured with the same settings is kept: a run that was broken off goes on
+    where it stopped.
+    """
+    from measuretwice import command_run
+
+    sys.exit(command_run.run_command(root_folder(), lab_name, **options))
+
+
+def _print_json(document: Any) -> None:
+    click.echo(json.dumps(document, indent=2))
+
+
+def main() -> None:
+    """Run the command line: one clear line for whatever goes wrong, exit 2 for wrong usage."""
+    try:
+        code = cli.main(prog_name="./lab", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except UserError as error:
+        _complain(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else "")
+        sys.exit(0)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f" (see {context.command_path} --help)" if context else ""
+        _complain(f"{error.format_message().rstrip('.')}{hint}", 2)
+    except (click.Abort, KeyboardInterrupt):
+        _complain("stopped; finished trials are kept, and the same command goes on from there", 130)
+    except BrokenPipeError:
+        # Whoever read our output has gone (as `| head` does).
+        sys.stdout = open(os.devnull, "w")
+        sys.exit(141)
+    except OSError as error:
+        _complain(f"{error.filename or 'system'}: {error.strerror or error}", 1)
+
+
+def _complain(message: str, code: int) -> None:
+    print(f"lab: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)

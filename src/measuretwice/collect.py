@@ -1,0 +1,194 @@
+"""From a run's raw files to its measured values. Reads files only: never the network.
+
+Where each number comes from is written beside it; `measured` holds what design and lab.toml
+name, with the unit in each key, and None where a raw file does not have it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt
+from measuretwice.parse import (
+    Iperf3Run,
+    ParseError,
+    Qdisc,
+    SsSocket,
+    parse_iperf3_json,
+    parse_nstat,
+    parse_ping,
+    parse_ss_samples,
+    parse_tc_qdiscs,
+)
+
+Measured = dict[str, float | int | None]
+ETHERNET_HEADER_BYTES = 14
+
+
+def measure(lab: Lab, raw: Path) -> Measured:
+    """Return the measured values of the run whose nodes' files stand under `raw`/<node>/.
+
+    ParseError names the file and place that can't be read; OSError a file that is missing.
+    """
+    how = lab.file.collect
+    measured: Measured = {}
+    if how.ping:
+        measured |= _from_ping(_read(raw, how.ping), how.ping.file)
+    run: Iperf3Run | None = None
+    if how.iperf3:
+        run = parse_iperf3_json(_read(raw, how.iperf3), how.iperf3.file)
+        if run.error:
+            raise ParseError(how.iperf3.file, "error", f"iperf3 says: {run.error}")
+        measured |= _from_iperf3(run)
+    if how.ss and run:
+        measured |= _from_ss(_read(raw, how.ss), how.ss.file, run)
+    if how.capture:
+        measured |= _from_capture(_read(raw, how.capture))
+    if how.bottleneck:
+        measured |= _from_qdisc(raw, how.bottleneck)
+    measured |= _from_counters(raw, how)
+    return measured
+
+
+def _read(raw: Path, file: NodeFile) -> str:
+    return (raw / file.node / file.file).read_text(encoding="utf-8", errors="replace")
+
+
+def _from_ping(text: str, source: str) -> Measured:
+    ping = parse_ping(text, source)
+    return {
+        "ping_sent_packets": ping.transmitted,
+        "ping_loss_ratio": ping.loss_ratio,
+        "ping_rtt_min_ms": ping.rtt_min_ms,
+        "ping_rtt_mean_ms": ping.rtt_avg_ms,
+    }
+
+
+def _from_iperf3(run: Iperf3Run) -> Measured:
+    return {
+        # What the receiving program got: RFC 2647 calls this goodput.
+        "goodput_bps": run.received_rate_bps,
+        "sender_rate_bps": run.sent_rate_bps,
+        "bytes_received": run.received_bytes,
+        "duration_s": run.sent_seconds,
+        "retransmits": run.retransmits,
+        "flows": len(run.streams),
+    }
+
+
+def _from_ss(text: str, source: str, run: Iperf3Run) -> Measured:
+    """The data connections' state: told from iperf3's control connection by their ports."""
+    ports = {connection.local_port for connection in run.connections}
+    last: dict[int, SsSocket] = {}
+    rtt_sum_ms, rtt_count = 0.0, 0
+    rtt_min_ms: float | None = None
+    samples = parse_ss_samples(text, source)
+    for sample in samples:
+        for socket in sample.sockets:
+            if socket.local_port not in ports or socket.rtt_ms is None:
+                continue
+            last[socket.local_port] = socket
+            rtt_sum_ms += socket.rtt_ms
+            rtt_count += 1
+            if socket.minrtt_ms is not None:
+                rtt_min_ms = min(rtt_min_ms or socket.minrtt_ms, socket.minrtt_ms)
+    sockets = list(last.values())
+    return {
+        "rtt_min_ms": rtt_min_ms,
+        "rtt_mean_ms": round(rtt_sum_ms / rtt_count, 6) if rtt_count else None,
+        "mss_bytes": sockets[0].mss_bytes if sockets else None,
+        "data_segs_out": _sum(socket.data_segs_out for socket in sockets),
+        "retrans_total": _sum(socket.retrans_total or 0 for socket in sockets),
+        "ss_samples": len(samples),
+    }
+
+
+def _sum(values: Any) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+_FRAME = re.compile(r"\blength (\d+): \d+\.\d+\.\d+\.\d+\.\d+ > ")
+
+
+def _from_capture(text: str) -> Measured:
+    """tcpdump -e: 'length N' is the whole frame's, so the IP packet is 14 bytes less."""
+    frames = [int(match) for match in _FRAME.findall(text)]
+    largest = max(frames, default=None)
+    return {
+        "captured_packets": len(frames),
+        "largest_packet_bytes": None if largest is None else largest - ETHERNET_HEADER_BYTES,
+    }
+
+
+def _from_qdisc(raw: Path, where: QdiscAt) -> Measured:
+    """What the qdisc counted between the snapshots: netem counts a drop at the door."""
+    device = _device(raw / where.node / "addr.json", where.address)
+    before, after = (
+        _qdisc(raw / where.node / f"qdisc.{when}.json", device, where.kind)
+        for when in ("before", "after")
+    )
+    sent = (after.sent_packets or 0) - (before.sent_packets or 0)
+    drops = (after.drops or 0) - (before.drops or 0)
+    offered = sent + drops
+    return {
+        "qdisc_sent_packets": sent,
+        "qdisc_sent_bytes": (after.sent_bytes or 0) - (before.sent_bytes or 0),
+        "qdisc_drops": drops,
+        "qdisc_offered_packets": offered,
+        "loss_ratio": drops / offered if offered else None,
+    }
+
+
+def _device(path: Path, address: str) -> str:
+    try:
+        for link in json.loads(path.read_text()):
+            if any(info.get("local") == address for info in link.get("addr_info", [])):
+                return str(link["ifname"])
+    except (ValueError, KeyError, AttributeError, TypeError) as error:
+        raise ParseError(path.name, "file", f"not what 'ip -j addr' prints: {error}") from None
+    raise ParseError(path.name, "file", f"no interface has the address {address}")
+
+
+def _qdisc(path: Path, device: str, kind: str) -> Qdisc:
+    for qdisc in parse_tc_qdiscs(path.read_text(), path.name):
+        if qdisc.dev == device and qdisc.kind == kind:
+            return qdisc
+    raise ParseError(path.name, "file", f"there is no {kind} qdisc on {device}")
+
+
+def _from_counters(raw: Path, how: Collect) -> Measured:
+    """Losses that no qdisc counts: the receiver's own queue, the backlog between drivers and IP."""
+    values: Measured = {}
+    for side, node in (("sender", how.sender), ("receiver", how.receiver)):
+        before, after = (
+            parse_nstat((raw / node / f"nstat.{when}.json").read_text(), f"nstat.{when}.json")
+            for when in ("before", "after")
+        )
+        change = {key: after[key] - before.get(key, 0) for key in after}
+        if side == "receiver":
+            values["receiver_ofo_drops"] = change.get("TcpExtTCPOFODrop")
+            values["receiver_prune_calls"] = change.get("TcpExtPruneCalled")
+            values["receiver_acks_out"] = change.get("TcpOutSegs")
+        else:
+            values["timeouts"] = change.get("TcpExtTCPTimeouts")
+            values["spurious_retransmits"] = change.get("TcpExtTCPDSACKRecv")
+    values["softnet_drops"] = sum(
+        _softnet_drops(folder)
+        for folder in raw.iterdir()
+        if (folder / "softnet_stat.after.txt").is_file()
+    )
+    return values
+
+
+def _softnet_drops(folder: Path) -> int:
+    """Second column of /proc/net/softnet_stat, in hexadecimal (net/core/net-procfs.c)."""
+
+    def drops(when: str) -> int:
+        lines = (folder / f"softnet_stat.{when}.txt").read_text().splitlines()
+        return sum(int(line.split()[1], 16) for line in lines if line.strip())
+
+    return drops("after") - drops("before")

@@ -1,0 +1,146 @@
+"""`lab run`: from options to plans, and from results to what is printed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from measuretwice import report
+from measuretwice import run as runner
+from measuretwice.errors import UserError
+from measuretwice.kernel import ensure_kernel, memory_folder
+from measuretwice.lab import Lab, Value, load_lab, select_trials
+from measuretwice.plan import digest_scripts, make_plan
+from measuretwice.result import Result
+
+
+def run_command(
+    root: Path,
+    lab_name: str,
+    *,
+    trials: str,
+    changes: tuple[str, ...],
+    duration: str | None,
+    seed: int,
+    repeat: int,
+    jobs: int | None,
+    where: str,
+    out: Path | None,
+    wall_limit: float | None,
+    fresh: bool,
+    as_json: bool,
+) -> int:
+    """Run and print; return the exit code: 0 all measured, 1 where a trial failed."""
+    lab = load_lab(root, lab_name)
+    numbers = select_trials(lab, trials)
+    settings = read_changes(lab, changes, duration)
+    if where != "virtual":
+        raise UserError(f"--on {where}: expected virtual")
+    out = (out or report.default_out(root)).absolute()
+    runner.check_writable(out)
+    tools = runner.tool_versions()
+    memory_folder()
+    kernel = ensure_kernel(root)
+    scripts = digest_scripts(lab, root / "scripts")
+    plans = [
+        make_plan(
+            lab,
+            number,
+            seed=seed + n,
+            changes=settings,
+            where=where,
+            kernel=kernel.name,
+            tools=tools,
+            scripts=scripts,
+        )
+        for number in numbers
+        for n in range(repeat)
+    ]
+    work = [
+        runner.Job(
+            plan,
+            lab.folder,
+            root,
+            out,
+            kernel,
+            wall_limit or 120 + float(plan.params.get("duration_s", 0)),
+        )
+        for plan in plans
+    ]
+    if fresh:
+        for job in work:
+            shutil.rmtree(job.folder, ignore_errors=True)
+    runner.sweep(out / lab.name)
+    results, failures = _measure(work, jobs, as_json)
+    _print(results, as_json)
+    for error in failures:
+        print(f"lab: {error}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:
+    """Read --set KEY=VALUE and --duration as values of the lab's parameters."""
+    settings: dict[str, Value] = {}
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
+        settings[name] = lab.read_value(name, text, f"--set {change}")
+    if duration is not None:
+        settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
+    return settings
+
+
+def _measure(
+    work: list[runner.Job], jobs: int | None, quiet: bool
+) -> tuple[list[Result], list[UserError]]:
+    kept = runner.finished(work)
+    todo = [job for job in work if job.folder not in kept]
+    parallel = min(jobs or len(runner.usable_cpus()), max(1, len(todo)))
+    if kept and not quiet:
+        print(
+            f"{len(kept)} of {len(work)} are measured already (--fresh measures again)",
+            file=sys.stderr,
+        )
+    results = dict(kept)
+    failures: list[UserError] = []
+    signal.signal(signal.SIGTERM, _as_interrupt)
+    context, advance = report.progress(len(todo), quiet or not todo)
+    started = time.monotonic()
+    with context:
+        # The longest first, so that no CPU waits for one at the end.
+        for job, outcome in runner.run_all(runner.longest_first(todo), parallel) if todo else ():
+            if isinstance(outcome, UserError):
+                failures.append(outcome)
+                advance(job.plan.trial, "failed")
+            else:
+                results[job.folder] = outcome
+                advance(job.plan.trial, report.in_brief(outcome))
+    if todo and not quiet:
+        virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in todo)
+        wall_s = time.monotonic() - started
+        print(
+            f"{len(todo) - len(failures)} trials, {virtual_s:.0f} virtual seconds in {wall_s:.1f} s "
+            f"of real time, {parallel} at a time",
+            file=sys.stderr,
+        )
+    return [results[job.folder] for job in work if job.folder in results], failures
+
+
+def _as_interrupt(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def _print(results: list[Result], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(results, indent=2))
+        return
+    if results:
+        report.print_table(results)
+    if len(results) == 1:
+        report.print_expectations(results[0])

@@ -1,0 +1,127 @@
+"""The script that runs one plan: builds the topology, runs the labs' own node scripts.
+
+The same text runs in the virtual kernel and, as root, on a machine's own kernel. It stands in
+the run's folder as experiment.sh: what happened can be read, and done again by hand.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from measuretwice import topology
+from measuretwice.lab import Lab, Step
+from measuretwice.plan import Plan
+
+READY_SECONDS = 30
+SETTLE_SECONDS = 2
+
+
+def environment(plan: Plan) -> dict[str, str]:
+    """Return the plan's parameters as the environment variables that node scripts read."""
+    return {name.upper(): _number(value) for name, value in plan.params.items()}
+
+
+def _number(value: float | int | str) -> str:
+    """A number in plain decimals: shells and tc read no exponents."""
+    if isinstance(value, float):
+        return f"{value:.20f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+def experiment_script(
+    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
+) -> str:
+    """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside)."""
+    nodes = [node.name for node in lab.file.topology.nodes]
+    lines = [
+        "#!/bin/bash",
+        f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
+        "set -euo pipefail",
+        f"root={shlex.quote(str(root))}",
+        f"out={shlex.quote(out)}",
+        f'mkdir -p "$out"/{{{",".join(nodes)},}}',
+        "",
+        "# Settings of this trial",
+        *(f"export {name}={shlex.quote(value)}" for name, value in environment(plan).items()),
+    ]
+    if sampler:
+        lines.append(f"export SS_SAMPLER={shlex.quote(sampler)}")
+    lines += [
+        "",
+        "# Topology",
+        *topology.build_commands(lab.file.topology, prefix),
+        "",
+        *_STEP_FUNCTIONS.splitlines(),
+        f'lab="$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}',
+        f"prefix={shlex.quote(prefix)}",
+        "",
+        *_steps(lab.file.run.prepare),
+        f"snapshot before {' '.join(nodes)}",
+        *_steps(lab.file.run.measure),
+        "end_background",
+        f"snapshot after {' '.join(nodes)}",
+        ': >"$out/finished"',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _steps(steps: list[Step]) -> list[str]:
+    return [
+        f"background {step.node} {step.phase} {'stop' if step.stop else 'wait'}"
+        if step.background
+        else f"step {step.node} {step.phase}"
+        for step in steps
+    ]
+
+
+_STEP_FUNCTIONS = f"""\
+# on NODE PHASE: become one phase of a node's script, on that node.
+on() {{
+  exec ip netns exec "$prefix$1" env OUT="$out/$1" READY_FILE="$out/$1/$2.ready" \\
+    bash "$lab/nodes/$1.sh" "$2" >"$out/$1/$2.log" 2>&1
+}}
+failed() {{
+  printf '%s %s\\n' "$1" "$2" >"$out/failed"
+  exit 1
+}}
+step() {{
+  (on "$1" "$2") || failed "$1" "$2"
+}}
+# background NODE PHASE wait|stop: the same, left running once it has said that it is ready;
+# when all is measured it is waited for, or told to stop.
+background() {{
+  on "$1" "$2" &
+  pids+=($!) names+=("$1 $2") ends+=("$3")
+  local tries=$(({READY_SECONDS} * 100))
+  until [[ -e $out/$1/$2.ready ]]; do
+    kill -0 "${{pids[-1]}}" 2>/dev/null || failed "$1" "$2"
+    ((tries-- > 0)) || failed "$1" "$2"
+    read -rt 0.01 -u "$clock" || true
+  done
+}}
+end_background() {{
+  local i
+  for i in "${{!pids[@]}}"; do
+    if [[ ${{ends[i]}} == stop ]]; then
+      kill -TERM "${{pids[i]}}" 2>/dev/null || true
+    fi
+    # shellcheck disable=SC2086 # a name is two words: node and phase
+    wait "${{pids[i]}}" || failed ${{names[i]}}
+  done
+}}
+snapshot() {{
+  local when=$1 node
+  shift
+  for node in "$@"; do
+    ip netns exec "$prefix$node" bash "$root/scripts/snapshot.sh" "$when" "$out/$node" \\
+      >"$out/$node/snapshot.log" 2>&1 || failed "$node" snapshot
+  done
+}}
+pids=() names=() ends=()
+exec {{clock}}<> <(:)
+# In a kernel's first second the clock that ping paces itself by reads 0 s, which iputils
+# takes for 'not yet started': it would send without waiting.
+read -rt {SETTLE_SECONDS} -u "$clock" || true
+"""

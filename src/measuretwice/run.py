@@ -1,0 +1,321 @@
+"""Running plans: one virtual kernel a trial, one CPU a kernel, as many as there are CPUs.
+
+What is finished stays finished: each trial has a folder named by its plan's digest, worked on
+under a hidden name and renamed when DONE stands in it. The same command again skips those.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import datetime
+import fcntl
+import multiprocessing
+import os
+import platform
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from measuretwice import __version__, collect, nodes
+from measuretwice.errors import UserError
+from measuretwice.kernel import (
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    INSIDE_SAMPLER,
+    START_NS,
+    Kernel,
+    run_inside,
+)
+from measuretwice.lab import Lab
+from measuretwice.parse import ParseError
+from measuretwice.plan import Plan
+from measuretwice.result import DONE, Result, make_result, read_result, write_json
+
+TOOLS = {
+    "iperf3": ["iperf3", "--version"],
+    "iproute2": ["ip", "-V"],
+    "ethtool": ["ethtool", "--version"],
+    "tcpdump": ["tcpdump", "--version"],
+    "ping": ["ping", "-V"],
+    "bash": ["bash", "--version"],
+}
+# A trial's folder is some MB of text; less than this free and a run isn't begun.
+DISK_NEEDED_BYTES = 50 * 2**20
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that a worker needs to run one plan; can be sent to another process."""
+
+    plan: Plan
+    lab_folder: Path
+    root: Path
+    out: Path
+    kernel: Kernel
+    wall_limit_s: float
+
+    @property
+    def folder(self) -> Path:
+        return self.out / self.plan.lab / self.plan.folder_name
+
+
+def tool_versions() -> dict[str, str]:
+    """Return each tool's own word for its version; UserError names a tool that is missing."""
+    versions = {}
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    for name, command in TOOLS.items():
+        program = shutil.which(command[0], path=path)
+        if program is None:
+            raise UserError(f"{command[0]} is missing: run ./lab doctor to see what to install")
+        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+        versions[name] = ((done.stdout or done.stderr).strip().splitlines() or ["unknown"])[0]
+    return versions
+
+
+def usable_cpus() -> list[int]:
+    return sorted(os.sched_getaffinity(0))
+
+
+def check_writable(out: Path) -> None:
+    """Make the folder for runs; UserError where it can't be written to or has no room."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / f".probe-{os.getpid()}"
+        probe.write_bytes(b"x" * 4096)
+        probe.unlink()
+        free = shutil.disk_usage(out).free
+    except OSError as error:
+        raise UserError(
+            f"--out {out}: can't be written to ({error.strerror}); choose another folder"
+        ) from None
+    if free < DISK_NEEDED_BYTES:
+        raise UserError(
+            f"--out {out}: {free >> 20} MB free, a run needs {DISK_NEEDED_BYTES >> 20}; choose another folder"
+        )
+
+
+def finished(jobs: list[Job]) -> dict[Path, Result]:
+    """Return the results that already stand in their folders, by folder."""
+    results = {job.folder: read_result(job.folder) for job in jobs}
+    return {folder: result for folder, result in results.items() if result is not None}
+
+
+def longest_first(jobs: list[Job]) -> list[Job]:
+    """Order jobs by the packets that they are likely to send, most first.
+
+    A guess from the parameters every lab may have (goodput falls with RTT and sqrt(p)); it
+    decides only in what order work is begun.
+    """
+
+    def packets(job: Job) -> float:
+        params = job.plan.params
+
+        def number(name: str, default: float) -> float:
+            value = params.get(name, default)
+            return float(value) if isinstance(value, int | float) else default
+
+        rtt_s = max(number("rtt_ms", 1.0), 0.1) / 1e3
+        loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
+        return number("duration_s", 1.0) / rtt_s / loss_ratio**0.5
+
+    return sorted(jobs, key=packets, reverse=True)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what killed runs left behind in a lab's folder of runs: locks that nobody holds."""
+    for lock_path in folder.glob(".*.lock"):
+        try:
+            with open(lock_path, "w", encoding="ascii") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock_path.with_suffix(".work"), ignore_errors=True)
+                lock_path.unlink(missing_ok=True)
+        except OSError:
+            continue
+
+
+def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | UserError]]:
+    """Run the jobs, `parallel` at a time, and yield each with its result as it ends.
+
+    A trial that fails yields its error; the others go on. However the caller ends, nothing is
+    left running.
+    """
+    cpus = usable_cpus()
+    context = multiprocessing.get_context("fork")
+    slots = context.Queue()
+    for slot in range(parallel):
+        slots.put(cpus[slot % len(cpus)])
+    pool = ProcessPoolExecutor(
+        max_workers=parallel,
+        mp_context=context,
+        initializer=_begin_worker,
+        initargs=(slots, os.getpid()),
+    )
+    try:
+        yield from run_on(pool, jobs)
+    finally:
+        _end_pool(pool)
+
+
+def run_on(executor: Executor, jobs: list[Job]) -> Iterator[tuple[Job, Result | UserError]]:
+    """Run the jobs on any executor of the standard interface."""
+    waiting: dict[Future[Result], Job] = {executor.submit(run_job, job): job for job in jobs}
+    while waiting:
+        # A time limit, so that Ctrl-C is heard.
+        ended, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        for future in ended:
+            job = waiting.pop(future)
+            try:
+                yield job, future.result()
+            except UserError as error:
+                yield job, error
+            except BrokenProcessPool:
+                yield (
+                    job,
+                    UserError(
+                        f"trial {job.plan.trial}: its process was killed (out of memory?)", 1
+                    ),
+                )
+
+
+def _begin_worker(slots: Any, parent: int) -> None:
+    """A worker keeps to one CPU, leaves Ctrl-C to its parent, and dies with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    os.sched_setaffinity(0, {slots.get()})
+
+
+def _end_pool(pool: ProcessPoolExecutor) -> None:
+    """Stop the workers at once; their kernels are told to die with them."""
+    workers = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.kill()
+    for worker in workers:
+        worker.join()
+
+
+@contextmanager
+def _work_folder(final: Path) -> Iterator[Path]:
+    """A hidden folder beside the final one, held by a lock while somebody works in it."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    work = final.with_name(f".{final.name}.work")
+    with open(final.with_name(f".{final.name}.lock"), "w", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(
+                f"{final}: another ./lab run is working on this trial; wait for it"
+            ) from None
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        try:
+            yield work
+        finally:
+            os.unlink(lock.name)
+
+
+def run_job(job: Job) -> Result:
+    """Run one plan in its virtual kernel and return its result; UserError says what failed."""
+    plan, label = job.plan, f"trial {job.plan.trial}"
+    lab = Lab(job.lab_folder)
+    started = datetime.datetime.now(datetime.UTC)
+    try:
+        with _work_folder(job.folder) as work:
+            script = nodes.experiment_script(
+                lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER
+            )
+            (work / "raw").mkdir()
+            (work / "experiment.sh").write_text(script, encoding="utf-8")
+            write_json(work / "plan.json", plan.to_json())
+            try:
+                run_inside(job.kernel, job.root, work, plan.kernel_seed, job.wall_limit_s)
+            except TimeoutError:
+                raise UserError(
+                    f"{label}: not finished after {job.wall_limit_s:.0f} s of wall time; "
+                    "give it more with --wall-limit, or less to do with --duration",
+                    1,
+                ) from None
+            _check_finished(work, label)
+            for ready in (work / "raw").glob("*/*.ready"):
+                ready.unlink()
+            result = make_result(lab, plan, collect.measure(lab, work / "raw"))
+            write_json(work / "provenance.json", _provenance(job, started))
+            write_json(work / "result.json", result)
+            (work / DONE).touch()
+            if job.folder.exists():
+                shutil.rmtree(job.folder)
+            os.rename(work, job.folder)
+    except ParseError as error:
+        raise UserError(f"{label}: {error}", 1) from None
+    except OSError as error:
+        raise UserError(f"{label}: {error.filename or job.folder}: {error.strerror}", 1) from None
+    return {**result, "run_dir": str(job.folder)}
+
+
+def _check_finished(work: Path, label: str) -> None:
+    if (work / "raw" / "finished").exists():
+        (work / "raw" / "finished").unlink()
+        return
+    failed = work / "raw" / "failed"
+    if failed.exists():
+        node, phase = failed.read_text().split()
+        log = work / "raw" / node / f"{phase}.log"
+        said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+        raise UserError(
+            f"{label}: {node}'s step '{phase}' failed: {said[-1] if said else 'it said nothing'} (see {log})",
+            1,
+        )
+    for name in ("experiment.log", "console.txt"):
+        text = (work / name).read_text(errors="replace").strip() if (work / name).exists() else ""
+        lines = [line for line in text.splitlines() if "Power down" not in line]
+        if lines:
+            raise UserError(
+                f"{label}: the virtual kernel ended early: {lines[-1]} (see {work / name})", 1
+            )
+    raise UserError(f"{label}: the virtual kernel ended early and said nothing (see {work})", 1)
+
+
+def _provenance(job: Job, started: datetime.datetime) -> dict[str, Any]:
+    """Who, what, when: all of this may differ between two runs with the same result."""
+    return {
+        "measuretwice": __version__,
+        "git_commit": _git_commit(job.root),
+        "started": started.isoformat(timespec="seconds"),
+        "ended": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": {"architecture": platform.machine(), "system": _os_name()},
+        "kernel": job.kernel.facts,
+        "virtual_start_ns": START_NS,
+        "command": f"./lab run {job.plan.lab} --trial {job.plan.trial} --seed {job.plan.seed}",
+        "plan_digest": job.plan.digest,
+    }
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
+    except OSError:
+        return "unknown"
+
+
+def _git_commit(root: Path) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() or None

@@ -1,0 +1,76 @@
+"""What holds for every file of the repository."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def tracked_texts() -> dict[str, str]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    texts = {}
+    for name in listed.stdout.decode().split("\0"):
+        path = ROOT / name
+        if name and path.is_file() and not path.is_symlink():
+            data = path.read_bytes()
+            if b"\0" not in data:
+                texts[name] = data.decode()
+    return texts
+
+
+def test_no_path_of_this_machine() -> None:
+    """The checkout's own folder and the home folder stand in no file."""
+    places = {str(ROOT), str(ROOT.resolve()), os.path.expanduser("~")}
+    # A folder directly under / may have a name that is a word of its own, such as /src.
+    places = {place for place in places if place.count("/") > 1 or place == "/root"}
+    anywhere = "|".join(map(re.escape, sorted(places)))
+    if not anywhere:
+        pytest.skip("the checkout's path is too short to look for")
+    pattern = re.compile(rf"(?<![\w.$}}/])(?:{anywhere})(?:/\w|$)", re.MULTILINE)
+    found = {name: hits for name, text in tracked_texts().items() if (hits := pattern.findall(text))}
+    assert found == {}
+
+
+def test_scripts_that_are_started_may_be_executed() -> None:
+    for name in ("lab", ".ci/run"):
+        assert os.access(ROOT / name, os.X_OK), name
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_requirements_are_exact(name: str) -> None:
+    lines = [line for line in (ROOT / name).read_text().splitlines() if line and line[0] != "#"]
+    assert lines
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9a-z.]*", line), line
+
+
+def test_requirements_name_each_package_once() -> None:
+    names = [
+        line.split("==")[0].lower().replace("_", "-")
+        for file in ("requirements.txt", "requirements-dev.txt")
+        for line in (ROOT / file).read_text().splitlines()
+        if "==" in line
+    ]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
+    package = ROOT / "src/measuretwice/__init__.py"
+    if package.exists():
+        assert f'__version__ = "{project["version"]}"' in package.read_text()

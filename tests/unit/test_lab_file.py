@@ -1,0 +1,129 @@
+"""lab.toml: what is wrong is named by file, key and what was expected."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from measuretwice.errors import UserError
+from measuretwice.lab import Lab, find_labs, load_lab, select_trials
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of a lab, to be broken."""
+    return Path(shutil.copytree(ROOT / "labs" / "01-mathis", tmp_path / "labs" / "01-mathis"))
+
+
+def broken(folder: Path, old: str, new: str) -> str:
+    path = folder / "lab.toml"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError) as caught:
+        Lab(folder)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("name", find_labs(ROOT))
+def test_every_lab_of_the_kit_is_valid(name: str) -> None:
+    lab = load_lab(ROOT, name)
+    assert lab.trials
+    for step in (*lab.file.run.prepare, *lab.file.run.measure):
+        assert step.phase in lab.script(step.node).read_text()
+
+
+@pytest.mark.parametrize("name", find_labs(ROOT))
+def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
+    """A person who pastes a script measures what the runner measures."""
+    lab = load_lab(ROOT, name)
+    seen = set()
+    for script in sorted((lab.folder / "nodes").glob("*.sh")):
+        for key, value in lab.defaults().items():
+            line = f'{key.upper()}="${{{key.upper()}:-{value}}}"'
+            if f"\n{key.upper()}=" in script.read_text():
+                assert line in script.read_text(), f"{script.name}: {key}"
+                seen.add(key)
+    assert seen == set(lab.defaults())
+
+
+def test_wrong_key_names_file_key_and_the_keys_there_are(folder: Path) -> None:
+    said = broken(folder, "minutes = 120", "minuets = 120")
+    assert said.startswith("labs/01-mathis/lab.toml: lab.")
+    assert "minut" in said
+
+
+def test_unknown_key_lists_the_known_ones(folder: Path) -> None:
+    said = broken(folder, "minutes = 120", "minutes = 120\nteacher = 'me'")
+    assert "lab.teacher: no such key; expected one of title, minutes" in said
+
+
+def test_number_with_unit_in_its_value(folder: Path) -> None:
+    said = broken(folder, "rtt_ms = { default = 6,", 'rtt_ms = { default = "6ms",')
+    assert "labs/01-mathis/lab.toml: parameters.rtt_ms: " in said
+    assert "expected a number in milliseconds, got '6ms'" in said
+
+
+def test_name_without_unit(folder: Path) -> None:
+    said = broken(folder, "rate_mbit = {", "rate = {")
+    assert "parameters.rate" in said
+    assert "ends in its unit" in said
+    assert "_mbit" in said
+
+
+def test_step_on_a_node_that_is_not_there(folder: Path) -> None:
+    said = broken(folder, '{ node = "romeo", phase = "validate" }', '{ node = "mercutio", phase = "validate" }')
+    assert "'mercutio' is no node; nodes are ['juliet', 'romeo', 'router']" in said
+
+
+def test_expectation_needs_one_kind(folder: Path) -> None:
+    said = broken(folder, "tolerance_ratio = 0.01", "tolerance_ratio = 0.01\nbinomial_of = 'x'\nconfidence = 0.9")
+    assert "expect.0" in said
+    assert "param with tolerance_ratio" in said
+
+
+def test_bad_toml_names_the_line(folder: Path) -> None:
+    assert "line" in broken(folder, "minutes = 120", "minutes = ")
+
+
+def test_trial_table_with_a_missing_column(folder: Path) -> None:
+    path = folder / "trials.csv"
+    path.write_text(path.read_text() + "61,6,1460\n")
+    with pytest.raises(UserError, match=r"trials.csv, line 62: expected as many columns"):
+        Lab(folder)
+
+
+def test_trial_value_out_of_range(folder: Path) -> None:
+    path = folder / "trials.csv"
+    path.write_text(path.read_text() + "61,6,1460,1500,1.5,me\n")
+    with pytest.raises(UserError, match=r"trial 61: loss_ratio: expected 0 to 1"):
+        Lab(folder)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [("7", [7]), ("1-3,20", [1, 2, 3, 20]), (" 5 , 4 ", [4, 5]), ("all", list(range(1, 61)))],
+)
+def test_selection(text: str, numbers: list[int]) -> None:
+    assert select_trials(load_lab(ROOT, "mathis"), text) == numbers
+
+
+@pytest.mark.parametrize("text", ["99", "0", "x", "", "3-1", "1,,2", "-5", "1-99999999999"])
+def test_selection_that_is_wrong(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        select_trials(load_lab(ROOT, "mathis"), text)
+    assert f"--trial {text}:"[:9] in str(caught.value)
+
+
+def test_no_such_lab_names_those_there_are() -> None:
+    with pytest.raises(UserError, match="there is no lab 'nosuchlab'; there are: .*mathis"):
+        load_lab(ROOT, "nosuchlab")
+
+
+def test_a_copied_folder_is_a_lab(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "labs" / "01-mathis", tmp_path / "labs" / "06-mine")
+    lab = load_lab(tmp_path, "mine")
+    assert lab.name == "mine"
+    assert len(lab.trials) == 60

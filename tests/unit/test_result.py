@@ -1,0 +1,69 @@
+"""Verdicts, and folders that are broken."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from measuretwice.errors import UserError
+from measuretwice.lab import Expectation, load_lab
+from measuretwice.plan import make_plan
+from measuretwice.result import binomial_interval, judge, make_result, read_result
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_binomial_interval_holds_its_confidence() -> None:
+    """Against the sum of exact probabilities."""
+    from scipy.stats import binom
+
+    count, p = 5000, 0.0057
+    low, high = binomial_interval(count, p, 0.99)
+    inside = binom.cdf(round(high * count), count, p) - binom.cdf(round(low * count) - 1, count, p)
+    assert 0.99 <= inside < 0.995
+
+
+def test_no_loss_expected_means_none_allowed() -> None:
+    assert binomial_interval(1000, 0.0, 0.99) == (0.0, 0.0)
+
+
+def test_judge_by_parameter_range_and_probability() -> None:
+    relative = Expectation(label="", measured="rtt_min_ms", param="rtt_ms", tolerance_ratio=0.01)
+    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": 6.05}, True)["ok"] is True
+    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": 6.07}, True)["ok"] is False
+    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": None}, True)["ok"] is None
+    binomial = Expectation(
+        label="", measured="loss_ratio", param="loss_ratio", binomial_of="n", confidence=0.99
+    )
+    assert judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0102, "n": 10**5}, True)["ok"] is True
+    assert judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0110, "n": 10**5}, True)["ok"] is False
+    ranged = Expectation(label="", measured="ratio", min=1.0, max=1.45, only_comparable=True)
+    assert judge(ranged, {}, {"ratio": 0.5}, True)["ok"] is False
+    assert judge(ranged, {}, {"ratio": 0.5}, False)["ok"] is None
+
+
+@pytest.mark.parametrize(
+    ("trial", "because"), [(7, None), (5, "timeouts rule"), (53, "fewer than 100")]
+)
+def test_what_the_model_does_not_cover_says_why(trial: int, because: str | None) -> None:
+    lab = load_lab(ROOT, "mathis")
+    plan = make_plan(lab, trial, seed=1, changes={}, where="virtual", kernel="", tools={}, scripts={})
+    result = make_result(lab, plan, {"goodput_bps": 3e7, "duration_s": 240.0})
+    assert result["comparable"] is (because is None)
+    if because:
+        assert because in result["not_comparable_because"]
+    else:
+        assert result["ratio"] == pytest.approx(3e7 / 25.72e6, rel=0.01)
+
+
+def test_folder_without_done_does_not_count(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(json.dumps({"measured": {}}))
+    assert read_result(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["", '{"measured": {', '{"other": 1}', '{"measured": 3}', "[]"])
+def test_broken_folder_is_reported(tmp_path: Path, text: str) -> None:
+    (tmp_path / "result.json").write_text(text)
+    (tmp_path / "DONE").touch()
+    with pytest.raises(UserError, match="delete the folder and run again"):
+        read_result(tmp_path)
