@@ -153,7 +153,7 @@ def main() -> None:
         _complain("stopped; finished trials are kept, and the same command goes on from there", 130)
     except BrokenPipeError:
         # Whoever read our output has gone (as `| head` does).
-        sys.stdout = open(os.devnull, "w")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
         _complain(f"{error.filename or 'system'}: {error.strerror or error}", 1)

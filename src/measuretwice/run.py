@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import datetime
 import fcntl
+import math
 import multiprocessing
 import os
 import platform
@@ -123,7 +124,7 @@ def longest_first(jobs: list[Job]) -> list[Job]:
 
         rtt_s = max(number("rtt_ms", 1.0), 0.1) / 1e3
         loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
-        return number("duration_s", 1.0) / rtt_s / loss_ratio**0.5
+        return number("duration_s", 1.0) / rtt_s / math.sqrt(loss_ratio)
 
     return sorted(jobs, key=packets, reverse=True)
 

@@ -41,7 +41,9 @@ def test_no_path_of_this_machine() -> None:
     if not anywhere:
         pytest.skip("the checkout's path is too short to look for")
     pattern = re.compile(rf"(?<![\w.$}}/])(?:{anywhere})(?:/\w|$)", re.MULTILINE)
-    found = {name: hits for name, text in tracked_texts().items() if (hits := pattern.findall(text))}
+    found = {
+        name: hits for name, text in tracked_texts().items() if (hits := pattern.findall(text))
+    }
     assert found == {}
 
 

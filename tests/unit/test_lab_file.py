@@ -74,12 +74,20 @@ def test_name_without_unit(folder: Path) -> None:
 
 
 def test_step_on_a_node_that_is_not_there(folder: Path) -> None:
-    said = broken(folder, '{ node = "romeo", phase = "validate" }', '{ node = "mercutio", phase = "validate" }')
+    said = broken(
+        folder,
+        '{ node = "romeo", phase = "validate" }',
+        '{ node = "mercutio", phase = "validate" }',
+    )
     assert "'mercutio' is no node; nodes are ['juliet', 'romeo', 'router']" in said
 
 
 def test_expectation_needs_one_kind(folder: Path) -> None:
-    said = broken(folder, "tolerance_ratio = 0.01", "tolerance_ratio = 0.01\nbinomial_of = 'x'\nconfidence = 0.9")
+    said = broken(
+        folder,
+        "tolerance_ratio = 0.01",
+        "tolerance_ratio = 0.01\nbinomial_of = 'x'\nconfidence = 0.9",
+    )
     assert "expect.0" in said
     assert "param with tolerance_ratio" in said
 
@@ -118,7 +126,7 @@ def test_selection_that_is_wrong(text: str) -> None:
 
 
 def test_no_such_lab_names_those_there_are() -> None:
-    with pytest.raises(UserError, match="there is no lab 'nosuchlab'; there are: .*mathis"):
+    with pytest.raises(UserError, match=r"there is no lab 'nosuchlab'; there are: .*mathis"):
         load_lab(ROOT, "nosuchlab")
 
 

@@ -18,8 +18,12 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("mss_bytes", "rtt_ms", "loss_ratio", "mbit"), PUBLISHED)
-def test_published_model_values(mss_bytes: int, rtt_ms: float, loss_ratio: float, mbit: float) -> None:
-    assert mathis_bandwidth_bps(mss_bytes, rtt_ms, loss_ratio) / 1e6 == pytest.approx(mbit, rel=0.005)
+def test_published_model_values(
+    mss_bytes: int, rtt_ms: float, loss_ratio: float, mbit: float
+) -> None:
+    assert mathis_bandwidth_bps(mss_bytes, rtt_ms, loss_ratio) / 1e6 == pytest.approx(
+        mbit, rel=0.005
+    )
 
 
 def test_scaling() -> None:
@@ -28,7 +32,9 @@ def test_scaling() -> None:
     assert mathis_bandwidth_bps(2000, 10, 0.01) == pytest.approx(2 * base)
     assert mathis_bandwidth_bps(1000, 20, 0.01) == pytest.approx(base / 2)
     assert mathis_bandwidth_bps(1000, 10, 0.04) == pytest.approx(base / 2)
-    assert mathis_bandwidth_bps(1000, 10, 0.01, math.sqrt(1.5)) == pytest.approx(base * math.sqrt(1.5))
+    assert mathis_bandwidth_bps(1000, 10, 0.01, math.sqrt(1.5)) == pytest.approx(
+        base * math.sqrt(1.5)
+    )
 
 
 def test_expected_losses_are_packets_times_p() -> None:

@@ -35,8 +35,14 @@ def test_judge_by_parameter_range_and_probability() -> None:
     binomial = Expectation(
         label="", measured="loss_ratio", param="loss_ratio", binomial_of="n", confidence=0.99
     )
-    assert judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0102, "n": 10**5}, True)["ok"] is True
-    assert judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0110, "n": 10**5}, True)["ok"] is False
+    assert (
+        judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0102, "n": 10**5}, True)["ok"]
+        is True
+    )
+    assert (
+        judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0110, "n": 10**5}, True)["ok"]
+        is False
+    )
     ranged = Expectation(label="", measured="ratio", min=1.0, max=1.45, only_comparable=True)
     assert judge(ranged, {}, {"ratio": 0.5}, True)["ok"] is False
     assert judge(ranged, {}, {"ratio": 0.5}, False)["ok"] is None
@@ -47,7 +53,9 @@ def test_judge_by_parameter_range_and_probability() -> None:
 )
 def test_what_the_model_does_not_cover_says_why(trial: int, because: str | None) -> None:
     lab = load_lab(ROOT, "mathis")
-    plan = make_plan(lab, trial, seed=1, changes={}, where="virtual", kernel="", tools={}, scripts={})
+    plan = make_plan(
+        lab, trial, seed=1, changes={}, where="virtual", kernel="", tools={}, scripts={}
+    )
     result = make_result(lab, plan, {"goodput_bps": 3e7, "duration_s": 240.0})
     assert result["comparable"] is (because is None)
     if because:

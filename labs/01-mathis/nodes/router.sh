@@ -13,6 +13,7 @@ set -euo pipefail
 RTT_MS="${RTT_MS:-6}"
 LOSS_RATIO="${LOSS_RATIO:-0.005730706937}"
 RATE_MBIT="${RATE_MBIT:-3000}"
+BURST_BYTES="${BURST_BYTES:-375000}"
 LIMIT_PACKETS="${LIMIT_PACKETS:-100000}"
 MTU_BYTES="${MTU_BYTES:-1500}"
 OFFLOADS="${OFFLOADS:-off}"
@@ -36,7 +37,8 @@ prepare() {
   tc qdisc add dev "$to_romeo" root netem delay "${DELAY_MS}ms" limit "$LIMIT_PACKETS"
 
   tc qdisc add dev "$to_juliet" root handle 1: htb default 3
-  tc class add dev "$to_juliet" parent 1: classid 1:3 htb rate "${RATE_MBIT}mbit" quantum 60000
+  tc class add dev "$to_juliet" parent 1: classid 1:3 htb rate "${RATE_MBIT}mbit" \
+    burst "$BURST_BYTES" cburst "$BURST_BYTES" quantum 60000
   tc qdisc add dev "$to_juliet" parent 1:3 handle 3: netem \
     delay "${DELAY_MS}ms" loss "${LOSS_PERCENT}%" limit "$LIMIT_PACKETS"
   # --8<-- [end:path]

@@ -1,0 +1,43 @@
+# The tasks of those who change the kit. Students need only ./lab.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON := .venv/bin/python -P
+# Further arguments for pytest or the benchmarks: make test ARGS='-m "not slow" -k parse'
+ARGS ?=
+# Everything that git tracks, or would; without git, everything.
+FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
+	find . \( -name '.?*' -o -name site -o -name runs \) -prune -o -type f -print0; } | \
+	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
+
+.PHONY: help setup lint test bench docs clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+setup: ## install what the other tasks need (they do it themselves)
+	@MEASURETWICE_SETUP=dev ./lab
+
+lint: setup ## style and types of Python and shell, spelling of everything
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	@echo "shellcheck, shfmt"
+	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shellcheck
+	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shfmt -d -i 2 -ci
+	@echo "codespell"
+	@$(FILES) | xargs -0 $(PYTHON) -m codespell_lib
+
+test: setup ## all tests; the first time builds the virtual kernel, two to three minutes
+	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
+	$(PYTHON) -m pytest $(ARGS)
+
+bench: setup ## how fast it is: virtual seconds per second
+	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src $(PYTHON) "$$file" $(ARGS); done
+
+docs: setup ## the site, into site/
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+
+clean: ## remove what was made here: .venv, site and caches. Recorded runs and the kernel stay
+	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
