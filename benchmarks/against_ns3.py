@@ -41,7 +41,7 @@ def simulate() -> float:
         pair.Add(nodes.Get(index + 1))
         devices = links.Install(pair)
         if index == 1:
-            loss = ns.CreateObject("RateErrorModel")
+            loss = ns.CreateObject[ns.RateErrorModel]()
             loss.SetAttribute("ErrorRate", ns.DoubleValue(LOSS_RATIO))
             loss.SetAttribute("ErrorUnit", ns.StringValue("ERROR_UNIT_PACKET"))
             devices.Get(1).SetAttribute("ReceiveErrorModel", ns.PointerValue(loss))

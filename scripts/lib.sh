@@ -90,13 +90,16 @@ sample_ss() {
 # print_samples TIMES TEXT: TEXT, one socket a line, with its '# t=' lines. Each line of TIMES is
 # a sample: its Unix time and its number of sockets.
 print_samples() {
-  local time_s sockets line
-  exec {text_fd}<"$2"
-  while read -r time_s sockets; do
-    printf '# t=%s\n' "$time_s"
-    while ((sockets-- > 0)) && IFS= read -r line <&"$text_fd"; do
-      printf '%s\n' "$line"
-    done
-  done <"$1"
-  exec {text_fd}<&-
+  awk -v times="$1" '
+    # ss pads its lines to one width; the blanks at the end go.
+    BEGIN {
+      while ((getline sample <times) > 0) {
+        split(sample, field, " ")
+        print "# t=" field[1]
+        for (n = field[2]; n > 0 && (getline line) > 0; n--) {
+          sub(/ +$/, "", line)
+          print line
+        }
+      }
+    }' "$2"
 }

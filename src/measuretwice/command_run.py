@@ -107,13 +107,19 @@ def _measure(
             f"{len(kept)} of {len(work)} are measured already (--fresh measures again)",
             file=sys.stderr,
         )
+    if todo and not quiet:
+        seconds = sum(map(runner.likely_seconds, todo)) / parallel
+        print(
+            f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, each in a virtual kernel of "
+            f"its own: about {_roughly(seconds)}. Ctrl-C loses nothing that is finished.",
+            file=sys.stderr,
+        )
     results = dict(kept)
     failures: list[UserError] = []
     signal.signal(signal.SIGTERM, _as_interrupt)
     context, advance = report.progress(len(todo), quiet or not todo)
     started = time.monotonic()
     with context:
-        # The longest first, so that no CPU waits for one at the end.
         for job, outcome in runner.run_all(runner.longest_first(todo), parallel) if todo else ():
             if isinstance(outcome, UserError):
                 failures.append(outcome)
@@ -125,11 +131,21 @@ def _measure(
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in todo)
         wall_s = time.monotonic() - started
         print(
-            f"{len(todo) - len(failures)} trials, {virtual_s:.0f} virtual seconds in {wall_s:.1f} s "
+            f"{_count(len(todo) - len(failures), 'trial')}, {virtual_s:.0f} virtual seconds in {wall_s:.1f} s "
             f"of real time, {parallel} at a time",
             file=sys.stderr,
         )
     return [results[job.folder] for job in work if job.folder in results], failures
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _roughly(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(5, 5 * round(seconds / 5))} seconds"
+    return f"{round(seconds / 60)} minutes"
 
 
 def _as_interrupt(*_: Any) -> None:

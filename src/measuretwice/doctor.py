@@ -84,15 +84,38 @@ def _kernel_check(root: Path) -> dict[str, Any]:
     )
     try:
         facts = json.loads(done.stdout)
-    except ValueError:
+        problems = [problem for bad, problem in _kernel_problems(facts) if bad]
+    except (ValueError, KeyError, TypeError) as error:
         said = (done.stderr or done.stdout).strip().splitlines()
-        return {
-            "facts": None,
-            "problems": [
-                f"{script.name} --check failed: {said[-1] if said else 'it said nothing'}"
-            ],
-        }
-    return {"facts": facts, "problems": list(facts.get("problems", []))}
+        reason = said[-1] if said else f"it said nothing of use ({error})"
+        return {"facts": None, "problems": [f"{script.name} --check failed: {reason}"]}
+    return {"facts": facts, "problems": problems}
+
+
+def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:
+    """What stands in the way of the virtual kernel, each with whether it does."""
+    to_build = not facts["kernel_ready"]
+    missing = " ".join(facts["missing_packages"])
+    return [
+        (
+            not facts["cpu_ok"],
+            "the virtual kernel needs an x86-64 processor: use a Linux VM on one",
+        ),
+        (
+            not facts["seccomp"],
+            "this machine allows no seccomp filters, which the virtual kernel needs",
+        ),
+        (to_build and bool(missing), f"to build the kernel, install: {missing} (./lab does it)"),
+        (
+            to_build and facts["disk_free_mib"] < facts["disk_needed_mib"],
+            f"building the kernel needs {facts['disk_needed_mib']} MiB in {facts['cache']}, "
+            f"{facts['disk_free_mib']} are free: set MEASURETWICE_CACHE to another folder",
+        ),
+        (
+            not facts["cache_writable"],
+            f"{facts['cache']} can't be written to: set MEASURETWICE_CACHE to another folder",
+        ),
+    ]
 
 
 def _host() -> dict[str, Any]:

@@ -1,0 +1,40 @@
+"""What the tools said, as values: iperf3, ss, tc, ping, nstat.
+
+Each parser is a pure function of (text, source); `source` is the file's name, for messages. It
+gives frozen dataclasses whose field names end in their units, with None for what the tool didn't
+say, or raises `ParseError`, one line that names file and place. Nothing is half-read.
+"""
+
+from measuretwice.parse.errors import ParseError, TruncatedError
+from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
+from measuretwice.parse.iperf3_json import parse_iperf3_json
+from measuretwice.parse.iperf3_text import parse_iperf3_text
+from measuretwice.parse.nstat import parse_nstat
+from measuretwice.parse.ping import PingReply, PingRun, parse_ping
+from measuretwice.parse.ss import SsSocket, SsUser, parse_ss
+from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
+from measuretwice.parse.tc import Qdisc, TcClass, parse_tc_classes, parse_tc_qdiscs
+
+__all__ = [
+    "Iperf3Connection",
+    "Iperf3Interval",
+    "Iperf3Run",
+    "Iperf3Stream",
+    "ParseError",
+    "PingReply",
+    "PingRun",
+    "Qdisc",
+    "SsSample",
+    "SsSocket",
+    "SsUser",
+    "TcClass",
+    "TruncatedError",
+    "parse_iperf3_json",
+    "parse_iperf3_text",
+    "parse_nstat",
+    "parse_ping",
+    "parse_ss",
+    "parse_ss_samples",
+    "parse_tc_classes",
+    "parse_tc_qdiscs",
+]

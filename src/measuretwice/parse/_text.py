@@ -1,0 +1,64 @@
+"""What every parser asks of a text before it reads it."""
+
+from __future__ import annotations
+
+import re
+
+from measuretwice.parse.errors import ParseError, TruncatedError
+
+# Control characters, what decoders put in place of bytes that are no UTF-8, and lone surrogates.
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd\ud800-\udfff]")
+
+# How each tool's output begins: only to tell a person which file was taken by mistake.
+_BEGINNINGS = (
+    (re.compile(r'\{\s*"(start|event)"'), "iperf3 JSON"),
+    (re.compile(r'\[\s*\{\s*"(kind|class)"'), "tc JSON"),
+    (re.compile(r'\{\s*"kernel"'), "nstat JSON"),
+    (re.compile(r"(State|Netid)\s+.*Recv-Q|Recv-Q\s"), "ss output"),
+    (re.compile(r"# t=\d"), "ss samples"),
+    (re.compile(r"(qdisc|class) \w+ [0-9a-f]*:"), "tc output"),
+    (re.compile(r"PING "), "ping output"),
+    (re.compile(r"#kernel"), "nstat output"),
+    (re.compile(r"Connecting to host|iperf 3|iperf3: "), "iperf3 text output"),
+)
+
+
+def clean(text: str, source: str, expected: str) -> str:
+    """The text without byte order mark and carriage returns.
+
+    Raises ParseError if it is empty or holds what no tool prints as text.
+    """
+    text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n")
+    if not text or text.isspace():
+        raise ParseError(source, "line 1", f"the file is empty; expected {expected}")
+    bad = _NO_TEXT.search(text)
+    if bad:
+        line = text.count("\n", 0, bad.start()) + 1
+        raise ParseError(
+            source,
+            f"line {line}",
+            f"binary data (U+{ord(bad.group()):04X}), no text; expected {expected}",
+        )
+    return text
+
+
+def foreign(text: str, source: str, expected: str, line: int = 1) -> ParseError:
+    """The error for a text that is not this tool's, naming the tool if it can be told."""
+    begin = text.lstrip()
+    for pattern, tool in _BEGINNINGS:
+        if pattern.match(begin):
+            return ParseError(source, f"line {line}", f"this is {tool}; expected {expected}")
+    return ParseError(source, f"line {line}", f"found {excerpt(begin)}; expected {expected}")
+
+
+def cut_off(source: str, line: int, expected: str) -> TruncatedError:
+    """The error for a text that ends too early."""
+    return TruncatedError(
+        source, f"line {line}", f"the file ends here, cut off; expected {expected}"
+    )
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text, quoted, short enough for a message."""
+    line = text.split("\n", 1)[0].strip()
+    return ascii(line if len(line) <= 60 else line[:57] + "...")

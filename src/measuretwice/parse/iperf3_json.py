@@ -1,0 +1,175 @@
+"""iperf3's JSON (option -J), versions 3.1 to 3.22."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from measuretwice.parse._json import JsonObject, load
+from measuretwice.parse._text import clean, foreign
+from measuretwice.parse.errors import ParseError
+from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
+
+_EXPECTED = "iperf3's JSON document (-J) with its `end` block"
+
+
+def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
+    """Read what `iperf3 -c HOST -J` printed.
+
+    Keys that a version doesn't write are None in the result. A run that iperf3 itself ended with
+    an error parses: the error's text is in `.error`.
+
+    Raises ParseError for a truncated document (without its `end` block), for more than one
+    document (also that of --json-stream), for another tool's output, and, with the JSON path, for
+    a value of the wrong type.
+    """
+    text = clean(text, source, _EXPECTED)
+    if not text.lstrip().startswith("{"):
+        raise foreign(text, source, _EXPECTED)
+    document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
+    if "start" not in document.data and "error" not in document.data:
+        raise foreign(text, source, _EXPECTED)
+    error = document.text("error")
+    end = document.child("end")
+    if error is None and (end is None or not end.data):
+        # iperf3 before 3.10 writes an empty `end` and says why on stderr only.
+        raise ParseError(
+            source, "$.end", "missing or empty: a truncated or failed run; expected its totals"
+        )
+    end = end or JsonObject({}, "$.end", source)
+    start = document.child("start") or JsonObject({}, "$.start", source)
+    test = start.child("test_start") or JsonObject({}, "$.start.test_start", source)
+    version = start.text("version")
+    streams = tuple(_stream(stream, error) for stream in end.children("streams"))
+    sent = _total(end.child("sum_sent"), error)
+    if "sum" in end.data and "sum_sent" not in end.data:
+        sent = _udp_total(end.need_child("sum"), streams)
+    received = _total(end.child("sum_received"), error)
+    return Iperf3Run(
+        version=None if version is None else version.removeprefix("iperf "),
+        start_time_s=_start_time_s(start),
+        protocol=test.text("protocol"),
+        duration_s=test.number("duration") or None,
+        omit_s=test.number("omit"),
+        interval_s=test.number("interval"),
+        num_streams=test.integer("num_streams"),
+        reverse=test.flag("reverse"),
+        bidirectional=test.flag("bidir"),
+        mss_requested_bytes=start.integer("tcp_mss"),
+        mss_default_bytes=start.integer("tcp_mss_default"),
+        congestion_control=end.text("sender_tcp_congestion"),
+        error=error,
+        connections=tuple(map(_connection, start.children("connected"))),
+        intervals=tuple(
+            _interval(stream)
+            for interval in document.children("intervals")
+            for stream in interval.children("streams")
+        ),
+        streams=streams,
+        sent_bytes=sent.bytes,
+        sent_seconds=sent.seconds,
+        sent_rate_bps=sent.rate_bps,
+        retransmits=sent.retransmits,
+        received_bytes=received.bytes,
+        received_seconds=received.seconds,
+        received_rate_bps=received.rate_bps,
+    )
+
+
+@dataclass(frozen=True)
+class _Total:
+    bytes: int | None = None
+    seconds: float | None = None
+    rate_bps: float | None = None
+    retransmits: int | None = None
+
+
+def _total(total: JsonObject | None, error: str | None) -> _Total:
+    # A run that broke off has no results from its peer; iperf3 writes zeros for them.
+    if total is None or (error is not None and not total.integer("bytes")):
+        return _Total()
+    return _Total(
+        total.need_integer("bytes"),
+        # Not `seconds`: in a receiver's totals that is the sender's time, while the rate beside it
+        # is over start to end.
+        total.need_number("end") - total.need_number("start"),
+        total.number("bits_per_second"),
+        _count(total, "retransmits"),
+    )
+
+
+def _udp_total(total: JsonObject, streams: tuple[Iperf3Stream, ...]) -> _Total:
+    """What was sent over UDP before iperf3 3.10: bytes and rate are the sender's there, but the
+    times are the receiver's, so the time is the longest stream's."""
+    return _Total(
+        total.integer("bytes"),
+        max((s.sender_seconds for s in streams if s.sender_seconds is not None), default=None),
+        total.number("bits_per_second"),
+    )
+
+
+def _count(data: JsonObject, key: str) -> int | None:
+    """A value that iperf3 sets to -1 where the system doesn't tell."""
+    value = data.integer(key)
+    return None if value is None or value < 0 else value
+
+
+def _positive(data: JsonObject, key: str) -> int | None:
+    """A value of struct tcp_info, which is 0 only where the sender's host didn't report it."""
+    return _count(data, key) or None
+
+
+def _start_time_s(start: JsonObject) -> float | None:
+    timestamp = start.child("timestamp")
+    if timestamp is None:
+        return None
+    milliseconds = timestamp.number("timemillisecs")
+    return timestamp.number("timesecs") if milliseconds is None else milliseconds / 1000
+
+
+def _connection(data: JsonObject) -> Iperf3Connection:
+    return Iperf3Connection(
+        stream_id=data.need_integer("socket"),
+        local_host=data.need_text("local_host"),
+        local_port=data.need_integer("local_port"),
+        remote_host=data.need_text("remote_host"),
+        remote_port=data.need_integer("remote_port"),
+    )
+
+
+def _interval(data: JsonObject) -> Iperf3Interval:
+    return Iperf3Interval(
+        stream_id=data.need_integer("socket"),
+        start_s=data.need_number("start"),
+        end_s=data.need_number("end"),
+        bytes=data.need_integer("bytes"),
+        rate_bps=data.number("bits_per_second"),
+        retransmits=_count(data, "retransmits"),
+        snd_cwnd_bytes=_positive(data, "snd_cwnd"),
+        rtt_us=_positive(data, "rtt"),
+        rttvar_us=_count(data, "rttvar"),
+        pmtu_bytes=_positive(data, "pmtu"),
+        omitted=data.flag("omitted") or False,
+        is_sender=data.flag("sender"),
+    )
+
+
+def _stream(data: JsonObject, error: str | None) -> Iperf3Stream:
+    # A UDP stream has one block, with the sender's bytes.
+    sender = data.child("udp") or data.need_child("sender")
+    sent = _total(sender, error)
+    received = _total(data.child("receiver"), error)
+    return Iperf3Stream(
+        stream_id=sender.need_integer("socket"),
+        is_sender=sender.flag("sender"),
+        sender_bytes=sent.bytes,
+        sender_seconds=sent.seconds,
+        sender_rate_bps=sent.rate_bps,
+        retransmits=sent.retransmits,
+        max_snd_cwnd_bytes=_positive(sender, "max_snd_cwnd"),
+        min_rtt_us=_positive(sender, "min_rtt"),
+        mean_rtt_us=_positive(sender, "mean_rtt"),
+        max_rtt_us=_positive(sender, "max_rtt"),
+        receiver_bytes=received.bytes,
+        receiver_seconds=received.seconds,
+        receiver_rate_bps=received.rate_bps,
+    )

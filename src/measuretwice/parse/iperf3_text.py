@@ -1,0 +1,288 @@
+"""iperf3's text output, client side, as people bring it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+
+from measuretwice.parse._text import clean, cut_off, excerpt, foreign
+from measuretwice.parse.errors import ParseError
+from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
+
+_EXPECTED = "the text output of an iperf3 client"
+_SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+# Searched for, not matched at a line's start: --timestamps puts anything before it.
+_ROW = re.compile(
+    r"\[ *(?P<id>\d+|SUM)\](?:\[(?P<role>[TR]X-[CS])\])?"
+    r" +(?P<start>\d+\.\d+)-(?P<end>\d+\.\d+) +sec"
+    r" +(?P<size>[\d.]+|-?nan|-?inf) (?P<size_unit>[KMGT]?)Bytes"
+    r" +(?P<rate>[\d.]+|-?nan|-?inf) (?P<rate_unit>[KMGT]?)(?P<rate_of>bits|Bytes)/sec(?P<rest>.*)"
+)
+_TCP_REST = re.compile(
+    r"(?: +(?P<retransmits>\d+))?(?: +(?P<cwnd>[\d.]+) (?P<cwnd_unit>[KMGT]?)Bytes)?"
+    r"(?: +(?P<omitted>\(omitted\)))?(?: +(?P<end>sender|receiver))? *"
+)
+_UDP_END = re.compile(r" (sender|receiver) *$")
+_CONNECTED = re.compile(r"\[ *(\d+)\] local (\S+) port (\d+) connected to (\S+) port (\d+)")
+_TEST = re.compile(
+    r"Starting Test: protocol: (\w+), (\d+) streams, .*omitting (\d+) seconds(?:, (\d+) second)?"
+)
+
+
+@dataclass
+class _Row:
+    """A line of numbers; `retransmits` and `cwnd_bytes` are None where the line has none."""
+
+    stream: str
+    receives: bool
+    start_s: float
+    end_s: float
+    bytes: int
+    rate_bps: float | None
+    retransmits: int | None = None
+    cwnd_bytes: int | None = None
+    omitted: bool = False
+    total_of: str | None = None
+
+
+@dataclass
+class _Seen:
+    """What has been read so far."""
+
+    connections: list[Iperf3Connection] = field(default_factory=list)
+    intervals: list[_Row] = field(default_factory=list)
+    totals: list[_Row] = field(default_factory=list)
+    begun: bool = False
+    done: bool = False
+    datagrams: bool | None = None
+    jitter: bool = False
+    reverse: bool = False
+    bidirectional: bool = False
+    version: str | None = None
+    start_time_s: float | None = None
+    protocol: str | None = None
+    num_streams: int | None = None
+    omit_s: float | None = None
+    duration_s: float | None = None
+    mss_requested_bytes: int | None = None
+    mss_default_bytes: int | None = None
+    congestion_control: str | None = None
+    error: str | None = None
+
+
+def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
+    """Read what `iperf3 -c HOST` printed, with or without -V, --timestamps and -f.
+
+    As iperf3 means them, K, M and G are powers of 1024 before Bytes and Bytes/sec and powers of
+    1000 before bits/sec (iperf3(1), option -f). It prints three digits, so that bytes and rates
+    are good to about half a percent; use JSON where that matters. There is no rtt in this form.
+    A run that ended with an error parses: the error's text is in `.error`.
+
+    Raises ParseError for another tool's text and for one without its last line ("iperf Done.").
+    """
+    text = clean(text, source, _EXPECTED)
+    seen = _Seen()
+    lines = text.rstrip().split("\n")
+    for number, line in enumerate(lines, start=1):
+        row = _ROW.search(line)
+        if row:
+            _read_row(seen, row, source, number, line)
+        elif "/sec" in line and "[" in line:
+            raise _unreadable(source, number, line)
+        else:
+            _read_remark(seen, line, source, number)
+    if not seen.begun:
+        raise foreign(text, source, _EXPECTED)
+    if seen.error is None and not (seen.done and seen.totals):
+        raise cut_off(source, len(lines), "the totals and 'iperf Done.' (was it killed?)")
+    return _run(seen)
+
+
+def _read_row(seen: _Seen, match: re.Match[str], source: str, number: int, line: str) -> None:
+    role = match["role"]
+    try:
+        row = _Row(
+            stream=match["id"],
+            receives=role.startswith("RX") if role else seen.reverse,
+            start_s=float(match["start"]),
+            end_s=float(match["end"]),
+            bytes=_bytes(match["size"], match["size_unit"]),
+            rate_bps=_rate_bps(match["rate"], match["rate_unit"], match["rate_of"]),
+        )
+        if seen.datagrams:
+            end = _UDP_END.search(match["rest"])
+            # Before 3.2 a client's UDP totals aren't marked; only they have a jitter.
+            unmarked = "sender" if seen.jitter and not row.receives else None
+            row.total_of = end[1] if end else unmarked
+        else:
+            rest = _TCP_REST.fullmatch(match["rest"])
+            if not rest:
+                raise _unreadable(source, number, line)
+            if rest["retransmits"]:
+                row.retransmits = int(rest["retransmits"])
+            if rest["cwnd"]:
+                row.cwnd_bytes = _bytes(rest["cwnd"], rest["cwnd_unit"])
+            row.omitted = rest["omitted"] is not None
+            row.total_of = rest["end"]
+    except ValueError:
+        raise _unreadable(source, number, line) from None
+    (seen.intervals if row.total_of is None else seen.totals).append(row)
+
+
+def _read_remark(seen: _Seen, line: str, source: str, number: int) -> None:
+    connected = _CONNECTED.search(line)
+    test = _TEST.search(line)
+    if connected:
+        seen.connections.append(
+            Iperf3Connection(
+                int(connected[1]),
+                connected[2],
+                int(connected[3]),
+                connected[4],
+                int(connected[5]),
+            )
+        )
+    elif test:
+        seen.protocol, seen.num_streams = test[1], int(test[2])
+        seen.omit_s = float(test[3])
+        seen.duration_s = float(test[4]) if test[4] else None
+    elif re.search(r"\[ *ID\]", line):
+        seen.datagrams = "Datagrams" in line
+        seen.jitter = "Jitter" in line
+        seen.bidirectional |= "[Role]" in line
+    elif "Connecting to host " in line:
+        if seen.connections or seen.done:
+            raise ParseError(
+                source, f"line {number}", "a second run begins here; expected one run a file"
+            )
+        seen.begun = True
+    elif "Reverse mode, " in line:
+        seen.reverse = True
+    elif line.rstrip().endswith("iperf Done."):
+        seen.done = True
+    elif error := re.search(r"iperf3: (?:error - (.*)|(interrupt - .*))", line):
+        seen.begun = True
+        seen.error = (error[1] or error[2]).strip()
+    elif mss := re.search(r"TCP MSS: (\d+)( \(default\))?", line):
+        if mss[2]:
+            seen.mss_default_bytes = int(mss[1])
+        else:
+            seen.mss_requested_bytes = int(mss[1])
+    elif version := re.match(r"iperf (3\.\S+)", line):
+        seen.version = version[1]
+    elif congestion := re.search(r"snd_tcp_congestion (\S+)", line):
+        seen.congestion_control = congestion[1]
+    elif time := re.search(r"Time: (\w{3}, \d+ \w{3} \d{4} [\d:]+ GMT)", line):
+        try:
+            seen.start_time_s = parsedate_to_datetime(time[1]).timestamp()
+        except ValueError:
+            raise _unreadable(source, number, line) from None
+
+
+def _run(seen: _Seen) -> Iperf3Run:
+    sent = _sum(seen, "sender")
+    received = _sum(seen, "receiver")
+    protocol = seen.protocol
+    if protocol is None and seen.datagrams is not None:
+        protocol = "UDP" if seen.datagrams else "TCP"
+    streams = list(dict.fromkeys(row.stream for row in seen.totals if row.stream != "SUM"))
+    return Iperf3Run(
+        version=seen.version,
+        start_time_s=seen.start_time_s,
+        protocol=protocol,
+        duration_s=seen.duration_s,
+        omit_s=seen.omit_s,
+        interval_s=None,
+        num_streams=seen.num_streams,
+        reverse=seen.reverse,
+        bidirectional=seen.bidirectional,
+        mss_requested_bytes=seen.mss_requested_bytes,
+        mss_default_bytes=seen.mss_default_bytes,
+        congestion_control=seen.congestion_control,
+        error=seen.error,
+        connections=tuple(seen.connections),
+        intervals=tuple(_interval(row) for row in seen.intervals if row.stream != "SUM"),
+        streams=tuple(_stream(seen, stream) for stream in streams),
+        sent_bytes=sent and sent.bytes,
+        sent_seconds=sent and sent.end_s - sent.start_s,
+        sent_rate_bps=sent and sent.rate_bps,
+        retransmits=sent and sent.retransmits,
+        received_bytes=received and received.bytes,
+        received_seconds=received and received.end_s - received.start_s,
+        received_rate_bps=received and received.rate_bps,
+    )
+
+
+def _total(seen: _Seen, stream: str, end: str, receives: bool) -> _Row | None:
+    for row in seen.totals:
+        if row.stream == stream and row.total_of == end and row.receives == receives:
+            # A run that broke off has no results from its peer; iperf3 prints zeros for them.
+            return None if seen.error is not None and not row.bytes else row
+    return None
+
+
+def _sum(seen: _Seen, end: str) -> _Row | None:
+    """The [SUM] line, or the only stream's line where there is no sum."""
+    receives = seen.reverse and not seen.bidirectional
+    total = _total(seen, "SUM", end, receives)
+    streams = {row.stream for row in seen.totals if row.receives == receives}
+    if total is None and len(streams) == 1:
+        total = _total(seen, streams.pop(), end, receives)
+    return total
+
+
+def _interval(row: _Row) -> Iperf3Interval:
+    return Iperf3Interval(
+        stream_id=int(row.stream),
+        start_s=row.start_s,
+        end_s=row.end_s,
+        bytes=row.bytes,
+        rate_bps=row.rate_bps,
+        retransmits=row.retransmits,
+        snd_cwnd_bytes=row.cwnd_bytes,
+        rtt_us=None,
+        rttvar_us=None,
+        pmtu_bytes=None,
+        omitted=row.omitted,
+        is_sender=not row.receives,
+    )
+
+
+def _stream(seen: _Seen, stream: str) -> Iperf3Stream:
+    receives = next(row.receives for row in seen.totals if row.stream == stream)
+    sender = _total(seen, stream, "sender", receives)
+    receiver = _total(seen, stream, "receiver", receives)
+    return Iperf3Stream(
+        stream_id=int(stream),
+        is_sender=not receives,
+        sender_bytes=sender and sender.bytes,
+        sender_seconds=sender and sender.end_s - sender.start_s,
+        sender_rate_bps=sender and sender.rate_bps,
+        retransmits=sender and sender.retransmits,
+        max_snd_cwnd_bytes=None,
+        min_rtt_us=None,
+        mean_rtt_us=None,
+        max_rtt_us=None,
+        receiver_bytes=receiver and receiver.bytes,
+        receiver_seconds=receiver and receiver.end_s - receiver.start_s,
+        receiver_rate_bps=receiver and receiver.rate_bps,
+    )
+
+
+def _bytes(number: str, unit: str) -> int:
+    return round(float(number) * 1024 ** _SCALE[unit])
+
+
+def _rate_bps(number: str, unit: str, of: str) -> float | None:
+    if number.lstrip("-") in ("nan", "inf"):
+        return None
+    if of == "Bytes":
+        return float(number) * 8 * 1024 ** _SCALE[unit]
+    return float(number) * 1000 ** _SCALE[unit]
+
+
+def _unreadable(source: str, number: int, line: str) -> ParseError:
+    return ParseError(
+        source, f"line {number}", f"found {excerpt(line)}; expected interval, transfer and bitrate"
+    )

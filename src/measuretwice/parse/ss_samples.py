@@ -1,0 +1,66 @@
+"""The state of TCP connections over time, as the labs' sampler writes it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from measuretwice.parse._text import clean, cut_off, excerpt, foreign
+from measuretwice.parse.errors import ParseError, TruncatedError
+from measuretwice.parse.ss import SsSocket, has_second_lines, read_sockets
+
+_EXPECTED = "samples of ss, each after a line '# t=SECONDS'"
+# EPOCHREALTIME, which the sampler writes, has the locale's decimal mark.
+_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
+
+
+@dataclass(frozen=True)
+class SsSample:
+    """The sockets at one time. `time_s` is Unix time on the sampled node's clock; a float holds
+    it to about a quarter of a microsecond."""
+
+    time_s: float
+    sockets: tuple[SsSocket, ...]
+
+
+def parse_ss_samples(
+    text: str, source: str, *, allow_truncated_tail: bool = False
+) -> tuple[SsSample, ...]:
+    """Read lines '# t=1795213564.741568000', each followed by what ss printed then.
+
+    A sample may have no sockets. A sampler that was killed may leave its last sample cut off:
+    with `allow_truncated_tail` that sample is left out, without it that is a ParseError, as is
+    anything else that isn't ss's text.
+    """
+    text = clean(text, source, _EXPECTED)
+    if not "# t=".startswith(text[:4]):
+        raise foreign(text, source, _EXPECTED)
+    lines = text.split("\n")
+    # After the last line's end stands nothing, unless the last line is cut off.
+    tail = lines.pop()
+    if tail and not allow_truncated_tail:
+        raise cut_off(source, len(lines) + 1, "a whole line at the end")
+    starts = [i for i, line in enumerate(lines) if line.startswith("#")]
+    ends = [*starts[1:], len(lines)]
+    if tail and not tail.startswith("#"):
+        # The last sample's last socket is what is cut off.
+        del starts[-1:]
+    second_lines = has_second_lines(text)
+    samples: list[SsSample] = []
+    for start, end in zip(starts, ends, strict=False):
+        mark = _MARK.fullmatch(lines[start])
+        if not mark:
+            raise ParseError(
+                source,
+                f"line {start + 1}",
+                f"found {excerpt(lines[start])}; expected '# t=SECONDS' with nine decimals",
+            )
+        numbered = enumerate(lines[start + 1 : end], start=start + 2)
+        try:
+            sockets = read_sockets(numbered, source, second_lines)
+        except TruncatedError:
+            if allow_truncated_tail and end == len(lines):
+                break
+            raise
+        samples.append(SsSample(float(f"{mark[1]}.{mark[2]}"), sockets))
+    return tuple(samples)

@@ -1,0 +1,355 @@
+"""Experiments in the virtual kernel, as a student runs them: whole, repeated, broken off."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.kernel
+
+MEASURED_BY_DESIGN = {
+    "goodput_bps",
+    "retransmits",
+    "data_segs_out",
+    "loss_ratio",
+    "rtt_min_ms",
+    "rtt_mean_ms",
+    "mss_bytes",
+    "largest_packet_bytes",
+    "duration_s",
+    "qdisc_sent_packets",
+    "qdisc_drops",
+    "flows",
+}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "measuretwice", "run", *arguments]
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
+
+
+def run_lab(*arguments: str, **more: str) -> list[dict[str, Any]]:
+    done = subprocess.run(
+        command(*arguments, "--json"),
+        env=environment(**more),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results: list[dict[str, Any]] = json.loads(done.stdout)
+    return results
+
+
+def own_processes(out: Path) -> list[str]:
+    """The command lines of kernels that work for runs under `out`."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if str(out) in line and "seccomp" in line:
+            found.append(line)
+    return found
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def trial_7(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Trial 7 as it was published, all 240 s of it."""
+    out = tmp_path_factory.mktemp("trial 7 with spaces")
+    return run_lab("mathis", "--trial", "7", "--out", str(out))[0]
+
+
+def test_trial_7_is_a_mathis_case(trial_7: dict[str, Any]) -> None:
+    measured = trial_7["measured"]
+    assert measured["rtt_min_ms"] == pytest.approx(6, rel=0.01)
+    assert measured["mss_bytes"] == 1460
+    assert measured["largest_packet_bytes"] == 1500
+    assert measured["flows"] == 1
+    assert measured["duration_s"] == pytest.approx(240, abs=0.5)
+    assert 1.1 <= trial_7["ratio"] <= 1.4
+    assert trial_7["comparable"] is True
+    for expectation in trial_7["expectations"]:
+        assert expectation["ok"] is True, expectation
+
+
+def test_losses_are_accounted_for(trial_7: dict[str, Any]) -> None:
+    """Every retransmission is explained by a drop of the router's, or was spurious."""
+    measured = trial_7["measured"]
+    assert measured["receiver_ofo_drops"] == 0
+    assert measured["receiver_prune_calls"] == 0
+    assert measured["softnet_drops"] == 0
+    unexplained = measured["retransmits"] - measured["qdisc_drops"]
+    assert abs(unexplained) <= measured["spurious_retransmits"] + 20
+
+
+def test_result_has_what_the_design_promises(trial_7: dict[str, Any]) -> None:
+    assert set(trial_7["measured"]) >= MEASURED_BY_DESIGN
+    assert None not in [trial_7["measured"][key] for key in MEASURED_BY_DESIGN]
+    assert {"name", "constant", "bandwidth_bps"} <= set(trial_7["model"])
+    assert {"lab", "trial", "stage", "seed", "params", "ratio", "findings", "run_dir"} <= set(
+        trial_7
+    )
+
+
+def test_run_folder_is_complete(trial_7: dict[str, Any]) -> None:
+    run = Path(trial_7["run_dir"])
+    assert {path.name for path in run.iterdir()} >= {
+        "DONE",
+        "plan.json",
+        "provenance.json",
+        "result.json",
+        "experiment.sh",
+        "raw",
+    }
+    raw = {
+        str(path.relative_to(run / "raw")) for path in (run / "raw").rglob("*") if path.is_file()
+    }
+    for node in ("romeo", "router", "juliet"):
+        for name in ("qdisc", "link", "nstat"):
+            assert {f"{node}/{name}.before.json", f"{node}/{name}.after.json"} <= raw
+        assert {f"{node}/offloads.txt", f"{node}/sysctl.txt", f"{node}/addr.json"} <= raw
+    assert {"romeo/iperf3.json", "romeo/ss.txt", "romeo/ping.txt", "router/tcpdump.txt"} <= raw
+    provenance = json.loads((run / "provenance.json").read_text())
+    assert provenance["kernel"]["version"]
+    # The state of the connection every 0.1 s of virtual time.
+    assert trial_7["measured"]["ss_samples"] >= 2400
+
+
+def test_same_seed_same_bytes(tmp_path: Path) -> None:
+    """Alone, and with every CPU busy: the same measured values and the same raw files."""
+    first = run_lab("mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "a"))[0]
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"])
+        for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    try:
+        second = run_lab(
+            "mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "b")
+        )[0]
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    assert second["measured"] == first["measured"]
+    assert raw_files(first) == raw_files(second)
+    other = run_lab(
+        "mathis", "--trial", "7", "--duration", "20", "--seed", "2", "--out", str(tmp_path / "c")
+    )[0]
+    assert other["measured"] != first["measured"]
+
+
+def raw_files(result: dict[str, Any]) -> dict[str, bytes]:
+    raw = Path(result["run_dir"]) / "raw"
+    return {
+        str(path.relative_to(raw)): path.read_bytes()
+        for path in sorted(raw.rglob("*"))
+        if path.is_file()
+    }
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
+def test_an_ordinary_user_gets_the_same_and_leaves_no_trace(tmp_path: Path) -> None:
+    by_root = run_lab(
+        "mathis", "--trial", "17", "--duration", "20", "--out", str(tmp_path / "root")
+    )[0]
+    # /tmp/pytest-of-root is closed to others.
+    home = Path("/var/tmp") / f"measuretwice-test-{os.getpid()}"
+    try:
+        shutil.copytree(ROOT / "src", home / "src", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in ("labs", "scripts"):
+            shutil.copytree(ROOT / name, home / name)
+        kernel = subprocess.run(
+            ["bash", str(ROOT / "scripts/kernel/build.sh"), "--path"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        shutil.copytree(kernel, home / "cache" / "kernel" / Path(kernel).name)
+        subprocess.run(["chown", "-R", "nobody", str(home)], check=True)
+        before = machine_state()
+        files_before = set(home.iterdir())
+        done = subprocess.run(
+            [
+                *("setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"),
+                *(find_python(), "-m", "measuretwice", "run", "mathis", "--trial", "17"),
+                *("--duration", "20", "--json", "--out", str(home / "runs")),
+            ],
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": str(home),
+                "PYTHONPATH": f"{home / 'src'}:{site_packages()}",
+                "MEASURETWICE_CACHE": str(home / "cache"),
+                "PYTHONDONTWRITEBYTECODE": "1",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        by_nobody = json.loads(done.stdout)[0]
+        assert by_nobody["measured"] == by_root["measured"]
+        assert raw_files(by_nobody) == raw_files(by_root)
+        assert machine_state() == before
+        assert set(home.iterdir()) - files_before == {home / "runs"}
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def find_python() -> str:
+    """An interpreter that everybody may run: the virtual environment's base, outside /root."""
+    return os.path.realpath("/usr/bin/python3")
+
+
+def site_packages() -> str:
+    """Copies nothing: the packages of this interpreter, if others may read them."""
+    import click
+
+    return str(Path(click.__file__).parents[1])
+
+
+def machine_state() -> dict[str, str]:
+    """What a run could leave behind: namespaces, qdiscs, interfaces, sysctls, temporary files."""
+
+    def said(*arguments: str) -> str:
+        return subprocess.run(arguments, capture_output=True, text=True, check=False).stdout
+
+    return {
+        "namespaces": said("ip", "netns"),
+        "qdiscs": said("tc", "qdisc"),
+        "links": said("ip", "-br", "link"),
+        "sysctls": said(
+            "sysctl",
+            "-n",
+            "net.ipv4.tcp_congestion_control",
+            "net.ipv4.tcp_timestamps",
+            "net.ipv4.ip_forward",
+        ),
+        "memory": " ".join(sorted(os.listdir("/dev/shm"))),
+        "uml": str(Path("~/.uml").expanduser().exists()),
+    }
+
+
+def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    """kill -9 in the middle: nothing is left running, what was finished counts, the rest is
+    measured by the same command, and all of it is as if nothing had happened."""
+    out = tmp_path / "out"
+    choice = ("mathis", "--trials", "5,17,21,33,54", "--duration", "40", "--jobs", "1")
+    whole = run_lab(*choice, "--out", str(tmp_path / "whole"))
+    process = subprocess.Popen(
+        command(*choice, "--json", "--out", str(out)), env=environment(), stdout=subprocess.DEVNULL
+    )
+    until(lambda: list(out.glob("mathis/trial-*/DONE")))
+    until(lambda: own_processes(out) or process.poll() is not None)
+    process.kill()
+    process.wait()
+    until(lambda: not own_processes(out), 10)
+    finished = {
+        path.parent.name: path.stat().st_mtime_ns for path in out.glob("mathis/trial-*/DONE")
+    }
+    assert 1 <= len(finished) < 5
+    again = run_lab(*choice, "--out", str(out))
+    assert [r["measured"] for r in again] == [r["measured"] for r in whole]
+    for name, made in finished.items():
+        assert (out / "mathis" / name / "DONE").stat().st_mtime_ns == made
+    assert not [path.name for path in (out / "mathis").iterdir() if path.name.startswith(".")]
+
+
+def test_interrupted_run_says_so_in_one_line(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        command("mathis", "--trials", "1-4", "--out", str(tmp_path)),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: own_processes(tmp_path))
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1].startswith("lab: stopped; finished trials are kept")
+    assert "Traceback" not in said
+    until(lambda: not own_processes(tmp_path), 10)
+
+
+def test_wall_limit_is_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("mathis", "--trial", "11", "--wall-limit", "0.5", "--out", str(tmp_path)),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "trial 11: not finished after 0 s of wall time" in done.stderr.replace(
+        "after 1 s", "after 0 s"
+    )
+    assert not own_processes(tmp_path)
+
+
+def test_broken_folder_is_reported_and_not_measured_over(tmp_path: Path) -> None:
+    choice = ("mathis", "--trial", "54", "--duration", "5", "--out", str(tmp_path))
+    run = Path(run_lab(*choice)[0]["run_dir"])
+    whole = (run / "result.json").read_text()
+    (run / "result.json").write_text(whole[: len(whole) // 2])
+    done = subprocess.run(
+        command(*choice, "--json"), env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "delete the folder and run again" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_failing_step_names_node_step_and_what_was_said(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(
+            "mathis", "--trial", "7", "--set", "congestion_control=nosuch", "--out", str(tmp_path)
+        ),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    line = done.stderr.strip().splitlines()[-1]
+    assert "trial 7: romeo's step 'measure' failed: " in line
+    assert "congestion" in line
+
+
+def test_calibrate_reads_back_what_it_sets(tmp_path: Path) -> None:
+    results = run_lab("calibrate", "--out", str(tmp_path))
+    assert len(results) == 6
+    for result in results:
+        assert result["expectations"]
+        for expectation in result["expectations"]:
+            assert expectation["ok"] is True, (result["trial"], expectation)
+
+
+def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
+    """An instrument check that can't fail checks nothing: timestamps on, 12 bytes are missing."""
+    result = run_lab("calibrate", "--trial", "1", "--set", "timestamps=on", "--out", str(tmp_path))[
+        0
+    ]
+    off = {e["measured"]: e["value"] for e in result["expectations"] if not e["ok"]}
+    assert off == {"mss_bytes": 1448}
