@@ -321,20 +321,34 @@ def test_broken_folder_is_reported_and_not_measured_over(tmp_path: Path) -> None
     assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_failing_step_names_node_step_and_what_was_said(tmp_path: Path) -> None:
+def failing_run(*arguments: str, **more: str) -> str:
+    """Run what must fail; return its last line."""
     done = subprocess.run(
-        command(
-            "mathis", "--trial", "7", "--set", "congestion_control=nosuch", "--out", str(tmp_path)
-        ),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
+        command(*arguments), env=environment(**more), capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    line = done.stderr.strip().splitlines()[-1]
-    assert "trial 7: romeo's step 'measure' failed: " in line
-    assert "congestion" in line
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_what_iperf3_refuses_is_said_in_its_words(tmp_path: Path) -> None:
+    choice = ("mathis", "--trial", "7", "--set", "congestion_control=nosuch")
+    line = failing_run(*choice, "--out", str(tmp_path))
+    assert line.startswith("lab: trial 7: iperf3.json, error: iperf3 says: ")
+    assert "congestion control" in line
+
+
+def test_failing_step_names_node_step_and_what_was_said(tmp_path: Path) -> None:
+    """In a copy of the kit whose router script has a typing error."""
+    for name in ("labs", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    script = tmp_path / "labs/01-mathis/nodes/router.sh"
+    script.write_text(script.read_text().replace("netem delay", "netem dealy"))
+    line = failing_run(
+        "mathis", "--trial", "7", "--out", str(tmp_path / "runs"), MEASURETWICE_ROOT=str(tmp_path)
+    )
+    assert line.startswith("lab: trial 7: router's step 'prepare' failed: ")
+    assert "dealy" in (Path(line.split("(see ")[1].rstrip(")"))).read_text()
 
 
 def test_calibrate_reads_back_what_it_sets(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def lab(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
         (["run", "mathis", "--set", "rtt_ms"], "expected KEY=VALUE"),
         (["run", "mathis", "--set", "rtt=5"], "has no parameter 'rtt'; it has rtt_ms"),
         (["run", "mathis", "--set", "offloads=maybe"], "expected one of off, on, got 'maybe'"),
-        (["run", "mathis", "--set", "mss_bytes=1.5"], "expected a whole number of bytes"),
+        (["run", "mathis", "--set", "mss_bytes=1000.5"], "expected a whole number of bytes"),
         (["run", "mathis", "--set", "congestion_control=a;b"], "expected a name like 'reno'"),
         (["run", "mathis", "--seed", "-1"], "seed"),
         (["run", "mathis", "--jobs", "0"], "jobs"),

@@ -158,7 +158,7 @@ def _rate_bps(word: str) -> float:
     match = _RATE.fullmatch(word)
     if not match:
         raise ValueError(word)
-    return float(match[1]) * (1024 if match[3] else 1000) ** _RATE_POWER[match[2].upper()]
+    return float(match[1]) * (1024.0 if match[3] else 1000.0) ** _RATE_POWER[match[2].upper()]
 
 
 def _time_s(word: str) -> float:

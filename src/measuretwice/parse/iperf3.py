@@ -24,7 +24,8 @@ class Iperf3Interval:
     `start_s` and `end_s` count from the start of the measurement (after the omitted seconds, if
     `omitted` is false). The TCP fields are read from the sender's struct tcp_info at the
     interval's end, so they are None where this host received (`is_sender` false), and None where
-    this version of iperf3 didn't report them. `is_sender` is None before iperf3 3.7.
+    this version of iperf3 didn't report them. `is_sender` is None where
+    an old version doesn't say.
     """
 
     stream_id: int
@@ -97,3 +98,13 @@ class Iperf3Run:
     received_bytes: int | None
     received_seconds: float | None
     received_rate_bps: float | None
+
+
+@dataclass(frozen=True)
+class Total:
+    """What one end counted over the whole measurement, of a stream or of all; empty if unknown."""
+
+    bytes: int | None = None
+    seconds: float | None = None
+    rate_bps: float | None = None
+    retransmits: int | None = None

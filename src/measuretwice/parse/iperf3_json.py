@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from measuretwice.parse._json import JsonObject, load
 from measuretwice.parse._text import clean, foreign
 from measuretwice.parse.errors import ParseError
-from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
+from measuretwice.parse.iperf3 import (
+    Iperf3Connection,
+    Iperf3Interval,
+    Iperf3Run,
+    Iperf3Stream,
+    Total,
+)
 
 _EXPECTED = "iperf3's JSON document (-J) with its `end` block"
 
@@ -31,7 +35,7 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
     error = document.text("error")
     end = document.child("end")
     if error is None and (end is None or not end.data):
-        # iperf3 before 3.10 writes an empty `end` and says why on stderr only.
+        # iperf3 3.9 writes an empty `end` and says why on stderr only.
         raise ParseError(
             source, "$.end", "missing or empty: a truncated or failed run; expected its totals"
         )
@@ -75,19 +79,11 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
     )
 
 
-@dataclass(frozen=True)
-class _Total:
-    bytes: int | None = None
-    seconds: float | None = None
-    rate_bps: float | None = None
-    retransmits: int | None = None
-
-
-def _total(total: JsonObject | None, error: str | None) -> _Total:
+def _total(total: JsonObject | None, error: str | None) -> Total:
     # A run that broke off has no results from its peer; iperf3 writes zeros for them.
     if total is None or (error is not None and not total.integer("bytes")):
-        return _Total()
-    return _Total(
+        return Total()
+    return Total(
         total.need_integer("bytes"),
         # Not `seconds`: in a receiver's totals that is the sender's time, while the rate beside it
         # is over start to end.
@@ -97,10 +93,10 @@ def _total(total: JsonObject | None, error: str | None) -> _Total:
     )
 
 
-def _udp_total(total: JsonObject, streams: tuple[Iperf3Stream, ...]) -> _Total:
-    """What was sent over UDP before iperf3 3.10: bytes and rate are the sender's there, but the
+def _udp_total(total: JsonObject, streams: tuple[Iperf3Stream, ...]) -> Total:
+    """What was sent over UDP, from iperf3 3.9 and earlier: bytes and rate are the sender's there, but the
     times are the receiver's, so the time is the longest stream's."""
-    return _Total(
+    return Total(
         total.integer("bytes"),
         max((s.sender_seconds for s in streams if s.sender_seconds is not None), default=None),
         total.number("bits_per_second"),

@@ -8,7 +8,13 @@ from email.utils import parsedate_to_datetime
 
 from measuretwice.parse._text import clean, cut_off, excerpt, foreign
 from measuretwice.parse.errors import ParseError
-from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
+from measuretwice.parse.iperf3 import (
+    Iperf3Connection,
+    Iperf3Interval,
+    Iperf3Run,
+    Iperf3Stream,
+    Total,
+)
 
 _EXPECTED = "the text output of an iperf3 client"
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
@@ -112,7 +118,7 @@ def _read_row(seen: _Seen, match: re.Match[str], source: str, number: int, line:
         )
         if seen.datagrams:
             end = _UDP_END.search(match["rest"])
-            # Before 3.2 a client's UDP totals aren't marked; only they have a jitter.
+            # iperf3 3.1 doesn't mark a client's UDP totals; only they have a jitter.
             unmarked = "sender" if seen.jitter and not row.receives else None
             row.total_of = end[1] if end else unmarked
         else:
@@ -204,32 +210,32 @@ def _run(seen: _Seen) -> Iperf3Run:
         connections=tuple(seen.connections),
         intervals=tuple(_interval(row) for row in seen.intervals if row.stream != "SUM"),
         streams=tuple(_stream(seen, stream) for stream in streams),
-        sent_bytes=sent and sent.bytes,
-        sent_seconds=sent and sent.end_s - sent.start_s,
-        sent_rate_bps=sent and sent.rate_bps,
-        retransmits=sent and sent.retransmits,
-        received_bytes=received and received.bytes,
-        received_seconds=received and received.end_s - received.start_s,
-        received_rate_bps=received and received.rate_bps,
+        sent_bytes=sent.bytes,
+        sent_seconds=sent.seconds,
+        sent_rate_bps=sent.rate_bps,
+        retransmits=sent.retransmits,
+        received_bytes=received.bytes,
+        received_seconds=received.seconds,
+        received_rate_bps=received.rate_bps,
     )
 
 
-def _total(seen: _Seen, stream: str, end: str, receives: bool) -> _Row | None:
+def _total(seen: _Seen, stream: str, end: str, receives: bool) -> Total | None:
     for row in seen.totals:
         if row.stream == stream and row.total_of == end and row.receives == receives:
             # A run that broke off has no results from its peer; iperf3 prints zeros for them.
-            return None if seen.error is not None and not row.bytes else row
+            if seen.error is not None and not row.bytes:
+                return None
+            return Total(row.bytes, row.end_s - row.start_s, row.rate_bps, row.retransmits)
     return None
 
 
-def _sum(seen: _Seen, end: str) -> _Row | None:
+def _sum(seen: _Seen, end: str) -> Total:
     """The [SUM] line, or the only stream's line where there is no sum."""
     receives = seen.reverse and not seen.bidirectional
-    total = _total(seen, "SUM", end, receives)
     streams = {row.stream for row in seen.totals if row.receives == receives}
-    if total is None and len(streams) == 1:
-        total = _total(seen, streams.pop(), end, receives)
-    return total
+    stream = streams.pop() if len(streams) == 1 else "SUM"
+    return _total(seen, stream, end, receives) or Total()
 
 
 def _interval(row: _Row) -> Iperf3Interval:
@@ -251,35 +257,35 @@ def _interval(row: _Row) -> Iperf3Interval:
 
 def _stream(seen: _Seen, stream: str) -> Iperf3Stream:
     receives = next(row.receives for row in seen.totals if row.stream == stream)
-    sender = _total(seen, stream, "sender", receives)
-    receiver = _total(seen, stream, "receiver", receives)
+    sender = _total(seen, stream, "sender", receives) or Total()
+    receiver = _total(seen, stream, "receiver", receives) or Total()
     return Iperf3Stream(
         stream_id=int(stream),
         is_sender=not receives,
-        sender_bytes=sender and sender.bytes,
-        sender_seconds=sender and sender.end_s - sender.start_s,
-        sender_rate_bps=sender and sender.rate_bps,
-        retransmits=sender and sender.retransmits,
+        sender_bytes=sender.bytes,
+        sender_seconds=sender.seconds,
+        sender_rate_bps=sender.rate_bps,
+        retransmits=sender.retransmits,
         max_snd_cwnd_bytes=None,
         min_rtt_us=None,
         mean_rtt_us=None,
         max_rtt_us=None,
-        receiver_bytes=receiver and receiver.bytes,
-        receiver_seconds=receiver and receiver.end_s - receiver.start_s,
-        receiver_rate_bps=receiver and receiver.rate_bps,
+        receiver_bytes=receiver.bytes,
+        receiver_seconds=receiver.seconds,
+        receiver_rate_bps=receiver.rate_bps,
     )
 
 
 def _bytes(number: str, unit: str) -> int:
-    return round(float(number) * 1024 ** _SCALE[unit])
+    return round(float(number) * 1024.0 ** _SCALE[unit])
 
 
 def _rate_bps(number: str, unit: str, of: str) -> float | None:
     if number.lstrip("-") in ("nan", "inf"):
         return None
     if of == "Bytes":
-        return float(number) * 8 * 1024 ** _SCALE[unit]
-    return float(number) * 1000 ** _SCALE[unit]
+        return float(number) * 8 * 1024.0 ** _SCALE[unit]
+    return float(number) * 1000.0 ** _SCALE[unit]
 
 
 def _unreadable(source: str, number: int, line: str) -> ParseError:

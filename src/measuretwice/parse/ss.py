@@ -35,8 +35,8 @@ class SsSocket:
 
     `state` is None where ss drops the column (one state asked for); a port is None for `*`.
     `skmem` (option -m) is in bytes, except `d`, which counts dropped packets. `algorithm` is the
-    congestion control's own group, such as bbr:(bw:…,mrtt:…) or dctcp:(…), as text. What has no
-    field of its own is in `other`, by ss's name for it.
+    congestion control's own group, such as bbr:(bw:…,mrtt:…) or dctcp:(…), as text. What has
+    no field of its own is in `other`, by ss's name for it.
     """
 
     netid: str | None

@@ -26,7 +26,7 @@ class Qdisc:
 
     A field is None where tc doesn't print it: the counters without `-s`, `dev` when one device was
     asked for, a parameter that this kind hasn't or that this version of tc leaves out (peakrate in
-    JSON since iproute2 5.11).
+    the JSON of iproute2 6.1 and later).
 
     - counters: `drops` and `overlimits` are the qdisc's own, and for classful ones include those
       of its children as the kernel reports them;
@@ -115,7 +115,7 @@ def parse_tc_qdiscs(text: str, source: str) -> tuple[Qdisc, ...]:
 
 
 def parse_tc_classes(text: str, source: str) -> tuple[TcClass, ...]:
-    """Read `tc class show`, as JSON or text; before iproute2 6.2 tc prints text even with `-j`.
+    """Read `tc class show`, as JSON or text; iproute2 6.1 and earlier print text even with `-j`.
 
     Raises ParseError like `parse_tc_qdiscs`.
     """
