@@ -157,6 +157,13 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         _complain(f"{error.filename or 'system'}: {error.strerror or error}", 1)
+    except Exception as error:
+        if os.environ.get("MEASURETWICE_DEBUG"):
+            raise
+        what = f"{type(error).__name__}: {error}"
+        _complain(
+            f"a mistake of ours: {what} (MEASURETWICE_DEBUG=1 shows where; please report it)", 1
+        )
 
 
 def _complain(message: str, code: int) -> None:

@@ -49,6 +49,7 @@ TOOLS = {
 }
 # A trial's folder is some MB of text; less than this free and a run isn't begun.
 DISK_NEEDED_BYTES = 50 * 2**20
+DISK_RESERVE_BYTES = 2**20
 
 
 @dataclass(frozen=True)
@@ -179,7 +180,7 @@ def run_on(executor: Executor, jobs: list[Job]) -> Iterator[tuple[Job, Result | 
                 yield job, future.result()
             except UserError as error:
                 yield job, error
-            except BrokenProcessPool:
+            except BrokenProcessPool:  # the worker was killed, from outside or for lack of memory
                 yield (
                     job,
                     UserError(
@@ -250,6 +251,11 @@ def run_job(job: Job) -> Result:
                     "give it more with --wall-limit, or less to do with --duration",
                     1,
                 ) from None
+            if shutil.disk_usage(work).free < DISK_RESERVE_BYTES:
+                # What the guest wrote last may be lost without a word: its kernel wrote it later.
+                raise UserError(
+                    f"{label}: the disk with {job.out} is full; make room and run again", 1
+                )
             _check_finished(work, label)
             for ready in (work / "raw").glob("*/*.ready"):
                 ready.unlink()
@@ -273,7 +279,7 @@ def _check_finished(work: Path, label: str) -> None:
         return
     failed = work / "raw" / "failed"
     if failed.exists():
-        node, phase = failed.read_text().split()
+        node, phase = (failed.read_text().split() + ["?", "?"])[:2]
         log = work / "raw" / node / f"{phase}.log"
         said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
         raise UserError(
