@@ -116,13 +116,24 @@ def _bounds(
 def binomial_interval(count: int, probability: float, confidence: float) -> tuple[float, float]:
     """Return the central interval, as ratios, in which `confidence` of binomial shares lie.
 
-    Each tail holds at most (1 - confidence)/2. Exact, from scipy's quantiles.
+    Each tail holds at most (1 - confidence)/2. Exact, from scipy's distribution function.
     """
-    from scipy.stats import binom  # half a second of import, paid only where it is used
+    # Imported where it is used: scipy.special takes a tenth of a second, scipy.stats over one.
+    from scipy.special import bdtr
+
+    def quantile(share: float) -> int:
+        """The least k with P(X <= k) >= share."""
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if bdtr(middle, count, probability) >= share:
+                high = middle
+            else:
+                low = middle + 1
+        return low
 
     tail = (1 - confidence) / 2
-    low, high = binom.ppf([tail, 1 - tail], count, probability)
-    return float(low) / count, float(high) / count
+    return quantile(tail) / count, quantile(1 - tail) / count
 
 
 def write_json(path: Path, content: Any) -> None:

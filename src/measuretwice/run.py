@@ -279,7 +279,7 @@ def _check_finished(work: Path, label: str) -> None:
         return
     failed = work / "raw" / "failed"
     if failed.exists():
-        node, phase = (failed.read_text().split() + ["?", "?"])[:2]
+        node, phase = [*failed.read_text().split(), "?", "?"][:2]
         log = work / "raw" / node / f"{phase}.log"
         said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
         raise UserError(

@@ -237,7 +237,7 @@ def test_unreadable_lines_are_named(line: str, problem: str) -> None:
 
 def test_a_second_line_is_missing() -> None:
     row = "ESTAB 0 0 1.1.1.1:1 2.2.2.2:2\n"
-    with pytest.raises(TruncatedError, match="line 3: .*second line"):
+    with pytest.raises(TruncatedError, match=r"line 3: .*second line"):
         parse_ss(f"{row}\t cubic cwnd:10\n{row}", "a")
     with pytest.raises(ParseError, match="line 1: found"):
         parse_ss(f"\t cubic cwnd:10\n{row}", "a")

@@ -66,7 +66,7 @@ def test_cut_between_a_sockets_two_lines() -> None:
 @pytest.mark.parametrize("mark", ["# t=1", "# t=x.000000000", "# t=1.0", "# time 1.000000000"])
 def test_marks_must_be_whole(mark: str) -> None:
     text = f"# t=1.000000000\n{mark}\n# t=3.000000000\n"
-    with pytest.raises(ParseError, match="line 2: found .*nine decimals"):
+    with pytest.raises(ParseError, match=r"line 2: found .*nine decimals"):
         parse_ss_samples(text, "a")
     with pytest.raises(ParseError, match="line 2"):
         parse_ss_samples(text, "a", allow_truncated_tail=True)

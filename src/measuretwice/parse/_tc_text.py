@@ -19,7 +19,7 @@ _SENT = re.compile(
     r"(?: Sent (?P<sent_bytes>\d+) bytes (?P<sent_packets>\d+) pkts?)?"
     r" \(dropped (?P<drops>\d+), overlimits (?P<overlimits>\d+) requeues (?P<requeues>\d+)\) *"
 )
-_BACKLOG = re.compile(r" .*?\bbacklog (?P<size>\d\S*) (?P<qlen>\d+)p requeues \d+ *")
+_BACKLOG = re.compile(r" .*?\bbacklog (?P<size>\d+[KMG]?b) (?P<qlen>\d+)p requeues \d+ *")
 _STAT = re.compile(r"([A-Za-z]\w*):? (-?\d\S*?)(?=[ )]|$)")
 # An option's name; what follows it up to the next name are its values. Two names of netem's
 # Gilbert-Elliott model begin with a digit.
@@ -109,7 +109,10 @@ def _read_fields(
         if quantity is Quantity.FLAG:
             values[name] = key in options
         elif key in options:
-            values[name] = _value(options[key], quantity)
+            try:
+                values[name] = _value(options[key], quantity)
+            except ValueError:
+                raise ValueError(" ".join([key, *options[key]])) from None
     if (what, kind) == ("qdisc", "red"):
         for key, name in RED_STATS.items():
             values[name] = stats.get(key)

@@ -102,6 +102,11 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
         raise foreign(text, source, _EXPECTED)
     if seen.error is None and not (seen.done and seen.totals):
         raise cut_off(source, len(lines), "the totals and 'iperf Done.' (was it killed?)")
+    if seen.error is not None and not text.endswith("\n"):
+        raise cut_off(source, len(lines), "a whole line at the end")
+    if seen.error is not None and seen.error.startswith("interrupt") and not seen.totals:
+        # The message comes first where both outputs went to one file; the totals come all the same.
+        raise cut_off(source, len(lines), "the interrupted run's totals")
     return _run(seen)
 
 
@@ -285,7 +290,8 @@ def _rate_bps(number: str, unit: str, of: str) -> float | None:
         return None
     if of == "Bytes":
         return float(number) * 8 * 1024.0 ** _SCALE[unit]
-    return float(number) * 1000.0 ** _SCALE[unit]
+    # Written with an exponent, 33.2 Mbit/s is the float 33.2e6; a product may miss it by a bit.
+    return float(f"{number}e{3 * _SCALE[unit]}")
 
 
 def _unreadable(source: str, number: int, line: str) -> ParseError:

@@ -282,10 +282,12 @@ def _read_details(tokens: Iterator[str], values: dict[str, Any]) -> None:
             known = _NUMBERS.get(key)
             if known is not None and colon:
                 values[known[0]] = known[1](text)
-            elif key in _SPECIAL:
-                _SPECIAL[key](text if colon else next(tokens), values)
+            elif colon and key in _SPECIAL:
+                _SPECIAL[key](text, values)
             elif not colon:
-                if token == "app_limited":
+                if token in _RATES:
+                    _RATES[token](next(tokens), values)
+                elif token == "app_limited":
                     values["app_limited"] = True
                 elif token in _FLAGS:
                     flags.append(token)
@@ -296,7 +298,8 @@ def _read_details(tokens: Iterator[str], values: dict[str, Any]) -> None:
                     values["congestion_control"] = token
                 else:
                     other[token] = ""
-            elif text.startswith("(") and key == values.get("congestion_control"):
+            elif key == "dctcp" or (key == values.get("congestion_control") and text[:1] == "("):
+                # A dctcp that fell back calls itself dctcp-reno, and its group dctcp.
                 values["algorithm"] = _group(text)
             else:
                 other[key] = text
@@ -369,11 +372,6 @@ def _read_pacing_rate(text: str, values: dict[str, Any]) -> None:
         values["max_pacing_rate_bps"] = _rate_bps(limit)
 
 
-def _read_dctcp(text: str, values: dict[str, Any]) -> None:
-    # Named apart, since a dctcp that fell back is called dctcp-reno.
-    values["algorithm"] = _group(text)
-
-
 def _rate_into(name: str) -> Callable[[str, dict[str, Any]], None]:
     def read(text: str, values: dict[str, Any]) -> None:
         values[name] = _rate_bps(text)
@@ -399,13 +397,15 @@ _SPECIAL: dict[str, Callable[[str, dict[str, Any]], None]] = {
     "timer": _read_timer,
     "users": _read_users,
     "skmem": _read_skmem,
-    "send": _rate_into("send_rate_bps"),
-    "pacing_rate": _read_pacing_rate,
-    "delivery_rate": _rate_into("delivery_rate_bps"),
     "busy": _milliseconds_into("busy_ms"),
     "rwnd_limited": _milliseconds_into("rwnd_limited_ms"),
     "sndbuf_limited": _milliseconds_into("sndbuf_limited_ms"),
-    "dctcp": _read_dctcp,
+}
+# Names that a blank, not a colon, parts from their value.
+_RATES: dict[str, Callable[[str, dict[str, Any]], None]] = {
+    "send": _rate_into("send_rate_bps"),
+    "pacing_rate": _read_pacing_rate,
+    "delivery_rate": _rate_into("delivery_rate_bps"),
 }
 
 
