@@ -18,12 +18,26 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.style import Style
 from rich.table import Table
+from rich.text import Text
 
 from measuretwice.result import Result
 
 # Wide enough for a row where the output is no terminal: a file must not lose columns.
 FILE_WIDTH = 150
+# From here on a row has room for the whole path of its run's folder.
+ROOMY_WIDTH = 120
+HEADINGS = (
+    "trial",
+    "RTT\nms",
+    "MSS\nB",
+    "p\nset",
+    "p\nmeasured",
+    "goodput\nMbit/s",
+    "model\nMbit/s",
+    "ratio",
+)
 
 
 def console(stream: TextIO) -> Console:
@@ -32,38 +46,40 @@ def console(stream: TextIO) -> Console:
 
 
 def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
-    """Print the trials as a table: what was set, what was measured, the model, the ratio."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in (
-        "trial",
-        "RTT ms",
-        "MSS B",
-        "loss p",
-        "measured p",
-        "goodput Mbit/s",
-        "model Mbit/s",
-        "ratio",
-    ):
+    """Print the trials as a table: what was set, what was measured, the model, the ratio.
+
+    Each row links to its run's folder: by its whole path where there is room, else by the
+    digest at the path's end (a hyperlink, in terminals that have them).
+    """
+    out = console(stream)
+    roomy = out.width >= ROOMY_WIDTH
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    for heading in HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("run", overflow="fold")
+    table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result in results:
         measured, params = result["measured"], result["params"]
-        model = result["model"] or {}
+        run = Path(result["run_dir"])
         table.add_row(
             str(result["trial"]),
             _number(measured.get("rtt_min_ms"), "{:.4g}"),
             _number(measured.get("mss_bytes"), "{:.0f}"),
-            _number(params.get("loss_ratio"), "{:.3g}"),
-            _number(measured.get("loss_ratio"), "{:.3g}"),
+            _number(params.get("loss_ratio"), "{:.2e}"),
+            _number(measured.get("loss_ratio"), "{:.2e}"),
             _number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
-            _number(model.get("bandwidth_bps"), "{:.4g}", 1e-6),
+            _number((result["model"] or {}).get("bandwidth_bps"), "{:.4g}", 1e-6),
             _number(result["ratio"], "{:.2f}"),
             verdict(result),
-            _relative(result["run_dir"]),
+            Text(
+                _relative(run) if roomy else run.name.rsplit("-", 1)[-1],
+                style=Style(link=run.absolute().as_uri()),
+            ),
         )
-    out = console(stream)
     out.print(table)
+    if not roomy:
+        folder = _relative(Path(results[0]["run_dir"]).parent)
+        out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
     apart = [result for result in results if not result["comparable"]]
     if apart:
         out.print(
@@ -74,11 +90,11 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
 
 
 def verdict(result: Result) -> str:
-    """One word for the expectations, and what was off."""
+    """The expectations in a word or two: what was off, or whether the model has a say."""
     wrong = [e["measured"] for e in result["expectations"] if e["ok"] is False]
     if wrong:
         return f"off: {', '.join(wrong)}"
-    return "as expected" if result["comparable"] else "as expected, no model"
+    return "ok" if result["comparable"] else "ok, no model"
 
 
 def _by_reason(results: list[Result]) -> dict[str, list[int]]:
@@ -94,9 +110,9 @@ def _number(value: float | None, form: str, scale: float = 1.0) -> str:
     return "-" if value is None else form.format(value * scale)
 
 
-def _relative(folder: str) -> str:
-    relative = os.path.relpath(folder)
-    return relative if len(relative) < len(folder) else folder
+def _relative(folder: Path) -> str:
+    """A folder as it is reached from here, or in full where that is shorter."""
+    return min(os.path.relpath(folder), str(folder), key=len)
 
 
 def print_expectations(result: Result, stream: TextIO = sys.stdout) -> None:

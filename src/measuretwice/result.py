@@ -54,11 +54,11 @@ def _against_model(use: ModelUse, plan: Plan, measured: Measured) -> Result:
     goodput_bps = measured.get("goodput_bps")
     reason = None
     if loss_ratio >= use.max_loss_ratio:
-        reason = f"p is {loss_ratio:.3g}: from {use.max_loss_ratio:g} on, timeouts rule and the model makes no claim"
+        reason = f"p is {loss_ratio:.3g}: from p = {use.max_loss_ratio:g} on, timeouts rule and the model makes no claim"
     elif expected < use.min_expected_losses:
         reason = (
-            f"{expected:.0f} losses expected in {duration_s:.0f} s: fewer than "
-            f"{use.min_expected_losses:g} say too little about p"
+            f"{expected:.0f} losses expected in {duration_s:.0f} s: "
+            f"fewer than {use.min_expected_losses:g} losses say too little about p"
         )
     finite = 0 < bandwidth_bps < float("inf")
     return {

@@ -46,6 +46,17 @@ def test_truncated_tail(read: Read) -> None:
     assert parse_ss_samples(text, "ss.txt", allow_truncated_tail=True) == whole
 
 
+def test_every_cut_leaves_the_whole_samples(read: Read) -> None:
+    text = read("ss/samples-6.1.txt")
+    whole = parse_ss_samples(text, "a")
+    for cut in range(1, len(text), 7):
+        samples = parse_ss_samples(text[:cut], "a", allow_truncated_tail=True)
+        # Between the lines of one sample's sockets, nothing shows that more would have come.
+        assert samples[:-1] == whole[: len(samples)][:-1]
+        if text[cut - 1] != "\n":
+            assert samples == whole[: len(samples)]
+
+
 def test_a_mark_that_is_cut_off_ends_a_whole_sample(read: Read) -> None:
     text = read("ss/samples-6.1.txt")
     whole = parse_ss_samples(text, "ss.txt")

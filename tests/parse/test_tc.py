@@ -185,7 +185,8 @@ def test_ingress(read: Read) -> None:
 
 def test_without_statistics() -> None:
     qdiscs = parse_tc_qdiscs(
-        "qdisc mq 0: dev eth0 root \nqdisc fq_codel 0: dev eth0 parent :1 limit 10240p flows 1024 \n",
+        "qdisc mq 0: dev eth0 root \n"
+        "qdisc fq_codel 0: dev eth0 parent :1 limit 10240p flows 1024 \n",
         "a",
     )
     assert [(q.kind, q.parent) for q in qdiscs] == [("mq", None), ("fq_codel", ":1")]

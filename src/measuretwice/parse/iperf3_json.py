@@ -94,8 +94,8 @@ def _total(total: JsonObject | None, error: str | None) -> Total:
 
 
 def _udp_total(total: JsonObject, streams: tuple[Iperf3Stream, ...]) -> Total:
-    """What was sent over UDP, from iperf3 3.9 and earlier: bytes and rate are the sender's there, but the
-    times are the receiver's, so the time is the longest stream's."""
+    """What was sent over UDP as iperf3 3.9 and earlier say it: bytes and rate are the sender's
+    there, but the times are the receiver's, so the time is the longest stream's."""
     return Total(
         total.integer("bytes"),
         max((s.sender_seconds for s in streams if s.sender_seconds is not None), default=None),
