@@ -55,6 +55,9 @@ def list_labs(as_json: bool) -> None:
                     "minutes": lab.file.lab.minutes,
                     "needs": lab.file.lab.needs,
                     "parameters": lab.defaults(),
+                    "pitfalls": [
+                        {"id": p.id, "title": p.title, "trial": p.trial} for p in lab.file.pitfalls
+                    ],
                     "trials": [
                         {"trial": t.number, "title": t.title, "set": t.set}
                         for t in lab.trials.values()
@@ -70,12 +73,16 @@ def list_labs(as_json: bool) -> None:
         )
         for trial in lab.trials.values():
             click.echo(f"  {trial.number:3d}  {trial.title}")
+        for pitfall in lab.file.pitfalls:
+            click.echo(f"  --pitfall {pitfall.id}: {pitfall.title} (trial {pitfall.trial})")
 
 
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
+@click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
+@click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
 @click.option(
-    "--trial", "--trials", "trials", default="all", show_default=True, help="7, 1-12,20 or all."
+    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
 )
 @click.option(
     "--set",

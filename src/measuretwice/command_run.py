@@ -15,7 +15,7 @@ from measuretwice import run as runner
 from measuretwice.errors import UserError
 from measuretwice.kernel import ensure_kernel, memory_folder
 from measuretwice.lab import Lab, Value, load_lab, select_trials
-from measuretwice.plan import digest_scripts, make_plan
+from measuretwice.plan import StageName, digest_scripts, make_plan
 from measuretwice.result import Result
 
 
@@ -23,7 +23,9 @@ def run_command(
     root: Path,
     lab_name: str,
     *,
-    trials: str,
+    trials: str | None,
+    pitfall: str | None,
+    stage: StageName | None,
     changes: tuple[str, ...],
     duration: str | None,
     seed: int,
@@ -37,7 +39,7 @@ def run_command(
 ) -> int:
     """Run and print; return the exit code: 0 all measured, 1 where a trial failed."""
     lab = load_lab(root, lab_name)
-    numbers = select_trials(lab, trials)
+    numbers = _numbers(lab, trials, pitfall, stage)
     settings = read_changes(lab, changes, duration)
     if where != "virtual":
         raise UserError(f"--on {where}: expected virtual")
@@ -57,6 +59,8 @@ def run_command(
             kernel=kernel.name,
             tools=tools,
             scripts=scripts,
+            pitfall=pitfall,
+            stage=stage,
         )
         for number in numbers
         for n in range(repeat)
@@ -81,6 +85,18 @@ def run_command(
     for error in failures:
         print(f"lab: {error}", file=sys.stderr)
     return 1 if failures else 0
+
+
+def _numbers(
+    lab: Lab, trials: str | None, pitfall: str | None, stage: StageName | None
+) -> list[int]:
+    """The trials to run: those that were named, a pitfall's own, or all."""
+    if (pitfall is None) != (stage is None):
+        raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
+    own = lab.pitfall(pitfall).trial if pitfall else None
+    if trials is not None:
+        return select_trials(lab, trials)
+    return [own] if own is not None else select_trials(lab, "all")
 
 
 def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:

@@ -84,9 +84,13 @@ class Topology(_Strict):
 
 
 class Parameter(_Strict):
-    """One setting of a lab: a number with a unit in its name, or one of a few words."""
+    """One setting of a lab: a number with a unit in its name, or one of a few words.
 
-    default: Value
+    Without a `default` it is not set: the node scripts derive it from the others. Setting it
+    apart is how a mistake is staged (a loss in percent that isn't the ratio that was meant).
+    """
+
+    default: Value | None = None
     help: str
     min: float | int | None = None
     max: float | int | None = None
@@ -243,6 +247,30 @@ class InlineTrial(_Strict):
     set: dict[str, Value] = {}
 
 
+class Stage(_Strict):
+    """One stage of a pitfall: the parameters that differ from the trial's own."""
+
+    set: dict[Name, Value] = {}
+
+
+class Pitfall(_Strict):
+    """A mistake that can be made for real: in which trial, how, and how it is mended.
+
+    `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
+    `follows` are findings that the same mistake brings along. `hints` lead from where to look,
+    by what to compare, to the cause.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    title: str
+    trial: int
+    finding: str
+    follows: list[str] = []
+    broken: Stage
+    fixed: Stage
+    hints: list[str] = Field(min_length=3, max_length=3)
+
+
 class LabFile(_Strict):
     lab: About
     topology: Topology
@@ -252,6 +280,7 @@ class LabFile(_Strict):
     collect: Collect
     model: ModelUse | None = None
     expect: list[Expectation] = []
+    pitfalls: list[Pitfall] = []
 
 
 class Trial(BaseModel):
@@ -275,9 +304,22 @@ class Lab:
         self.file = _read_lab_file(self.path)
         self._check_references()
         self.trials = self._read_trials()
+        self._read_pitfalls()
 
     def defaults(self) -> dict[str, Value]:
-        return {name: parameter.default for name, parameter in self.file.parameters.items()}
+        """Return the parameters that have a default, with it."""
+        return {
+            name: parameter.default
+            for name, parameter in self.file.parameters.items()
+            if parameter.default is not None
+        }
+
+    def pitfall(self, wanted: str) -> Pitfall:
+        for pitfall in self.file.pitfalls:
+            if pitfall.id == wanted:
+                return pitfall
+        known = ", ".join(pitfall.id for pitfall in self.file.pitfalls) or "none"
+        raise UserError(f"--pitfall {wanted}: {self.name} has {known}")
 
     def read_value(self, name: str, given: Value, where: str) -> Value:
         """Return a parameter's value from text or number; UserError names `where`."""
@@ -302,7 +344,8 @@ class Lab:
             try:
                 if parameter.numeric:
                     unit_of(name)
-                parameter.read(name, parameter.default)
+                if parameter.default is not None:
+                    parameter.read(name, parameter.default)
             except ValueError as error:
                 raise self._fail(f"parameters.{name}", str(error)) from None
         nodes = {node.name for node in file.topology.nodes}
@@ -324,6 +367,16 @@ class Lab:
                 raise self._fail(
                     key, f"{name!r} is no parameter; parameters are {', '.join(file.parameters)}"
                 )
+
+    def _read_pitfalls(self) -> None:
+        """Check what pitfalls refer to, once the trials are known."""
+        for pitfall in self.file.pitfalls:
+            key = f"pitfalls: {pitfall.id}"
+            if pitfall.trial not in self.trials:
+                raise self._fail(key, f"there is no trial {pitfall.trial}")
+            for name, stage in (("broken", pitfall.broken), ("fixed", pitfall.fixed)):
+                for parameter, value in stage.set.items():
+                    self.read_value(parameter, value, f"{_short(self.path)}: {key}: {name}")
 
     def _read_trials(self) -> dict[int, Trial]:
         if isinstance(self.file.trials, TrialTable):

@@ -6,13 +6,14 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from measuretwice.lab import Lab, Value
 
 # A number that is part of each plan, so that a run made by an older recipe is not taken for
 # one of today's. Raise it when the way of measuring changes.
 RECIPE = 1
+StageName = Literal["broken", "fixed"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class Plan:
 
     lab: str
     trial: int
-    stage: str | None
+    pitfall: str | None
+    stage: StageName | None
     seed: int
     params: dict[str, Value]
     where: str
@@ -43,13 +45,16 @@ class Plan:
 
     @property
     def folder_name(self) -> str:
-        stage = f"-{self.stage}" if self.stage else ""
+        stage = f"-{self.pitfall}-{self.stage}" if self.pitfall else ""
         return f"trial-{self.trial:02d}{stage}-seed{self.seed}-{self.digest}"
 
     @property
     def kernel_seed(self) -> int:
-        """The virtual kernel's own seed: differs between trials of one `seed`."""
-        text = f"{self.lab} {self.trial} {self.stage} {self.seed}"
+        """The virtual kernel's own seed: differs between trials of one `seed`.
+
+        Not between a pitfall's stages: what differs between those is the setting alone.
+        """
+        text = f"{self.lab} {self.trial} {self.seed}"
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
     def to_json(self) -> dict[str, Any]:
@@ -66,13 +71,22 @@ def make_plan(
     kernel: str,
     tools: dict[str, str],
     scripts: dict[str, str],
+    pitfall: str | None = None,
+    stage: StageName | None = None,
 ) -> Plan:
-    """Return the plan of one trial: the lab's defaults, the trial's values, then `changes`."""
-    params = {**lab.defaults(), **lab.trials[trial].set, **changes}
+    """Return the plan of one trial.
+
+    Its parameters are the lab's defaults, over them the trial's values, then those of a
+    pitfall's stage, then `changes`.
+    """
+    staged = lab.pitfall(pitfall) if pitfall else None
+    stage_set = getattr(staged, stage).set if staged and stage else {}
+    params = {**lab.defaults(), **lab.trials[trial].set, **stage_set, **changes}
     return Plan(
         lab=lab.name,
         trial=trial,
-        stage=None,
+        pitfall=pitfall,
+        stage=stage,
         seed=seed,
         params=params,
         where=where,

@@ -23,6 +23,7 @@ def make_result(lab: Lab, plan: Plan, measured: Measured) -> Result:
         "lab": plan.lab,
         "trial": plan.trial,
         "title": lab.trials[plan.trial].title,
+        "pitfall": plan.pitfall,
         "stage": plan.stage,
         "seed": plan.seed,
         "params": plan.params,

@@ -36,7 +36,7 @@ from measuretwice.kernel import (
 )
 from measuretwice.lab import Lab
 from measuretwice.parse import ParseError
-from measuretwice.plan import Plan
+from measuretwice.plan import Plan, make_plan
 from measuretwice.result import DONE, Result, make_result, read_result, write_json
 
 TOOLS = {
@@ -260,7 +260,7 @@ def run_job(job: Job) -> Result:
             for ready in (work / "raw").glob("*/*.ready"):
                 ready.unlink()
             result = make_result(lab, plan, collect.measure(lab, work / "raw"))
-            write_json(work / "provenance.json", _provenance(job, started))
+            write_json(work / "provenance.json", _provenance(job, lab, started))
             write_json(work / "result.json", result)
             (work / DONE).touch()
             if job.folder.exists():
@@ -296,7 +296,7 @@ def _check_finished(work: Path, label: str) -> None:
     raise UserError(f"{label}: the virtual kernel ended early and said nothing (see {work})", 1)
 
 
-def _provenance(job: Job, started: datetime.datetime) -> dict[str, Any]:
+def _provenance(job: Job, lab: Lab, started: datetime.datetime) -> dict[str, Any]:
     """Who, what, when: all of this may differ between two runs with the same result."""
     return {
         "measuretwice": __version__,
@@ -306,9 +306,32 @@ def _provenance(job: Job, started: datetime.datetime) -> dict[str, Any]:
         "machine": {"architecture": platform.machine(), "system": _os_name()},
         "kernel": job.kernel.facts,
         "virtual_start_ns": START_NS,
-        "command": f"./lab run {job.plan.lab} --trial {job.plan.trial} --seed {job.plan.seed}",
+        "command": _command(job.plan, lab),
         "plan_digest": job.plan.digest,
     }
+
+
+def _command(plan: Plan, lab: Lab) -> str:
+    """The command that does this run again."""
+    staged = f" --pitfall {plan.pitfall} --stage {plan.stage}" if plan.pitfall else ""
+    same = make_plan(
+        lab,
+        plan.trial,
+        seed=plan.seed,
+        changes={},
+        where=plan.where,
+        kernel=plan.kernel,
+        tools=plan.tools,
+        scripts=plan.scripts,
+        pitfall=plan.pitfall,
+        stage=plan.stage,
+    )
+    changed = "".join(
+        f" --set {name}={value}"
+        for name, value in plan.params.items()
+        if same.params.get(name) != value
+    )
+    return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}"
 
 
 def _os_name() -> str:

@@ -163,6 +163,14 @@ def test_interrupted_run_knows_nothing_of_the_receiver(read: Read) -> None:
     assert run.streams[0].receiver_bytes is None
 
 
+def test_a_servers_document_doesnt_know_what_was_sent(read: Read) -> None:
+    run = parse_iperf3_json(read("iperf3/iperf3-3.12-server.json"), "a.json")
+    assert (run.sent_bytes, run.sent_seconds, run.retransmits) == (None, None, None)
+    assert (run.received_bytes, run.received_seconds) == (1310720, 1.000205)
+    (stream,) = run.streams
+    assert (stream.is_sender, stream.sender_bytes, stream.receiver_bytes) == (False, None, 1310720)
+
+
 def test_failed_run_without_an_error_key(read: Read) -> None:
     with pytest.raises(ParseError, match=r"^a\.json, \$\.end: .*truncated or failed"):
         parse_iperf3_json(read("iperf3/iperf3-3.9-refused.json"), "a.json")

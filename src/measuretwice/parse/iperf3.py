@@ -66,7 +66,7 @@ class Iperf3Stream:
 
 @dataclass(frozen=True)
 class Iperf3Run:
-    """One run of the iperf3 client.
+    """One run of iperf3.
 
     None means that iperf3 didn't say: the totals of a run that ended with `error`, for example, or
     what the receiver got when the run ended before its results came. `duration_s` is what was

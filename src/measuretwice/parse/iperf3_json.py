@@ -17,7 +17,7 @@ _EXPECTED = "iperf3's JSON document (-J) with its `end` block"
 
 
 def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
-    """Read what `iperf3 -c HOST -J` printed.
+    """Read what `iperf3 -c HOST -J` printed (or `iperf3 -s -1 -J`, which knows less).
 
     Keys that a version doesn't write are None in the result. A run that iperf3 itself ended with
     an error parses: the error's text is in `.error`.
@@ -48,6 +48,7 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
     if "sum" in end.data and "sum_sent" not in end.data:
         sent = _udp_total(end.need_child("sum"), streams)
     received = _total(end.child("sum_received"), error)
+    sent = _unless_impossible(sent, received)
     return Iperf3Run(
         version=None if version is None else version.removeprefix("iperf "),
         start_time_s=_start_time_s(start),
@@ -91,6 +92,12 @@ def _total(total: JsonObject | None, error: str | None) -> Total:
         total.number("bits_per_second"),
         _count(total, "retransmits"),
     )
+
+
+def _unless_impossible(sent: Total, received: Total) -> Total:
+    """What was sent; unknown where it is 0 and something arrived, as in a server's own document:
+    the client keeps that number to itself."""
+    return Total() if not sent.bytes and received.bytes else sent
 
 
 def _udp_total(total: JsonObject, streams: tuple[Iperf3Stream, ...]) -> Total:
@@ -154,6 +161,7 @@ def _stream(data: JsonObject, error: str | None) -> Iperf3Stream:
     sender = data.child("udp") or data.need_child("sender")
     sent = _total(sender, error)
     received = _total(data.child("receiver"), error)
+    sent = _unless_impossible(sent, received)
     return Iperf3Stream(
         stream_id=sender.need_integer("socket"),
         is_sender=sender.flag("sender"),
