@@ -138,6 +138,24 @@ def run(lab_name: str, **options: Any) -> None:
     sys.exit(command_run.run_command(root_folder(), lab_name, **options))
 
 
+@cli.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
+@click.option("--trial", help="For files of your own: which trial.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
+@click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def check(runs: tuple[Path, ...], **options: Any) -> None:
+    """Diagnose runs: is each what it was meant to be?
+
+    RUN is a folder that ./lab run made, or files of your own from any testbed: what iperf3, ss,
+    tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
+    """
+    from measuretwice import command_check
+
+    sys.exit(command_check.check_command(root_folder(), runs, **options))
+
+
 def _print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2))
 

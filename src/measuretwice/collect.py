@@ -15,11 +15,14 @@ from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt
 from measuretwice.parse import (
     Iperf3Run,
     ParseError,
+    PingRun,
     Qdisc,
+    SsSample,
     SsSocket,
     parse_iperf3_json,
     parse_nstat,
     parse_ping,
+    parse_ss,
     parse_ss_samples,
     parse_tc_qdiscs,
 )
@@ -36,17 +39,21 @@ def measure(lab: Lab, raw: Path) -> Measured:
     how = lab.file.collect
     measured: Measured = {}
     if how.ping:
-        measured |= _from_ping(_read(raw, how.ping), how.ping.file)
+        measured |= from_ping(parse_ping(_read(raw, how.ping), how.ping.file))
     run: Iperf3Run | None = None
     if how.iperf3:
         run = parse_iperf3_json(_read(raw, how.iperf3), how.iperf3.file)
         if run.error:
             raise ParseError(how.iperf3.file, "error", f"iperf3 says: {run.error}")
-        measured |= _from_iperf3(run)
+        measured |= from_iperf3(run)
     if how.ss and run:
-        measured |= _from_ss(_read(raw, how.ss), how.ss.file, run)
+        ports = {connection.local_port for connection in run.connections}
+        samples = parse_ss_samples(_read(raw, how.ss), how.ss.file)
+        measured |= from_samples(samples, ports)
+    if how.ss_last:
+        measured |= _from_last_line(_read(raw, how.ss_last), how.ss_last.file)
     if how.capture:
-        measured |= _from_capture(_read(raw, how.capture))
+        measured |= from_capture(_read(raw, how.capture))
     if how.bottleneck:
         measured |= _from_qdisc(raw, how.bottleneck)
     measured |= _from_counters(raw, how)
@@ -57,8 +64,7 @@ def _read(raw: Path, file: NodeFile) -> str:
     return (raw / file.node / file.file).read_text(encoding="utf-8", errors="replace")
 
 
-def _from_ping(text: str, source: str) -> Measured:
-    ping = parse_ping(text, source)
+def from_ping(ping: PingRun) -> Measured:
     return {
         "ping_sent_packets": ping.transmitted,
         "ping_loss_ratio": ping.loss_ratio,
@@ -67,7 +73,7 @@ def _from_ping(text: str, source: str) -> Measured:
     }
 
 
-def _from_iperf3(run: Iperf3Run) -> Measured:
+def from_iperf3(run: Iperf3Run) -> Measured:
     return {
         # What the receiving program got: RFC 2647 calls this goodput.
         "goodput_bps": run.received_rate_bps,
@@ -79,13 +85,12 @@ def _from_iperf3(run: Iperf3Run) -> Measured:
     }
 
 
-def _from_ss(text: str, source: str, run: Iperf3Run) -> Measured:
-    """The data connections' state: told from iperf3's control connection by their ports."""
-    ports = {connection.local_port for connection in run.connections}
+def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
+    """The connections from `ports`: told by them from iperf3's control connection."""
     last: dict[int, SsSocket] = {}
     rtt_sum_ms, rtt_count = 0.0, 0
+    cwnd_sum, cwnd_max = 0, 0
     rtt_min_ms: float | None = None
-    samples = parse_ss_samples(text, source)
     for sample in samples:
         for socket in sample.sockets:
             if socket.local_port not in ports or socket.rtt_ms is None:
@@ -93,17 +98,30 @@ def _from_ss(text: str, source: str, run: Iperf3Run) -> Measured:
             last[socket.local_port] = socket
             rtt_sum_ms += socket.rtt_ms
             rtt_count += 1
+            cwnd_sum += socket.cwnd_segments or 0
+            cwnd_max = max(cwnd_max, socket.cwnd_segments or 0)
             if socket.minrtt_ms is not None:
                 rtt_min_ms = min(rtt_min_ms or socket.minrtt_ms, socket.minrtt_ms)
     sockets = list(last.values())
+    ports_seen = sorted(last)
     return {
         "rtt_min_ms": rtt_min_ms,
         "rtt_mean_ms": round(rtt_sum_ms / rtt_count, 6) if rtt_count else None,
         "mss_bytes": sockets[0].mss_bytes if sockets else None,
         "data_segs_out": _sum(socket.data_segs_out for socket in sockets),
+        "bytes_acked": _sum(socket.bytes_acked for socket in sockets),
+        "cwnd_mean_segments": round(cwnd_sum / rtt_count, 6) if rtt_count else None,
+        "cwnd_max_segments": cwnd_max if rtt_count else None,
+        "data_port": ports_seen[0] if len(ports_seen) == 1 else None,
         "retrans_total": _sum(socket.retrans_total or 0 for socket in sockets),
         "ss_samples": len(samples),
     }
+
+
+def _from_last_line(text: str, source: str) -> Measured:
+    """The one line of ss that a person would keep: whose is it?"""
+    sockets = parse_ss(text, source) if text.strip() else ()
+    return {"picked_port": sockets[-1].local_port if sockets else None}
 
 
 def _sum(values: Any) -> int | None:
@@ -114,7 +132,7 @@ def _sum(values: Any) -> int | None:
 _FRAME = re.compile(r"\blength (\d+): \d+\.\d+\.\d+\.\d+\.\d+ > ")
 
 
-def _from_capture(text: str) -> Measured:
+def from_capture(text: str) -> Measured:
     """tcpdump -e: 'length N' is the whole frame's, so the IP packet is 14 bytes less."""
     frames = [int(match) for match in _FRAME.findall(text)]
     largest = max(frames, default=None)
@@ -133,10 +151,15 @@ def _from_qdisc(raw: Path, where: QdiscAt) -> Measured:
     )
     sent = (after.sent_packets or 0) - (before.sent_packets or 0)
     drops = (after.drops or 0) - (before.drops or 0)
+    return from_counts(sent, (after.sent_bytes or 0) - (before.sent_bytes or 0), drops)
+
+
+def from_counts(sent: int, sent_bytes: int, drops: int) -> Measured:
+    """A qdisc's counts: what it was offered is what it sent and what it dropped."""
     offered = sent + drops
     return {
         "qdisc_sent_packets": sent,
-        "qdisc_sent_bytes": (after.sent_bytes or 0) - (before.sent_bytes or 0),
+        "qdisc_sent_bytes": sent_bytes,
         "qdisc_drops": drops,
         "qdisc_offered_packets": offered,
         "loss_ratio": drops / offered if offered else None,

@@ -186,6 +186,7 @@ class Collect(_Strict):
     ping: NodeFile | None = None
     iperf3: NodeFile | None = None
     ss: NodeFile | None = None
+    ss_last: NodeFile | None = None
     capture: NodeFile | None = None
     bottleneck: QdiscAt | None = None
 
@@ -464,7 +465,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     by_key: dict[str, type[BaseModel]] = {
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
-        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "pitfalls": Pitfall,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation,
     }  # fmt: skip
     if not loc:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import datetime
 import fcntl
+import hashlib
 import math
 import multiprocessing
 import os
@@ -21,10 +22,12 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from measuretwice import __version__, collect, nodes
+from measuretwice.check import check_run
 from measuretwice.errors import UserError
 from measuretwice.kernel import (
     INSIDE_ROOT,
@@ -105,8 +108,48 @@ def check_writable(out: Path) -> None:
 
 def finished(jobs: list[Job]) -> dict[Path, Result]:
     """Return the results that already stand in their folders, by folder."""
-    results = {job.folder: read_result(job.folder) for job in jobs}
-    return {folder: result for folder, result in results.items() if result is not None}
+    results = {}
+    for job in jobs:
+        result = read_result(job.folder)
+        if result is None:
+            continue
+        if result.get("derived_by") != code_digest(job.lab_folder):
+            result = _derive_again(job)
+        results[job.folder] = result
+    return results
+
+
+@cache
+def code_digest(lab_folder: Path) -> str:
+    """Eight hex digits of all that turns raw files into a result: this package and the lab's facts.
+
+    Raw is kept, derived is recomputed: a result derived by other code is derived anew.
+    """
+    digest = hashlib.sha256((lab_folder / "lab.toml").read_bytes())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def derive(job: Job, raw: Path) -> Result:
+    """Return the result that a run's raw files hold, by today's code."""
+    lab = Lab(job.lab_folder)
+    measured = collect.measure(lab, raw)
+    result = make_result(lab, job.plan, measured)
+    result["findings"] = [f.to_json() for f in check_run(lab, job.plan.params, measured)]
+    result["derived_by"] = code_digest(job.lab_folder)
+    return result
+
+
+def _derive_again(job: Job) -> Result:
+    try:
+        result = derive(job, job.folder / "raw")
+        write_json(job.folder / "result.json", result)
+    except (ParseError, OSError) as error:
+        raise UserError(
+            f"{job.folder}: its raw files can't be read again ({error}); --fresh measures anew"
+        ) from None
+    return {**result, "run_dir": str(job.folder)}
 
 
 def likely_seconds(job: Job) -> float:
@@ -259,7 +302,7 @@ def run_job(job: Job) -> Result:
             _check_finished(work, label)
             for ready in (work / "raw").glob("*/*.ready"):
                 ready.unlink()
-            result = make_result(lab, plan, collect.measure(lab, work / "raw"))
+            result = derive(job, work / "raw")
             write_json(work / "provenance.json", _provenance(job, lab, started))
             write_json(work / "result.json", result)
             (work / DONE).touch()

@@ -19,6 +19,7 @@ WMEM_MAX_BYTES="${WMEM_MAX_BYTES:-4194304}"
 # --8<-- [end:settings]
 PING_COUNT="${PING_COUNT:-25}"
 PING_INTERVAL_S="${PING_INTERVAL_S:-0.2}"
+PICK_SOCKET="${PICK_SOCKET:-port}"
 SAMPLE_INTERVAL_S="${SAMPLE_INTERVAL_S:-0.1}"
 OUT="${OUT:-.}"
 
@@ -51,6 +52,17 @@ measure() {
   # --8<-- [end:measure]
   kill -TERM "$sampler_pid"
   wait "$sampler_pid"
+  last_line
+}
+
+# The connection's last line: it sums up the whole run.
+last_line() {
+  local mark=$CONGESTION_CONTROL port
+  if [[ $PICK_SOCKET == port ]]; then
+    port=$(sed -n 's/.*"local_port":[^0-9]*\([0-9]*\).*/\1/p' "$OUT/iperf3.json" | head -n 1)
+    mark="10.10.1.100:$port"
+  fi
+  grep -w -- "$mark" "$OUT/ss.txt" | tail -n 1 >"$OUT/ss-last.txt" || true
 }
 
 case "${1:-}" in

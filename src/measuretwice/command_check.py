@@ -1,0 +1,141 @@
+"""`lab check`: what is wrong with a run, ours or one that a person brings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from measuretwice import bring, collect, report
+from measuretwice.check import Finding, check_run
+from measuretwice.command_run import read_changes
+from measuretwice.errors import UserError
+from measuretwice.lab import Lab, Value, load_lab, select_trials
+from measuretwice.parse import ParseError
+
+
+def check_command(
+    root: Path,
+    targets: tuple[Path, ...],
+    *,
+    lab_name: str | None,
+    trial: str | None,
+    changes: tuple[str, ...],
+    hint: int | None,
+    as_json: bool,
+) -> int:
+    """Check and print; return 0 without findings, 1 with. Unusable input is a UserError."""
+    ours = [run for target in targets for run in own_runs(target)]
+    documents: list[dict[str, Any]] = []
+    if ours:
+        documents += [_check_own(root, run, hint) for run in ours]
+    if brought := [target for target in targets if not own_runs(target)]:
+        documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
+    if as_json:
+        print(json.dumps(documents, indent=2))
+    else:
+        for document in documents:
+            _print(document, hint)
+    return 1 if any(document["findings"] for document in documents) else 0
+
+
+def own_runs(target: Path) -> list[Path]:
+    """Return the run folders of ours that `target` is or holds: they have a plan.json."""
+    if (target / "plan.json").is_file():
+        return [target]
+    if not target.is_dir():
+        return []
+    return sorted(
+        plan.parent for plan in target.glob("**/plan.json") if not plan.parent.name.startswith(".")
+    )
+
+
+def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
+    """One run of ours: measured anew from its raw files, against its plan."""
+    try:
+        plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
+        lab, params = load_lab(root, str(plan["lab"])), dict(plan["params"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{run / 'plan.json'}: can't be read ({error})") from None
+    if not (run / "DONE").is_file():
+        raise UserError(f"{run}: this run was never finished; run it again")
+    try:
+        measured = collect.measure(lab, run / "raw")
+    except ParseError as error:
+        raise UserError(f"{run}: {error}") from None
+    except OSError as error:
+        raise UserError(f"{error.filename or run}: {error.strerror}") from None
+    return _document(str(run), lab, params, measured, check_run(lab, params, measured, hint))
+
+
+def _check_brought(
+    root: Path,
+    targets: list[Path],
+    lab_name: str | None,
+    trial: str | None,
+    changes: tuple[str, ...],
+    hint: int | None,
+) -> dict[str, Any]:
+    """A person's files: against the trial that they say it was."""
+    if lab_name is None or trial is None:
+        raise UserError(
+            f"{targets[0]}: no run of ./lab; say what it was meant to be: --lab LAB --trial N, "
+            "and --set KEY=VALUE for what was different"
+        )
+    lab = load_lab(root, lab_name)
+    numbers = select_trials(lab, trial)
+    if len(numbers) != 1:
+        raise UserError(f"--trial {trial}: these files are of one trial: give one number")
+    params = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    brought = bring.read_files(targets)
+    findings = check_run(lab, params, brought.measured, hint)
+    name = ", ".join(map(str, targets))
+    document = _document(name, lab, params, brought.measured, findings)
+    return {
+        **document,
+        "used": brought.used,
+        "missing": brought.missing,
+        "refused": brought.refused,
+    }
+
+
+def _document(
+    name: str,
+    lab: Lab,
+    params: dict[str, Value],
+    measured: collect.Measured,
+    findings: list[Finding],
+) -> dict[str, Any]:
+    return {
+        "run": name,
+        "lab": lab.name,
+        "params": params,
+        "measured": measured,
+        "findings": [finding.to_json() for finding in findings],
+    }
+
+
+def _print(document: dict[str, Any], hint: int | None) -> None:
+    out = report.console(sys.stdout)
+    findings = document["findings"]
+    out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
+    for line in document.get("refused", []):
+        out.print(f"  not used: {line}", markup=False, soft_wrap=True)
+    if document.get("missing"):
+        out.print(f"  not there: {'; '.join(document['missing'])}. What needs them isn't checked.")
+    for finding in findings:
+        out.print(f"  {finding['id']} ({finding['severity']})", style="bold")
+        # Without a hint only the symptom: finding the cause is the exercise.
+        out.print(f"    measured: {finding['measured']}", markup=False)
+        out.print(f"    expected: {finding['expected']}", markup=False)
+        out.print(f"    {finding['why']}", markup=False)
+        if finding["hint"]:
+            out.print(f"    hint {hint}: {finding['hint']}", markup=False)
+        out.print(f"    page: {finding['page']}", markup=False)
+    if findings and hint is None:
+        out.print("--hint 1, 2 or 3 helps a step further each.")
+
+
+def _count(number: int) -> str:
+    return {0: "no finding", 1: "1 finding"}.get(number, f"{number} findings")

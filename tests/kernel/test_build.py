@@ -1,0 +1,693 @@
+"""scripts/kernel/build.sh: what it says and leaves behind when something is not as it should be.
+
+Small means only: nothing here compiles a kernel or leaves this machine.
+"""
+
+import fcntl
+import functools
+import hashlib
+import http.server
+import io
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "scripts" / "kernel"
+
+# An ELF header's first 20 bytes, as far as they are looked at.
+X86_64 = bytes.fromhex("7f454c460201") + bytes(12) + bytes.fromhex("3e00") + b"rest of the program"
+ARM64 = bytes.fromhex("7f454c460201") + bytes(12) + bytes.fromhex("b700") + b"rest of the program"
+
+BUILD_TOOLS = ("gcc", "make", "flex", "bison", "bc", "ld", "patch", "xz")
+needs_build_tools = pytest.mark.skipif(
+    not all(shutil.which(tool) for tool in BUILD_TOOLS), reason="this machine can't build a kernel"
+)
+
+PINNED = ("linux-source-7.2", "7.2.12-1~bpo13+1")
+
+
+class Checkout:
+    """A copy of scripts/kernel with a cache of its own, both in folders with a space."""
+
+    def __init__(self, folder: Path) -> None:
+        self.scripts = folder / "check out" / "kernel"
+        shutil.copytree(SOURCE, self.scripts)
+        self.cache = folder / "ca che"
+        self.stubs = folder / "stubs"
+        self.stubs.mkdir()
+        self.environment = {
+            "PATH": f"{self.stubs}:{os.environ['PATH']}",
+            "HOME": str(folder),
+            "MEASURETWICE_CACHE": str(self.cache),
+            "no_proxy": "127.0.0.1",
+        }
+
+    def stub(self, name: str, text: str) -> None:
+        """Put a program in front of the one that the system has."""
+        path = self.stubs / name
+        path.write_text("#!/bin/bash\n" + text)
+        path.chmod(0o755)
+
+    def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [str(self.scripts / "build.sh"), *arguments],
+            env=self.environment | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def build(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+        process = self.start(*arguments, **environment)
+        try:
+            out, err = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    def refused(self, *arguments: str, code: int = 1, **environment: str) -> str:
+        """Run it, expecting a refusal; return the line that says why."""
+        done = self.build(*arguments, **environment)
+        assert done.returncode == code, done.stderr
+        assert done.stdout == ""
+        *before, last = done.stderr.splitlines()
+        assert last.startswith("build.sh: ")
+        assert not any("rror" in line or "***" in line for line in before), done.stderr
+        assert not list(self.cache.glob("kernel/*/kernel.json"))
+        assert not list(self.cache.glob("kernel/.[br]*"))
+        return last
+
+    @property
+    def key(self) -> str:
+        return self.build("--key").stdout.strip()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+# --- options ------------------------------------------------------------------------------------
+
+
+def test_help_names_every_option(checkout: Checkout) -> None:
+    done = checkout.build("--help")
+    assert done.returncode == 0
+    for option in ("--prebuilt", "--tarball", "--sha256", "--path", "--key", "--check", "--smoke"):
+        assert option in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--frobnicate"], "unknown option --frobnicate"),
+        (["--tarball"], "--tarball needs a value"),
+        (["--tarball", "x.tar.xz"], "--tarball needs --sha256"),
+        (["--show-apt-sources", "x"], "needs a directory and a codename"),
+    ],
+)
+def test_wrong_usage(checkout: Checkout, arguments: list[str], complaint: str) -> None:
+    assert complaint in checkout.refused(*arguments, code=2)
+
+
+def test_path_says_nothing_until_ready(checkout: Checkout) -> None:
+    done = checkout.build("--path")
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
+
+
+def test_check_is_json(checkout: Checkout) -> None:
+    facts = json.loads(checkout.build("--check").stdout)
+    assert facts["kernel_ready"] is False
+    assert facts["cache"] == f"{checkout.cache}/kernel"
+    assert facts["key"] == checkout.key
+    assert facts["disk_free_mib"] > 0
+    assert isinstance(facts["missing_packages"], list)
+    assert {"path", "free_mib", "exec"} == set(facts["memory_folders"][0])
+
+
+# --- the key ------------------------------------------------------------------------------------
+
+
+def test_key_is_the_same_everywhere(checkout: Checkout, tmp_path: Path) -> None:
+    other = Checkout(tmp_path / "elsewhere")
+    assert checkout.key == other.key == checkout.key
+    assert len(checkout.key) == 20
+
+
+@pytest.mark.parametrize(
+    "changed", ["config", "patches/0001*.patch", "patches/0002*.patch", "ss-sampler.c"]
+)
+def test_key_follows_what_is_built(checkout: Checkout, changed: str) -> None:
+    before = checkout.key
+    (path,) = checkout.scripts.glob(changed)
+    path.write_text(path.read_text() + "\n")
+    assert checkout.key != before
+
+
+def test_key_follows_new_and_renamed_patches(checkout: Checkout) -> None:
+    keys = {checkout.key}
+    first = min(checkout.scripts.glob("patches/*.patch"))
+    shutil.copy(first, first.with_name("9999-new.patch"))
+    keys.add(checkout.key)
+    first.with_name("9999-new.patch").rename(first.with_name("9998-new.patch"))
+    keys.add(checkout.key)
+    assert len(keys) == 3
+
+
+def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
+    before = checkout.key
+    (checkout.scripts / "smoke-init.sh").write_text("#!/bin/sh\n")
+    assert checkout.key == before
+
+
+# --- what is missing ----------------------------------------------------------------------------
+
+
+def test_missing_tools_are_named_as_packages(checkout: Checkout) -> None:
+    absent = {"gcc", "cc", "bison", "bc", "flex"}
+    for folder in os.environ["PATH"].split(":"):
+        for program in Path(folder).glob("*") if Path(folder).is_dir() else []:
+            link = checkout.stubs / program.name
+            if program.name not in absent and not link.exists():
+                link.symlink_to(program)
+    complaint = checkout.refused(PATH=str(checkout.stubs))
+    assert "sudo apt install" in complaint
+    for package in ("gcc", "libc6-dev", "bison", "bc", "flex"):
+        assert f" {package} " in complaint
+
+
+def test_other_processors(checkout: Checkout) -> None:
+    checkout.stub("uname", "[[ $1 == -m ]] && echo aarch64 || echo Linux")
+    assert "x86-64" in checkout.refused()
+
+
+@needs_build_tools
+def test_too_little_disk(checkout: Checkout) -> None:
+    checkout.stub("df", "echo header; echo /dev/x 1000 900 77 90% /")
+    complaint = checkout.refused()
+    assert "needs 700 MB" in complaint
+    assert "77 MB are free" in complaint
+
+
+@needs_build_tools
+def test_unwritable_cache(checkout: Checkout, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert "can't write to the cache" in checkout.refused(
+        MEASURETWICE_CACHE=str(tmp_path / "file" / "below")
+    )
+
+
+# --- a tar file as the source -------------------------------------------------------------------
+
+
+def make_tarball(path: Path, files: dict[str, str]) -> str:
+    """Write a .tar.xz with these files below linux-x/; return its SHA-256."""
+    with tarfile.open(path, "w:xz") as tar:
+        for name, text in files.items():
+            info = tarfile.TarInfo(f"linux-x/{name}")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@needs_build_tools
+def test_wrong_checksum_of_the_source(checkout: Checkout, tmp_path: Path) -> None:
+    seen = make_tarball(tmp_path / "linux.tar.xz", {"Kconfig": ""})
+    complaint = checkout.refused("--tarball", str(tmp_path / "linux.tar.xz"), "--sha256", "0" * 64)
+    assert "wrong checksum" in complaint
+    assert seen in complaint
+
+
+@needs_build_tools
+def test_source_without_a_kernel(checkout: Checkout, tmp_path: Path) -> None:
+    sha256 = make_tarball(tmp_path / "linux.tar.xz", {"README": ""})
+    complaint = checkout.refused("--tarball", str(tmp_path / "linux.tar.xz"), "--sha256", sha256)
+    assert "holds no kernel source" in complaint
+
+
+@needs_build_tools
+def test_patch_that_does_not_apply(checkout: Checkout, tmp_path: Path) -> None:
+    files = {"Kconfig": "", "arch/um/kernel/time.c": "something else\n"}
+    sha256 = make_tarball(tmp_path / "linux.tar.xz", files)
+    complaint = checkout.refused("--tarball", str(tmp_path / "linux.tar.xz"), "--sha256", sha256)
+    assert "patch 0001" in complaint
+    assert "doesn't apply" in complaint
+    log = Path(complaint.split(": see ")[1])
+    assert "time.c" in log.read_text()
+
+
+# --- a prebuilt archive -------------------------------------------------------------------------
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
+    """A folder, and the address under which it is served on this machine."""
+    folder = tmp_path / "served"
+    folder.mkdir()
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield folder, f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+Pack = Callable[..., str]
+
+
+@pytest.fixture
+def pack(checkout: Checkout, served: tuple[Path, str], tmp_path: Path) -> Pack:
+    """Pack a folder that looks like a kernel into served/kernel.tar.gz; return the SHA-256."""
+
+    def make(linux: bytes = X86_64, **facts: str) -> str:
+        folder = tmp_path / "kernel folder"
+        folder.mkdir(exist_ok=True)
+        (folder / "linux").write_bytes(linux)
+        for name in ("ss-sampler", "guest-init", "config"):
+            (folder / name).write_text("stands for a program\n")
+        for name in ("linux", "ss-sampler", "guest-init"):
+            (folder / name).chmod(0o755)
+        described = {
+            "version": "7.2.12-measuretwice",
+            "key": checkout.key,
+            "linux_sha256": hashlib.sha256(linux).hexdigest(),
+            "origin": "built",
+        } | facts
+        (folder / "kernel.json").write_text(json.dumps(described, indent=2) + "\n")
+        archive = served[0] / "kernel.tar.gz"
+        subprocess.run([checkout.scripts / "pack.sh", folder, archive], check=True)
+        return hashlib.sha256(archive.read_bytes()).hexdigest()
+
+    return make
+
+
+def test_prebuilt_by_url(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
+    sha256 = pack()
+    (served[0] / "kernel.tar.gz.sha256").unlink()
+    url = f"{served[1]}/kernel.tar.gz"
+    done = checkout.build(MEASURETWICE_KERNEL=url, MEASURETWICE_KERNEL_SHA256=sha256)
+    folder = Path(done.stdout.removesuffix("\n"))
+    assert done.returncode == 0, done.stderr
+    assert folder == checkout.cache / "kernel" / checkout.key
+    assert json.loads((folder / "kernel.json").read_text())["origin"] == "prebuilt"
+    assert (folder / "linux").read_bytes() == X86_64
+    # From now on nothing is fetched, and --path answers.
+    (served[0] / "kernel.tar.gz").unlink()
+    again = checkout.build(MEASURETWICE_KERNEL=url, MEASURETWICE_KERNEL_SHA256=sha256)
+    assert (again.stdout, again.stderr) == (done.stdout, "")
+    assert checkout.build("--path").stdout == done.stdout
+
+
+def test_prebuilt_by_path(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
+    sha256 = pack()
+    done = checkout.build("--prebuilt", str(served[0] / "kernel.tar.gz"), "--sha256", sha256)
+    assert done.returncode == 0, done.stderr
+
+
+def test_prebuilt_pinned_by_its_neighbour(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    pack()
+    done = checkout.build("--prebuilt", f"{served[1]}/kernel.tar.gz")
+    assert done.returncode == 0, done.stderr
+    assert "pinned by http" in done.stderr
+
+
+def test_prebuilt_without_checksum(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    pack()
+    (served[0] / "kernel.tar.gz.sha256").unlink()
+    assert "not pinned" in checkout.refused("--prebuilt", f"{served[1]}/kernel.tar.gz")
+
+
+def test_prebuilt_wrong_checksum(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
+    pack()
+    complaint = checkout.refused("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", "12" * 32)
+    assert "wrong checksum" in complaint
+    assert "nothing was unpacked" in complaint
+
+
+def test_prebuilt_truncated(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
+    sha256 = pack()
+    archive = served[0] / "kernel.tar.gz"
+    archive.write_bytes(archive.read_bytes()[:-50])
+    assert "wrong checksum" in checkout.refused(
+        "--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256
+    )
+
+
+def test_prebuilt_out_of_reach(checkout: Checkout) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}/kernel.tar.gz"
+        assert f"can't get {url}" in checkout.refused("--prebuilt", url, "--sha256", "0" * 64)
+
+
+def test_prebuilt_of_another_checkout(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    sha256 = pack(key="0123456789abcdef0123")
+    complaint = checkout.refused("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
+    assert "another kernel" in complaint
+    assert checkout.key in complaint
+
+
+def test_prebuilt_for_another_processor(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    sha256 = pack(linux=ARM64)
+    assert "no program for x86-64" in checkout.refused(
+        "--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256
+    )
+
+
+def test_prebuilt_that_is_not_what_it_says(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    sha256 = pack(linux_sha256="ab" * 32)
+    assert "damaged" in checkout.refused(
+        "--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256
+    )
+
+
+def test_prebuilt_that_is_no_archive(checkout: Checkout, served: tuple[Path, str]) -> None:
+    (served[0] / "page.html").write_text("<h1>Sign in</h1>")
+    sha256 = hashlib.sha256(b"<h1>Sign in</h1>").hexdigest()
+    assert "not an archive" in checkout.refused(
+        "--prebuilt", f"{served[1]}/page.html", "--sha256", sha256
+    )
+
+
+def test_pack_gives_the_same_bytes(served: tuple[Path, str], pack: Pack, tmp_path: Path) -> None:
+    first = pack()
+    for file in (tmp_path / "kernel folder").iterdir():
+        os.utime(file, (1, 1))
+    assert pack() == first
+    said = (served[0] / "kernel.tar.gz.sha256").read_text()
+    assert said == f"{first}  kernel.tar.gz\n"
+
+
+# --- several builds, and interrupted ones -------------------------------------------------------
+
+
+def test_second_build_waits_for_the_first(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    sha256 = pack()
+    (checkout.cache / "kernel").mkdir(parents=True)
+    with (checkout.cache / "kernel" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = checkout.start("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
+        assert process.stderr is not None
+        assert "waiting" in process.stderr.readline()
+        assert process.poll() is None
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert out
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """An address that takes connections and never answers."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/kernel.tar.gz"
+
+
+def start_fetching(checkout: Checkout, url: str) -> "subprocess.Popen[str]":
+    process = checkout.start("--prebuilt", url, "--sha256", "0" * 64)
+    assert process.stderr is not None
+    assert "getting the prebuilt kernel" in process.stderr.readline()
+    return process
+
+
+def traces(checkout: Checkout) -> list[str]:
+    work = Path(f"/var/tmp/measuretwice-{os.getuid()}-{folder_digest(checkout)}")
+    return [p.name for p in (checkout.cache / "kernel").iterdir() if p.name != "lock"] + (
+        ["work"] if work.exists() else []
+    )
+
+
+def folder_digest(checkout: Checkout) -> str:
+    return hashlib.sha256(f"{checkout.cache}/kernel".encode()).hexdigest()[:8]
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_build_leaves_nothing(
+    checkout: Checkout, silent_server: str, signal_number: int
+) -> None:
+    # What a terminal does at Ctrl-C: the signal goes to the whole foreground group.
+    process = subprocess.Popen(
+        [str(checkout.scripts / "build.sh"), "--prebuilt", silent_server, "--sha256", "0" * 64],
+        env=checkout.environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    assert "getting the prebuilt kernel" in process.stderr.readline()
+    os.killpg(process.pid, signal_number)
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + signal_number
+    assert traces(checkout) == []
+
+
+def test_killed_build_is_cleared_away_by_the_next(
+    checkout: Checkout, silent_server: str, served: tuple[Path, str], pack: Pack
+) -> None:
+    sha256 = pack()
+    process = subprocess.Popen(
+        [str(checkout.scripts / "build.sh"), "--prebuilt", silent_server, "--sha256", "0" * 64],
+        env=checkout.environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    assert "getting the prebuilt kernel" in process.stderr.readline()
+    time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert traces(checkout) == ["work"]
+    done = checkout.build("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
+    assert done.returncode == 0, done.stderr
+    assert traces(checkout) == [checkout.key]
+
+
+# --- apt ----------------------------------------------------------------------------------------
+
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def apt_sources(checkout: Checkout, folder: Path, codename: str = "bookworm") -> list[list[str]]:
+    done = checkout.build("--show-apt-sources", str(folder), codename)
+    assert done.returncode == 0, done.stderr
+    return [line.split("\t") for line in done.stdout.splitlines()]
+
+
+def apt_folder(folder: Path, **files: str) -> Path:
+    parts = folder / "apt" / "sources.list.d"
+    parts.mkdir(parents=True)
+    for name, text in files.items():
+        path = folder / "apt" / name if name == "sources_list" else parts / name.replace("_", ".")
+        if name == "sources_list":
+            path = folder / "apt" / "sources.list"
+        path.write_text(text)
+    return folder / "apt"
+
+
+def test_apt_stanzas(checkout: Checkout, tmp_path: Path) -> None:
+    folder = apt_folder(
+        tmp_path,
+        debian_sources=f"""# the security archive comes first here
+Types: deb deb-src
+URIs: http://mirror.example/debian-security
+Suites: bookworm-security
+Components: main
+Signed-By: {KEYRING}
+
+Types: deb
+# a comment inside
+URIs: http://mirror.example/some/path/debian/
+  https://second.example/debian
+Suites: bookworm bookworm-updates
+Components: main contrib
+Signed-By: {KEYRING}
+
+Types: deb
+Enabled: no
+URIs: http://disabled.example/debian
+Suites: bookworm
+Components: main
+
+Types: deb-src
+URIs: http://source.example/debian
+Suites: bookworm
+Components: main
+""",
+    )
+    assert apt_sources(checkout, folder) == [
+        ["http://mirror.example/some/path/debian/", KEYRING],
+        ["https://second.example/debian", KEYRING],
+    ]
+
+
+def test_apt_lines(checkout: Checkout, tmp_path: Path) -> None:
+    folder = apt_folder(
+        tmp_path,
+        sources_list=f"""
+# deb http://commented.example/debian bookworm main
+deb cdrom:[Debian GNU/Linux 12]/ bookworm main
+deb-src http://mirror.example/debian bookworm main
+deb [arch=amd64 signed-by={KEYRING}] http://mirror.example/pub/debian bookworm main non-free # ours
+deb [ signed-by={KEYRING} ] http://mirror.example/pub/debian bookworm-updates main
+deb\thttp://plain.example/debian\ttesting\tmain
+deb http://security.example/debian-security bookworm-security main
+deb [trusted=yes] http://trusting.example/debian unstable main
+""",
+        docker_list="deb [signed-by=/d.gpg] http://docker.example/linux/debian bookworm stable\n",
+        tool_list="deb http://tool.example/apt nodistro main\n",
+    )
+    assert apt_sources(checkout, folder) == [
+        ["http://mirror.example/pub/debian", KEYRING],
+        ["http://plain.example/debian", ""],
+        # what the entry says of trust is not taken over
+        ["http://trusting.example/debian", ""],
+    ]
+
+
+def test_apt_prefers_the_archive_with_updates(checkout: Checkout, tmp_path: Path) -> None:
+    """Other makers name their suite after the release; only Debian has its updates."""
+    folder = apt_folder(
+        tmp_path,
+        a_list="deb http://vendor.example/debian/12/prod bookworm main\n",
+        b_sources="""Types: deb
+URIs: mirror+file:/etc/apt/mirrors/debian.list
+Suites: bookworm bookworm-updates bookworm-backports
+Components: main
+""",
+    )
+    assert [uri for uri, _ in apt_sources(checkout, folder)] == [
+        "mirror+file:/etc/apt/mirrors/debian.list",
+        "http://vendor.example/debian/12/prod",
+    ]
+
+
+def test_apt_key_inside_a_stanza(checkout: Checkout, tmp_path: Path) -> None:
+    folder = apt_folder(
+        tmp_path,
+        debian_sources="""Types: deb
+URIs: http://mirror.example/debian
+Suites: bookworm
+Components: main
+Signed-By:
+ -----BEGIN PGP PUBLIC KEY BLOCK-----
+ .
+ mDMEZ
+ -----END PGP PUBLIC KEY BLOCK-----
+""",
+    )
+    ((uri, signed),) = apt_sources(checkout, folder)
+    assert uri == "http://mirror.example/debian"
+    assert "BEGIN PGP" in signed
+    assert "mDMEZ" in signed
+
+
+def test_apt_without_debian(checkout: Checkout, tmp_path: Path) -> None:
+    folder = apt_folder(
+        tmp_path, ubuntu_list="deb http://archive.example/ubuntu noble main restricted\n"
+    )
+    assert apt_sources(checkout, folder, "plucky") == []
+
+
+@pytest.fixture
+def apt(checkout: Checkout, tmp_path: Path) -> Callable[..., None]:
+    """Stand-ins for apt: an archive with these versions, or one that can't be reached."""
+    folder = apt_folder(tmp_path, a_list="deb http://one.example/debian bookworm main\n")
+
+    def make(versions: dict[str, str], update: str = "") -> None:
+        names = " ".join(versions)
+        madison = "\n".join(
+            f'{name}) echo " {name} | {version} | http://one.example" ;;'
+            for name, version in versions.items()
+        )
+        checkout.stub("apt-config", f"echo \"etc='{folder}/'\"")
+        checkout.stub(
+            "apt-cache",
+            f"""shift
+case $1 in
+pkgnames) printf '%s\\n' {names} ;;
+madison) case $2 in
+{madison}
+esac ;;
+esac""",
+        )
+        checkout.stub(
+            "apt-get",
+            f"""shift 2
+case $1 in
+update) {update or "true"} ;;
+download) echo "${{*: -1}}" > "${{2%%=*}}.deb" ;;
+esac""",
+        )
+
+    return make
+
+
+@needs_build_tools
+def test_archive_out_of_reach(checkout: Checkout, apt: Callable[..., None]) -> None:
+    apt({}, update="echo 'E: Could not resolve the name'; exit 100")
+    complaint = checkout.refused()
+    assert "can't reach the Debian archive" in complaint
+    assert "Could not resolve the name" in complaint
+
+
+@needs_build_tools
+def test_package_with_another_checksum(checkout: Checkout, apt: Callable[..., None]) -> None:
+    apt(dict([PINNED]))
+    assert "wrong checksum" in checkout.refused()
+
+
+@needs_build_tools
+def test_pinned_version_has_left(checkout: Checkout, apt: Callable[..., None]) -> None:
+    apt({"linux-source-7.5": "7.5.1-1", "linux-source-7.3": "7.3.2-1", "linux-source-7.3-x": "1"})
+    done = checkout.build()
+    assert "has left the archive: taking linux-source-7.3 7.3.2-1" in done.stderr
+    # The stand-in's package is no package.
+    assert "can't be unpacked" in done.stderr.splitlines()[-1]
+
+
+@needs_build_tools
+def test_another_version_of_the_same_kernel_is_nearest(
+    checkout: Checkout, apt: Callable[..., None]
+) -> None:
+    apt({"linux-source-7.1": "7.1.9-1", "linux-source-7.2": "7.2.14-1"})
+    assert "taking linux-source-7.2 7.2.14-1" in checkout.build().stderr
+
+
+@needs_build_tools
+def test_nothing_near_is_left(checkout: Checkout, apt: Callable[..., None]) -> None:
+    apt({"linux-source-8.0": "8.0.1-1"})
+    assert "no linux-source-7" in checkout.refused()
