@@ -242,14 +242,18 @@ def _model_domain(case: Case) -> Finding | None:
 
 def _socket(case: Case) -> Finding | None:
     picked, ours = case.got("picked_port"), case.got("data_port")
-    if picked is None or ours is None or picked == ours:
+    connections = case.got("picked_connections") or 0
+    if picked is None or ours is None or (picked == ours and connections == 1):
         return None
     return Finding(
         "wrong-socket",
         "error",
-        f"the line that was kept is the connection from port {picked:.0f}",
-        f"port {ours:.0f}, by iperf3's own word for its data",
-        "iperf3 has a second connection, for control. Its numbers say nothing of your flow.",
+        f"the lines that were kept are of {connections:.0f} connection"
+        + ("s" if connections != 1 else "")
+        + f", the last from port {picked:.0f}",
+        f"one connection, from port {ours:.0f}: iperf3's own word for its data",
+        "iperf3 has a second connection, for control. Its numbers say nothing of your flow, and "
+        "which of the two comes last is luck.",
     )
 
 

@@ -51,7 +51,7 @@ def measure(lab: Lab, raw: Path) -> Measured:
         samples = parse_ss_samples(_read(raw, how.ss), how.ss.file)
         measured |= from_samples(samples, ports)
     if how.ss_last:
-        measured |= _from_last_line(_read(raw, how.ss_last), how.ss_last.file)
+        measured |= _from_last_lines(_read(raw, how.ss_last), how.ss_last.file)
     if how.capture:
         measured |= from_capture(_read(raw, how.capture))
     if how.bottleneck:
@@ -118,10 +118,13 @@ def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
     }
 
 
-def _from_last_line(text: str, source: str) -> Measured:
-    """The one line of ss that a person would keep: whose is it?"""
+def _from_last_lines(text: str, source: str) -> Measured:
+    """The lines of ss that a person would keep: whose are they, and whose is the last?"""
     sockets = parse_ss(text, source) if text.strip() else ()
-    return {"picked_port": sockets[-1].local_port if sockets else None}
+    return {
+        "picked_port": sockets[-1].local_port if sockets else None,
+        "picked_connections": len({socket.local_port for socket in sockets}),
+    }
 
 
 def _sum(values: Any) -> int | None:

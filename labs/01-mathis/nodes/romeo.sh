@@ -52,17 +52,17 @@ measure() {
   # --8<-- [end:measure]
   kill -TERM "$sampler_pid"
   wait "$sampler_pid"
-  last_line
+  last_lines
 }
 
-# The connection's last line: it sums up the whole run.
-last_line() {
+# The connection's last lines: the very last sums up the whole run.
+last_lines() {
   local mark=$CONGESTION_CONTROL port
   if [[ $PICK_SOCKET == port ]]; then
     port=$(sed -n 's/.*"local_port":[^0-9]*\([0-9]*\).*/\1/p' "$OUT/iperf3.json" | head -n 1)
     mark="10.10.1.100:$port"
   fi
-  grep -w -- "$mark" "$OUT/ss.txt" | tail -n 1 >"$OUT/ss-last.txt" || true
+  grep -w -- "$mark" "$OUT/ss.txt" | tail -n 20 >"$OUT/ss-last.txt" || true
 }
 
 case "${1:-}" in
