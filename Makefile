@@ -10,10 +10,10 @@ FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name runs \) -prune -o -type f -print0; } | \
 	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
 
-.PHONY: help setup lint test bench docs clean
+.PHONY: help setup lint test checker-matrix bench docs clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
 
 setup: ## install what the other tasks need (they do it themselves)
 	@MEASURETWICE_SETUP=dev ./lab
@@ -31,6 +31,9 @@ lint: setup ## style and types of Python and shell, spelling of everything
 test: setup ## all tests; the first time builds the virtual kernel, two to three minutes
 	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
 	$(PYTHON) -m pytest $(ARGS)
+
+checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
+	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)
 
 bench: setup ## how fast it is: virtual seconds per second
 	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src $(PYTHON) "$$file" $(ARGS); done

@@ -1,0 +1,263 @@
+"""The checker on cases made by hand, on files from elsewhere, and on damaged input."""
+
+import importlib.util
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from measuretwice import bring
+from measuretwice.check import Case, check
+from measuretwice.errors import UserError
+
+ROOT = Path(__file__).parents[2]
+CORPUS = ROOT / "tests" / "data" / "parse"
+WANTED: dict[str, Any] = {
+    "rtt_ms": 6,
+    "mss_bytes": 1460,
+    "mtu_bytes": 1500,
+    "loss_ratio": 0.005,
+    "rate_mbit": 3000,
+    "limit_packets": 100000,
+    "timestamps": "off",
+    "compare_with": "mathis where it holds",
+}
+HONEST: dict[str, Any] = {
+    "rtt_min_ms": 6.0,
+    "rtt_mean_ms": 6.1,
+    "mss_bytes": 1460,
+    "largest_packet_bytes": 1500,
+    "goodput_bps": 31e6,
+    "sender_rate_bps": 31e6,
+    "bytes_acked": 930_000_000,
+    "duration_s": 240.0,
+    "qdisc_drops": 3300,
+    "qdisc_offered_packets": 660_000,
+    "retransmits": 3310,
+    "cwnd_mean_segments": 16.0,
+    "cwnd_max_segments": 60,
+}
+
+
+def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
+    case = Case({**WANTED, **(wanted or {})}, {**HONEST, **measured}, 0.02)
+    return [finding.id for finding in check(case)]
+
+
+def test_an_honest_run_raises_nothing() -> None:
+    assert raised() == []
+
+
+def test_nothing_measured_raises_nothing() -> None:
+    assert check(Case(WANTED, {}, 0.02)) == []
+
+
+@pytest.mark.parametrize(
+    ("measured", "finding"),
+    [
+        ({"rtt_min_ms": 12.0, "rtt_mean_ms": 12.1, "cwnd_mean_segments": 32}, "rtt-doubling"),
+        ({"rtt_min_ms": 9.0, "rtt_mean_ms": 9.1, "cwnd_mean_segments": 24}, "round-trip-time"),
+        ({"mss_bytes": 1448}, "timestamps"),
+        (
+            {"mss_bytes": 1000, "cwnd_mean_segments": 24, "largest_packet_bytes": 1040},
+            "segment-size",
+        ),
+        ({"largest_packet_bytes": 2960}, "offload"),
+        ({"qdisc_drops": 33, "retransmits": 33}, "loss-percent"),
+        ({"qdisc_drops": 6600, "retransmits": 6600}, "loss-ratio"),
+        ({"retransmits": 9000}, "retransmissions"),
+        ({"receiver_ofo_drops": 50, "retransmits": 9000}, "receiver-drops"),
+        ({"bytes_acked": 9_000_000}, "bandwidth"),
+        ({"cwnd_mean_segments": 2.0}, "path"),
+        ({"picked_port": 5, "data_port": 6, "picked_connections": 1}, "wrong-socket"),
+        ({"picked_port": 6, "data_port": 6, "picked_connections": 2}, "wrong-socket"),
+    ],
+)
+def test_each_symptom_raises_its_own_finding(measured: dict[str, Any], finding: str) -> None:
+    assert raised(**measured) == [finding]
+
+
+def test_findings_that_depend_on_what_was_wanted() -> None:
+    small = {"mss_bytes": 1460, "largest_packet_bytes": 1500}
+    assert raised({"mss_bytes": 4312}, **small) == ["mtu"]
+    assert raised({"mss_bytes": 4312, "mtu_bytes": 4352}, **small) == ["segment-size"]
+    busy = {"rtt_mean_ms": 8.0, "cwnd_mean_segments": 30}
+    assert raised({"rate_mbit": 40}, **busy) == ["queueing"]
+    # A mean far above the smallest on an idle link is no queue (small windows, delayed ACKs).
+    assert raised({"rate_mbit": 3000}, **busy) == []
+    assert raised({"rate_mbit": 20}) == ["link-rate"]
+    assert raised({"limit_packets": 50}, qdisc_drops=6600, retransmits=6600) == ["netem-limit"]
+    rare = {"qdisc_drops": 4, "qdisc_offered_packets": 800, "retransmits": 4}
+    assert raised(**rare) == ["duration"]
+    many = {"loss_ratio": 0.157, "compare_with": "mathis"}
+    lossy = {"qdisc_drops": 8000, "qdisc_offered_packets": 51000, "retransmits": 8010}
+    assert raised(many, **lossy) == ["model-domain"]
+    assert raised({"loss_ratio": 0.157}, **lossy) == []
+
+
+def test_cause_silences_what_follows() -> None:
+    assert raised(largest_packet_bytes=27000, qdisc_drops=30, retransmits=9000) == ["offload"]
+
+
+# Files from elsewhere ----------------------------------------------------------------------
+
+
+def run_check(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "measuretwice", "check", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+IPERF3 = sorted(CORPUS.glob("**/iperf3-3.12*.json"))
+PLAIN = [path for path in IPERF3 if '"error"' not in path.read_text() and "server" not in path.name]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text,
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: "[sudo] password for student: \nWarning: see the manual\n" + text,
+        lambda text: text.rstrip("\n"),
+    ],
+    ids=["as it is", "CRLF", "byte-order mark", "sudo banner", "no last newline"],
+)
+def test_what_a_terminal_adds_is_taken_away(damage: Any, tmp_path: Path) -> None:
+    (tmp_path / "whatever I called it.log").write_text(damage(PLAIN[0].read_text()), newline="")
+    brought = bring.read_files([tmp_path])
+    assert brought.iperf3 is not None
+    assert brought.measured["sender_rate_bps"]
+    assert brought.missing == [bring.WANTED[kind] for kind in ("ss", "tc", "ping")]
+
+
+def test_what_cannot_be_used_is_named_and_the_rest_is_used(tmp_path: Path) -> None:
+    shutil.copy(PLAIN[0], tmp_path / "a.json")
+    (tmp_path / "b.json").write_text(PLAIN[0].read_text()[:500])
+    (tmp_path / "notes.txt").write_text("it rained\n")
+    brought = bring.read_files([tmp_path])
+    assert brought.iperf3 is not None
+    assert len(brought.refused) == 2
+    assert "b.json" in brought.refused[0]
+    assert "notes.txt" in brought.refused[1]
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\1\2\xff" * 100, b"{}", b"hello\n"])
+def test_nothing_usable_is_one_line_and_exit_2(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(content)
+    done = run_check(str(tmp_path), "--lab", "mathis", "--trial", "7")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "nothing here can be checked" in done.stderr
+
+
+def test_missing_folder_and_missing_lab(tmp_path: Path) -> None:
+    done = run_check(str(tmp_path / "nowhere"), "--lab", "mathis", "--trial", "7")
+    assert done.returncode == 2
+    assert "there is no such file or folder" in done.stderr
+    done = run_check(str(tmp_path))
+    assert done.returncode == 2
+    assert "--lab LAB --trial N" in done.stderr
+
+
+def test_ten_thousand_damaged_files_raise_nothing_but_words() -> None:
+    """Bytes flipped, lines dropped, doubled, swapped and cut: used, or refused as a ParseError."""
+    draw = random.Random(1997)
+    texts = [
+        path.read_bytes()
+        for path in sorted(CORPUS.rglob("*"))
+        if path.is_file() and path.name != "README.md" and path.stat().st_size < 6000
+    ]
+    for _ in range(10_000):
+        data = bytearray(draw.choice(texts))
+        for _ in range(draw.randint(1, 4)):
+            if not data:
+                break
+            place = draw.randrange(len(data))
+            kind = draw.randrange(4)
+            if kind == 0:
+                data[place] = draw.randrange(256)
+            elif kind == 1:
+                del data[place : place + draw.randint(1, 60)]
+            elif kind == 2:
+                data[place:place] = data[place : place + draw.randint(1, 60)]
+            else:
+                del data[place:]
+        brought = bring.Brought()
+        try:
+            bring.read_text(bring.tidy(bytes(data)), "file", brought)
+            bring._put_together(brought)
+        except (bring.ParseError, UserError):
+            continue
+        check(Case(WANTED, brought.measured, 0.02))
+
+
+# In the virtual kernel ---------------------------------------------------------------------
+
+
+def load_matrix() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("matrix", Path(__file__).with_name("matrix.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["matrix"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.kernel
+@pytest.mark.slow
+def test_every_pitfall_is_found_broken_and_not_found_fixed(tmp_path: Path) -> None:
+    """One seed of the matrix; `make checker-matrix` runs all of it."""
+    assert load_matrix().measure("mathis", 1, 0, tmp_path, talk=False) == []
+
+
+@pytest.mark.kernel
+def test_a_run_brought_as_files_is_found_out_like_a_run_of_ours(tmp_path: Path) -> None:
+    """The same run checked twice: as our folder, and as loose files with other names."""
+    choice = ["mathis", "--pitfall", "mtu", "--stage", "broken", "--duration", "30", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "measuretwice", "run", *choice, "--out", str(tmp_path / "runs")],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    run = Path(json.loads(done.stdout)[0]["run_dir"])
+    assert [f["id"] for f in json.loads(done.stdout)[0]["findings"]] == ["mtu"]
+    ours = run_check(str(run), "--json")
+    assert ours.returncode == 1
+    assert [f["id"] for f in json.loads(ours.stdout)[0]["findings"]] == ["mtu"]
+    loose = tmp_path / "my files"
+    loose.mkdir()
+    for number, name in enumerate(
+        (
+            "romeo/iperf3.json",
+            "romeo/ss.txt",
+            "romeo/ping.txt",
+            "router/qdisc.after.json",
+            "router/tcpdump.txt",
+        )
+    ):
+        shutil.copy(run / "raw" / name, loose / f"copy {number}")
+    theirs = run_check(
+        str(loose), "--lab", "mathis", "--trial", "9", "--set", "mtu_bytes=1500", "--json"
+    )
+    assert theirs.returncode == 1, theirs.stderr
+    document = json.loads(theirs.stdout)[0]
+    assert [f["id"] for f in document["findings"]] == ["mtu"]
+    assert document["missing"] == []
+    hinted = run_check(str(run), "--hint", "3")
+    assert "MTU is 1500" in hinted.stdout
