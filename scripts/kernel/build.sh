@@ -17,7 +17,7 @@ NEAREST_SUITES=(trixie-backports testing unstable)
 RECIPE=1
 
 # What a build takes, measured.
-EXPECTED_FILES=652
+EXPECTED_FILES=655
 EXPECTED_DOWNLOAD_BYTES=164744800
 NEEDED_MIB=700
 EXPECTED_TIME='two to three minutes on two cores'
@@ -317,18 +317,27 @@ has_version() {
   '
 }
 
-# The linux-source-7.* nearest to the pinned one, newest version of it: "PACKAGE VERSION".
+# The linux-source-7.* nearest to the pinned one, as "PACKAGE VERSION": the same version of Linux in
+# another suite if there is one, else the next after it, else the last before it.
 nearest_source() {
-  local package version
-  private_apt_cache pkgnames linux-source-7. | grep -E '^linux-source-7\.[0-9]+$' |
-    awk -F . -v pinned="${PIN_PACKAGE##*.}" '{ d = $NF - pinned; print (d < 0 ? -d : d), $0 }' |
-    sort -n | while read -r _ package; do
-    version=$(private_apt_cache madison "$package" | awk -F ' *[|] *' '{ print $2 }' | sort -rV | head -n 1)
-    if [[ -n $version ]]; then
-      printf '%s %s\n' "$package" "$version"
-      break
-    fi
-  done
+  local package
+  {
+    printf '%s %s pinned\n' "${PIN_VERSION%%-*}" "$PIN_VERSION"
+    private_apt_cache pkgnames linux-source-7. | grep -E '^linux-source-7\.[0-9]+$' | while read -r package; do
+      private_apt_cache madison "$package" |
+        awk -F ' *[|] *' -v package="$package" '{ linux = $2; sub(/-.*/, "", linux); print linux, $2, package }'
+    done
+  } | sort -u -k 1,1V -k 2,2V -k 3 | awk -v linux="${PIN_VERSION%%-*}" '
+    $3 == "pinned" { passed = 1; next }
+    $1 == linux { same = $3 " " $2; next }
+    passed { if (next_one == "") next_one = $3 " " $2; next }
+    { last = $3 " " $2 }
+    END {
+      if (same != "") print same
+      else if (next_one != "") print next_one
+      else if (last != "") print last
+    }
+  '
 }
 
 # The last thing apt complained about, as one line.

@@ -1,0 +1,532 @@
+"""The virtual kernel itself: what works inside, and that nothing of the host shows in results.
+
+Each test boots the kernel that build.sh has made (`make test` runs it first), as a small machine
+of its own: guest-init runs a script, whose words and files come back.
+"""
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILD = ROOT / "scripts" / "kernel" / "build.sh"
+pytestmark = pytest.mark.kernel
+
+START_S = 1_700_000_000
+VIRTUAL = ("time-travel=inf-cpu", f"time-travel-start={START_S}000000000")
+
+# kind: what `tc qdisc add` needs besides it
+QDISCS = {
+    "netem": "delay 10ms loss 1%",
+    "red": "limit 400000 min 30000 max 90000 avpkt 1000 burst 55 probability 0.1 bandwidth 10mbit",
+    "htb": "default 1",
+    "tbf": "rate 1mbit burst 10kb latency 70ms",
+    "fq": "",
+    "fq_codel": "",
+    "codel": "",
+    "cake": "bandwidth 10mbit",
+    "pie": "",
+    "sfq": "",
+    "prio": "",
+    "pfifo": "limit 10",
+    "bfifo": "limit 10000",
+    "pfifo_fast": "",
+}
+CONGESTION_CONTROLS = [
+    "reno", "cubic", "bbr", "bic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "scalable",
+    "vegas", "veno", "westwood", "yeah",
+]  # fmt: skip
+
+
+def ready_kernel() -> Path:
+    done = subprocess.run([BUILD, "--path"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
+    return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Path:
+    return ready_kernel()
+
+
+@contextlib.contextmanager
+def running(
+    kernel: Path, folder: Path, parameters: tuple[str, ...], prefix: tuple[str, ...] = ()
+) -> Iterator["subprocess.Popen[bytes]"]:
+    """A started kernel; ended with all its processes when the block is left."""
+    # One CPU: unpinned, kernel and guest programs wake each other across CPUs.
+    cpu = min(os.sched_getaffinity(0))
+    with (folder / "console.txt").open("wb") as console:
+        process = subprocess.Popen(
+            [
+                *prefix, str(kernel / "linux"), "mem=256M", "seccomp=on", "panic=-1",
+                "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1",
+                f'init="{kernel}/guest-init"', f'MT_FOLDER="{folder}"', f'MT_ROOT="{ROOT}"',
+                f'MT_KERNEL="{kernel}"', *parameters,
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            env={"HOME": str(folder), "PATH": os.defpath},
+            start_new_session=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def run_inside(
+    kernel: Path,
+    folder: Path,
+    script: str,
+    *,
+    seed: int = 1,
+    virtual: bool = True,
+    prefix: tuple[str, ...] = (),
+    extra: tuple[str, ...] = (),
+    limit_s: float = 60,
+) -> str:
+    """Run a bash script inside; return what it said. `folder` is /run/measuretwice in there."""
+    (folder / "experiment.sh").write_text(script)
+    parameters = (*VIRTUAL, f"random-seed={seed}") if virtual else ()
+    with running(kernel, folder, ("quiet", *parameters, *extra), prefix) as process:
+        process.wait(timeout=limit_s)
+    return (folder / "experiment.log").read_text()
+
+
+# Two nodes and a router; 10 ms to and fro, 1 % loss on the way there.
+TOPOLOGY = """
+set -e
+sleep 0.05
+for n in romeo router juliet; do ip netns add $n; ip -n $n link set lo up; done
+ip link add r0 netns romeo address 02:00:00:00:01:01 type veth peer name x0 netns router address 02:00:00:00:01:02
+ip link add x1 netns router address 02:00:00:00:02:01 type veth peer name j0 netns juliet address 02:00:00:00:02:02
+ip -n romeo addr add 10.10.1.100/24 dev r0; ip -n romeo link set r0 up
+ip -n router addr add 10.10.1.1/24 dev x0; ip -n router link set x0 up
+ip -n router addr add 10.10.2.1/24 dev x1; ip -n router link set x1 up
+ip -n juliet addr add 10.10.2.100/24 dev j0; ip -n juliet link set j0 up
+ip -n romeo route add default via 10.10.1.1
+ip -n juliet route add default via 10.10.2.1
+ip netns exec router sysctl -qw net.ipv4.ip_forward=1
+tc -n router qdisc add dev x0 root netem delay 5ms limit 10000
+tc -n router qdisc add dev x1 root handle 1: netem delay 5ms loss 1% limit 10000
+tc -n router qdisc add dev x1 parent 1: handle 2: tbf rate 50mbit burst 10kb limit 100kb
+set +e
+"""
+
+
+# --- what there is inside -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def qdiscs_seen(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    lines = [
+        f"echo '\"{kind}\":' $(tc qdisc add dev d0 root handle 1: {options} 2>&1 >&2;"
+        " tc -j qdisc show dev d0; tc qdisc del dev d0 root) ,"
+        for kind, options in ((k, f"{k} {v}") for k, v in QDISCS.items())
+    ]
+    script = (
+        "ip link add d0 type dummy\nip link set d0 up\necho {\n"
+        + "\n".join(lines)
+        + "\necho '\"\": 0}'\n"
+    )
+    said = run_inside(kernel, tmp_path_factory.mktemp("qdiscs"), script)
+    seen: dict[str, Any] = json.loads(said)
+    return seen
+
+
+@pytest.mark.parametrize("kind", QDISCS)
+def test_qdisc(qdiscs_seen: dict[str, Any], kind: str) -> None:
+    assert [qdisc["kind"] for qdisc in qdiscs_seen[kind] if qdisc["handle"] == "1:"] == [kind]
+
+
+def test_filters_and_redirection(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        """ip link add d0 type dummy; ip link set d0 up
+ip link add ifb0 type ifb; ip link set ifb0 up
+tc qdisc add dev d0 handle ffff: ingress
+tc filter add dev d0 parent ffff: matchall action mirred egress redirect dev ifb0
+tc qdisc add dev d0 root handle 1: htb
+tc class add dev d0 parent 1: classid 1:5 htb rate 1mbit
+tc filter add dev d0 parent 1: protocol ip u32 match ip dport 5201 0xffff flowid 1:5
+tc filter show dev d0 parent ffff:; tc filter show dev d0 parent 1:
+""",
+    )
+    assert "mirred (Egress Redirect to device ifb0)" in said
+    assert "flowid 1:5" in said
+
+
+@pytest.fixture(scope="module")
+def controls_seen(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    script = f"""python3 - <<'END'
+import json, socket
+seen = {{}}
+for name in {CONGESTION_CONTROLS}:
+    with socket.socket() as s:
+        try:
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+            seen[name] = s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\\0").decode()
+        except OSError as error:
+            seen[name] = str(error)
+print(json.dumps(seen))
+END
+"""
+    seen: dict[str, str] = json.loads(
+        run_inside(kernel, tmp_path_factory.mktemp("controls"), script)
+    )
+    return seen
+
+
+@pytest.mark.parametrize("name", CONGESTION_CONTROLS)
+def test_congestion_control(controls_seen: dict[str, str], name: str) -> None:
+    assert controls_seen[name] == name
+
+
+def test_tools_work_inside(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        TOPOLOGY
+        + """
+ok() { "${@:2}" >/tmp/said 2>&1 && echo "ok $1" || { echo "failed $1"; cat /tmp/said; }; }
+in_romeo="ip netns exec romeo"
+ok ping $in_romeo ping -c 3 -i 0.2 10.10.2.100
+ok unprivileged-ping $in_romeo setpriv --reuid=65534 --regid=65534 --clear-groups ping -c 1 127.0.0.1
+ip netns exec juliet iperf3 -s -1 >/dev/null 2>&1 & sleep 0.2
+$in_romeo tcpdump -i r0 -w /tmp/cap -c 50 tcp >/dev/null 2>&1 & tcpdump=$!
+sleep 0.2
+ok iperf3 $in_romeo iperf3 -c 10.10.2.100 -t 2 -J
+wait $tcpdump
+ok tcpdump test "$(tcpdump -r /tmp/cap 2>/dev/null | wc -l)" = 50
+ok ss $in_romeo ss -tiemnoa
+ok nstat $in_romeo nstat -az TcpOutSegs
+ok ethtool $in_romeo ethtool -K r0 tso off gso off gro off
+ok ethtool-k bash -c "$in_romeo ethtool -k r0 | grep 'tcp-segmentation-offload: off'"
+ok ethtool-S $in_romeo ethtool -S r0
+ok ip-json bash -c "ip -j -n romeo route | python3 -m json.tool"
+ok tc-json bash -c "tc -n router -j -s qdisc | python3 -m json.tool"
+ok sort test "$(printf '3\\n1\\n2\\n' | sort | head -n 1)" = 1
+ok sleep sleep 0.01
+ok null dd if=/dev/zero of=/dev/null bs=1M count=1
+ok sysctl test "$(cat /proc/sys/net/ipv4/ip_forward)" = 0
+ok shm test -w /dev/shm
+ok threads python3 -c "import threading; t = threading.Thread(target=int); t.start(); t.join()"
+ok asyncio python3 -c "import asyncio; asyncio.run(asyncio.sleep(0.01))"
+ok procs test "$(ps ax | wc -l)" -gt 5
+""",
+    )
+    lines = said.splitlines()
+    assert [line for line in lines if not line.startswith("ok ")] == [], said
+    assert len(lines) == 20
+
+
+def test_clock_is_fine_and_exact(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        """sleep 0.05
+python3 - <<'END'
+import ctypes, time
+ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)  # no timer slack
+print(time.clock_getres(time.CLOCK_MONOTONIC))
+before = time.monotonic_ns()
+time.sleep(0.0012345)
+print(time.monotonic_ns() - before)
+END""",
+    )
+    resolution, slept = said.split()
+    assert float(resolution) == 1e-9
+    # The price of some reads of the clock, and no more.
+    assert 1_234_500 <= int(slept) < 1_237_000
+
+
+def test_spinning_on_the_clock_ends_soon(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        """python3 - <<'END'
+import time
+def spin(seconds):
+    reads, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        reads += 1
+    return reads
+time.sleep(0.01)
+print(spin(1))
+time.sleep(0.01)
+# After a pause the price is the base price again.
+before = time.monotonic_ns()
+for _ in range(100):
+    time.monotonic_ns()
+print(time.monotonic_ns() - before)
+END""",
+    )
+    reads, price = map(int, said.split())
+    assert reads < 25_000
+    assert 101 * 256 <= price < 103 * 256
+
+
+def test_real_time(kernel: Path, tmp_path: Path) -> None:
+    script = "date +%s; sleep 0.5; cat /proc/sys/kernel/random/uuid\n"
+    began = time.monotonic()
+    first = run_inside(kernel, tmp_path, script, virtual=False).split()
+    assert time.monotonic() - began > 0.5
+    assert abs(int(first[0]) - time.time()) < 60
+    # Here random numbers are random.
+    assert run_inside(kernel, tmp_path, script, virtual=False).split()[1] != first[1]
+
+
+def test_live_terminal(kernel: Path, tmp_path: Path) -> None:
+    """con1=pts: a shell inside, on a terminal of the host."""
+    (tmp_path / "experiment.sh").write_text(
+        'setsid bash -c "exec bash --norc -i </dev/tty1 >/dev/tty1 2>&1"\n'
+    )
+    with running(kernel, tmp_path, ("con1=pts",)):
+        terminal = wait_for_terminal(tmp_path / "console.txt")
+        fd = os.open(terminal, os.O_RDWR | os.O_NOCTTY)
+        try:
+            assert "answer 42" in converse(fd, b"echo answer $((6 * 7))\n", "answer 42")
+            os.write(fd, b"exit\n")
+        finally:
+            os.close(fd)
+
+
+def wait_for_terminal(console: Path) -> str:
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        found = re.search(r"Virtual console 1 assigned device '([^']+)'", console.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.05)
+    raise AssertionError(console.read_text())
+
+
+def converse(fd: int, line: bytes, expected: str) -> str:
+    """Say the line, again every second until the answer has come: the shell may not be up yet."""
+    heard = ""
+    deadline = time.monotonic() + 20
+    while expected not in heard and time.monotonic() < deadline:
+        os.write(fd, line)
+        while select.select([fd], [], [], 1)[0] and expected not in heard:
+            heard += os.read(fd, 4096).decode(errors="replace")
+    return heard
+
+
+def test_nothing_is_left_in_the_home_folder(kernel: Path, tmp_path: Path) -> None:
+    run_inside(kernel, tmp_path, "true\n")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "console.txt",
+        "experiment.log",
+        "experiment.sh",
+    }
+
+
+def test_smoke_option() -> None:
+    ready_kernel()
+    done = subprocess.run([BUILD, "--smoke"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "boots" in done.stderr
+
+
+# --- the same seed, the same results ------------------------------------------------------------
+
+DRAW = "cat /proc/sys/kernel/random/uuid; head -c 64 /dev/urandom | od -An -tx1"
+EXPERIMENT = f"""{DRAW}
+{TOPOLOGY}
+ip netns exec juliet iperf3 -s -1 >/run/measuretwice/server.txt 2>&1 & sleep 0.2
+ip netns exec romeo iperf3 -c 10.10.2.100 -t 5 -C bbr -J >/run/measuretwice/client.json
+wait
+{DRAW}
+tc -n router -s -j qdisc
+ip netns exec juliet nstat -az
+sleep 100
+{DRAW}
+python3 -c 'import os; print(hash("salted"), os.urandom(8))'
+"""
+
+
+def outcome(kernel: Path, folder: Path, **how: Any) -> str:
+    folder.mkdir(mode=0o777, exist_ok=True)
+    folder.chmod(0o777)
+    said = run_inside(kernel, folder, EXPERIMENT, **how)
+    assert said.count("-") >= 12, said
+    return said + (folder / "client.json").read_text() + (folder / "server.txt").read_text()
+
+
+@pytest.fixture(scope="module")
+def reference(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return outcome(kernel, tmp_path_factory.mktemp("reference"))
+
+
+def test_same_seed(kernel: Path, reference: str, tmp_path: Path) -> None:
+    assert outcome(kernel, tmp_path / "a folder with another name") == reference
+
+
+def test_other_seed(kernel: Path, reference: str, tmp_path: Path) -> None:
+    assert outcome(kernel, tmp_path / "other", seed=2) != reference
+
+
+def test_command_line_and_environment_do_not_matter(
+    kernel: Path, reference: str, tmp_path: Path
+) -> None:
+    extra = ("SOMETHING=/a/path/of/this/machine",)
+    prefix = ("env", "LONG=" + "x" * 5000)
+    assert outcome(kernel, tmp_path / "other", extra=extra, prefix=prefix) == reference
+
+
+def test_same_seed_on_a_busy_machine(kernel: Path, reference: str, tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    busy = subprocess.Popen(
+        [sys.executable, "-c", "while True: pass"],
+        preexec_fn=lambda: os.sched_setaffinity(0, {cpu}),
+    )
+    try:
+        assert outcome(kernel, tmp_path / "busy", limit_s=120) == reference
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_same_seed_as_another_user(kernel: Path, reference: str) -> None:
+    # Neither pytest's folders nor root's cache are open to others.
+    with tempfile.TemporaryDirectory() as name:
+        public = Path(name)
+        public.chmod(0o755)
+        shutil.copytree(kernel, public / "kernel")
+        nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        assert outcome(public / "kernel", public / "run", prefix=nobody) == reference
+
+
+# --- ss-sampler ---------------------------------------------------------------------------------
+
+SAMPLED = (
+    TOPOLOGY
+    + """
+cd /run/measuretwice
+ip netns exec juliet iperf3 -s -1 >/dev/null 2>&1 & sleep 0.2
+ip netns exec romeo iperf3 -c 10.10.2.100 -t 10 -C vegas -P 3 >/dev/null 2>&1 &
+sleep 0.2
+ip netns exec romeo /run/kernel/ss-sampler --interval 0.1 --dst 10.10.2.100 --out a.diag --times a.times & sampler=$!
+ip netns exec romeo python3 - <<'END'
+# ss itself, at the very moments of the samples
+import ctypes, subprocess, time
+ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)
+time.sleep(0.05)
+first = float(open("a.times").readline().split()[0])
+with open("live.txt", "w") as out:
+    for n in range(1, 60):
+        time.sleep(first + 0.1 * n - time.time())
+        subprocess.run(["ss", "-tinOH", "dst 10.10.2.100"], stdout=out)
+END
+"""
+)
+
+
+def sockets(text: str) -> list[list[str]]:
+    """ss pads its lines to one width, which depends on what else it prints: words count."""
+    return [line.split() for line in text.splitlines()]
+
+
+def test_sampler_prints_what_ss_prints(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        SAMPLED
+        + """kill -TERM $sampler; wait $sampler; echo exit $?
+TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt; echo ss $?
+""",
+    )
+    assert said.split() == ["exit", "0", "ss", "0"]
+    assert (tmp_path / "errors.txt").read_text() == ""
+    times = [line.split() for line in (tmp_path / "a.times").read_text().splitlines()]
+    sampled = sockets((tmp_path / "sampled.txt").read_text())
+    live = sockets((tmp_path / "live.txt").read_text())
+    assert sum(int(count) for _, count in times) == len(sampled)
+    first = int(times[0][1])
+    assert sampled[first : first + len(live)] == live
+    assert len(live) == 59 * 4
+    gaps = {
+        round(float(b[0]) - float(a[0]), 6) for a, b in zip(times[:59], times[1:60], strict=True)
+    }
+    assert gaps <= {0.1, 0.099999, 0.100001}
+
+
+def test_killed_sampler_leaves_what_it_had(kernel: Path, tmp_path: Path) -> None:
+    run_inside(
+        kernel,
+        tmp_path,
+        SAMPLED + "kill -KILL $sampler; TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt\n",
+    )
+    times = [line.split() for line in (tmp_path / "a.times").read_text().splitlines()]
+    sampled = sockets((tmp_path / "sampled.txt").read_text())
+    assert len(sampled) == sum(int(count) for _, count in times) > 59 * 4
+
+
+def test_sampler_filters_and_follows_a_process(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        TOPOLOGY
+        + """cd /run/measuretwice
+for port in 5201 5202; do ip netns exec juliet iperf3 -s -1 -p $port >/dev/null 2>&1 & done; sleep 0.2
+for port in 5201 5202; do ip netns exec romeo iperf3 -c 10.10.2.100 -p $port -t 2 >/dev/null 2>&1 & last=$!; done
+sleep 0.2
+sample() { ip netns exec romeo /run/kernel/ss-sampler --interval 0.5 --until-pid $last --out $1.diag --times $1.times "${@:2}" & }
+sample all; sample port --dport 5202; sample nobody --dst 10.10.1.1; sample memory --memory --tos
+wait
+for f in all port nobody memory; do echo $f $(cut -d' ' -f2 $f.times | sort -u | head -n 1) $(TCPDIAG_FILE=$f.diag ss -tinOH | grep -c skmem); done
+""",
+    )
+    found = {
+        name: (int(count), int(skmem)) for name, count, skmem in map(str.split, said.splitlines())
+    }
+    assert found["all"] == (4, 0)
+    assert found["port"] == (2, 0)
+    assert found["nobody"] == (0, 0)
+    assert found["memory"][0] == 4
+    assert found["memory"][1] >= 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "usage:"),
+        (["--interval", "fast", "--out", "x", "--times", "y"], "--interval fast"),
+        (["--interval", "1", "--out", "x", "--times", "y", "--dst", "romeo"], "not an IP address"),
+        (["--interval", "1", "--out", "x", "--times", "y", "--dport", "70000"], "--dport 70000"),
+    ],
+)
+def test_sampler_wrong_usage(
+    kernel: Path, tmp_path: Path, arguments: list[str], complaint: str
+) -> None:
+    done = subprocess.run(
+        [kernel / "ss-sampler", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert list(tmp_path.iterdir()) == []
