@@ -677,6 +677,7 @@ get_ready() {
   fi
   rm -rf -- "${root:?}/$key"
   mv -T -- "$ready" "$root/$key"
+  rm -f -- "$root/last-failure.log"
   say "the virtual kernel $(json_field "$root/$key/kernel.json" version) is ready after $SECONDS s"
   printf '%s\n' "$root/$key"
 }
@@ -777,8 +778,9 @@ smoke_test() {
   is_ready "$folder" || die "the kernel is not built yet: run $me"
   memory=$(memory_folder 128) ||
     die "no folder for the kernel's memory: TMPDIR, /dev/shm and /tmp must have 128 MB free and allow programs"
-  # The panic at init's end is one way to end; what counts is the line before it.
-  output=$(cd / && TMPDIR=$memory timeout -k 2 20 "$folder/linux" mem=96M seccomp=on time-travel=inf-cpu \
+  # The panic at init's end is one way to end; what counts is the line before it. The person's
+  # environment stays outside: UML computes its addresses from it, and fails over long variables.
+  output=$(cd / && timeout -k 2 20 env -i PATH="$PATH" HOME=/ TMPDIR="$memory" "$folder/linux" mem=96M seccomp=on time-travel=inf-cpu \
     time-travel-start=1700000000000000000 rootfstype=hostfs rootflags=/ ro "init=\"$here/smoke-init.sh\"" \
     con=null con0=null,fd:1 quiet panic=-1 2>&1 </dev/null) || true
   [[ $output == *"measuretwice-smoke-ok"* ]] ||
