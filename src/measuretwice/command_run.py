@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from measuretwice import report
 from measuretwice import run as runner
@@ -132,7 +130,6 @@ def _measure(
         )
     results = dict(kept)
     failures: list[UserError] = []
-    signal.signal(signal.SIGTERM, _as_interrupt)
     context, advance = report.progress(len(todo), quiet or not todo)
     started = time.monotonic()
     with context:
@@ -162,10 +159,6 @@ def _roughly(seconds: float) -> str:
     if seconds < 90:
         return f"{max(5, 5 * round(seconds / 5))} seconds"
     return f"{round(seconds / 60)} minutes"
-
-
-def _as_interrupt(*_: Any) -> None:
-    raise KeyboardInterrupt
 
 
 def _print(results: list[Result], as_json: bool) -> None:

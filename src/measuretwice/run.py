@@ -17,7 +17,7 @@ import platform
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -199,24 +199,47 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
     slots = context.Queue()
     for slot in range(parallel):
         slots.put(cpus[slot % len(cpus)])
-    pool = ProcessPoolExecutor(
-        max_workers=parallel,
-        mp_context=context,
-        initializer=_begin_worker,
-        initargs=(slots, os.getpid()),
-    )
+    with _interrupts_noted() as interrupted:
+        pool = ProcessPoolExecutor(
+            max_workers=parallel,
+            mp_context=context,
+            initializer=_begin_worker,
+            initargs=(slots, os.getpid()),
+        )
+        try:
+            yield from run_on(pool, jobs, interrupted)
+        finally:
+            _end_pool(pool)
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[Callable[[], bool]]:
+    """Note Ctrl-C and SIGTERM instead of raising them anywhere; yields 'was there one?'.
+
+    A KeyboardInterrupt in the middle of starting a worker would leave half a pool behind.
+    """
+    seen: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {n: signal.signal(n, lambda number, _: seen.append(number)) for n in numbers}
     try:
-        yield from run_on(pool, jobs)
+        yield lambda: bool(seen)
     finally:
-        _end_pool(pool)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def run_on(executor: Executor, jobs: list[Job]) -> Iterator[tuple[Job, Result | UserError]]:
-    """Run the jobs on any executor of the standard interface."""
+def run_on(
+    executor: Executor, jobs: list[Job], interrupted: Callable[[], bool] = lambda: False
+) -> Iterator[tuple[Job, Result | UserError]]:
+    """Run the jobs on any executor of the standard interface.
+
+    Raises KeyboardInterrupt soon after `interrupted` has become true.
+    """
     waiting: dict[Future[Result], Job] = {executor.submit(run_job, job): job for job in jobs}
     while waiting:
-        # A time limit, so that Ctrl-C is heard.
-        ended, _ = wait(waiting, timeout=0.5, return_when=FIRST_COMPLETED)
+        ended, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+        if interrupted():
+            raise KeyboardInterrupt
         for future in ended:
             job = waiting.pop(future)
             try:
@@ -224,12 +247,8 @@ def run_on(executor: Executor, jobs: list[Job]) -> Iterator[tuple[Job, Result | 
             except UserError as error:
                 yield job, error
             except BrokenProcessPool:  # the worker was killed, from outside or for lack of memory
-                yield (
-                    job,
-                    UserError(
-                        f"trial {job.plan.trial}: its process was killed (out of memory?)", 1
-                    ),
-                )
+                said = f"trial {job.plan.trial}: its process was killed (out of memory?)"
+                yield job, UserError(said, 1)
 
 
 def _begin_worker(slots: Any, parent: int) -> None:
@@ -244,13 +263,14 @@ def _begin_worker(slots: Any, parent: int) -> None:
 
 
 def _end_pool(pool: ProcessPoolExecutor) -> None:
-    """Stop the workers at once; their kernels are told to die with them."""
-    workers = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for worker in workers:
+    """Stop the workers at once; their kernels are told to die with them.
+
+    Then wait for the pool's own thread, which finds them gone: left to itself it would
+    complain on stderr when the interpreter ends.
+    """
+    for worker in list((pool._processes or {}).values()):
         worker.kill()
-    for worker in workers:
-        worker.join()
+    pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager

@@ -354,17 +354,20 @@ def test_failing_step_names_node_step_and_what_was_said(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> None:
     """A disk of 53 MB in a mount namespace of its own, filled while the trial runs."""
-    script = f"""
+    script = """
         mount -t tmpfs -o size=53m small "$1"
-        {sys.executable} -m measuretwice run mathis --trial 2 --out "$1/runs" &
-        until ls "$1"/runs/mathis/.*.work/raw/romeo/ping.txt >/dev/null 2>&1; do sleep 0.05; done
+        "$2" -m measuretwice run mathis --trial 2 --out "$1/runs" &
+        until ls "$1"/runs/mathis/.*.work/raw/romeo/ping.txt >/dev/null 2>&1; do
+          kill -0 $! || exit 3
+          sleep 0.05
+        done
         dd if=/dev/zero of="$1/fill" bs=64k 2>/dev/null
         wait $!
         echo "exit $?" >&2
         ls "$1"/runs/mathis >&2
     """
     done = subprocess.run(
-        ["unshare", "-m", "bash", "-c", script, "bash", str(tmp_path)],
+        ["unshare", "-m", "bash", "-c", script, "bash", str(tmp_path), sys.executable],
         env=environment(),
         capture_output=True,
         text=True,
