@@ -20,6 +20,8 @@ RECIPE=1
 EXPECTED_FILES=655
 EXPECTED_DOWNLOAD_BYTES=164744800
 NEEDED_MIB=700
+# of another version than the pinned one, the whole tree is unpacked
+NEEDED_UNPINNED_MIB=2300
 EXPECTED_TIME='two to three minutes on two cores'
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -49,7 +51,7 @@ Gets the virtual kernel ready and prints its folder (linux, guest-init, ss-sampl
   --prebuilt WHERE    unpack an archive made by pack.sh (URL or file) instead of building;
                       the same as MEASURETWICE_KERNEL=WHERE. Its SHA-256 comes from
                       MEASURETWICE_KERNEL_SHA256, or from WHERE.sha256
-  --tarball FILE      build from this .tar.xz of the kernel's source (Debian's or kernel.org's)
+  --tarball FILE      build from this .tar.xz of the kernel's source (Debian's or Linux's own)
   --sha256 HEX        the checksum that the tarball or the archive must have
   --path              print the folder if it is ready, else exit with 3
   --key               print the cache key
@@ -81,6 +83,30 @@ clear_progress() {
     printf '\r\033[K' >&2
     progress_shown=false
   fi
+}
+
+# --- what takes long -----------------------------------------------------------------------------
+
+# start_job FUNCTION...: in the background, in a process group of its own. The shell stays free to
+# take a signal, and an interrupted build ends with all its compilers.
+job=
+start_job() {
+  set -m
+  "$@" &
+  job=$!
+  set +m
+}
+
+finish_job() {
+  local status=0
+  wait "$job" || status=$?
+  job=
+  return "$status"
+}
+
+run_job() {
+  start_job "$@"
+  finish_job
 }
 
 # --- what is wanted, and where it goes -----------------------------------------------------------
@@ -148,6 +174,13 @@ require_tools() {
   if ((${#missing[@]})); then
     die "to build the kernel these Debian packages are missing: sudo apt install ${missing[*]}  (or set MEASURETWICE_KERNEL to a prebuilt archive)"
   fi
+}
+
+require_disk() { # MIB
+  local free
+  free=$(free_mib "$work")
+  ((${free:-0} >= $1)) ||
+    die "the build needs $1 MB of disk in ${work%/*}, ${free:-0} MB are free: make room, or set MEASURETWICE_CACHE to a folder elsewhere"
 }
 
 free_mib() { df -Pm -- "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
@@ -373,7 +406,7 @@ fetch_debian_source() {
   for entry in "${all[@]}"; do
     uri=${entry%%$'\t'*} signed=${entry#*$'\t'}
     write_apt_source "$apt_root" "$uri" "$signed" "$PIN_SUITE"
-    private_apt_get update || continue
+    run_job private_apt_get update || continue
     found_uri=$uri found_signed=$signed
     if has_version "$PIN_PACKAGE" "$PIN_VERSION"; then
       package=$PIN_PACKAGE version=$PIN_VERSION pinned=true
@@ -385,7 +418,7 @@ fetch_debian_source() {
   if [[ -z $package ]]; then
     pinned=false
     write_apt_source "$apt_root" "$found_uri" "$found_signed" "${NEAREST_SUITES[@]}"
-    private_apt_get update || true
+    run_job private_apt_get update || true
     read -r package version < <(nearest_source) || true
     [[ -n $package ]] || die "the Debian archive has no linux-source-7.* any more: use --tarball FILE --sha256 HEX, or MEASURETWICE_KERNEL"
     say "$PIN_PACKAGE $PIN_VERSION has left the archive: taking $package $version. Results will be near the recorded ones, not identical."
@@ -398,8 +431,7 @@ fetch_debian_source() {
     sleep 0.5
   done
   clear_progress
-  wait "$job" || die "the download of $package $version failed: $(apt_complaint)"
-  job=
+  finish_job || die "the download of $package $version failed: $(apt_complaint)"
   source_file=$(find "$work/deb" -name '*.deb' -print -quit)
   [[ -n $source_file ]] || die "the download of $package $version brought no file: $(apt_complaint)"
   source_sha256=$(hash_of_file "$source_file")
@@ -423,19 +455,25 @@ unpack_options() {
     '--exclude=*/Documentation/*/*' '--exclude=*/tools/*/*' '--exclude=*/sound/*.[ch]'
 }
 
-unpack_source() {
+write_tarball() {
+  case $source_file in
+    *.deb) dpkg-deb --fsys-tarfile "$source_file" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' ;;
+    *) cat -- "$source_file" ;;
+  esac
+}
+
+unpack_tarball() {
   local -a options=()
   # Another version may read other files: take all of it.
   if [[ $pinned == true ]]; then mapfile -t options < <(unpack_options); fi
+  write_tarball 2>>"$log" | xz -dcT0 2>>"$log" |
+    tar -x -C "$work/source" --strip-components=1 "${options[@]}" 2>>"$log"
+}
+
+unpack_source() {
+  [[ $pinned == true ]] || require_disk "$NEEDED_UNPINNED_MIB"
   mkdir -p "$work/source"
-  case $source_file in
-    *.deb)
-      dpkg-deb --fsys-tarfile "$source_file" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz'
-      ;;
-    *) cat -- "$source_file" ;;
-  esac 2>>"$log" | xz -dcT0 2>>"$log" |
-    tar -x -C "$work/source" --strip-components=1 "${options[@]}" 2>>"$log" ||
-    die_with_log "the source can't be unpacked"
+  run_job unpack_tarball || die_with_log "the source can't be unpacked"
   [[ -f $work/source/Kconfig && -d $work/source/arch/um ]] ||
     die_with_log "$source_name $source_version holds no kernel source"
   # The download is not needed any more, and takes as much room as the build.
@@ -459,10 +497,13 @@ kernel_make() {
     "$@" >>"$log" 2>&1 </dev/null
 }
 
+make_config() {
+  cd "$work/source" && kernel_make KCONFIG_ALLCONFIG="$here/config" make ARCH=um allnoconfig
+}
+
 configure() {
   local line
-  (cd "$work/source" && kernel_make KCONFIG_ALLCONFIG="$here/config" make ARCH=um allnoconfig) ||
-    die_with_log "the kernel's configuration failed"
+  run_job make_config || die_with_log "the kernel's configuration failed"
   while IFS= read -r line; do
     grep -qxF -- "$line" "$work/source/.config" && continue
     [[ $pinned == true ]] && die_with_log "$source_name $source_version doesn't take $line"
@@ -484,8 +525,7 @@ compile() {
     sleep 0.5
   done
   clear_progress
-  wait "$job" || die_with_log "the build failed"
-  job=
+  finish_job || die_with_log "the build failed"
   [[ -x $work/source/linux ]] || die_with_log "the build left no kernel"
 }
 
@@ -527,7 +567,7 @@ fetch() {
   case $1 in
     http://* | https://*)
       if command -v curl >/dev/null; then
-        curl -fsSL --retry 2 --connect-timeout 20 -o "$2" "$1" 2>>"$log"
+        curl -fsSL --retry 2 --connect-timeout 20 --speed-limit 1000 --speed-time 30 -o "$2" "$1" 2>>"$log"
       elif command -v wget >/dev/null; then
         wget -q --tries=3 --timeout=20 -O "$2" "$1" 2>>"$log"
       else
@@ -536,17 +576,17 @@ with u.urlopen(sys.argv[1], timeout=20) as r, open(sys.argv[2], "wb") as f: shut
           "$1" "$2" 2>>"$log"
       fi
       ;;
-    *://*) die "$1: only http, https and files are understood" ;;
     *) cp -- "$1" "$2" 2>>"$log" ;;
   esac
 }
 
 take_prebuilt() { # WHERE SHA256 DIRECTORY
   local where=$1 wanted=$2 ready=$3 archive=$work/prebuilt.tar.gz seen field
+  [[ $where != *://* || $where =~ ^https?:// ]] || die "$where: only http, https and files are understood"
   say "getting the prebuilt kernel $where"
-  fetch "$where" "$archive" || die "can't get $where: $(tail -n 1 "$log")"
+  run_job fetch "$where" "$archive" || die "can't get $where: $(tail -n 1 "$log")"
   if [[ -z $wanted ]]; then
-    fetch "$where.sha256" "$work/prebuilt.sha256" ||
+    run_job fetch "$where.sha256" "$work/prebuilt.sha256" ||
       die "$where is not pinned: set MEASURETWICE_KERNEL_SHA256 to the SHA-256 that you trust, or put it in $where.sha256"
     read -r wanted _ <"$work/prebuilt.sha256" || true
     say "its checksum is pinned by $where.sha256, from the same place: set MEASURETWICE_KERNEL_SHA256 to be sure"
@@ -581,24 +621,14 @@ die_with_log() {
   die "$1: see $kept"
 }
 
-# start_job FUNCTION...: in the background, with its children in a process group of their own, so
-# that an interrupted build ends with all its compilers.
-start_job() {
-  set -m
-  "$@" &
-  job=$!
-  set +m
-}
-
-job=
 work=
 clean_up() {
-  local status=$?
+  local status=$? group
   trap - EXIT INT TERM HUP
-  if [[ -n $job ]]; then
-    kill -TERM -- "-$job" 2>/dev/null || true
-    wait "$job" 2>/dev/null || true
-  fi
+  for group in $(jobs -p); do
+    kill -TERM -- "-$group" 2>/dev/null || true
+  done
+  wait 2>/dev/null || true
   clear_progress
   [[ -z $work ]] || rm -rf -- "$work" "$root/.ready-$key"
   exit "$status"
@@ -633,7 +663,7 @@ take_lock() {
 }
 
 get_ready() {
-  local free ready
+  local ready
   root=$(cache_root)
   key=$(cache_key)
   if is_ready "$root/$key"; then
@@ -659,9 +689,7 @@ get_ready() {
   if [[ -n $prebuilt ]]; then
     take_prebuilt "$prebuilt" "$sha256" "$ready"
   else
-    free=$(free_mib "$work")
-    ((${free:-0} >= NEEDED_MIB)) ||
-      die "the build needs $NEEDED_MIB MB of disk in ${work%/*}, $free MB are free: make room, or set MEASURETWICE_CACHE to a folder elsewhere"
+    require_disk "$NEEDED_MIB"
     say "building the virtual kernel, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 8 MB afterwards"
     if [[ -n $tarball ]]; then
       take_tarball

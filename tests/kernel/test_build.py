@@ -16,7 +16,6 @@ import socket
 import subprocess
 import tarfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -426,16 +425,25 @@ def test_second_build_waits_for_the_first(
 
 
 @pytest.fixture
-def silent_server() -> Iterator[str]:
-    """An address that takes connections and never answers."""
+def silent_server() -> Iterator[socket.socket]:
+    """A server that takes connections and never answers."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/kernel.tar.gz"
+        yield server
 
 
-def start_fetching(checkout: Checkout, url: str) -> "subprocess.Popen[str]":
-    process = checkout.start("--prebuilt", url, "--sha256", "0" * 64)
+def start_fetching(checkout: Checkout, server: socket.socket) -> "subprocess.Popen[str]":
+    """Start a build that waits for the server, in a process group of its own."""
+    url = f"http://127.0.0.1:{server.getsockname()[1]}/kernel.tar.gz"
+    process = subprocess.Popen(
+        [str(checkout.scripts / "build.sh"), "--prebuilt", url, "--sha256", "0" * 64],
+        env=checkout.environment,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
     assert process.stderr is not None
     assert "getting the prebuilt kernel" in process.stderr.readline()
     return process
@@ -452,43 +460,29 @@ def folder_digest(checkout: Checkout) -> str:
     return hashlib.sha256(f"{checkout.cache}/kernel".encode()).hexdigest()[:8]
 
 
+@pytest.mark.parametrize("whole_group", [True, False], ids=["group", "script alone"])
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_build_leaves_nothing(
-    checkout: Checkout, silent_server: str, signal_number: int
+    checkout: Checkout, silent_server: socket.socket, signal_number: int, whole_group: bool
 ) -> None:
-    # What a terminal does at Ctrl-C: the signal goes to the whole foreground group.
-    process = subprocess.Popen(
-        [str(checkout.scripts / "build.sh"), "--prebuilt", silent_server, "--sha256", "0" * 64],
-        env=checkout.environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    assert "getting the prebuilt kernel" in process.stderr.readline()
-    os.killpg(process.pid, signal_number)
+    process = start_fetching(checkout, silent_server)
+    # A terminal's Ctrl-C goes to the whole group; a program that stops it knows only the script.
+    (os.killpg if whole_group else os.kill)(process.pid, signal_number)
+    # communicate() also waits for everything that the script has started and not ended.
     process.communicate(timeout=30)
     assert process.returncode == 128 + signal_number
     assert traces(checkout) == []
 
 
 def test_killed_build_is_cleared_away_by_the_next(
-    checkout: Checkout, silent_server: str, served: tuple[Path, str], pack: Pack
+    checkout: Checkout, silent_server: socket.socket, served: tuple[Path, str], pack: Pack
 ) -> None:
     sha256 = pack()
-    process = subprocess.Popen(
-        [str(checkout.scripts / "build.sh"), "--prebuilt", silent_server, "--sha256", "0" * 64],
-        env=checkout.environment,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stderr is not None
-    assert "getting the prebuilt kernel" in process.stderr.readline()
-    time.sleep(0.1)
-    os.killpg(process.pid, signal.SIGKILL)
+    process = start_fetching(checkout, silent_server)
+    connection, _ = silent_server.accept()
+    process.kill()
+    # Its download is still under way, and keeps the lock until it ends.
+    connection.close()
     process.communicate(timeout=30)
     assert traces(checkout) == ["work"]
     done = checkout.build("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
