@@ -15,6 +15,8 @@ from measuretwice.plan import Plan
 
 READY_SECONDS = 30
 SETTLE_SECONDS = 2
+# net.ipv4.tcp_mem, in pages of 4 KiB: about what Linux chooses by itself for 512 MB.
+GUEST_TCP_MEM_PAGES = "6144 8192 12288"
 
 
 def environment(plan: Plan) -> dict[str, str]:
@@ -32,7 +34,10 @@ def _number(value: float | int | str) -> str:
 def experiment_script(
     lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
 ) -> str:
-    """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside)."""
+    """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside).
+
+    `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None.
+    """
     nodes = [node.name for node in lab.file.topology.nodes]
     lines = [
         "#!/bin/bash",
@@ -46,7 +51,12 @@ def experiment_script(
         *(f"export {name}={shlex.quote(value)}" for name, value in environment(plan).items()),
     ]
     if sampler:
-        lines.append(f"export SS_SAMPLER={shlex.quote(sampler)}")
+        # In the virtual kernel, whose settings are all ours: TCP's memory limits follow from the
+        # guest's memory, which some machines vary by a percent (no fixed addresses).
+        lines += [
+            f"export SS_SAMPLER={shlex.quote(sampler)}",
+            f"echo {GUEST_TCP_MEM_PAGES!r} >/proc/sys/net/ipv4/tcp_mem",
+        ]
     lines += [
         "",
         "# Topology",
