@@ -95,6 +95,7 @@ def judge(
         "value": value,
         "low": low,
         "high": high,
+        "confidence": expectation.confidence,
         "ok": ok,
     }
 
