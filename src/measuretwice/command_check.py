@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from measuretwice import bring, collect, report
+from measuretwice import bring, collect, terminal
 from measuretwice.check import Finding, check_run
 from measuretwice.command_run import read_changes
 from measuretwice.errors import UserError
@@ -117,7 +117,7 @@ def _document(
 
 
 def _print(document: dict[str, Any], hint: int | None) -> None:
-    out = report.console(sys.stdout)
+    out = terminal.console(sys.stdout)
     findings = document["findings"]
     out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
     for line in document.get("refused", []):

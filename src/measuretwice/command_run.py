@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from measuretwice import report
 from measuretwice import run as runner
+from measuretwice import terminal
 from measuretwice.errors import UserError
 from measuretwice.kernel import ensure_kernel, memory_folder
 from measuretwice.lab import Lab, Value, load_lab, select_trials
@@ -41,7 +41,7 @@ def run_command(
     settings = read_changes(lab, changes, duration)
     if where != "virtual":
         raise UserError(f"--on {where}: expected virtual")
-    out = (out or report.default_out(root)).absolute()
+    out = (out or terminal.default_out(root)).absolute()
     runner.check_writable(out)
     tools = runner.tool_versions()
     memory_folder()
@@ -130,7 +130,7 @@ def _measure(
         )
     results = dict(kept)
     failures: list[UserError] = []
-    context, advance = report.progress(len(todo), quiet or not todo)
+    context, advance = terminal.progress(len(todo), quiet or not todo)
     started = time.monotonic()
     with context:
         for job, outcome in runner.run_all(runner.longest_first(todo), parallel) if todo else ():
@@ -139,7 +139,7 @@ def _measure(
                 advance(job.plan.trial, "failed")
             else:
                 results[job.folder] = outcome
-                advance(job.plan.trial, report.in_brief(outcome))
+                advance(job.plan.trial, terminal.in_brief(outcome))
     if todo and not quiet:
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in todo)
         wall_s = time.monotonic() - started
@@ -166,6 +166,6 @@ def _print(results: list[Result], as_json: bool) -> None:
         print(json.dumps(results, indent=2))
         return
     if results:
-        report.print_table(results)
+        terminal.print_table(results)
     if len(results) == 1:
-        report.print_expectations(results[0])
+        terminal.print_expectations(results[0])

@@ -13,8 +13,8 @@ from typing import Any
 from measuretwice.errors import UserError
 from measuretwice.kernel import memory_folder
 from measuretwice.lab import Lab, find_labs
-from measuretwice.report import console
 from measuretwice.run import TOOLS, usable_cpus
+from measuretwice.terminal import console
 
 # What a lab on the machine's own kernel needs of it, by lab-independent name.
 HOST_QDISCS = ("netem", "htb")
