@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from measuretwice.collect import Measured
 from measuretwice.lab import Lab, Value
-from measuretwice.result import binomial_interval
+from measuretwice.statistics import binomial_interval
 
 Severity = Literal["error", "warning", "note"]
 CONFIDENCE = 0.9999

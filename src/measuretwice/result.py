@@ -12,6 +12,7 @@ from measuretwice.collect import Measured
 from measuretwice.errors import UserError
 from measuretwice.lab import Expectation, Lab, ModelUse
 from measuretwice.plan import Plan
+from measuretwice.statistics import binomial_interval
 
 Result = dict[str, Any]
 DONE = "DONE"
@@ -113,29 +114,6 @@ def _bounds(
     if not count or expectation.confidence is None:
         return None, None
     return binomial_interval(int(count), wanted, expectation.confidence)
-
-
-def binomial_interval(count: int, probability: float, confidence: float) -> tuple[float, float]:
-    """Return the central interval, as ratios, in which `confidence` of binomial shares lie.
-
-    Each tail holds at most (1 - confidence)/2. Exact, from scipy's distribution function.
-    """
-    # Imported where it is used: scipy.special takes a tenth of a second, scipy.stats over one.
-    from scipy.special import bdtr
-
-    def quantile(share: float) -> int:
-        """The least k with P(X <= k) >= share."""
-        low, high = 0, count
-        while low < high:
-            middle = (low + high) // 2
-            if bdtr(middle, count, probability) >= share:
-                high = middle
-            else:
-                low = middle + 1
-        return low
-
-    tail = (1 - confidence) / 2
-    return quantile(tail) / count, quantile(1 - tail) / count
 
 
 def write_json(path: Path, content: Any) -> None:

@@ -4,7 +4,17 @@ import math
 
 import pytest
 
-from measuretwice.model import MATHIS_CONSTANTS, mathis_bandwidth_bps, mathis_expected_losses
+from measuretwice.model import (
+    MATHIS_CONSTANTS,
+    mathis_bandwidth_bps,
+    mathis_expected_losses,
+    mathis_time_for_losses_s,
+    pftk_approximate_segments_per_s,
+    pftk_bandwidth_bps,
+    pftk_expected_losses,
+    pftk_segments_per_s,
+    random_loss_constant,
+)
 
 # Published beside the trials of the reproduction: model bandwidth in Mbit/s with C = 1.
 PUBLISHED = [
@@ -52,4 +62,51 @@ def test_edges() -> None:
     assert mathis_expected_losses(6, 0, 240) == 0
     with pytest.raises(ValueError):
         mathis_bandwidth_bps(1460, 6, 1.5)
-    assert set(MATHIS_CONSTANTS) == {1.0, math.sqrt(1.5), math.sqrt(0.75)}
+
+
+def test_time_for_losses_undoes_expected_losses() -> None:
+    seconds = mathis_time_for_losses_s(600, 3e-5, 100, 1.31)
+    assert mathis_expected_losses(600, 3e-5, seconds, 1.31) == pytest.approx(100)
+    assert mathis_time_for_losses_s(600, 0, 1) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("name", "step"), [("1.31", 1), ("0.93", 2)], ids=["each segment", "each second segment"]
+)
+def test_ideal_reno_under_random_loss_has_the_papers_constant(name: str, step: int) -> None:
+    """Table 1 of Mathis 1997, found again by simulating what it assumes."""
+    assert MATHIS_CONSTANTS[name].segments_per_window_step == step
+    simulated = random_loss_constant(2e-4, step)
+    assert simulated == pytest.approx(MATHIS_CONSTANTS[name].value, rel=0.015)
+
+
+def test_pftk_becomes_mathis_where_loss_is_rare() -> None:
+    """Without timeouts PFTK is sqrt(3/2b): Padhye 1998, equation 20."""
+    for per_ack, name in ((1, "sqrt(3/2)"), (2, "sqrt(3/4)")):
+        rate = pftk_segments_per_s(100, 1e-7, segments_per_ack=per_ack)
+        constant = rate * 0.1 * math.sqrt(1e-7)
+        assert constant == pytest.approx(MATHIS_CONSTANTS[name].value, rel=0.005)
+
+
+@pytest.mark.parametrize("loss_ratio", [1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3])
+@pytest.mark.parametrize("per_ack", [1, 2])
+def test_pftk_short_and_full_form_agree(loss_ratio: float, per_ack: int) -> None:
+    full = pftk_segments_per_s(200, loss_ratio, rto_ms=1000, segments_per_ack=per_ack)
+    short = pftk_approximate_segments_per_s(200, loss_ratio, rto_ms=1000, segments_per_ack=per_ack)
+    assert short == pytest.approx(full, rel=0.35)
+    assert full < math.sqrt(1.5 / per_ack) / 0.2 / math.sqrt(loss_ratio) * 1.1
+
+
+def test_pftk_window_limit_and_edges() -> None:
+    limited = pftk_segments_per_s(100, 1e-6, max_window_segments=20)
+    assert limited == pytest.approx(20 / 0.1, rel=0.01)
+    assert pftk_segments_per_s(100, 0, max_window_segments=20) == pytest.approx(200)
+    assert pftk_segments_per_s(100, 0) == math.inf
+    assert pftk_bandwidth_bps(1460, 6, 1) == 0
+    assert pftk_bandwidth_bps(1460, 0, 0.1) == math.inf
+    assert pftk_expected_losses(6, 0, 240) == 0
+    sent = pftk_segments_per_s(6, 0.1)
+    assert pftk_bandwidth_bps(1460, 6, 0.1) == pytest.approx(sent * 0.9 * 1460 * 8)
+    for wrong in (-0.1, 1.0):
+        with pytest.raises(ValueError):
+            pftk_segments_per_s(100, wrong)

@@ -8,23 +8,9 @@ import pytest
 from measuretwice.errors import UserError
 from measuretwice.lab import Expectation, load_lab
 from measuretwice.plan import make_plan
-from measuretwice.result import binomial_interval, judge, make_result, read_result
+from measuretwice.result import judge, make_result, read_result
 
 ROOT = Path(__file__).parents[2]
-
-
-def test_binomial_interval_holds_its_confidence() -> None:
-    """Against the sum of exact probabilities."""
-    from scipy.stats import binom
-
-    count, p = 5000, 0.0057
-    low, high = binomial_interval(count, p, 0.99)
-    inside = binom.cdf(round(high * count), count, p) - binom.cdf(round(low * count) - 1, count, p)
-    assert 0.99 <= inside < 0.995
-
-
-def test_no_loss_expected_means_none_allowed() -> None:
-    assert binomial_interval(1000, 0.0, 0.99) == (0.0, 0.0)
 
 
 def test_judge_by_parameter_range_and_probability() -> None:

@@ -1,0 +1,84 @@
+"""Intervals and fits against scipy's own distributions, and against data made with known truth."""
+
+import math
+import random
+
+import pytest
+
+from measuretwice.statistics import (
+    binomial_interval,
+    fit_constant,
+    loss_interval,
+    losses_needed,
+    mean_interval,
+    relative_error_of_loss,
+    relative_error_of_ratio,
+)
+
+
+def test_binomial_interval_holds_its_confidence() -> None:
+    """Against the sum of exact probabilities."""
+    from scipy.stats import binom
+
+    count, p = 5000, 0.0057
+    low, high = binomial_interval(count, p, 0.99)
+    inside = binom.cdf(round(high * count), count, p) - binom.cdf(round(low * count) - 1, count, p)
+    assert 0.99 <= inside < 0.995
+
+
+def test_no_loss_expected_means_none_allowed() -> None:
+    assert binomial_interval(1000, 0.0, 0.99) == (0.0, 0.0)
+
+
+def test_loss_interval_is_clopper_and_pearsons() -> None:
+    from scipy.stats import binomtest
+
+    for drops, offered in ((0, 50), (2, 1000), (1000, 1000), (57, 10_000)):
+        theirs = binomtest(drops, offered).proportion_ci(0.95, method="exact")
+        assert loss_interval(drops, offered) == pytest.approx((theirs.low, theirs.high))
+    with pytest.raises(ValueError):
+        loss_interval(2, 1)
+
+
+def test_a_hundred_losses_are_ten_percent_of_p_and_five_of_the_ratio() -> None:
+    assert relative_error_of_loss(100) == pytest.approx(0.1)
+    assert relative_error_of_ratio(100) == pytest.approx(0.05)
+    assert losses_needed(0.05) == pytest.approx(100)
+    assert relative_error_of_ratio(0) == math.inf
+
+
+def test_mean_interval_is_students() -> None:
+    from scipy.stats import t
+
+    values = [1.2, 1.31, 1.25, 1.28]
+    mean, low, high = mean_interval(values)
+    error = (sum((v - mean) ** 2 for v in values) / 3 / 4) ** 0.5
+    assert (low, high) == pytest.approx(t.interval(0.95, 3, mean, error))
+    assert mean_interval([2.0]) == (2.0, -math.inf, math.inf)
+    with pytest.raises(ValueError):
+        mean_interval([])
+
+
+def test_fit_finds_the_constant_that_made_the_data() -> None:
+    """Of 400 samples with a known C, its 95 % interval holds it about 95 times in 100."""
+    draw = random.Random(1997)
+    held = slope_held = 0
+    for _ in range(400):
+        model = [10 ** draw.uniform(-1, 3) for _ in range(12)]
+        measured = [1.31 * x * math.exp(draw.gauss(0, 0.05)) for x in model]
+        fit = fit_constant(model, measured)
+        held += fit.low <= 1.31 <= fit.high
+        assert fit.slope_low is not None
+        assert fit.slope_high is not None
+        slope_held += fit.slope_low <= 1 <= fit.slope_high
+    assert 365 <= held <= 395
+    assert 365 <= slope_held <= 395
+
+
+def test_fit_says_what_it_cannot_use() -> None:
+    one = fit_constant([2.0], [2.5])
+    assert (one.constant, one.slope) == (pytest.approx(1.25), None)
+    assert one.high == math.inf
+    for model, measured in (([], []), ([1.0], [1.0, 2.0]), ([1.0, 0.0], [1.0, 1.0])):
+        with pytest.raises(ValueError):
+            fit_constant(model, measured)
