@@ -153,6 +153,8 @@ def pftk_approximate_segments_per_s(
 ) -> float:
     """Return PFTK's short form, Padhye 1998, equation 31 (33 in the journal's version).
 
+    Near the full model up to p of some 0.05; at p = 0.3 a third of it.
+
     Units, defaults and errors as `pftk_segments_per_s`.
     """
     if not 0 <= loss_ratio < 1 or rtt_ms <= 0 or segments_per_ack < 1 or max_window_segments < 1:
@@ -210,15 +212,14 @@ def random_loss_constant(
 
     draw = np.random.default_rng(seed)
     window, sent = 1.0 / math.sqrt(loss_ratio), 0.0
-    uniform = draw.random(rounds)
     no_loss_log = math.log1p(-loss_ratio)
-    for value in uniform:
+    for value in draw.random(rounds):
         sent += window
         if value < -math.expm1(math.floor(window) * no_loss_log):
             window = max(window / 2, 1.0)
         else:
             window += 1 / segments_per_window_step
-    return sent * (1 - loss_ratio) / rounds * math.sqrt(loss_ratio)
+    return float(sent * (1 - loss_ratio) / rounds * math.sqrt(loss_ratio))
 
 
 # Models by the name that lab.toml gives: each takes MSS (bytes), RTT (ms), p, and its constant.

@@ -88,7 +88,7 @@ def test_pftk_becomes_mathis_where_loss_is_rare() -> None:
         assert constant == pytest.approx(MATHIS_CONSTANTS[name].value, rel=0.005)
 
 
-@pytest.mark.parametrize("loss_ratio", [1e-4, 1e-3, 1e-2, 0.05, 0.15, 0.3])
+@pytest.mark.parametrize("loss_ratio", [1e-4, 1e-3, 1e-2, 0.05])
 @pytest.mark.parametrize("per_ack", [1, 2])
 def test_pftk_short_and_full_form_agree(loss_ratio: float, per_ack: int) -> None:
     full = pftk_segments_per_s(200, loss_ratio, rto_ms=1000, segments_per_ack=per_ack)
