@@ -175,6 +175,7 @@ def _put_together(brought: Brought) -> None:
         brought.measured |= collect.from_counts(
             last.sent_packets or 0, last.sent_bytes or 0, last.drops or 0
         )
+        brought.measured["qdisc_limit_packets"] = last.limit_packets
 
 
 def busiest_port(samples: tuple[SsSample, ...]) -> set[int]:

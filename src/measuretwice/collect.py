@@ -154,7 +154,25 @@ def _from_qdisc(raw: Path, where: QdiscAt) -> Measured:
     )
     sent = (after.sent_packets or 0) - (before.sent_packets or 0)
     drops = (after.drops or 0) - (before.drops or 0)
-    return from_counts(sent, (after.sent_bytes or 0) - (before.sent_bytes or 0), drops)
+    return {
+        **from_counts(sent, (after.sent_bytes or 0) - (before.sent_bytes or 0), drops),
+        "qdisc_limit_packets": after.limit_packets,
+        "other_qdisc_drops": _other_drops(raw, where.node, device),
+    }
+
+
+def _other_drops(raw: Path, node: str, device: str) -> int:
+    """Drops between the snapshots by all other interfaces' root qdiscs, on every node."""
+
+    def drops(when: str) -> int:
+        return sum(
+            qdisc.drops or 0
+            for path in raw.glob(f"*/qdisc.{when}.json")
+            for qdisc in parse_tc_qdiscs(path.read_text(), path.name)
+            if qdisc.root and not (path.parent.name == node and qdisc.dev == device)
+        )
+
+    return drops("after") - drops("before")
 
 
 def from_counts(sent: int, sent_bytes: int, drops: int) -> Measured:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from measuretwice import bring, collect, terminal
-from measuretwice.check import Finding, check_run
+from measuretwice import bring, collect, model, terminal
+from measuretwice.check import check_run, with_help
+from measuretwice.check_set import Member, check_set
 from measuretwice.command_run import read_changes
 from measuretwice.errors import UserError
+from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value, load_lab, select_trials
 from measuretwice.parse import ParseError
 
@@ -30,6 +33,7 @@ def check_command(
     documents: list[dict[str, Any]] = []
     if ours:
         documents += [_check_own(root, run, hint) for run in ours]
+        documents += _check_together(root, documents, hint)
     if brought := [target for target in targets if not own_runs(target)]:
         documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
     if as_json:
@@ -66,7 +70,54 @@ def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
         raise UserError(f"{run}: {error}") from None
     except OSError as error:
         raise UserError(f"{error.filename or run}: {error.strerror}") from None
-    return _document(str(run), lab, params, measured, check_run(lab, params, measured, hint))
+    findings = check_run(lab, params, measured, hint)
+    named = {key: plan.get(key) for key in ("trial", "pitfall", "stage", "seed")}
+    return {**_document(str(run), lab, params, measured, findings), "plan": named}
+
+
+def _check_together(
+    root: Path, documents: list[dict[str, Any]], hint: int | None
+) -> list[dict[str, Any]]:
+    """What no single run shows: a document for each set of runs that can't stand together."""
+    found = []
+    for name in sorted({document["lab"] for document in documents}):
+        lab = load_lab(root, name)
+        own = [document for document in documents if document["lab"] == name]
+        for told in check_set(lab, [_member(lab, document) for document in own]):
+            runs = [own[place]["run"] for place in told.members]
+            finding = with_help(lab, told.finding, hint)
+            found.append(
+                {
+                    "run": f"{_folder_of(runs)}: {len(runs)} runs taken together",
+                    "lab": name,
+                    "runs": runs,
+                    "findings": [finding.to_json()],
+                }
+            )
+    return found
+
+
+def _member(lab: Lab, document: dict[str, Any]) -> Member:
+    plan, measured = document["plan"], document["measured"]
+    use, params = lab.file.model, document["params"]
+    ratio = None
+    if use and measured.get("goodput_bps"):
+        mss_bytes, rtt_ms, loss = (float(params[key]) for key in (use.mss, use.rtt, use.loss))
+        bandwidth_bps = model.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss, use.constant)
+        ratio = measured["goodput_bps"] / bandwidth_bps
+    return Member(
+        plan["trial"],
+        plan["pitfall"],
+        plan["stage"],
+        plan["seed"],
+        params,
+        ratio,
+        measured.get("qdisc_drops"),
+    )
+
+
+def _folder_of(runs: list[str]) -> str:
+    return os.path.commonpath([str(Path(run).parent) for run in runs]) or "."
 
 
 def _check_brought(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from measuretwice import run as runner
 from measuretwice import terminal
+from measuretwice.batch import odd_trials, open_batch
 from measuretwice.errors import UserError
-from measuretwice.kernel import ensure_kernel, memory_folder
-from measuretwice.lab import Lab, Value, load_lab, select_trials
-from measuretwice.plan import StageName, digest_scripts, make_plan
+from measuretwice.lab import Lab, Stage, Value, load_lab, select_trials
+from measuretwice.plan import StageName
 from measuretwice.result import Result
 
 
@@ -42,43 +42,26 @@ def run_command(
     if where != "virtual":
         raise UserError(f"--on {where}: expected virtual")
     out = (out or terminal.default_out(root)).absolute()
-    runner.check_writable(out)
-    tools = runner.tool_versions()
-    memory_folder()
-    kernel = ensure_kernel(root)
-    scripts = digest_scripts(lab, root / "scripts")
-    plans = [
-        make_plan(
-            lab,
-            number,
-            seed=seed + n,
-            changes=settings,
-            where=where,
-            kernel=kernel.name,
-            tools=tools,
-            scripts=scripts,
-            pitfall=pitfall,
-            stage=stage,
-        )
-        for number in numbers
-        for n in range(repeat)
-    ]
-    work = [
-        runner.Job(
-            plan,
-            lab.folder,
-            root,
-            out,
-            kernel,
-            wall_limit or 120 + float(plan.params.get("duration_s", 0)),
-        )
-        for plan in plans
-    ]
+    batch = open_batch(root, lab, out, wall_limit)
+    staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
+
+    def job(number: int, number_seed: int) -> runner.Job:
+        return batch.job(number, seed=number_seed, changes=settings, pitfall=pitfall, stage=stage)
+
+    work = [job(number, seed + n) for number in numbers for n in range(repeat * staged.repeat)]
     if fresh:
-        for job in work:
-            shutil.rmtree(job.folder, ignore_errors=True)
-    runner.sweep(out / lab.name)
+        for one in work:
+            shutil.rmtree(one.folder, ignore_errors=True)
     results, failures = _measure(work, jobs, as_json)
+    while staged.again and not failures and (odd := odd_trials(staged.again, results)):
+        if not as_json:
+            print(
+                f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
+                f"{'is' if len(odd) == 1 else 'are'} run once more",
+                file=sys.stderr,
+            )
+        more, failures = _measure([job(*one) for one in odd], jobs, as_json)
+        results += more
     _print(results, as_json)
     for error in failures:
         print(f"lab: {error}", file=sys.stderr)
@@ -91,10 +74,10 @@ def _numbers(
     """The trials to run: those that were named, a pitfall's own, or all."""
     if (pitfall is None) != (stage is None):
         raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
-    own = lab.pitfall(pitfall).trial if pitfall else None
-    if trials is not None:
-        return select_trials(lab, trials)
-    return [own] if own is not None else select_trials(lab, "all")
+    if trials is None and pitfall is not None:
+        own = lab.pitfall(pitfall)
+        trials = own.trials or str(own.trial)
+    return select_trials(lab, trials or "all")
 
 
 def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:

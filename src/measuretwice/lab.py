@@ -139,6 +139,11 @@ def _range(low: float | None, high: float | None) -> str:
     return f"at least {low:g}" if low is not None else f"at most {high:g}"
 
 
+def refers(value: Value) -> bool:
+    """Does a stage's value name another parameter, as in `loss_percent = "=loss_ratio"`?"""
+    return isinstance(value, str) and value.startswith("=")
+
+
 def unit_of(name: str) -> str:
     """Return the unit in a parameter's name, in words; ValueError where it has none."""
     unit = UNITS.get(name.rsplit("_", 1)[-1])
@@ -248,15 +253,36 @@ class InlineTrial(_Strict):
     set: dict[str, Value] = {}
 
 
+class Again(_Strict):
+    """Run once more what came out odd: whose `measured` value lies outside min..max.
+
+    With the next seed each time, at most `tries` times, and the last try counts: a way to fool
+    oneself, staged so that it can be caught.
+    """
+
+    measured: str
+    min: float | int
+    max: float | int
+    tries: int = Field(gt=0)
+
+
 class Stage(_Strict):
-    """One stage of a pitfall: the parameters that differ from the trial's own."""
+    """One stage of a pitfall: the parameters that differ from the trial's own.
+
+    A value `"=name"` stands for what parameter `name` has. Each trial is run `repeat` times, with
+    seeds that count up; then, with `again`, what came out odd is run once more.
+    """
 
     set: dict[Name, Value] = {}
+    repeat: int = Field(default=1, gt=0)
+    again: Again | None = None
 
 
 class Pitfall(_Strict):
     """A mistake that can be made for real: in which trial, how, and how it is mended.
 
+    `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
+    checker must be given all of its runs.
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
     `follows` are findings that the same mistake brings along. `hints` lead from where to look,
     by what to compare, to the cause.
@@ -265,11 +291,15 @@ class Pitfall(_Strict):
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     title: str
     trial: int
+    trials: str | None = None
     finding: str
     follows: list[str] = []
     broken: Stage
     fixed: Stage
     hints: list[str] = Field(min_length=3, max_length=3)
+
+    def stage(self, name: Literal["broken", "fixed"]) -> Stage:
+        return self.broken if name == "broken" else self.fixed
 
 
 class LabFile(_Strict):
@@ -333,6 +363,17 @@ class Lab:
         except ValueError as error:
             raise UserError(f"{where}: {error}") from None
 
+    def read_set(self, values: dict[str, Value], where: str) -> None:
+        """Check the values that a stage sets; UserError names `where`."""
+        for name, value in values.items():
+            if not refers(value):
+                self.read_value(name, value, where)
+            elif str(value)[1:] not in self.file.parameters or name not in self.file.parameters:
+                known = ", ".join(self.file.parameters)
+                raise UserError(
+                    f"{where}: {name} = {value!r}: no such parameter; there are {known}"
+                )
+
     def script(self, node: str) -> Path:
         return self.folder / "nodes" / f"{node}.sh"
 
@@ -376,8 +417,12 @@ class Lab:
             if pitfall.trial not in self.trials:
                 raise self._fail(key, f"there is no trial {pitfall.trial}")
             for name, stage in (("broken", pitfall.broken), ("fixed", pitfall.fixed)):
-                for parameter, value in stage.set.items():
-                    self.read_value(parameter, value, f"{_short(self.path)}: {key}: {name}")
+                self.read_set(stage.set, f"{_short(self.path)}: {key}: {name}")
+            if pitfall.trials:
+                try:
+                    select_trials(self, pitfall.trials)
+                except UserError as error:
+                    raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
 
     def _read_trials(self) -> dict[int, Trial]:
         if isinstance(self.file.trials, TrialTable):
@@ -466,6 +511,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "pitfalls": Pitfall,
+        "broken": Stage, "fixed": Stage, "again": Again,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation,
     }  # fmt: skip
     if not loc:

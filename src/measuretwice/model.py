@@ -138,8 +138,8 @@ def _pftk_timeout_share(p: float, window: float) -> float:
     """Q of Padhye 1998, equation 24: the share of losses that end in a timeout."""
     if window <= 3:
         return 1.0
-    kept = (1 - p) ** 3
-    share = (1 - kept) * (1 + kept * (1 - (1 - p) ** (window - 3))) / (1 - (1 - p) ** window)
+    kept: float = (1 - p) ** 3
+    share: float = (1 - kept) * (1 + kept * (1 - (1 - p) ** (window - 3))) / (1 - (1 - p) ** window)
     return min(1.0, share)
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from measuretwice.lab import Lab, Value
+from measuretwice.lab import Lab, Value, refers
 
 # A number that is part of each plan, so that a run made by an older recipe is not taken for
 # one of today's. Raise it when the way of measuring changes.
@@ -79,9 +79,8 @@ def make_plan(
     Its parameters are the lab's defaults, over them the trial's values, then those of a
     pitfall's stage, then `changes`.
     """
-    staged = lab.pitfall(pitfall) if pitfall else None
-    stage_set = getattr(staged, stage).set if staged and stage else {}
-    params = {**lab.defaults(), **lab.trials[trial].set, **stage_set, **changes}
+    stage_set = lab.pitfall(pitfall).stage(stage).set if pitfall and stage else {}
+    params = resolve({**lab.defaults(), **lab.trials[trial].set, **stage_set, **changes})
     return Plan(
         lab=lab.name,
         trial=trial,
@@ -94,6 +93,13 @@ def make_plan(
         tools=tools,
         scripts=scripts,
     )
+
+
+def resolve(params: dict[str, Value]) -> dict[str, Value]:
+    """Return the parameters with each `"=name"` replaced by what `name` has."""
+    return {
+        name: params[str(value)[1:]] if refers(value) else value for name, value in params.items()
+    }
 
 
 def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:

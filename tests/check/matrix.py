@@ -12,17 +12,21 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from measuretwice import run as runner
+from measuretwice.batch import odd_trials, open_batch
+from measuretwice.check_set import Member, check_set
 from measuretwice.errors import UserError
-from measuretwice.kernel import ensure_kernel
-from measuretwice.lab import Lab, load_lab
-from measuretwice.plan import digest_scripts, make_plan
+from measuretwice.lab import Again, Lab, load_lab, select_trials
+from measuretwice.plan import Plan, StageName
+from measuretwice.result import Result
 
 ROOT = Path(__file__).parents[2]
+STAGES: tuple[StageName, StageName] = ("broken", "fixed")
 # Long enough for a hundred losses and short enough to run often, where the lab's own stage is
 # longer than its symptom needs.
 SHORTER: dict[str, dict[str, Any]] = {
@@ -32,6 +36,7 @@ SHORTER: dict[str, dict[str, Any]] = {
     "rtt-doubling": {"duration_s": 60},
     "loss-percent": {"duration_s": 60},
     "model-domain": {"duration_s": 60},
+    "ack-policy": {"duration_s": 60},
 }
 
 
@@ -59,6 +64,16 @@ ELSEWHERE = (
     Setting("offload", 4, {"offloads": "on"}, {"duration_s": 60}),
     Setting("rtt-doubling", 21, {"delay_ms": 154.5}, {"duration_s": 600}),
     Setting("rtt-doubling", 4, {"delay_ms": 6}, {"duration_s": 60}),
+    Setting("netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 1000}),
+    Setting("netem-limit", 38, {"limit_packets": 1000}, {"compare_with": "nothing"}),
+    Setting(
+        "receiver-drops",
+        22,
+        {"wmem_max_bytes": 134217728, "rmem_max_bytes": 134217728},
+        {"compare_with": "nothing", "duration_s": 60, "loss_ratio": 0.00001},
+    ),
+    Setting("ack-policy", 9, {"constant_claimed": "sqrt(3/4)"}, {"duration_s": 60}),
+    Setting("ack-policy", 3, {"constant_claimed": "0.93"}, {"duration_s": 60}),
     Setting("model-domain", 10, {"compare_with": "mathis"}, {"duration_s": 60}),
     Setting(
         "wrong-socket",
@@ -71,92 +86,127 @@ ELSEWHERE = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of the matrix and what it must raise."""
+    """One case of the matrix: a stage with one seed, and what its runs must raise."""
 
     label: str
-    stage: str
+    stage: StageName
+    seed: int
     must: str | None
     may: frozenset[str]
+    again: Again | None
 
 
-def cells(
-    lab: Lab, seeds: int, elsewhere_seeds: int, make_job: Any
-) -> list[tuple[Cell, runner.Job]]:
-    """Every run of the matrix with its job."""
-    work = []
+Work = dict[Cell, list[runner.Job]]
+
+
+def cells(lab: Lab, seeds: int, elsewhere_seeds: int, job: Callable[..., runner.Job]) -> Work:
+    """Every case of the matrix with its first jobs."""
+    work: Work = {}
     for pitfall in lab.file.pitfalls:
         may = frozenset(pitfall.follows)
-        for stage in ("broken", "fixed"):
+        numbers = select_trials(lab, pitfall.trials or str(pitfall.trial))
+        for stage in STAGES:
             must = pitfall.finding if stage == "broken" else None
-            for seed in range(1, seeds + 1):
-                job = make_job(pitfall.trial, seed, SHORTER.get(pitfall.id, {}), pitfall.id, stage)
-                work.append((Cell(f"{pitfall.id}, trial {pitfall.trial}", stage, must, may), job))
+            staged = pitfall.stage(stage)
+            # The lab's own stage decides what it sets; the shortening gives way to it.
+            changes = {**SHORTER.get(pitfall.id, {}), **staged.set}
+            for count in range(1, seeds + 1):
+                # A stage that runs trials several times takes a seed for each.
+                seed = count if len(numbers) == 1 else 10 * count
+                cell = Cell(
+                    f"{pitfall.id}, trial {pitfall.trials or pitfall.trial}",
+                    stage, seed, must, may, staged.again,
+                )  # fmt: skip
+                work[cell] = [
+                    job(number, seed=seed + n, changes=changes, pitfall=pitfall.id, stage=stage)
+                    for number in numbers
+                    for n in range(staged.repeat)
+                ]
         for number, setting in enumerate(ELSEWHERE, start=1):
             if setting.pitfall != pitfall.id:
                 continue
-            for stage in ("broken", "fixed"):
+            for stage in STAGES:
                 must = pitfall.finding if stage == "broken" else None
                 values = setting.both | (setting.broken if must else {})
                 # Seeds of its own: fixed stages of two settings may be the same experiment.
                 for seed in range(100 * number, 100 * number + elsewhere_seeds):
-                    job = make_job(setting.trial, seed, values, None, None)
                     label = f"{pitfall.id}, trial {setting.trial} *"
-                    work.append((Cell(label, stage, must, may), job))
+                    cell = Cell(label, stage, seed, must, may, None)
+                    work[cell] = [job(setting.trial, seed=seed, changes=values)]
     return work
 
 
 def wrong(cell: Cell, raised: set[str]) -> str | None:
-    """What is wrong with the findings that a run raised; None where they are as they must be."""
+    """What is wrong with the findings that a case raised; None where they are as they must be."""
     if cell.must and cell.must not in raised:
         return f"missed (raised {', '.join(sorted(raised)) or 'nothing'})"
     extra = raised - ({cell.must} if cell.must else set()) - (cell.may if cell.must else set())
     return f"false alarm: {', '.join(sorted(extra))}" if extra else None
 
 
+def findings(lab: Lab, results: list[Result]) -> set[str]:
+    """What the checker says of a case's runs, each by itself and all together."""
+    raised = {finding["id"] for result in results for finding in result["findings"]}
+    members = [
+        Member(
+            r["trial"], r["pitfall"], r["stage"], r["seed"], r["params"], r["ratio"],
+            r["measured"].get("qdisc_drops"),
+        )
+        for r in results
+    ]  # fmt: skip
+    return raised | {told.finding.id for told in check_set(lab, members)}
+
+
 def measure(lab_name: str, seeds: int, elsewhere_seeds: int, out: Path, talk: bool) -> list[str]:
     """Run the matrix, print it where `talk`, and return what was wrong."""
     lab = load_lab(ROOT, lab_name)
-    kernel = ensure_kernel(ROOT)
-    tools, scripts = runner.tool_versions(), digest_scripts(lab, ROOT / "scripts")
-
-    def make_job(
-        trial: int, seed: int, values: dict[str, Any], pitfall: str | None, stage: Any
-    ) -> runner.Job:
-        # The lab's own stage decides what it sets; the shortening gives way to it.
-        own = getattr(lab.pitfall(pitfall), stage).set if pitfall else {}
-        plan = make_plan(
-            lab, trial, seed=seed, changes={**values, **own}, where="virtual", kernel=kernel.name,
-            tools=tools, scripts=scripts, pitfall=pitfall, stage=stage,
-        )  # fmt: skip
-        return runner.Job(plan, lab.folder, ROOT, out, kernel, 600)
-
-    work = cells(lab, seeds, elsewhere_seeds, make_job)
-    by_folder = {job.folder: cell for cell, job in work}
-    jobs = runner.longest_first([job for _, job in work])
-    raised: dict[tuple[str, str], list[str | None]] = defaultdict(list)
-    problems = []
+    batch = open_batch(ROOT, lab, out, wall_limit_s=600)
+    work = cells(lab, seeds, elsewhere_seeds, batch.job)
+    results: dict[Cell, list[Result]] = defaultdict(list)
+    said: dict[Cell, str | None] = {}
     started = time.monotonic()
-    for count, (job, outcome) in enumerate(runner.run_all(jobs, len(runner.usable_cpus())), 1):
-        cell = by_folder[job.folder]
-        said = (
-            str(outcome)
-            if isinstance(outcome, UserError)
-            else wrong(cell, {finding["id"] for finding in outcome["findings"]})
-        )
-        raised[cell.label, cell.stage].append(said)
-        if said:
-            problems.append(f"{cell.label}, {cell.stage}, seed {job.plan.seed}: {said}")
-        if talk and sys.stderr.isatty():
-            print(f"\r{count} of {len(jobs)} runs", end="", file=sys.stderr, flush=True)
+    runs = 0
+    todo = [(cell, job) for cell, jobs in work.items() for job in jobs]
+    while todo:
+        by_folder = {job.folder: cell for cell, job in todo}
+        jobs = runner.longest_first([job for _, job in todo])
+        for job, outcome in runner.run_all(jobs, len(runner.usable_cpus())):
+            runs += 1
+            cell = by_folder[job.folder]
+            if isinstance(outcome, UserError):
+                said[cell] = str(outcome)
+            else:
+                results[cell].append(outcome)
+            if talk and sys.stderr.isatty():
+                print(f"\r{runs} runs", end="", file=sys.stderr, flush=True)
+        todo = [
+            (cell, replace(work[cell][0], plan=replace(plan_of(work[cell], trial), seed=seed)))
+            for cell in {cell for cell, _ in todo if cell.again and cell not in said}
+            for trial, seed in odd_trials(cell.again, results[cell])
+        ]
+    problems = []
+    table: dict[tuple[str, str], list[str | None]] = defaultdict(list)
+    for cell in work:
+        problem = said.get(cell) or wrong(cell, findings(lab, results[cell]))
+        table[cell.label, cell.stage].append(problem)
+        if problem:
+            problems.append(f"{cell.label}, {cell.stage}, seed {cell.seed}: {problem}")
     if talk:
-        print(f"\n{'pitfall (* not in the lab)':34} {'stage':7} {'runs':>5} {'right':>6}")
-        for (label, stage), said_list in sorted(raised.items()):
-            right = sum(said is None for said in said_list)
-            print(f"{label:34} {stage:7} {len(said_list):5} {right:6}")
+        print(f"\n{'pitfall (* not in the lab)':34} {'stage':7} {'cases':>5} {'right':>6}")
+        for (label, stage), verdicts in sorted(table.items()):
+            right = sum(verdict is None for verdict in verdicts)
+            print(f"{label:34} {stage:7} {len(verdicts):5} {right:6}")
         minutes = (time.monotonic() - started) / 60
-        print(f"{len(jobs)} runs, {len(problems)} wrong, {minutes:.1f} minutes")
+        print(
+            f"{len(work)} cases, {runs} runs, {len(problems)} wrong, {minutes:.1f} minutes on "
+            f"{len(runner.usable_cpus())} CPUs"
+        )
         print("\n".join(problems))
     return problems
+
+
+def plan_of(jobs: list[runner.Job], trial: int) -> Plan:
+    return next(job.plan for job in jobs if job.plan.trial == trial)
 
 
 def main() -> int:

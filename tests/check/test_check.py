@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from measuretwice import bring
-from measuretwice.check import Case, check
+from measuretwice.check import check
 from measuretwice.errors import UserError
+from measuretwice.finding import Case
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "parse"

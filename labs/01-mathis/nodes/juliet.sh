@@ -13,6 +13,7 @@ OFFLOADS="${OFFLOADS:-off}"
 TIMESTAMPS="${TIMESTAMPS:-off}"
 RMEM_MAX_BYTES="${RMEM_MAX_BYTES:-16777216}"
 # --8<-- [end:settings]
+ACKNOWLEDGE="${ACKNOWLEDGE:-delayed}"
 OUT="${OUT:-.}"
 
 prepare() {
@@ -25,6 +26,11 @@ prepare() {
   sysctl -qw net.ipv4.tcp_timestamps="$timestamps" \
     net.ipv4.tcp_rmem="4096 131072 $RMEM_MAX_BYTES"
   # --8<-- [end:prepare]
+  if [[ $ACKNOWLEDGE == every-segment ]]; then
+    # --8<-- [start:quickack]
+    ip route replace 10.10.1.0/24 via 10.10.2.1 quickack 1
+    # --8<-- [end:quickack]
+  fi
 }
 
 serve() {

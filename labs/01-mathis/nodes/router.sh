@@ -4,6 +4,7 @@
 #
 #     sudo bash router.sh prepare     set the path up
 #     sudo bash router.sh capture     print data packets as they leave towards juliet
+#     sudo bash router.sh capture_acks    ... and juliet's answers, as they arrive
 #     sudo bash router.sh undo        take the delay and the loss away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -19,6 +20,7 @@ MTU_BYTES="${MTU_BYTES:-1500}"
 OFFLOADS="${OFFLOADS:-off}"
 # --8<-- [end:settings]
 CAPTURE_PACKETS="${CAPTURE_PACKETS:-1000}"
+CAPTURE_ACKS_PACKETS="${CAPTURE_ACKS_PACKETS:-0}"
 OUT="${OUT:-.}"
 
 to_romeo=$(iface_to 10.10.1.100)
@@ -54,12 +56,29 @@ capture() {
     'dst host 10.10.2.100 and tcp dst port 5201 and greater 100' \
     >"$OUT/tcpdump.txt" 2>"$OUT/tcpdump.log" &
   # --8<-- [end:capture]
-  local pid=$!
+  until_told $! "$OUT/tcpdump.log"
+}
+
+capture_acks() {
+  if ((CAPTURE_ACKS_PACKETS == 0)); then
+    announce_ready
+    return
+  fi
+  # --8<-- [start:capture_acks]
+  tcpdump -nn -tt -i "$to_juliet" -c "$CAPTURE_ACKS_PACKETS" \
+    'src host 10.10.2.100 and tcp src port 5201 and less 100' \
+    >"$OUT/acks.txt" 2>"$OUT/acks.log" &
+  # --8<-- [end:capture_acks]
+  until_told $! "$OUT/acks.log"
+}
+
+# until_told PID LOG: wait for tcpdump to listen, then until it has its packets or we are told to end.
+until_told() {
   # shellcheck disable=SC2064 # the pid is meant as it is now
-  trap "kill -TERM $pid 2>/dev/null; wait $pid || true; exit 0" TERM
-  wait_until 10 grep -qs 'listening on' "$OUT/tcpdump.log" || die "tcpdump did not start: see $OUT/tcpdump.log"
+  trap "kill -TERM $1 2>/dev/null; wait $1 || true; exit 0" TERM
+  wait_until 10 grep -qs 'listening on' "$2" || die "tcpdump did not start: see $2"
   announce_ready
-  wait "$pid"
+  wait "$1"
 }
 
 undo() {
@@ -70,6 +89,6 @@ undo() {
 }
 
 case "${1:-}" in
-  prepare | capture | undo) "$1" ;;
-  *) die "say what to do: prepare, capture or undo" ;;
+  prepare | capture | capture_acks | undo) "$1" ;;
+  *) die "say what to do: prepare, capture, capture_acks or undo" ;;
 esac

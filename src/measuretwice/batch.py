@@ -1,0 +1,85 @@
+"""Many runs of one lab: what they have in common, and the jobs that are made from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuretwice import run as runner
+from measuretwice.kernel import Kernel, ensure_kernel, memory_folder
+from measuretwice.lab import Again, Lab, Value
+from measuretwice.plan import StageName, digest_scripts, make_plan
+from measuretwice.result import Result
+
+# A trial is given up after this much real time and its own duration besides.
+WALL_LIMIT_S = 120.0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A lab, the kernel and tools it runs with, and the folder that its runs go to."""
+
+    root: Path
+    lab: Lab
+    out: Path
+    kernel: Kernel
+    tools: dict[str, str]
+    scripts: dict[str, str]
+    wall_limit_s: float | None = None
+
+    def job(
+        self,
+        trial: int,
+        *,
+        seed: int,
+        changes: dict[str, Value] | None = None,
+        pitfall: str | None = None,
+        stage: StageName | None = None,
+    ) -> runner.Job:
+        """Return the job of one trial, with `changes` over its own parameters."""
+        plan = make_plan(
+            self.lab,
+            trial,
+            seed=seed,
+            changes=changes or {},
+            where="virtual",
+            kernel=self.kernel.name,
+            tools=self.tools,
+            scripts=self.scripts,
+            pitfall=pitfall,
+            stage=stage,
+        )
+        limit_s = self.wall_limit_s or WALL_LIMIT_S + float(plan.params.get("duration_s", 0))
+        return runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
+
+
+def open_batch(root: Path, lab: Lab, out: Path, wall_limit_s: float | None = None) -> Batch:
+    """Return a batch that can run: tools found, folder writable, kernel built.
+
+    UserError names what is missing.
+    """
+    runner.check_writable(out)
+    tools = runner.tool_versions()
+    memory_folder()
+    kernel = ensure_kernel(root)
+    runner.sweep(out / lab.name)
+    scripts = digest_scripts(lab, root / "scripts")
+    return Batch(root, lab, out, kernel, tools, scripts, wall_limit_s)
+
+
+def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:
+    """Return the trials whose last try came out odd and that have tries left, with the next seed.
+
+    `results` are one trial's tries or several trials'; a trial's tries differ by their seeds.
+    """
+    tries: dict[int, list[Result]] = {}
+    for result in results:
+        tries.setdefault(result["trial"], []).append(result)
+    odd = []
+    for trial, runs in sorted(tries.items()):
+        last = max(runs, key=lambda result: int(result["seed"]))
+        value = {**last["measured"], "ratio": last["ratio"]}.get(again.measured)
+        is_odd = value is None or not again.min <= value <= again.max
+        if is_odd and len(runs) <= again.tries:
+            odd.append((trial, int(last["seed"]) + 1))
+    return odd

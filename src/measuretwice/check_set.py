@@ -1,0 +1,145 @@
+"""The check of a set of runs: can they stand in one figure? Pure: plans and results in, findings out.
+
+What is wrong here is in no single run. A trial that came out odd and was run again until it
+looked right is an honest run; the set that holds it is not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+from measuretwice.finding import Finding
+from measuretwice.lab import Lab, Value
+from measuretwice.statistics import relative_error_of_ratio
+
+# Fewer trials than this make no figure.
+LEAST_TRIALS = 3
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a set: what was planned, and what came of it (None: not known)."""
+
+    trial: int
+    pitfall: str | None
+    stage: str | None
+    seed: int
+    params: dict[str, Value]
+    ratio: float | None
+    drops: float | None
+
+
+@dataclass(frozen=True)
+class SetFinding:
+    """A finding and the runs that it is about, by their place in the list that was given."""
+
+    finding: Finding
+    members: tuple[int, ...]
+
+
+def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
+    """Return what is wrong with the runs taken together.
+
+    Runs of one pitfall's stage, or of none, are taken for one set, if they are of three trials or
+    more and none is doubled in them with other settings (those who try settings out make such
+    folders; a figure's runs are not like that).
+    """
+    groups: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+    for place, member in enumerate(members):
+        groups[member.pitfall, member.stage].append(place)
+    found = []
+    for places in groups.values():
+        runs = [members[place] for place in places]
+        if len({run.trial for run in runs}) < LEAST_TRIALS:
+            continue
+        finding = _cherry_picking(lab, runs)
+        if finding:
+            found.append(SetFinding(finding, tuple(places)))
+    return found
+
+
+def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
+    """Every trial as often as the others, all with the same settings."""
+    by_settings: dict[str, list[Member]] = defaultdict(list)
+    for run in runs:
+        by_settings[_settings(lab, run)].append(run)
+    if len(by_settings) > 1:
+        return _mixed(by_settings)
+    tries = {trial: len({r.seed for r in runs if r.trial == trial}) for trial in _trials(runs)}
+    if len(set(tries.values())) == 1:
+        return None
+    often = max(tries.values())
+    usual = min(tries.values())
+    again = [trial for trial, count in tries.items() if count > usual]
+    rest = [trial for trial, count in tries.items() if count == usual]
+    return Finding(
+        "cherry-picking",
+        "error",
+        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}"
+        + _spread(runs),
+        "each trial as often as every other",
+        "Who runs again only what looks odd, and keeps the last try, chooses the result. The "
+        "spread that is left says nothing about chance any more.",
+    )
+
+
+def _mixed(by_settings: dict[str, list[Member]]) -> Finding | None:
+    """Trials of one figure with different settings: but for a trial that has both, to compare."""
+    sets = [(said, set(_trials(runs))) for said, runs in by_settings.items()]
+    sets.sort(key=lambda item: -len(item[1]))
+    seen: set[int] = set()
+    for _, trials in sets:
+        if seen & trials:
+            return None
+        seen |= trials
+    parts = [f"trial {_list(sorted(trials))}: {said or 'as set'}" for said, trials in sets]
+    return Finding(
+        "cherry-picking",
+        "error",
+        "; ".join(parts),
+        "the same settings for every trial",
+        "A setting that is mended for some trials only makes two experiments in one figure.",
+    )
+
+
+def _settings(lab: Lab, run: Member) -> str:
+    """What of a run's parameters is neither the lab's default nor the trial's own."""
+    own = {**lab.defaults(), **lab.trials[run.trial].set} if run.trial in lab.trials else {}
+    changed = {name: value for name, value in run.params.items() if own.get(name) != value}
+    return ", ".join(f"{name}={value}" for name, value in sorted(changed.items()))
+
+
+def _spread(runs: list[Member]) -> str:
+    """How much smaller the kept tries' spread is than all tries': the harm, in numbers."""
+    known = [run for run in runs if run.ratio and run.drops]
+    if len(known) < LEAST_TRIALS:
+        return ""
+    last = {run.trial: run for run in sorted(known, key=lambda run: run.seed)}
+    kept = _deviation([math.log(run.ratio or 1) for run in last.values()])
+    whole = _deviation([math.log(run.ratio or 1) for run in known])
+    by_chance = math.fsum(relative_error_of_ratio(run.drops or 0) for run in known) / len(known)
+    return (
+        f"; goodput over model spreads by {100 * kept:.1f} % among the last tries, by "
+        f"{100 * whole:.1f} % among all (chance alone: about {100 * by_chance:.1f} %)"
+    )
+
+
+def _deviation(values: list[float]) -> float:
+    if len(values) < 2:
+        return 0.0
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def _trials(runs: list[Member]) -> list[int]:
+    return sorted({run.trial for run in runs})
+
+
+def _list(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
