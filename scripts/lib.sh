@@ -43,6 +43,30 @@ wait_until() {
   done
 }
 
+# says FILE WORDS: do these words stand in one line of FILE?
+says() {
+  local line
+  [[ -r $1 ]] || return 1
+  while read -r line; do
+    [[ $line != *"$2"* ]] || return 0
+  done <"$1"
+  return 1
+}
+
+# captures_until_told LOG...: wait until the tcpdumps that were started in the background listen
+# (those whose LOG exists), then until they have their packets or we are told to end (SIGTERM).
+captures_until_told() {
+  local log
+  # shellcheck disable=SC2046 # numbers, each a word of its own
+  trap 'kill -TERM $(jobs -p) 2>/dev/null; wait || true; exit 0' TERM
+  for log in "$@"; do
+    [[ -e $log ]] || continue
+    wait_until 10 says "$log" 'listening on' || die "tcpdump did not start: see $log"
+  done
+  announce_ready
+  wait
+}
+
 # listens PORT: does a TCP server listen here?
 listens() {
   [[ -n $(ss -Hltn "sport = :$1") ]]

@@ -10,7 +10,8 @@ when=$1 out=$2
 tc -j -s qdisc show >"$out/qdisc.$when.json"
 ip -j -s link show >"$out/link.$when.json"
 nstat -az -j >"$out/nstat.$when.json" 2>/dev/null
-cat /proc/net/softnet_stat >"$out/softnet_stat.$when.txt"
+mapfile -t lines </proc/net/softnet_stat
+printf '%s\n' "${lines[@]}" >"$out/softnet_stat.$when.txt"
 
 if [[ $when == before ]]; then
   ip -j addr show >"$out/addr.json"

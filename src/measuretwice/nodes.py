@@ -89,8 +89,8 @@ def _steps(steps: list[Step]) -> list[str]:
 _STEP_FUNCTIONS = f"""\
 # on NODE PHASE: become one phase of a node's script, on that node.
 on() {{
-  exec ip netns exec "$prefix$1" env OUT="$out/$1" READY_FILE="$out/$1/$2.ready" \\
-    bash "$lab/nodes/$1.sh" "$2" >"$out/$1/$2.log" 2>&1
+  export OUT="$out/$1" READY_FILE="$out/$1/$2.ready"
+  exec ip netns exec "$prefix$1" bash "$lab/nodes/$1.sh" "$2" >"$out/$1/$2.log" 2>&1
 }}
 failed() {{
   printf '%s %s\\n' "$1" "$2" >"$out/failed"

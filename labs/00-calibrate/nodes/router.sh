@@ -21,14 +21,15 @@ OFFLOADS="${OFFLOADS:-off}"
 CAPTURE_PACKETS="${CAPTURE_PACKETS:-1000}"
 OUT="${OUT:-.}"
 
-to_romeo=$(iface_to 10.10.1.100)
-to_juliet=$(iface_to 10.10.2.100)
-
-# Half of the RTT on each side, and netem's loss is in percent.
-DELAY_MS="${DELAY_MS:-$(awk "BEGIN { printf \"%.6f\", $RTT_MS / 2 }")}"
-LOSS_PERCENT="${LOSS_PERCENT:-$(awk "BEGIN { printf \"%.12g\", 100 * $LOSS_RATIO }")}"
-
 prepare() {
+  local to_romeo to_juliet half_rtt_ms percent
+  to_romeo=$(iface_to 10.10.1.100)
+  to_juliet=$(iface_to 10.10.2.100)
+  # Half of the RTT on each side, and netem's loss is in percent.
+  read -r half_rtt_ms percent < <(awk "BEGIN { printf \"%.6f %.12g\n\", $RTT_MS / 2, 100 * $LOSS_RATIO }")
+  DELAY_MS="${DELAY_MS:-$half_rtt_ms}"
+  LOSS_PERCENT="${LOSS_PERCENT:-$percent}"
+
   ip link set dev "$to_romeo" mtu "$MTU_BYTES"
   ip link set dev "$to_juliet" mtu "$MTU_BYTES"
   set_offloads "$OFFLOADS" "$to_romeo" "$to_juliet"
@@ -45,24 +46,22 @@ prepare() {
 }
 
 capture() {
-  if ((CAPTURE_PACKETS == 0)); then
-    announce_ready
-    return
+  local to_juliet
+  to_juliet=$(iface_to 10.10.2.100)
+  if ((CAPTURE_PACKETS > 0)); then
+    # --8<-- [start:capture]
+    tcpdump -nn -e -q -t -i "$to_juliet" -c "$CAPTURE_PACKETS" \
+      'dst host 10.10.2.100 and tcp dst port 5201 and greater 100' \
+      >"$OUT/tcpdump.txt" 2>"$OUT/tcpdump.log" &
+    # --8<-- [end:capture]
   fi
-  # --8<-- [start:capture]
-  tcpdump -nn -e -q -t -i "$to_juliet" -c "$CAPTURE_PACKETS" \
-    'dst host 10.10.2.100 and tcp dst port 5201 and greater 100' \
-    >"$OUT/tcpdump.txt" 2>"$OUT/tcpdump.log" &
-  # --8<-- [end:capture]
-  local pid=$!
-  # shellcheck disable=SC2064 # the pid is meant as it is now
-  trap "kill -TERM $pid 2>/dev/null; wait $pid || true; exit 0" TERM
-  wait_until 10 grep -qs 'listening on' "$OUT/tcpdump.log" || die "tcpdump did not start: see $OUT/tcpdump.log"
-  announce_ready
-  wait "$pid"
+  captures_until_told "$OUT/tcpdump.log"
 }
 
 undo() {
+  local to_romeo to_juliet
+  to_romeo=$(iface_to 10.10.1.100)
+  to_juliet=$(iface_to 10.10.2.100)
   # --8<-- [start:undo]
   tc qdisc del dev "$to_romeo" root
   tc qdisc del dev "$to_juliet" root

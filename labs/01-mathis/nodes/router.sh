@@ -3,8 +3,7 @@
 # juliet at random.
 #
 #     sudo bash router.sh prepare     set the path up
-#     sudo bash router.sh capture     print data packets as they leave towards juliet
-#     sudo bash router.sh capture_acks    ... and juliet's answers, as they arrive
+#     sudo bash router.sh capture     print data packets as they leave, and ACKs as they arrive
 #     sudo bash router.sh undo        take the delay and the loss away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -23,14 +22,15 @@ CAPTURE_PACKETS="${CAPTURE_PACKETS:-1000}"
 CAPTURE_ACKS_PACKETS="${CAPTURE_ACKS_PACKETS:-0}"
 OUT="${OUT:-.}"
 
-to_romeo=$(iface_to 10.10.1.100)
-to_juliet=$(iface_to 10.10.2.100)
-
-# Half of the RTT on each side, and netem's loss is in percent.
-DELAY_MS="${DELAY_MS:-$(awk "BEGIN { printf \"%.6f\", $RTT_MS / 2 }")}"
-LOSS_PERCENT="${LOSS_PERCENT:-$(awk "BEGIN { printf \"%.12g\", 100 * $LOSS_RATIO }")}"
-
 prepare() {
+  local to_romeo to_juliet half_rtt_ms percent
+  to_romeo=$(iface_to 10.10.1.100)
+  to_juliet=$(iface_to 10.10.2.100)
+  # Half of the RTT on each side, and netem's loss is in percent.
+  read -r half_rtt_ms percent < <(awk "BEGIN { printf \"%.6f %.12g\n\", $RTT_MS / 2, 100 * $LOSS_RATIO }")
+  DELAY_MS="${DELAY_MS:-$half_rtt_ms}"
+  LOSS_PERCENT="${LOSS_PERCENT:-$percent}"
+
   ip link set dev "$to_romeo" mtu "$MTU_BYTES"
   ip link set dev "$to_juliet" mtu "$MTU_BYTES"
   set_offloads "$OFFLOADS" "$to_romeo" "$to_juliet"
@@ -47,41 +47,29 @@ prepare() {
 }
 
 capture() {
-  if ((CAPTURE_PACKETS == 0)); then
-    announce_ready
-    return
+  local to_juliet
+  to_juliet=$(iface_to 10.10.2.100)
+  if ((CAPTURE_PACKETS > 0)); then
+    # --8<-- [start:capture]
+    tcpdump -nn -e -q -t -i "$to_juliet" -c "$CAPTURE_PACKETS" \
+      'dst host 10.10.2.100 and tcp dst port 5201 and greater 100' \
+      >"$OUT/tcpdump.txt" 2>"$OUT/tcpdump.log" &
+    # --8<-- [end:capture]
   fi
-  # --8<-- [start:capture]
-  tcpdump -nn -e -q -t -i "$to_juliet" -c "$CAPTURE_PACKETS" \
-    'dst host 10.10.2.100 and tcp dst port 5201 and greater 100' \
-    >"$OUT/tcpdump.txt" 2>"$OUT/tcpdump.log" &
-  # --8<-- [end:capture]
-  until_told $! "$OUT/tcpdump.log"
-}
-
-capture_acks() {
-  if ((CAPTURE_ACKS_PACKETS == 0)); then
-    announce_ready
-    return
+  if ((CAPTURE_ACKS_PACKETS > 0)); then
+    # --8<-- [start:capture_acks]
+    tcpdump -nn -tt -i "$to_juliet" -c "$CAPTURE_ACKS_PACKETS" \
+      'src host 10.10.2.100 and tcp src port 5201 and less 100' \
+      >"$OUT/acks.txt" 2>"$OUT/acks.log" &
+    # --8<-- [end:capture_acks]
   fi
-  # --8<-- [start:capture_acks]
-  tcpdump -nn -tt -i "$to_juliet" -c "$CAPTURE_ACKS_PACKETS" \
-    'src host 10.10.2.100 and tcp src port 5201 and less 100' \
-    >"$OUT/acks.txt" 2>"$OUT/acks.log" &
-  # --8<-- [end:capture_acks]
-  until_told $! "$OUT/acks.log"
-}
-
-# until_told PID LOG: wait for tcpdump to listen, then until it has its packets or we are told to end.
-until_told() {
-  # shellcheck disable=SC2064 # the pid is meant as it is now
-  trap "kill -TERM $1 2>/dev/null; wait $1 || true; exit 0" TERM
-  wait_until 10 grep -qs 'listening on' "$2" || die "tcpdump did not start: see $2"
-  announce_ready
-  wait "$1"
+  captures_until_told "$OUT/tcpdump.log" "$OUT/acks.log"
 }
 
 undo() {
+  local to_romeo to_juliet
+  to_romeo=$(iface_to 10.10.1.100)
+  to_juliet=$(iface_to 10.10.2.100)
   # --8<-- [start:undo]
   tc qdisc del dev "$to_romeo" root
   tc qdisc del dev "$to_juliet" root
@@ -89,6 +77,6 @@ undo() {
 }
 
 case "${1:-}" in
-  prepare | capture | capture_acks | undo) "$1" ;;
-  *) die "say what to do: prepare, capture, capture_acks or undo" ;;
+  prepare | capture | undo) "$1" ;;
+  *) die "say what to do: prepare, capture or undo" ;;
 esac
