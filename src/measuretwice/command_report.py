@@ -13,6 +13,7 @@ from measuretwice.command_check import own_runs
 from measuretwice.errors import UserError
 from measuretwice.report import (
     Report,
+    clean,
     document,
     make_report,
     read_answers,
@@ -37,7 +38,7 @@ def report_command(
     made = _now()
     runs, unusable = _read(root, targets, folder)
     for line in unusable:
-        print(f"lab: not used: {line}", file=sys.stderr)
+        print(f"lab: not used: {clean(line)}", file=sys.stderr)
     answers = _answers(notes)
     report = make_report(
         runs, title=title, author=author, made=made, unusable=unusable, answers=answers

@@ -114,7 +114,7 @@ def make_report(
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = [
-        (lab.file.lab.title, [_question(text, known) for text in read_questions(lab)])
+        (lab.file.lab.title, [Question(text, known.get(text, "")) for text in read_questions(lab)])
         for lab in labs.values()
     ]
     return Report(
@@ -186,7 +186,7 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
     interval, error = _interval(run), _ratio_error(run)
     ratio = number(result["ratio"], "{:.2f}" if error is None or error >= 0.01 else "{:.3f}")
     if error is not None:
-        ratio += f" ± {error:.2f}" if error >= 0.01 else f" ± {error:.3f}"
+        ratio += "\u00a0±\u00a0" + (f"{error:.2f}" if error >= 0.01 else f"{error:.3f}")
     if result["ratio"] is not None and not result["comparable"]:
         ratio += " (no claim)"
     return [
@@ -197,7 +197,7 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
         number(measured.get("mss_bytes"), "{:.0f}"),
         number(plan.params.get(use.loss if use else "loss_ratio"), "{:.3g}"),
         number(measured.get("loss_ratio"), "{:.3g}"),
-        f"{interval[0]:.3g} to {interval[1]:.3g}" if interval else NONE,
+        f"{interval[0]:.3g}\u00a0to\u00a0{interval[1]:.3g}" if interval else NONE,
         number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
         number((result["model"] or {}).get("bandwidth_bps"), "{:.4g}", 1e-6),
         ratio,
@@ -281,7 +281,7 @@ def _validation(expectations: list[dict[str, Any]]) -> Table:
         value = number(each["value"], "{:.6g}")
         rows.append([each["label"], each["measured"], value, span, MARKS[each["ok"]]])
     return Table(
-        f"Validation: was the path what it was meant to be? {NONE} where nothing can be said",
+        f"Validation: what was measured against what was asked for; {NONE} where nothing can be said",
         ["expectation", "measured", "value", "expected", "verdict"],
         rows,
         frozenset({2, 3}),
@@ -349,10 +349,6 @@ def read_questions(lab: Lab) -> list[str]:
         return []
     items = _NUMBERED.split("\n" + path.read_text(encoding="utf-8"))[1:]
     return [" ".join(item.split("\n\n")[0].split()) for item in items]
-
-
-def _question(text: str, answers: dict[str, str]) -> Question:
-    return Question(text, answers.get(str(markdown_text(text)), ""))
 
 
 def read_answers(text: str) -> dict[str, str]:

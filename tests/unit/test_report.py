@@ -365,7 +365,8 @@ def test_questions_and_answers_stay(tmp_path: Path) -> None:
     assert report(run, **env).returncode == 0
     notes = run / "report.md"
     text = notes.read_text()
-    assert "**Question 1.** Why is \\`p\\` &lt; 1? Say more.\n\nYour answer:\n" in text
+    assert "**Question 1.** Why is `p` < 1? Say more.\n\nYour answer:\n" in text
+    assert "Why is <code>p</code> &lt; 1? Say more." in (run / "report.html").read_text()
     assert (run / "report.html").read_text().count('<div class="answer"></div>') == 2
     second = text.index("Your answer:", text.index("Question 2")) + len("Your answer:\n")
     notes.write_text(text[:second] + "\nBecause of <b> & *all*.\n\nReally.\n" + text[second:])
