@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from measuretwice.again import Excerpt, RunData
 from measuretwice.lab import UNITS, Lab
+from measuretwice.result import what_chance_does
 from measuretwice.statistics import loss_interval, relative_error_of_ratio
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -95,6 +96,7 @@ class Report:
     author: str | None
     made: datetime
     summary: Table
+    chance: str | None
     sections: list[Section]
     questions: list[tuple[str, list[Question]]]
     unusable: list[str]
@@ -122,6 +124,7 @@ def make_report(
         author=author,
         made=made,
         summary=_summary(runs),
+        chance=what_chance_does([run.result for run in runs]),
         sections=[_section(number, run) for number, run in enumerate(runs, start=1)],
         questions=[(name, asked) for name, asked in questions if asked],
         unusable=list(unusable),

@@ -154,13 +154,15 @@ def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
     broken = copy_run(tmp_path / "broken", stage)
     fixed = copy_run(tmp_path / "a", lambda plan: plan.update(pitfall="mtu", stage="fixed"))
     early = copy_run(tmp_path / "z", lambda plan: plan.update(trial=6))
-    html, markdown = texts(fixed, broken, early, RECORDED)
+    off = copy_run(tmp_path / "off", lambda plan: plan["params"].update(loss_ratio=0.01))
+    html, markdown = texts(fixed, broken, early, RECORDED, off)
     rows = [line[:12] for line in markdown.splitlines() if re.match(r"\| [67] \|", line)]
-    assert rows == ["| 6 | – | 1 ", "| 7 | – | 1 ", "| 7 | mtu, b", "| 7 | mtu, f"]
+    assert rows == ["| 6 | – | 1 ", "| 7 | – | 1 ", "| 7 | – | 1 ", "| 7 | mtu, b", "| 7 | mtu, f"]
     said = " ".join(check_page(html).said)
     assert "segments of 1460 B (ss)" in said
     assert "An MTU of 1500 B leaves no more than that." in said
     assert "OFF" in said
+    assert "1 of 5 counts lie outside their interval; by chance alone, 0.1 would" in markdown
 
 
 def test_everything_from_a_run_is_escaped(tmp_path: Path) -> None:
