@@ -384,3 +384,16 @@ def test_questions_and_answers_stay(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "move it away" in done.stderr
     assert notes.read_text().count("Because of") == 1
+
+
+def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
+    def calibrate(plan: dict[str, Any]) -> None:
+        plan.update(lab="calibrate", trial=1)
+
+    other = copy_run(tmp_path / "other", calibrate)
+    html, markdown = texts(RECORDED, other)
+    check_page(html)
+    check_tables(markdown)
+    rows = [line for line in markdown.splitlines() if re.match(r"\| (calibrate|mathis) ", line)]
+    assert [row.split("|")[1].strip() for row in rows] == ["calibrate 1", "mathis 7"]
+    assert rows[0].split("|")[10:12] == [" – ", " – "]
