@@ -156,6 +156,28 @@ def check(runs: tuple[Path, ...], **options: Any) -> None:
     sys.exit(command_check.check_command(root_folder(), runs, **options))
 
 
+@cli.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    help="Where to write.  [default: report.html in the runs' common folder]",
+)
+@click.option("--title", help="The report's title.  [default: the lab's]")
+@click.option("--author", help="Who hands it in.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def report(runs: tuple[Path, ...], **options: Any) -> None:
+    """Write what is handed in: one HTML file on all these runs, and the same as Markdown.
+
+    RUN is a folder that ./lab run made, or one that holds several. All values are computed anew
+    from the raw files. Answers that you wrote into the Markdown stay when it is made again.
+    """
+    from measuretwice import command_report
+
+    sys.exit(command_report.report_command(root_folder(), runs, **options))
+
+
 def _print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2))
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice import bring, collect, model, terminal
+from measuretwice.again import measure_again
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.command_run import read_changes
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value, load_lab, select_trials
-from measuretwice.parse import ParseError
 
 
 def check_command(
@@ -57,19 +57,8 @@ def own_runs(target: Path) -> list[Path]:
 
 def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
-    try:
-        plan = json.loads((run / "plan.json").read_text(encoding="utf-8"))
-        lab, params = load_lab(root, str(plan["lab"])), dict(plan["params"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{run / 'plan.json'}: can't be read ({error})") from None
-    if not (run / "DONE").is_file():
-        raise UserError(f"{run}: this run was never finished; run it again")
-    try:
-        measured = collect.measure(lab, run / "raw")
-    except ParseError as error:
-        raise UserError(f"{run}: {error}") from None
-    except OSError as error:
-        raise UserError(f"{error.filename or run}: {error.strerror}") from None
+    lab, plan, measured = measure_again(root, run)
+    params = dict(plan["params"])
     findings = check_run(lab, params, measured, hint)
     named = {key: plan.get(key) for key in ("trial", "pitfall", "stage", "seed")}
     return {**_document(str(run), lab, params, measured, findings), "plan": named}
@@ -82,7 +71,11 @@ def _check_together(
     found = []
     for name in sorted({document["lab"] for document in documents}):
         lab = load_lab(root, name)
-        own = [document for document in documents if document["lab"] == name]
+        own = [
+            document
+            for document in documents
+            if document["lab"] == name and isinstance(document["plan"]["trial"], int)
+        ]
         for told in check_set(lab, [_member(lab, document) for document in own]):
             runs = [own[place]["run"] for place in told.members]
             finding = with_help(lab, told.finding, hint)

@@ -116,6 +116,24 @@ def _bounds(
     return binomial_interval(int(count), wanted, expectation.confidence)
 
 
+def what_chance_does(results: list[Result]) -> str | None:
+    """Say how many counts lie outside their interval, and how many of that are to be expected.
+
+    Some of many honest trials do. None for a single trial, or where none does.
+    """
+    judged = [
+        e for r in results for e in r["expectations"] if e["confidence"] and e["ok"] is not None
+    ]
+    off = sum(e["ok"] is False for e in judged)
+    if not off or len(results) < 2:
+        return None
+    by_chance = sum(1 - e["confidence"] for e in judged)
+    return (
+        f"{off} of {len(judged)} counts lie outside their interval; by chance alone, "
+        f"{by_chance:.1f} would on average. Another --seed tells chance from a wrong setting."
+    )
+
+
 def write_json(path: Path, content: Any) -> None:
     """Write whole or not at all: to a neighbour file first, then renamed."""
     text = json.dumps(content, indent=2, sort_keys=False) + "\n"

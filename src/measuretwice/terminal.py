@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from measuretwice.result import Result
+from measuretwice.result import Result, what_chance_does
 
 # Wide enough for a row where the output is no terminal: a file must not lose columns.
 FILE_WIDTH = 150
@@ -80,7 +80,8 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
     if not roomy:
         folder = _relative(Path(results[0]["run_dir"]).parent)
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
-    _say_what_chance_does(results, out)
+    if said := what_chance_does(results):
+        out.print(f"\n{said}")
     apart = [result for result in results if not result["comparable"]]
     if apart:
         out.print(
@@ -88,20 +89,6 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
         )
         for reason, trials in _by_reason(apart).items():
             out.print(f"  trial {', '.join(map(str, trials))}: {reason}")
-
-
-def _say_what_chance_does(results: list[Result], out: Console) -> None:
-    """Some of many honest trials lie outside a confidence interval: how many are to be expected."""
-    judged = [
-        e for r in results for e in r["expectations"] if e["confidence"] and e["ok"] is not None
-    ]
-    off = sum(e["ok"] is False for e in judged)
-    if off and len(results) > 1:
-        by_chance = sum(1 - e["confidence"] for e in judged)
-        out.print(
-            f"\n{off} of {len(judged)} counts lie outside their interval; by chance alone, "
-            f"{by_chance:.1f} would on average. Another --seed tells chance from a wrong setting."
-        )
 
 
 def verdict(result: Result) -> str:

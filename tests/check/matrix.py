@@ -30,13 +30,15 @@ STAGES: tuple[StageName, StageName] = ("broken", "fixed")
 # Long enough for a hundred losses and short enough to run often, where the lab's own stage is
 # longer than its symptom needs.
 SHORTER: dict[str, dict[str, Any]] = {
-    "queueing": {"duration_s": 60},
-    "mtu": {"duration_s": 60},
-    "offload": {"duration_s": 60},
-    "rtt-doubling": {"duration_s": 60},
-    "loss-percent": {"duration_s": 60},
-    "model-domain": {"duration_s": 60},
-    "ack-policy": {"duration_s": 60},
+    "loss-percent": {"duration_s": 20},
+    "queueing": {"duration_s": 20},
+    "timestamps": {"duration_s": 100},
+    "mtu": {"duration_s": 20},
+    "offload": {"duration_s": 30},
+    "rtt-doubling": {"duration_s": 20},
+    "model-domain": {"duration_s": 20},
+    "wrong-socket": {"duration_s": 100},
+    "ack-policy": {"duration_s": 40},
 }
 
 
@@ -52,35 +54,39 @@ class Setting:
 
 # Settings that are not in the lab, so that the thresholds don't only fit the lab's own trials.
 ELSEWHERE = (
-    Setting("loss-percent", 4, {"loss_percent": 0.0141826}, {"duration_s": 120}),
-    Setting("loss-percent", 9, {"loss_percent": 0.006217314741}, {"duration_s": 120}),
-    Setting("duration", 18, {"duration_s": 100}, {"duration_s": 1500}),
-    Setting("queueing", 8, {"rate_mbit": 150, "burst_bytes": 18750}, {"duration_s": 80}),
-    Setting("timestamps", 7, {"timestamps": "on"}, {"duration_s": 60}),
+    Setting("loss-percent", 4, {"loss_percent": "=loss_ratio"}, {"duration_s": 30}),
+    Setting("loss-percent", 9, {"loss_percent": "=loss_ratio"}, {"duration_s": 20}),
+    Setting("duration", 18, {"duration_s": 100}, {"duration_s": 900, "sample_interval_s": 1}),
+    Setting("queueing", 6, {"rate_mbit": 80, "burst_bytes": 10000}, {"duration_s": 40}),
+    Setting("timestamps", 7, {"timestamps": "on"}, {"duration_s": 20}),
     Setting("timestamps", 6, {"timestamps": "on", "rtt_ms": 10}, {"duration_s": 60, "rtt_ms": 10}),
-    Setting("mtu", 21, {"mtu_bytes": 1500}, {}),
-    Setting("mtu", 7, {"mtu_bytes": 1000}, {"duration_s": 60}),
-    Setting("offload", 7, {"offloads": "on"}, {"duration_s": 60}),
-    Setting("offload", 4, {"offloads": "on"}, {"duration_s": 60}),
-    Setting("rtt-doubling", 21, {"delay_ms": 154.5}, {"duration_s": 600}),
-    Setting("rtt-doubling", 4, {"delay_ms": 6}, {"duration_s": 60}),
-    Setting("netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 1000}),
+    Setting("mtu", 21, {"mtu_bytes": 1500}, {"sample_interval_s": 1}),
+    Setting("mtu", 7, {"mtu_bytes": 1000}, {"duration_s": 20}),
+    Setting("offload", 7, {"offloads": "on"}, {"duration_s": 20}),
+    Setting("offload", 4, {"offloads": "on"}, {"duration_s": 20}),
+    Setting(
+        "rtt-doubling", 21, {"delay_ms": "=rtt_ms"}, {"duration_s": 600, "sample_interval_s": 1}
+    ),
+    Setting("rtt-doubling", 4, {"delay_ms": "=rtt_ms"}, {"duration_s": 20}),
+    Setting(
+        "netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 900, "sample_interval_s": 1}
+    ),
     Setting("netem-limit", 38, {"limit_packets": 1000}, {"compare_with": "nothing"}),
     Setting(
         "receiver-drops",
         22,
         {"wmem_max_bytes": 134217728, "rmem_max_bytes": 134217728},
-        {"compare_with": "nothing", "duration_s": 60, "loss_ratio": 0.00001},
+        {"compare_with": "nothing", "duration_s": 40, "loss_ratio": 0.00001},
     ),
-    Setting("ack-policy", 9, {"constant_claimed": "sqrt(3/4)"}, {"duration_s": 60}),
-    Setting("ack-policy", 3, {"constant_claimed": "0.93"}, {"duration_s": 60}),
-    Setting("model-domain", 10, {"compare_with": "mathis"}, {"duration_s": 60}),
+    Setting("model-domain", 10, {"compare_with": "mathis"}, {"duration_s": 20}),
     Setting(
         "wrong-socket",
         4,
         {"pick_socket": "algorithm", "congestion_control": "cubic"},
-        {"duration_s": 60},
+        {"duration_s": 20},
     ),
+    Setting("ack-policy", 9, {"constant_claimed": "sqrt(3/4)"}, {"duration_s": 40}),
+    Setting("ack-policy", 3, {"constant_claimed": "0.93"}, {"duration_s": 40}),
 )
 
 

@@ -4,9 +4,11 @@ import importlib.util
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,9 +16,12 @@ from typing import Any
 import pytest
 
 from measuretwice import bring
-from measuretwice.check import check
+from measuretwice.check import check, with_help
+from measuretwice.check_set import Member, check_set
 from measuretwice.errors import UserError
-from measuretwice.finding import Case
+from measuretwice.finding import Case, Finding
+from measuretwice.lab import load_lab
+from measuretwice.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "parse"
@@ -95,12 +100,101 @@ def test_findings_that_depend_on_what_was_wanted() -> None:
     assert raised({"rate_mbit": 3000}, **busy) == []
     assert raised({"rate_mbit": 20}) == ["link-rate"]
     assert raised({"limit_packets": 50}, qdisc_drops=6600, retransmits=6600) == ["netem-limit"]
+    # What tc says of the queue counts, not what was meant.
+    assert raised(qdisc_limit_packets=150) == ["netem-limit"]
+    assert raised({"wmem_max_bytes": 146_000}, qdisc_limit_packets=150) == []
     rare = {"qdisc_drops": 4, "qdisc_offered_packets": 800, "retransmits": 4}
     assert raised(**rare) == ["duration"]
     many = {"loss_ratio": 0.157, "compare_with": "mathis"}
     lossy = {"qdisc_drops": 8000, "qdisc_offered_packets": 51000, "retransmits": 8010}
     assert raised(many, **lossy) == ["model-domain"]
     assert raised({"loss_ratio": 0.157}, **lossy) == []
+    # Nobody claims anything: few losses are no finding.
+    assert raised({"compare_with": "nothing"}, **rare) == []
+
+
+def test_the_constant_that_was_claimed_against_the_one_that_was_measured() -> None:
+    bandwidth = mathis_bandwidth_bps(1460, 6, 0.005)
+    for claimed, constant, expected in (
+        ("0.93", 1.25, ["ack-policy"]),
+        ("1.31", 1.25, []),
+        ("1.31", 0.95, ["ack-policy"]),
+        ("sqrt(3/4)", 1.25, ["ack-policy"]),
+        ("sqrt(3/2)", 1.25, []),
+        ("none", 0.95, []),
+    ):
+        rate = constant * bandwidth
+        flow = {"goodput_bps": rate, "sender_rate_bps": rate, "bytes_acked": rate * 240 / 8}
+        window = {"cwnd_mean_segments": 1.3 * constant / 0.005**0.5}
+        assert raised({"constant_claimed": claimed}, **flow, **window) == expected, claimed
+
+
+def test_without_the_routers_counters_the_senders_must_do() -> None:
+    without: dict[str, Any] = {"qdisc_drops": None, "qdisc_offered_packets": None}
+    assert raised(**without, retransmits=3300, data_segs_out=660_000) == []
+    assert raised(**without, retransmits=33, data_segs_out=660_000) == ["loss-percent"]
+    assert raised(**without, retransmits=9000, data_segs_out=660_000) == ["loss-ratio"]
+    assert raised(**without, retransmits=3600, data_segs_out=660_000) == []
+
+
+# Runs taken together -----------------------------------------------------------------------
+
+LAB = load_lab(ROOT, "mathis")
+
+
+def members(*runs: tuple[int, int], **changes: Any) -> list[Member]:
+    """(trial, seed) as runs with the lab's settings, but for `changes`."""
+    return [
+        Member(
+            trial, None, None, seed,
+            {**LAB.defaults(), **LAB.trials[trial].set, **changes}, 1.2 + 0.01 * seed, 400,
+        )
+        for trial, seed in runs
+    ]  # fmt: skip
+
+
+def told(runs: list[Member]) -> list[str]:
+    return [one.finding.id for one in check_set(LAB, runs)]
+
+
+def test_a_set_with_each_trial_once_or_equally_often_is_honest() -> None:
+    assert told(members((1, 1), (2, 1), (3, 1))) == []
+    assert told(members((1, 1), (2, 1), (3, 1), (1, 2), (2, 2), (3, 2))) == []
+    assert told(members((7, 1), (7, 2), (7, 3))) == []
+    assert told(members((7, 1), (7, 2), (8, 1))) == []
+
+
+def test_only_some_trials_again_is_cherry_picking() -> None:
+    runs = members((1, 1), (2, 1), (3, 1), (3, 2), (3, 3))
+    assert told(runs) == ["cherry-picking"]
+    said = check_set(LAB, runs)[0].finding
+    assert said.measured.startswith("trial 3 run up to 3 times, trial 1, 2 once; goodput over")
+    assert check_set(LAB, runs)[0].members == (0, 1, 2, 3, 4)
+
+
+def test_a_setting_mended_for_some_trials_only_is_cherry_picking() -> None:
+    mixed = members((1, 1), (2, 1), (3, 1)) + members((4, 1), offloads="on")
+    assert told(mixed) == ["cherry-picking"]
+    assert "trial 4: offloads=on" in check_set(LAB, mixed)[0].finding.measured
+    # Who tries a setting out beside the whole set does nothing wrong.
+    assert told(members((1, 1), (2, 1), (3, 1)) + members((3, 1), offloads="on")) == []
+
+
+def test_stages_are_sets_of_their_own() -> None:
+    staged = [replace(run, pitfall="mtu", stage="broken") for run in members((4, 1))]
+    assert told(members((1, 1), (2, 1), (3, 1)) + staged) == []
+
+
+@pytest.mark.parametrize("hint", [1, 2, 3])
+def test_every_finding_has_a_ladder(hint: int) -> None:
+    source = (ROOT / "src" / "measuretwice" / "checks.py").read_text()
+    ids = set(re.findall(r'Finding\(\s*"([a-z-]+)"', source)) | {"cherry-picking"}
+    assert len(ids) > 15
+    for lab in (LAB, load_lab(ROOT, "calibrate")):
+        for name in ids:
+            finding = with_help(lab, Finding(name, "error", "", "", ""), hint)
+            assert finding.hint, name
+            assert finding.page
 
 
 def test_cause_silences_what_follows() -> None:

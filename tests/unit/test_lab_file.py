@@ -46,8 +46,8 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
             if f"\n{key.upper()}=" in script.read_text():
                 assert line in script.read_text(), f"{script.name}: {key}"
                 seen.add(key)
-    # compare_with is for the analysis, no node needs it.
-    assert seen == set(lab.defaults()) - {"compare_with"}
+    # What is claimed is for the analysis, no node needs it.
+    assert seen == set(lab.defaults()) - {"compare_with", "constant_claimed"}
 
 
 def test_wrong_key_names_file_key_and_the_keys_there_are(folder: Path) -> None:
@@ -136,3 +136,14 @@ def test_a_copied_folder_is_a_lab(tmp_path: Path) -> None:
     lab = load_lab(tmp_path, "mine")
     assert lab.name == "mine"
     assert len(lab.trials) == 60
+
+
+def test_a_stage_may_set_a_parameter_to_anothers_value(folder: Path) -> None:
+    said = broken(folder, 'loss_percent = "=loss_ratio"', 'loss_percent = "=loss"')
+    assert "pitfalls: loss-percent: broken: loss_percent = '=loss': no such parameter" in said
+
+
+def test_a_pitfalls_trials_must_be_there(folder: Path) -> None:
+    said = broken(folder, 'trials = "1,3,4,7,9"', 'trials = "1,61"')
+    assert "cherry-picking" in said
+    assert "no trial 61" in said

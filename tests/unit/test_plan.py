@@ -51,6 +51,13 @@ def test_trial_values_come_before_defaults_and_changes_before_both() -> None:
     assert plan(trial=9, changes={"mss_bytes": 1000}).params["mss_bytes"] == 1000
 
 
+def test_a_stages_value_may_be_another_parameters() -> None:
+    broken = plan(trial=5, pitfall="loss-percent", stage="broken")
+    assert broken.params["loss_percent"] == broken.params["loss_ratio"] == 0.1566283969
+    other = plan(trial=5, pitfall="loss-percent", stage="broken", changes={"loss_ratio": 0.25})
+    assert other.params["loss_percent"] == 0.25
+
+
 def test_environment_has_no_exponents() -> None:
     """Shells and tc read no 5e-05."""
     text = nodes.environment(plan(trial=53))["LOSS_RATIO"]

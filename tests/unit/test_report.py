@@ -1,0 +1,399 @@
+"""The report: from a recorded run (cut short) to HTML, Markdown and JSON; hostile folders."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice.again import read_run
+from measuretwice.errors import UserError
+from measuretwice.report import fence, make_report, markdown_text, render_html, render_markdown
+
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "tests/data/report/trial-07-seed1-b402df08"
+MADE = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+HOSTILE = "<script>alert(1)</script>|`x`\"'&\x1b[31m\u202e![i](http://evil.example/p.png)"
+VOID = {"meta", "br", "link", "hr", "img"}
+
+
+class Page(HTMLParser):
+    """Checks that elements nest, and collects what a test asks for."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.said: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len(dict(attrs)) == len(attrs), (tag, attrs)
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.said.append(data)
+
+    def ids(self) -> list[str]:
+        return [str(attrs["id"]) for _, attrs in self.tags if "id" in attrs]
+
+
+def copy_run(to: Path, change: Callable[[dict[str, Any]], None] | None = None) -> Path:
+    """A copy of the recorded run whose plan was made (not only written) differently."""
+    shutil.copytree(RECORDED, to)
+    if change:
+        plan = json.loads((to / "plan.json").read_text())
+        change(plan)
+        decided = {k: v for k, v in plan.items() if k not in ("digest", "kernel_seed")}
+        text = json.dumps(decided, sort_keys=True)
+        plan["digest"] = hashlib.sha256(text.encode()).hexdigest()[:8]
+        (to / "plan.json").write_text(json.dumps(plan))
+        provenance = json.loads((to / "provenance.json").read_text())
+        provenance["plan_digest"] = plan["digest"]
+        (to / "provenance.json").write_text(json.dumps(provenance))
+    return to
+
+
+def stage(plan: dict[str, Any]) -> None:
+    plan["pitfall"], plan["stage"] = "mtu", "broken"
+    plan["params"]["mss_bytes"] = 4312
+
+
+def texts(*folders: Path, **options: Any) -> tuple[str, str]:
+    runs = [read_run(ROOT, folder, folder.name) for folder in folders]
+    report = make_report(runs, **{"title": None, "author": None, "made": MADE, **options})
+    return render_html(report), render_markdown(report)
+
+
+def report(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "measuretwice", "report", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def check_tables(markdown: str) -> None:
+    """As many cells in each row as in its table's first."""
+    cells = 0
+    for line in markdown.splitlines():
+        if not line.startswith("|"):
+            cells = 0
+            continue
+        found = len(re.findall(r"(?<!\\)\|", line))
+        assert cells in (0, found), line
+        cells = found
+
+
+def check_page(text: str) -> Page:
+    """Well-formed, self-contained, and with what a screen reader needs."""
+    page = Page(text)
+    tags = [tag for tag, _ in page.tags]
+    assert "script" not in tags
+    assert not {"link", "img", "iframe", "object", "form", "base"} & set(tags)
+    for _, attrs in page.tags:
+        assert "src" not in attrs
+        assert str(attrs.get("href", "#")).startswith("#")
+        assert not any(name.startswith("on") for name in attrs)
+    assert "@import" not in text
+    assert "url(" not in text
+    assert tags.count("table") == tags.count("caption")
+    assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
+    assert {"header", "main", "footer", "h1"} <= set(tags)
+    assert ("html", {"lang": "en-GB"}) in page.tags
+    assert len(page.ids()) == len(set(page.ids()))
+    targets = [str(a["href"])[1:] for tag, a in page.tags if tag == "a"]
+    assert set(targets) <= set(page.ids())
+    return page
+
+
+def test_what_the_report_says_of_a_recorded_run() -> None:
+    html, markdown = texts(RECORDED, author="A. Student")
+    page = check_page(html)
+    check_tables(markdown)
+    row = next(line for line in markdown.splitlines() if line.startswith("| 7 |"))
+    cells = [cell.strip() for cell in row.strip("|").split("|")]
+    # 961 of 165,669 dropped; 1.96/(2 sqrt(961)) of 1.246 is 0.04.
+    assert cells == [
+        "7", "–", "1", "6", "1460", "0.00573", "0.0058", "0.00544 to 0.00618",
+        "32.05", "25.72", "1.25 ± 0.04", "none",
+    ]  # fmt: skip
+    for text in (" ".join(page.said), markdown):
+        assert "A. Student" in text
+        assert "CHANGED: 240 in the trial" in text
+        assert "retrans:0/969" in text
+        assert "25 packets transmitted, 25 received" in text
+        assert "./lab run mathis --trial 7 --seed 1 --set duration" in text
+        digest = hashlib.sha256((RECORDED / "raw/romeo/ping.txt").read_bytes()).hexdigest()
+        assert digest in text
+    assert '<main id="main"' in html
+    assert "prefers-color-scheme: dark" in html
+    assert "@media print" in html
+
+
+def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
+    broken = copy_run(tmp_path / "broken", stage)
+    fixed = copy_run(tmp_path / "a", lambda plan: plan.update(pitfall="mtu", stage="fixed"))
+    early = copy_run(tmp_path / "z", lambda plan: plan.update(trial=6))
+    off = copy_run(tmp_path / "off", lambda plan: plan["params"].update(loss_ratio=0.01))
+    html, markdown = texts(fixed, broken, early, RECORDED, off)
+    rows = [line[:12] for line in markdown.splitlines() if re.match(r"\| [67] \|", line)]
+    assert rows == ["| 6 | – | 1 ", "| 7 | – | 1 ", "| 7 | – | 1 ", "| 7 | mtu, b", "| 7 | mtu, f"]
+    said = " ".join(check_page(html).said)
+    assert "segments of 1460 B (ss)" in said
+    assert "An MTU of 1500 B leaves no more than that." in said
+    assert "OFF" in said
+    assert "1 of 5 counts lie outside their interval; by chance alone, 0.1 would" in markdown
+
+
+def test_everything_from_a_run_is_escaped(tmp_path: Path) -> None:
+    def write_hostile(plan: dict[str, Any]) -> None:
+        plan.update(pitfall=HOSTILE, stage="broken", where=HOSTILE, kernel=HOSTILE)
+        plan["tools"] = {HOSTILE: HOSTILE}
+        plan["params"].update({"congestion_control": HOSTILE, HOSTILE: HOSTILE})
+
+    run = copy_run(tmp_path / "run", write_hostile)
+    provenance = json.loads((run / "provenance.json").read_text())
+    provenance |= {"command": HOSTILE, "started": [HOSTILE], "machine": HOSTILE, "ended": {"a": 1}}
+    (run / "provenance.json").write_text(json.dumps(provenance))
+    (run / f"raw/romeo/{HOSTILE.replace('/', '_')}").touch()
+    ping = run / "raw/romeo/ping.txt"
+    # Parsers refuse control characters themselves.
+    text = ping.read_text() + f"```\n{HOSTILE}\n````\n"
+    ping.write_text(text.replace("\x1b", ""))
+    html, markdown = texts(run, title=HOSTILE, author=HOSTILE)
+    page = check_page(html)
+    assert "<script>alert(1)</script>|`x`" in " ".join(page.said)
+    check_tables(markdown)
+    for text in (html, markdown):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    block = markdown.index("`````text\n")
+    inside = markdown[block : markdown.index("\n`````\n", block)]
+    assert "```\n<script>" in inside
+    outside = markdown.replace(inside, "")
+    assert "<script>" not in outside
+    assert not re.search(r"(?<!\\)!\[", outside)
+    assert not re.search(r"(?<!\\)`x", outside)
+
+
+def test_markdown_escapes() -> None:
+    assert markdown_text("a|b `c`\n<d> &") == r"a\|b \`c\` &lt;d&gt; &amp;"
+    assert fence("a ``` b").startswith("````text\n")
+
+
+def test_figures_stand_inline_without_their_prolog() -> None:
+    run = read_run(ROOT, RECORDED, "run")
+    made = make_report([run], title="T", author=None, made=MADE)
+    svg = (
+        '<?xml version="1.0"?>\n<!DOCTYPE svg PUBLIC "x" "http://www.w3.org/x">\n<svg><path/></svg>'
+    )
+    html = render_html(made, [("<Figure>", svg)])
+    assert "<svg><path/></svg></div>" in html
+    assert "DOCTYPE svg" not in html
+    assert "&lt;Figure&gt;" in html
+    assert "&lt;Figure&gt;" in render_markdown(made, [("<Figure>", svg)])
+
+
+def test_result_json_is_not_trusted(tmp_path: Path) -> None:
+    run = copy_run(tmp_path / "run")
+    for text in ("[]", '{"measured": {"goodput_bps": 1e12}, "ratio": "x"}', "{"):
+        (run / "result.json").write_text(text)
+        assert texts(run) == texts(copy_run(tmp_path / f"run{len(text)}" / "run"))
+
+
+def write(name: str, content: str) -> Callable[[Path], None]:
+    return lambda run: (run / name).write_text(content) and None
+
+
+def change_plan(**values: Any) -> Callable[[Path], None]:
+    """Write into plan.json as somebody would who doesn't know of its digest."""
+
+    def apply(run: Path) -> None:
+        plan = json.loads((run / "plan.json").read_text())
+        (run / "plan.json").write_text(json.dumps({**plan, **values}))
+
+    return apply
+
+
+def link_ping(run: Path) -> None:
+    (run / "raw/romeo/ping.txt").unlink()
+    (run / "raw/romeo/ping.txt").symlink_to("/etc/hostname")
+
+
+BROKEN: list[tuple[Callable[[Path], object], str]] = [
+    (lambda run: (run / "DONE").unlink(), "never finished"),
+    (lambda run: shutil.rmtree(run / "raw"), "No such file"),
+    (lambda run: (run / "raw/romeo/iperf3.json").unlink(), "iperf3.json: No such file"),
+    (write("plan.json", "{"), "plan.json: can't be read"),
+    (write("plan.json", "[" * 100_000), "plan.json: can't be read"),
+    (write("plan.json", "[]"), "plan.json: can't be read"),
+    (write("plan.json", '{"lab": 3}'), "there is no lab '3'"),
+    (write("raw/romeo/nstat.after.json", '{"kernel": []}'), "nstat.after.json"),
+    (write("raw/router/qdisc.after.json", "[3]"), "qdisc.after.json"),
+    (write("raw/router/softnet_stat.after.txt", "zz yy"), "raw files are broken"),
+    (write("raw/romeo/iperf3.json", "x"), "iperf3.json"),
+    (write("provenance.json", '{"plan_digest": "0"}'), "are of two runs"),
+    (link_ping, "ping.txt: neither a file nor a folder"),
+    (change_plan(seed=2), "was changed after the run"),
+    (change_plan(seed="2"), "seed: input should be a valid integer"),
+    (change_plan(params={}), "was changed after the run"),
+    (change_plan(params=3), "plan.json: can't be read"),
+    (change_plan(stage=["x"]), "stage: "),
+]
+
+
+@pytest.mark.parametrize(("damage", "says"), BROKEN)
+def test_a_broken_folder_is_one_line(
+    damage: Callable[[Path], object], says: str, tmp_path: Path
+) -> None:
+    run = copy_run(tmp_path / "run")
+    damage(run)
+    with pytest.raises(UserError, match=re.escape(says)) as caught:
+        read_run(ROOT, run, "run")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda plan: plan.update(trial=999),
+        lambda plan: plan.update(params={}),
+        lambda plan: plan["params"].update(rtt_ms="six"),
+        lambda plan: plan["params"].update(loss_ratio=float("inf")),
+    ],
+)
+def test_a_plan_that_no_lab_makes(change: Callable[[dict[str, Any]], None], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="run it again"):
+        read_run(ROOT, copy_run(tmp_path / "run", change), "run")
+
+
+def test_provenance_may_be_missing(tmp_path: Path) -> None:
+    run = copy_run(tmp_path / "run")
+    (run / "provenance.json").unlink()
+    assert all("provenance.json is missing" in text for text in texts(run))
+
+
+# The command
+
+
+def test_command_writes_both_files_and_nothing_of_the_machine(tmp_path: Path) -> None:
+    copy_run(tmp_path / "runs/a")
+    copy_run(tmp_path / "runs/b", stage)
+    (copy_run(tmp_path / "runs/c") / "DONE").unlink()
+    done = report(tmp_path / "runs", SOURCE_DATE_EPOCH="1700000000")
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr.count("\n") == 1
+    html = (tmp_path / "runs/report.html").read_text()
+    markdown = (tmp_path / "runs/report.md").read_text()
+    page = check_page(html)
+    check_tables(markdown)
+    for text in (" ".join(page.said), markdown):
+        assert "2023-11-14 22:13 UTC" in text
+        assert "c: this run was never finished; run it again" in text
+        assert str(tmp_path) not in text
+    again = report(tmp_path / "runs", SOURCE_DATE_EPOCH="1700000000")
+    assert again.returncode == 0
+    assert (tmp_path / "runs/report.html").read_text() == html
+    assert (tmp_path / "runs/report.md").read_text() == markdown
+
+
+def test_json_is_one_document(tmp_path: Path) -> None:
+    run = copy_run(tmp_path / "run")
+    out = tmp_path / "new/mine.html"
+    done = report(run, "--json", "--out", out, "--title", "T", "--author", "A")
+    assert done.returncode == 0, done.stderr
+    (one,) = json.loads(done.stdout)
+    assert one["trial"] == 7
+    assert one["raw_sha256"]["raw/romeo/ping.txt"]
+    assert one["loss_interval"]["low"] < one["measured"]["loss_ratio"]
+    assert done.stderr == ""
+    assert "<h1>T</h1>" in out.read_text()
+    assert out.with_suffix(".md").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nowhere"], "no run of ./lab in it"),
+        (["unfinished"], "never finished"),
+        (["run", "--out", "x.txt"], "ends in .html"),
+        (["run", "--out", "run"], "is a folder"),
+        (["run", "--out", "/proc/x.html"], "can't be written"),
+        ([], "RUN"),
+    ],
+)
+def test_wrong_usage(arguments: list[str], says: str, tmp_path: Path) -> None:
+    copy_run(tmp_path / "run")
+    (copy_run(tmp_path / "unfinished") / "DONE").unlink()
+    given = [
+        str(tmp_path / word) if word in ("run", "unfinished", "nowhere") else word
+        for word in arguments
+    ]
+    done = report(*given)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert says in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_questions_and_answers_stay(tmp_path: Path) -> None:
+    """What a student wrote into the Markdown is in the next report, in both files."""
+    shutil.copytree(ROOT / "labs", tmp_path / "root/labs")
+    (tmp_path / "root/labs/01-mathis/questions.md").write_text(
+        "# Questions\n\n1. Why is `p` < 1?\n   Say more.\n\n2. What | else?\n"
+    )
+    run, env = copy_run(tmp_path / "run"), {"MEASURETWICE_ROOT": str(tmp_path / "root")}
+    assert report(run, **env).returncode == 0
+    notes = run / "report.md"
+    text = notes.read_text()
+    assert "**Question 1.** Why is `p` < 1? Say more.\n\nYour answer:\n" in text
+    assert "Why is <code>p</code> &lt; 1? Say more." in (run / "report.html").read_text()
+    assert (run / "report.html").read_text().count('<div class="answer"></div>') == 2
+    second = text.index("Your answer:", text.index("Question 2")) + len("Your answer:\n")
+    notes.write_text(text[:second] + "\nBecause of <b> & *all*.\n\nReally.\n" + text[second:])
+    assert report(run, **env).returncode == 0
+    assert "Because of <b> & *all*.\n\nReally.\n" in notes.read_text()
+    html = (run / "report.html").read_text()
+    assert "Because of &lt;b&gt; &amp; *all*.\n\nReally.</div>" in html
+    kept = notes.read_text()
+    assert report(run, **env).returncode == 0
+    assert re.sub("Made .*", "", notes.read_text()) == re.sub("Made .*", "", kept)
+    # A question that is asked no longer: nothing is lost.
+    done = report(run)
+    assert done.returncode == 2
+    assert "move it away" in done.stderr
+    assert notes.read_text().count("Because of") == 1
+
+
+def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
+    def calibrate(plan: dict[str, Any]) -> None:
+        plan.update(lab="calibrate", trial=1)
+
+    other = copy_run(tmp_path / "other", calibrate)
+    html, markdown = texts(RECORDED, other)
+    check_page(html)
+    check_tables(markdown)
+    rows = [line for line in markdown.splitlines() if re.match(r"\| (calibrate|mathis) ", line)]
+    assert [row.split("|")[1].strip() for row in rows] == ["calibrate 1", "mathis 7"]
+    assert rows[0].split("|")[10:12] == [" – ", " – "]
