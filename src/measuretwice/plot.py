@@ -17,12 +17,14 @@ from matplotlib.axes import Axes
 from measuretwice import plot_parts as parts
 from measuretwice.errors import UserError
 from measuretwice.plot_data import (
+    FIGURES,
     NamedSet,
     ParameterNames,
     Published,
     Row,
     complete,
     count_within,
+    distinct,
     fit_rows,
     model_constant,
     ratio_range,
@@ -31,7 +33,6 @@ from measuretwice.plot_data import (
 from measuretwice.plot_style import DescribedFigure, in_style, logarithmic
 from measuretwice.result import Result
 
-FIGURES = ("measured-against-model", "window-against-loss", "stages")
 NAMES = ParameterNames()
 FIGURE_3_KEYS = ("rtt_ms", "mss_bytes", "model_mbit", "goodput_mbit")
 FIGURE_4_KEYS = ("rtt_ms", "mss_bytes", "loss_ratio", "window_segments")
@@ -45,8 +46,11 @@ def draw(
     published: Sequence[Published] = (),
     names: ParameterNames = NAMES,
 ) -> DescribedFigure:
-    """Return the figure of that name, one of FIGURES, of all sets; UserError for another name."""
-    together = [result for _, results in sets for result in results]
+    """Return the figure of that name, one of FIGURES, of all sets; UserError for another name.
+
+    A run that is in several sets counts once where all are drawn together.
+    """
+    together = distinct([result for _, results in sets for result in results])
     if figure == "measured-against-model":
         return measured_against_model(together, published, names)
     if figure == "window-against-loss":
@@ -76,12 +80,14 @@ def measured_against_model(
         parts.published_values(axes, published)
         axes.set_xlabel("model's bandwidth (Mbit/s)")
         axes.set_ylabel("measured goodput (Mbit/s)")
-        axes.legend(
-            handles=parts.legend_handles(parts.legend_groups(rows, published)),
+        groups = parts.legend_groups(rows, published)
+        legend = axes.legend(
+            handles=parts.legend_handles(groups),
             loc="upper left",
             bbox_to_anchor=(1.01, 1.02),
             borderaxespad=0,
         )
+        parts.bold_headings(legend, groups)
         parts.note(axes, said, (1, 0))
     figure.title = "Measured goodput against the model's bandwidth"
     figure.description = _in_words(rows, said)
@@ -114,12 +120,15 @@ def window_against_loss(
             axes.plot(row["loss_ratio"], row["window_segments"], **look(row))
         axes.set_xlabel("loss ratio p: markers as set, ticks as measured")
         axes.set_ylabel("window: goodput · RTT / MSS (segments)")
-        axes.legend(
-            handles=parts.legend_handles(parts.legend_groups(rows)[:2], in_columns=True),
+        groups = [group for group in parts.legend_groups(rows) if group[0] != parts.INTERVAL]
+        legend = axes.legend(
+            handles=parts.legend_handles(groups, in_columns=True),
             loc="lower left",
-            ncols=2,
+            ncols=len(groups),
+            columnspacing=1.4,
         )
-        parts.note(axes, said, (1, 1))
+        parts.bold_headings(legend, groups)
+        parts.note(axes, ["Bars: 95 % intervals, by the number of losses", *said], (1, 1))
     figure.title = "Window against loss ratio"
     figure.description = _in_words(rows, said)
     return figure
@@ -131,22 +140,27 @@ def stages(sets: Sequence[NamedSet], names: ParameterNames = NAMES) -> Described
     Each panel says how many of its trials have a ratio within the range that the lab expects.
     UserError for no set, or where no set has a trial with both values.
     """
-    everything = [result for _, results in sets for result in results]
+    everything = distinct([result for _, results in sets for result in results])
     all_rows, left_out = _usable(everything, FIGURE_3_KEYS, names)
     span = ratio_range(everything)
     lines = math.ceil(len(sets) / PANELS_A_ROW)
     columns = math.ceil(len(sets) / lines)
+    titles = ["\n".join(textwrap.wrap(title, 76 // columns)) for title, _ in sets]
+    title_lines = max(title.count("\n") + 1 for title in titles)
     counts = []
     with in_style():
-        height = 1.6 + lines * (0.35 + max(1.6, min(4.0, 6.0 / columns)))
+        panel_inches = min(4.0, 6.2 / columns)
+        height = 2.0 + lines * (panel_inches + 0.15 + 0.16 * title_lines)
         figure = DescribedFigure(figsize=(WIDTH_INCHES, height), layout="constrained")
         panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         limits = _square_limits(all_rows)
-        for i, (panel, (title, results)) in enumerate(zip(panels.flat, sets, strict=False)):
+        for i, (panel, title, (_, results)) in enumerate(
+            zip(panels.flat, titles, sets, strict=False)
+        ):
             rows = complete(rows_for_table(results, names), FIGURE_3_KEYS)
             _goodput_panel(panel, rows, all_rows, limits, size=3.5 if columns > 2 else None)
             parts.slope_one(panel, None)
-            panel.set_title("\n".join(textwrap.wrap(title, 80 // columns)))
+            panel.set_title(title)
             counts.append(_count(rows, span))
             parts.note(panel, [counts[-1]], (1, 0))
             if i % columns == 0:
@@ -158,12 +172,13 @@ def stages(sets: Sequence[NamedSet], names: ParameterNames = NAMES) -> Described
             panel.set_axis_off()
         groups = parts.legend_groups(all_rows)
         said = [*_span_in_words(span), *_left_out_in_words(left_out)]
-        figure.legend(
+        legend = figure.legend(
             handles=parts.legend_handles(groups, in_columns=True),
             loc="outside lower center",
             ncols=len(groups),
             title="\n".join(said) or None,
         )
+        parts.bold_headings(legend, groups)
     figure.title = "Measured goodput against the model's bandwidth, stage by stage"
     panels_said = [f"{title}: {count}." for (title, _), count in zip(sets, counts, strict=True)]
     figure.description = " ".join([*panels_said, *(f"{text}." for text in said)])

@@ -31,6 +31,8 @@ NORMAL_95 = 1.96
 # From fewer trials no constant is fitted.
 MIN_FIT_POINTS = 3
 STATES = ("before", "after")
+# The figures by name, in the order in which they are drawn.
+FIGURES = ("measured-against-model", "window-against-loss", "stages")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def _row(result: Result, names: ParameterNames) -> Row:
         window = goodput_bps / 8 * rtt_ms / 1e3 / mss_bytes
     low, high = goodput_factors(losses)
     loss_low = loss_high = None
-    if losses is not None and packets:
+    if losses is not None and packets and losses <= packets:
         loss_low, loss_high = loss_interval(losses, packets)
     row = {
         "trial": result["trial"],
@@ -121,6 +123,11 @@ def _scaled(value: float | None, factor: float | None) -> float | None:
 
 def _six_digits(value: Any) -> Any:
     return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def distinct(results: Sequence[Result]) -> list[Result]:
+    """Return the results without those of a run that was there already."""
+    return list({result.get("run_dir") or i: result for i, result in enumerate(results)}.values())
 
 
 def complete(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:

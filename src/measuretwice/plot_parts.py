@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from measuretwice import model
@@ -31,6 +32,7 @@ from measuretwice.plot_style import (
 LINES = {"1.31": "1.31 / √p", "sqrt(3/2)": "√(3/2) / √p", "1": "1 / √p", "sqrt(3/4)": "√(3/4) / √p"}
 # Room for one line of small text, as a share of the axes' height.
 LABEL_GAP = 0.045
+INTERVAL = "95 % interval"
 BAR: dict[str, Any] = {"color": FAINT, "linewidth": 0.6, "zorder": 1.5, "solid_capstyle": "butt"}
 Look = dict[str, Any]
 LegendGroup = tuple[str, list[tuple[str, Look]]]
@@ -134,7 +136,7 @@ def model_lines(axes: Axes, rtts_ms: Sequence[float]) -> None:
             at_right.append((text, heights[-1]))
         else:
             bottom = next(p for p, height in zip(points, heights, strict=True) if height < low)
-            axes.annotate(text, (bottom, low), (-7, 4), textcoords="offset points", ha="right",
+            axes.annotate(text, (bottom, low), (-14, 4), textcoords="offset points", ha="right",
                 va="bottom", fontsize="small")  # fmt: skip
     places = [math.log(height / low) / math.log(high / low) for _, height in at_right]
     for (text, height), place in zip(at_right, spread_apart(places, LABEL_GAP), strict=True):
@@ -165,7 +167,7 @@ def legend_groups(rows: Sequence[Row], published: Sequence[Published] = ()) -> l
     groups.append(("The model", claims))
     if any(row["losses"] is not None for row in rows):
         bar = {"marker": "|", "markersize": 9, "color": FAINT, "linestyle": "none"}
-        groups.append(("95 % interval", [("by number of losses", bar)]))
+        groups.append((INTERVAL, [("by number of losses", bar)]))
     crosses = [
         (f"published, {'before mending' if state == 'before' else 'after'}", _cross(state))
         for state in dict.fromkeys(value.state for value in published)
@@ -188,6 +190,14 @@ def legend_handles(groups: Sequence[LegendGroup], in_columns: bool = False) -> l
         if in_columns:
             handles += [_words(" ")] * (longest - len(entries))
     return handles
+
+
+def bold_headings(legend: Legend, groups: Sequence[LegendGroup]) -> None:
+    """Set the groups' headings in bold."""
+    headings = {heading for heading, _ in groups}
+    for text in legend.get_texts():
+        if text.get_text() in headings:
+            text.set_fontweight("bold")
 
 
 def _words(text: str) -> Line2D:

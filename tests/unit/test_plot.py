@@ -57,7 +57,7 @@ def texts(figure: Figure) -> list[str]:
 
 
 def all_figures(results: list[dict[str, Any]]) -> list[plot.DescribedFigure]:
-    return [plot.draw(name, [("one", results), ("two", results)]) for name in plot.FIGURES]
+    return [plot.draw(name, [("one", results), ("two", results)]) for name in plot_data.FIGURES]
 
 
 def test_rows_have_units_and_intervals() -> None:
@@ -154,7 +154,7 @@ def test_marks_of_a_trial() -> None:
     assert shades([6, 6, 600]) == {6: "#000000", 600: "#b8b8b8"}
 
 
-@pytest.mark.parametrize("figure", plot.FIGURES)
+@pytest.mark.parametrize("figure", plot_data.FIGURES)
 def test_empty_input(figure: str) -> None:
     with pytest.raises(UserError, match="nothing to plot"):
         plot.draw(figure, [])
@@ -207,6 +207,12 @@ def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
 def test_save_svg_makes_its_folder(tmp_path: Path) -> None:
     save_svg(plot.stages([("one", RESULTS)]), tmp_path / "new" / "deep" / "x.svg")
     assert (tmp_path / "new" / "deep" / "x.svg").read_text().endswith("</svg>\n")
+
+
+def test_a_run_in_two_sets_counts_once() -> None:
+    figure = plot.draw("measured-against-model", [("one", RESULTS), ("two", RESULTS[:3])])
+    assert figure.description.startswith("6 trials;")
+    assert "fitted to 6 trials" in figure.description
 
 
 def test_labels_are_spread_apart() -> None:
