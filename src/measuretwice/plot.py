@@ -220,7 +220,10 @@ def _goodput_panel(
 
 
 def _limits(values: Sequence[float], room: float) -> tuple[float, float]:
-    return min(values) / room, max(values) * room
+    """An axis for these values, at least so long that two powers of ten stand at it."""
+    low, high = min(values) / room, max(values) * room
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    return (low, high) if last - first > 2 else (10.0**first, 10.0**last)
 
 
 def _square_limits(rows: Sequence[Row], published: Sequence[Published] = ()) -> tuple[float, float]:

@@ -120,7 +120,7 @@ def model_lines(axes: Axes, rtts_ms: Sequence[float]) -> None:
     has its label there.
     """
     x_low, x_high = axes.get_xlim()
-    points = [x_low * (x_high / x_low) ** (i / 200) for i in range(201)]
+    points = [min(x_low * (x_high / x_low) ** (i / 200), x_high) for i in range(201)]
     lines = []
     for name, text in LINES.items():
         constant = model.MATHIS_CONSTANTS[name].value

@@ -73,11 +73,15 @@ def shapes(values: Sequence[float]) -> dict[float, str]:
 
 
 def shades(values: Sequence[float]) -> dict[float, str]:
-    """Return a grey for each value, the smallest the darkest, evenly spread."""
+    """Return a grey for each value, the smallest the darkest, spread evenly to the eye."""
     known = sorted(set(values))
-    step = (LIGHTEST - DARKEST) / max(1, len(known) - 1)
-    levels = [round(255 * (DARKEST + i * step)) for i in range(len(known))]
-    return {value: f"#{level:02x}{level:02x}{level:02x}" for value, level in zip(known, levels, strict=True)}  # fmt: skip
+    result = {}
+    for i, value in enumerate(known):
+        # The eye tells dark greys apart less well: larger steps there.
+        share = (i / max(1, len(known) - 1)) ** 0.75
+        level = round(255 * (DARKEST + share * (LIGHTEST - DARKEST)))
+        result[value] = f"#{level:02x}{level:02x}{level:02x}"
+    return result
 
 
 def marker_style(shape: str, shade: str, filled: bool) -> dict[str, Any]:

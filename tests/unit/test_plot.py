@@ -209,6 +209,15 @@ def test_save_svg_makes_its_folder(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "deep" / "x.svg").read_text().endswith("</svg>\n")
 
 
+@pytest.mark.parametrize("trial", range(1, 7))
+def test_a_single_trial_has_numbers_at_its_axes(trial: int) -> None:
+    for figure in all_figures([result(trial)]):
+        svg_text(figure)
+        axes = figure.axes[0]
+        for limits, ticks in ((axes.get_xlim(), axes.get_xticks()), (axes.get_ylim(), axes.get_yticks())):  # fmt: skip
+            assert sum(limits[0] <= tick <= limits[1] for tick in ticks) >= 2
+
+
 def test_a_run_in_two_sets_counts_once() -> None:
     figure = plot.draw("measured-against-model", [("one", RESULTS), ("two", RESULTS[:3])])
     assert figure.description.startswith("6 trials;")
