@@ -154,6 +154,34 @@ def test_marks_of_a_trial() -> None:
     assert shades([6, 6, 600]) == {6: "#000000", 600: "#b8b8b8"}
 
 
+def drawn_lines(figure: Figure) -> list[list[tuple[float, float]]]:
+    """The lines of the first panel as points, to four digits."""
+    return [
+        [(float(f"{x:.4g}"), float(f"{y:.4g}")) for x, y in zip(*line.get_data(), strict=True)]
+        for line in figure.axes[0].lines
+    ]
+
+
+def test_lines_and_bars_stand_where_they_should() -> None:
+    row = plot_data.rows_for_table([result(2)])[0]
+    x, y = float(f"{row['model_mbit']:.4g}"), row["goodput_mbit"]
+    figure = plot.measured_against_model([result(2)], PUBLISHED)
+    low, high = figure.axes[0].get_xlim()
+    lines = drawn_lines(figure)
+    assert [(low, low), (high, high)] in [
+        [(pytest.approx(a, 1e-3), pytest.approx(b, 1e-3)) for a, b in line] for line in lines
+    ]
+    bar = [(x, float(f"{y * math.exp(sign * 0.098):.4g}")) for sign in (-1, 1)]
+    assert bar in [[(a, pytest.approx(b, 1e-3)) for a, b in line] for line in lines]
+    assert [(17.9, 104.0)] in lines
+    assert [(17.9, 20.9)] in lines
+    # Figure 4: the interval of 100 losses in 100,000 packets, on the trial's window.
+    lines = drawn_lines(plot.window_against_loss([result(1), result(2)]))
+    window = float(f"{row['window_segments']:.4g}")
+    assert [(0.0008137, window), (0.001216, window)] in lines
+    assert [(0.002, window)] in lines
+
+
 @pytest.mark.parametrize("figure", plot_data.FIGURES)
 def test_empty_input(figure: str) -> None:
     with pytest.raises(UserError, match="nothing to plot"):
@@ -187,7 +215,7 @@ def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
         "for i, f in enumerate(test_plot.all_figures(test_plot.RESULTS)):"
         " test_plot.save_svg(f, Path(sys.argv[1]) / f'{i}.svg')"
     )
-    (tmp_path / "matplotlibrc").write_text("axes.facecolor: pink\nfont.size: 20\n")
+    (tmp_path / "matplotlibrc").write_text("xtick.major.size: 20\nfont.size: 20\n")
     for seed in ("1", "77"):
         paths = f"{ROOT / 'src'}{os.pathsep}{Path(__file__).parent}"
         environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed}
