@@ -178,6 +178,40 @@ def report(runs: tuple[Path, ...], **options: Any) -> None:
     sys.exit(command_report.report_command(root_folder(), runs, **options))
 
 
+@cli.command()
+@click.argument("targets", metavar="LAB|RUN...", nargs=-1, required=True)
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="ID",
+    help="measured-against-model, window-against-loss or stages.  [default: all that apply]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="For LAB: the runs with this seed.",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Folder for figures.  [default: runs/figures/LAB/ in the checkout]",
+)
+@click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
+def plot(targets: tuple[str, ...], **options: Any) -> None:
+    """Draw finished runs against the lab's model, as SVG with a CSV of its numbers beside it.
+
+    LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
+    of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
+    stages; TITLE=RUN gives it a title.
+    """
+    from measuretwice import command_plot
+
+    sys.exit(command_plot.plot_command(root_folder(), targets, **options))
+
+
 def _print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2))
 

@@ -36,6 +36,7 @@ SHORTER: dict[str, dict[str, Any]] = {
     "mtu": {"duration_s": 20},
     "offload": {"duration_s": 30},
     "rtt-doubling": {"duration_s": 20},
+    "netem-limit": {"duration_s": 100},
     "model-domain": {"duration_s": 20},
     "wrong-socket": {"duration_s": 100},
     "ack-policy": {"duration_s": 40},
@@ -71,7 +72,12 @@ ELSEWHERE = (
     Setting(
         "netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 900, "sample_interval_s": 1}
     ),
-    Setting("netem-limit", 38, {"limit_packets": 1000}, {"compare_with": "nothing"}),
+    Setting(
+        "netem-limit",
+        38,
+        {"limit_packets": 1000},
+        {"compare_with": "nothing", "duration_s": 60},
+    ),
     Setting(
         "receiver-drops",
         22,

@@ -1,0 +1,170 @@
+"""`./lab plot` as a student calls it, on runs written by hand: no kernel is needed."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice.lab import Lab, load_lab
+from measuretwice.plan import make_plan
+from measuretwice.result import make_result
+
+ROOT = Path(__file__).parents[2]
+LAB = "mathis"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A checkout of labs and nothing else: without runs."""
+    shutil.copytree(ROOT / "labs", tmp_path / "labs")
+    return tmp_path
+
+
+def write_run(folder: Path, lab: Lab, trial: int, ratio: float = 1.25, **plan: Any) -> None:
+    """A finished run whose goodput is `ratio` of the model's."""
+    choices = {"seed": 1, "changes": {}, "where": "virtual", "kernel": "", "tools": {}, **plan}
+    made = make_plan(lab, trial, scripts={}, **choices)
+    measured = {"duration_s": 240.0, "qdisc_drops": 900, "qdisc_offered_packets": 300_000}
+    bandwidth_bps = make_result(lab, made, measured)["model"]["bandwidth_bps"]
+    result = make_result(lab, made, {**measured, "goodput_bps": ratio * bandwidth_bps})
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text(json.dumps(result))
+    (folder / "DONE").touch()
+
+
+def plot(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "measuretwice", "plot", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(root)},
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_a_labs_own_runs_are_plotted_and_no_others(root: Path) -> None:
+    lab, runs = load_lab(root, LAB), root / "runs" / LAB
+    for trial in (2, 3, 7):
+        write_run(runs / f"trial-{trial}", lab, trial)
+    write_run(runs / "trial-7-newer", lab, 7, 1.3)
+    write_run(runs / "trial-7-short", lab, 7, changes={"duration_s": 60})
+    write_run(runs / "trial-7-seed", lab, 7, seed=2)
+    write_run(runs / "trial-5-pitfall", lab, 5, pitfall="loss-percent", stage="fixed")
+    write_run(runs / ".trial-8-at-work", lab, 8)
+    write_run(runs / "trial-9-broken-off", lab, 9)
+    (runs / "trial-9-broken-off" / "DONE").unlink()
+    os.utime(runs / "trial-7" / "DONE", (1, 1))
+    done = plot(root, LAB)
+    assert done.returncode == 0, done.stderr
+    out = root / "runs" / "figures" / LAB
+    wanted = [out / f"{name}.{end}" for name in ("measured-against-model", "window-against-loss") for end in ("svg", "csv")]  # fmt: skip
+    assert done.stdout.splitlines() == [str(path) for path in wanted]
+    assert sorted(out.iterdir()) == sorted(wanted)
+    assert [row["run"] for row in rows(wanted[1])] == ["trial-2", "trial-3", "trial-7-newer"]
+    said = done.stderr.strip()
+    assert said.startswith("left out of 7 runs: ")
+    assert said.endswith("; 57 of 60 trials have not been run")
+    for reason in ("1 older", "1 of a pitfall", "1 with another seed", "1 with other settings"):
+        assert reason in said
+    text = " ".join(ElementTree.parse(wanted[0]).getroot().itertext())
+    assert "published, before mending" in text
+    assert "fitted to 3 trials" in text
+    # The same again, to the byte; and with the other seed its one run.
+    before = wanted[0].read_bytes()
+    assert plot(root, LAB).returncode == 0
+    assert wanted[0].read_bytes() == before
+    assert plot(root, LAB, "--seed", "2").returncode == 0
+    assert [row["run"] for row in rows(wanted[1])] == ["trial-7-seed"]
+
+
+def test_folders_of_runs_are_stages(root: Path) -> None:
+    lab = load_lab(root, LAB)
+    for stage, ratio in (("found", 4.0), ("mended", 1.25)):
+        for trial in (2, 3, 7):
+            write_run(root / stage / f"trial-{trial}", lab, trial, ratio)
+    done = plot(root, "As it was found=found", "mended", "--out", "to", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["lab"] == LAB
+    assert document["files"][-2:] == ["to/stages.svg", "to/stages.csv"]
+    assert all((root / file).is_file() for file in document["files"])
+    assert [one["title"] for one in document["sets"]] == ["As it was found", "mended"]
+    assert [len(one["rows"]) for one in document["sets"]] == [3, 3]
+    assert document["sets"][1]["fit"]["constant"] == pytest.approx(1.25, 1e-3)
+    assert {value["trial"] for value in document["published"]} >= {3, 5}
+    text = " ".join(ElementTree.parse(root / "to" / "stages.svg").getroot().itertext())
+    for words in ("As it was found", "mended", "0 of 3", "3 of 3"):
+        assert words in text
+    assert [row["set"] for row in rows(root / "to" / "stages.csv")] == ["As it was found"] * 3 + ["mended"] * 3  # fmt: skip
+
+
+def test_single_runs_are_one_set(root: Path) -> None:
+    lab = load_lab(root, LAB)
+    for trial in (2, 3):
+        write_run(root / f"trial-{trial}", lab, trial)
+    done = plot(root, "trial-2", "trial-3", "--out", "to", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert [len(one["rows"]) for one in document["sets"]] == [2]
+    assert not (root / "to" / "stages.svg").exists()
+    done = plot(root, "trial-2", "--figure", "stages", "--out", "one")
+    assert done.stdout.split() == ["one/stages.svg", "one/stages.csv"]
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a mistake gets."""
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+def test_what_cannot_be_plotted_is_one_line(root: Path) -> None:
+    lab = load_lab(root, LAB)
+    assert f"run ./lab run {LAB} first" in refused(plot(root, LAB))
+    assert "no such folder of runs, and no lab; labs are" in refused(plot(root, "nowhere"))
+    assert "has no [model]" in refused(plot(root, "calibrate"))
+    known = "expected one of measured-against-model, window-against-loss, stages"
+    assert known in refused(plot(root, LAB, "--figure", "pie"))
+    assert "LAB|RUN..." in refused(plot(root))
+    (root / "empty").mkdir()
+    assert "empty: holds no finished run" in refused(plot(root, "empty"))
+    write_run(root / "runs" / LAB / "trial-7", lab, 7, seed=3)
+    said = refused(plot(root, LAB))
+    assert "own settings and seed 1 (1 with another seed)" in said
+    (root / "file").touch()
+    assert "choose another folder with --out" in refused(plot(root, "runs", "--out", "file"))  # fmt: skip
+
+
+def test_a_broken_run_is_named(root: Path) -> None:
+    run = root / "runs" / LAB / "trial-7"
+    write_run(run, load_lab(root, LAB), 7)
+    result = json.loads((run / "result.json").read_text())
+    for broken in ('{"measured": {', '{"measured": {}}', json.dumps({**result, "params": None})):
+        (run / "result.json").write_text(broken)
+        for target in (LAB, "runs", "runs/mathis/trial-7"):
+            said = refused(plot(root, target))
+            assert "trial-7: " in said
+            assert "delete the folder and run again" in said
+
+
+def test_runs_of_two_labs_are_refused(root: Path) -> None:
+    for name in ("one", "other"):
+        write_run(root / "both" / name, load_lab(root, LAB), 7)
+    file = root / "both" / "other" / "result.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "lab": "calibrate"}))
+    assert "of calibrate and mathis: plot one lab at a time" in refused(plot(root, "both"))
