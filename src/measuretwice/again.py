@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from measuretwice import collect
+from measuretwice.archive import raw_folder
 from measuretwice.check import check_run
 from measuretwice.collect import Measured
 from measuretwice.errors import UserError
@@ -58,8 +59,14 @@ class RunData:
 def measure_again(root: Path, run: Path) -> tuple[Lab, dict[str, Any], Measured]:
     """Return a finished run's lab, its plan.json, and the values that its raw files hold.
 
-    UserError where it was never finished, or a file can't be read.
+    These may stand in a folder or, as recorded runs have them, in an archive. UserError where
+    the run was never finished, or a file can't be read.
     """
+    with raw_folder(run) as raw:
+        return _measure(root, run, raw)
+
+
+def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured]:
     plan = _read_object(run / "plan.json")
     try:
         lab, _ = load_lab(root, str(plan["lab"])), dict(plan["params"])
@@ -70,8 +77,8 @@ def measure_again(root: Path, run: Path) -> tuple[Lab, dict[str, Any], Measured]
     if not (run / DONE).is_file():
         raise UserError(f"{run}: this run was never finished; run it again")
     try:
-        _refuse_links(run / "raw")
-        measured = collect.measure(lab, run / "raw")
+        _refuse_links(raw)
+        measured = collect.measure(lab, raw)
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:
@@ -86,7 +93,12 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
 
     UserError also where plan.json was changed after the run.
     """
-    lab, document, measured = measure_again(root, run)
+    with raw_folder(run) as raw:
+        return _read_run(root, run, raw, name)
+
+
+def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
+    lab, document, measured = _measure(root, run, raw)
     plan = _read_plan(run / "plan.json", document)
     numbers = [*plan.params.values(), *measured.values()]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
@@ -104,7 +116,7 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
     if provenance and provenance.get("plan_digest", document["digest"]) != document["digest"]:
         raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
     return RunData(
-        name, lab, plan, result, provenance, _excerpts(lab, run), _digests(run / "raw")
+        name, lab, plan, result, provenance, _excerpts(lab, raw), _digests(raw)
     )  # fmt: skip
 
 
@@ -160,16 +172,16 @@ def _digests(raw: Path) -> dict[str, str]:
         if path.is_file():
             with open(path, "rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
-            digests[path.relative_to(raw.parent).as_posix()] = digest
+            digests[f"raw/{path.relative_to(raw).as_posix()}"] = digest
     return digests
 
 
-def _excerpts(lab: Lab, run: Path) -> list[Excerpt]:
+def _excerpts(lab: Lab, raw: Path) -> list[Excerpt]:
     """What a person would look at first: the last line of ss, and ping's summary."""
     how, found = lab.file.collect, []
-    if lines := _lines(run, how.ss_last or how.ss):
+    if lines := _lines(raw, how.ss_last or how.ss):
         found.append(("The last line of ss", how.ss_last or how.ss, lines[-1:]))
-    if lines := _lines(run, how.ping):
+    if lines := _lines(raw, how.ping):
         starts = [n for n, line in enumerate(lines) if line.endswith(PING_SUMMARY)]
         if starts:
             found.append(("What ping says in the end", how.ping, lines[starts[-1] :]))
@@ -180,9 +192,9 @@ def _excerpts(lab: Lab, run: Path) -> list[Excerpt]:
     ]
 
 
-def _lines(run: Path, file: NodeFile | None) -> list[str]:
+def _lines(raw: Path, file: NodeFile | None) -> list[str]:
     """The lines of a raw file that were printed by its tool; none where there is no such file."""
-    path = run / "raw" / file.node / file.file if file else None
+    path = raw / file.node / file.file if file else None
     if path is None or not path.is_file():
         return []
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")

@@ -212,6 +212,24 @@ def plot(targets: tuple[str, ...], **options: Any) -> None:
     sys.exit(command_plot.plot_command(root_folder(), targets, **options))
 
 
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--verify", is_flag=True, help="Run it all again and compare byte for byte.")
+@click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def record(lab_name: str, **options: Any) -> None:
+    """Make LAB's recorded runs in sample-data/, or --verify them.
+
+    Exit 0 where all is recorded or comes out the same, 1 where something differs.
+    """
+    from measuretwice import command_record
+
+    sys.exit(command_record.record_command(root_folder(), lab_name, **options))
+
+
 def _print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2))
 

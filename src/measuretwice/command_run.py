@@ -52,7 +52,7 @@ def run_command(
     if fresh:
         for one in work:
             shutil.rmtree(one.folder, ignore_errors=True)
-    results, failures = _measure(work, jobs, as_json)
+    results, failures = measure_jobs(work, jobs, as_json)
     while staged.again and not failures and (odd := odd_trials(staged.again, results)):
         if not as_json:
             print(
@@ -60,7 +60,7 @@ def run_command(
                 f"{'is' if len(odd) == 1 else 'are'} run once more",
                 file=sys.stderr,
             )
-        more, failures = _measure([job(*one) for one in odd], jobs, as_json)
+        more, failures = measure_jobs([job(*one) for one in odd], jobs, as_json)
         results += more
     _print(results, as_json)
     for error in failures:
@@ -93,7 +93,7 @@ def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> di
     return settings
 
 
-def _measure(
+def measure_jobs(
     work: list[runner.Job], jobs: int | None, quiet: bool
 ) -> tuple[list[Result], list[UserError]]:
     kept = runner.finished(work)

@@ -302,6 +302,25 @@ class Pitfall(_Strict):
         return self.broken if name == "broken" else self.fixed
 
 
+class Recording(_Strict):
+    """A set of runs that sample-data/ holds, besides both stages of each pitfall.
+
+    Each of `trials` is run `repeat` times, with `set` over its own parameters (`"=name"` as in a
+    stage). With `losses`, each trial lasts until the model expects that many losses.
+    `keep`: the tools' own output of each run, or its numbers and a digest of that output.
+    `step`: this set is a panel in the figure that tells how the result came to be, in order.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str
+    trials: str = "all"
+    repeat: int = Field(default=1, gt=0)
+    set: dict[Name, Value] = {}
+    losses: int | None = Field(default=None, gt=0)
+    keep: Literal["raw", "digests"] = "raw"
+    step: bool = False
+
+
 class LabFile(_Strict):
     lab: About
     topology: Topology
@@ -312,6 +331,7 @@ class LabFile(_Strict):
     model: ModelUse | None = None
     expect: list[Expectation] = []
     pitfalls: list[Pitfall] = []
+    recordings: list[Recording] = []
 
 
 class Trial(BaseModel):
@@ -424,6 +444,16 @@ class Lab:
                 except UserError as error:
                     raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
 
+        for recording in self.file.recordings:
+            key = f"recordings: {recording.id}"
+            self.read_set(recording.set, f"{_short(self.path)}: {key}")
+            if recording.losses and not self.file.model:
+                raise self._fail(key, "losses: this lab has no [model] to expect them from")
+            try:
+                select_trials(self, recording.trials)
+            except UserError as error:
+                raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
+
     def _read_trials(self) -> dict[int, Trial]:
         if isinstance(self.file.trials, TrialTable):
             rows = self._read_trial_table(self.folder / self.file.trials.file)
@@ -512,7 +542,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
-        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation,
+        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation, "recordings": Recording,
     }  # fmt: skip
     if not loc:
         return LabFile
