@@ -10,7 +10,7 @@ FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name runs \) -prune -o -type f -print0; } | \
 	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
 
-.PHONY: help setup lint test checker-matrix bench docs clean
+.PHONY: help setup lint test checker-matrix bench solutions docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -37,6 +37,9 @@ checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed
 
 bench: setup ## how fast it is: virtual seconds per second
 	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src $(PYTHON) "$$file" $(ARGS); done
+
+solutions: setup ## the solution notebooks, run whole on the recorded runs: solutions/*.ipynb
+	PYTHONPATH=src $(PYTHON) solutions/build.py
 
 docs: setup ## the site, into site/
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet

@@ -20,13 +20,15 @@ MAX_BYTES = 512 * 2**20
 
 def pack(raw: Path, archive: Path) -> None:
     """Write `raw`'s files to `archive`: by name in order, without owner, mode or time."""
-    with lzma.open(archive, "wb", preset=9 | lzma.PRESET_EXTREME) as packed:
-        with tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as tar:
-            for name, path in files_of(raw).items():
-                entry = tarfile.TarInfo(name)
-                entry.size, entry.mode = path.stat().st_size, 0o644
-                with open(path, "rb") as content:
-                    tar.addfile(entry, content)
+    with (
+        lzma.open(archive, "wb", preset=9 | lzma.PRESET_EXTREME) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for name, path in files_of(raw).items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = path.stat().st_size, 0o644
+            with open(path, "rb") as content:
+                tar.addfile(entry, content)
 
 
 def files_of(raw: Path) -> dict[str, Path]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
+from measuretwice.result import Result
 from measuretwice.statistics import relative_error_of_ratio
 
 # Fewer trials than this make no figure.
@@ -29,6 +30,19 @@ class Member:
     params: dict[str, Value]
     ratio: float | None
     drops: float | None
+
+    @classmethod
+    def of(cls, result: Result) -> Member:
+        """A run by its result."""
+        return cls(
+            result["trial"],
+            result["pitfall"],
+            result["stage"],
+            result["seed"],
+            result["params"],
+            result["ratio"],
+            result["measured"].get("qdisc_drops"),
+        )
 
 
 @dataclass(frozen=True)

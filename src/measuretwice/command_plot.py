@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from measuretwice import plot_data, terminal
+from measuretwice import plot_data, record, terminal
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, ModelUse, find_labs, load_lab
 from measuretwice.plot_data import FIGURES, NamedSet, ParameterNames, Published
@@ -76,7 +76,7 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
     """The runs that the arguments mean, as sets with a title each.
 
     A lab's name means its runs as the lab has them; TITLE=RUN or a folder that holds runs, all
-    of these. Single runs, as a shell's pattern lists them, are one set together.
+    of these; a folder of recorded sets, its steps from the first try to the result. Single runs, as a shell's pattern lists them, are one set together.
     """
     labs = find_labs(root)
     by_folder = {folder.name: name for name, folder in labs.items()}
@@ -91,6 +91,9 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
         if not folder.is_dir():
             known = ", ".join(labs) or "none"
             raise UserError(f"{folder}: no such folder of runs, and no lab; labs are {known}")
+        if recorded := _recorded(root, folder, title):
+            sets += recorded
+            continue
         results = _read(_finished(folder.absolute()))
         if not results:
             raise UserError(f"{folder}: holds no finished run; run ./lab run LAB first")
@@ -101,6 +104,19 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
         else:
             sets.append((title or folder.absolute().name, results))
     return sets
+
+
+def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
+    """A recorded set, or of a folder of them those that are steps to the result, in order."""
+    if (folder / record.SET_FILE).is_file():
+        document = record.read_set(folder)
+        lab = load_lab(root, document["runs"][0]["lab"])
+        return [(title or str(document["title"]), record.results_of(lab, folder))]
+    steps = []
+    for path in sorted(folder.glob(f"*/{record.SET_FILE}")):
+        if record.read_set(path.parent).get("step"):
+            steps += _recorded(root, path.parent, None)
+    return steps
 
 
 def _titled(target: str) -> tuple[str | None, Path]:

@@ -8,6 +8,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+from measuretwice import plot_data
 from measuretwice.again import RunData, read_run
 from measuretwice.command_check import own_runs
 from measuretwice.errors import UserError
@@ -20,6 +21,9 @@ from measuretwice.report import (
     render_html,
     render_markdown,
 )
+
+# With fewer, a table says it better.
+RUNS_FOR_A_FIGURE = 3
 
 
 def report_command(
@@ -45,13 +49,36 @@ def report_command(
     )
     _keep_answers(report, answers, notes)
     page.parent.mkdir(parents=True, exist_ok=True)
-    _write(page, render_html(report))
-    _write(notes, render_markdown(report))
+    figures = _figures(runs)
+    _write(page, render_html(report, figures))
+    _write(notes, render_markdown(report, figures))
     if as_json:
         print(json.dumps([document(run) for run in runs], indent=2))
     else:
         print(f"{len(runs)} run{'s' if len(runs) != 1 else ''}: {page} and {notes.name}")
     return 0
+
+
+def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
+    """Each lab's runs held against its model, where there are enough of them for a figure."""
+    figures = []
+    for lab in {run.lab.name: run.lab for run in runs}.values():
+        own = [run for run in runs if run.lab.name == lab.name]
+        if lab.file.model is None or len(own) < RUNS_FOR_A_FIGURE:
+            continue
+        # matplotlib takes half a second to import.
+        from measuretwice import plot, plot_style
+
+        use = lab.file.model
+        names = plot_data.ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
+        results = [{**run.result, "run_dir": run.name} for run in own]
+        for figure in ("measured-against-model", "window-against-loss"):
+            try:
+                drawn = plot.draw(figure, [(lab.name, results)], (), names)
+            except UserError:  # nothing in these runs that it could show
+                continue
+            figures.append((drawn.title, plot_style.svg_text(drawn)))
+    return figures
 
 
 def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[RunData], list[str]]:

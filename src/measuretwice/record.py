@@ -22,11 +22,12 @@ from measuretwice.batch import Batch, odd_trials
 from measuretwice.errors import UserError
 from measuretwice.lab import Again, Lab, Value, select_trials
 from measuretwice.plan import StageName
-from measuretwice.result import DONE, Result, write_json
+from measuretwice.result import DONE, Result, judge, write_json
 
 Measure = Callable[[list[runner.Job]], list[Result]]
 # A digest recording's durations are rounded up to this.
 WHOLE_S = 60
+SET_FILE = "results.json"
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def store(folder: Path, one: RecordedSet, results: list[Result]) -> None:
     lines = ",\n".join(json.dumps(row) for row in rows_of(results))
     head = json.dumps(about, indent=1).removesuffix("\n}")
     text = f'{head},\n "runs": [\n{lines}\n]}}\n'
-    (part / "results.json").write_text(text, encoding="utf-8")
+    (part / SET_FILE).write_text(text, encoding="utf-8")
     if one.keep == "raw":
         for result in results:
             _store_run(Path(result["run_dir"]), part / short_name(result))
@@ -174,7 +175,7 @@ def _store_run(run: Path, target: Path) -> None:
 
 def read_set(folder: Path) -> dict[str, Any]:
     """Return a recorded set's results.json; UserError where it isn't there or is damaged."""
-    path = folder / "results.json"
+    path = folder / SET_FILE
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         if not all(isinstance(run["raw_sha256"], str) for run in document["runs"]):
@@ -184,6 +185,20 @@ def read_set(folder: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: is damaged ({error}); record it anew") from None
     return dict(document)
+
+
+def results_of(lab: Lab, folder: Path) -> list[Result]:
+    """Return a recorded set's runs as results, their verdicts judged by today's lab.toml."""
+    results = []
+    for row in read_set(folder)["runs"]:
+        values = {**row["measured"], "ratio": row["ratio"]}
+        verdicts = [
+            judge(expectation, row["params"], values, row["comparable"])
+            for expectation in lab.file.expect
+            if expectation.trials is None or row["trial"] in expectation.trials
+        ]
+        results.append({**row, "expectations": verdicts, "run_dir": str(folder / short_name(row))})
+    return results
 
 
 def compare(folder: Path, results: list[Result]) -> list[str]:

@@ -19,6 +19,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from measuretwice.again import Excerpt, RunData
+from measuretwice.check_set import Member, check_set
+from measuretwice.finding import Finding
 from measuretwice.lab import UNITS, Lab
 from measuretwice.result import what_chance_does
 from measuretwice.statistics import loss_interval, relative_error_of_ratio
@@ -90,7 +92,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a report shows; `unusable` are lines on folders that it could not use."""
+    """All that a report shows; `together` is about the runs as a set, `unusable` are lines on folders that it could not use."""
 
     title: str
     author: str | None
@@ -99,6 +101,7 @@ class Report:
     chance: str | None
     sections: list[Section]
     questions: list[tuple[str, list[Question]]]
+    together: list[Finding]
     unusable: list[str]
 
 
@@ -127,8 +130,15 @@ def make_report(
         chance=what_chance_does([run.result for run in runs]),
         sections=[_section(number, run) for number, run in enumerate(runs, start=1)],
         questions=[(name, asked) for name, asked in questions if asked],
+        together=[finding for lab in labs.values() for finding in _together(lab, runs)],
         unusable=list(unusable),
     )
+
+
+def _together(lab: Lab, runs: list[RunData]) -> list[Finding]:
+    """What no single run shows, such as a trial run again only because it looked odd."""
+    own = [Member.of(run.result) for run in runs if run.lab.name == lab.name]
+    return [told.finding for told in check_set(lab, own)]
 
 
 def _order(run: RunData) -> tuple[str, int, str, str, int, str]:

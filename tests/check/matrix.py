@@ -159,13 +159,7 @@ def wrong(cell: Cell, raised: set[str]) -> str | None:
 def findings(lab: Lab, results: list[Result]) -> set[str]:
     """What the checker says of a case's runs, each by itself and all together."""
     raised = {finding["id"] for result in results for finding in result["findings"]}
-    members = [
-        Member(
-            r["trial"], r["pitfall"], r["stage"], r["seed"], r["params"], r["ratio"],
-            r["measured"].get("qdisc_drops"),
-        )
-        for r in results
-    ]  # fmt: skip
+    members = [Member.of(result) for result in results]
     return raised | {told.finding.id for told in check_set(lab, members)}
 
 

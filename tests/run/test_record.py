@@ -1,0 +1,128 @@
+"""Recorded runs: they come out again byte for byte, and what doesn't is named."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from measuretwice import archive, record
+from measuretwice.lab import load_lab
+from measuretwice.result import DONE
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-data"
+RECORDED = sorted(path.parent for path in SAMPLES.glob("*/*/results.json"))
+
+
+def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "measuretwice", "record", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_everything_that_a_lab_records_is_there_and_nothing_else() -> None:
+    for folder in SAMPLES.iterdir():
+        if folder.is_dir():
+            lab = load_lab(ROOT, folder.name)
+            wanted = {one.name for one in record.sets_of(lab)}
+            assert {path.name for path in folder.iterdir() if path.is_dir()} == wanted
+
+
+def test_recorded_runs_are_small() -> None:
+    """Under 10 MB a lab, as a download counts it."""
+    for folder in SAMPLES.iterdir():
+        if folder.is_dir():
+            size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            assert size < 10 * 10**6, folder.name
+
+
+@pytest.mark.parametrize("folder", RECORDED, ids=lambda path: path.name)
+def test_recorded_set_is_whole(folder: Path) -> None:
+    """Its plan is today's lab.toml's, and each archive holds what its digest says."""
+    lab = load_lab(ROOT, folder.parent.name)
+    document = record.read_set(folder)
+    [one] = [known for known in record.sets_of(lab) if known.name == folder.name]
+    assert {run["trial"] for run in document["runs"]} == set(one.trials)
+    for run in document["runs"]:
+        own = {**lab.defaults(), **lab.trials[run["trial"]].set}
+        staged = lab.pitfall(one.pitfall).stage(one.stage).set if one.pitfall and one.stage else {}
+        wanted = {**own, **staged, **one.changes}
+        for name, value in wanted.items():
+            if not str(value).startswith("=") and not (one.losses and name == "duration_s"):
+                assert run["params"][name] == value, name
+        kept = folder / record.short_name(run)
+        assert kept.is_dir() == (one.keep == "raw")
+        if kept.is_dir():
+            assert (kept / DONE).is_file()
+            with archive.raw_folder(kept) as raw:
+                assert archive.digest_of(raw) == run["raw_sha256"]
+
+
+def test_stages_recorded_are_stages_found() -> None:
+    """Broken shows its own finding, fixed shows none; for sets of trials the set itself does."""
+    for folder in RECORDED:
+        lab = load_lab(ROOT, folder.parent.name)
+        [one] = [known for known in record.sets_of(lab) if known.name == folder.name]
+        if not one.pitfall:
+            continue
+        done = subprocess.run(
+            [sys.executable, "-m", "measuretwice", "check", str(folder), "--json"],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        found = {f["id"] for entry in json.loads(done.stdout) for f in entry["findings"]}
+        pitfall = lab.pitfall(one.pitfall)
+        if one.stage == "broken":
+            assert pitfall.finding in found, folder.name
+            assert found - {pitfall.finding} <= set(pitfall.follows), folder.name
+            assert done.returncode == 1
+        else:
+            assert found == set(), folder.name
+            assert done.returncode == 0
+
+
+def test_unknown_set_names_those_there_are() -> None:
+    done = run_record(ROOT, "mathis", "--only", "nosuch")
+    assert done.returncode == 2
+    assert "--only nosuch: mathis records step-1" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_nothing_recorded_is_one_line(tmp_path: Path) -> None:
+    for name in ("labs", "scripts"):
+        os.symlink(ROOT / name, tmp_path / name)
+    done = run_record(tmp_path, "mathis", "--verify", "--only", "mtu")
+    assert done.returncode == 2
+    assert "record it first with ./lab record" in done.stderr
+
+
+@pytest.mark.kernel
+def test_recorded_runs_come_out_again_and_a_change_is_named(tmp_path: Path) -> None:
+    """Two stages through the kernel; then one byte changed in what is recorded."""
+    for name in ("labs", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copytree(SAMPLES / "01-mathis", tmp_path / "sample-data" / "01-mathis")
+    done = run_record(tmp_path, "mathis", "--verify", "--only", "timestamps")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 sets: the same byte for byte" in done.stdout
+    folder = tmp_path / "sample-data" / "01-mathis" / "timestamps-fixed"
+    path = folder / "results.json"
+    document = json.loads(path.read_text())
+    with archive.raw_folder(folder / "trial-17-seed1") as raw:
+        (raw / "romeo" / "ping.txt").write_text("PING\n")
+        document["runs"][0]["raw_sha256"] = archive.digest_of(raw)
+        archive.pack(raw, folder / "trial-17-seed1" / archive.ARCHIVE)
+    path.write_text(json.dumps(document))
+    done = run_record(tmp_path, "mathis", "--verify", "--only", "timestamps-fixed")
+    assert done.returncode == 1
+    assert "timestamps-fixed: trial-17-seed1 differs in romeo/ping.txt" in done.stdout
