@@ -77,3 +77,5 @@ def _unpack(archive: Path, folder: Path) -> None:
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes((content or io.BytesIO()).read())
+        while packed.read(2**20):  # to the end: only there does a cut-off archive show
+            pass

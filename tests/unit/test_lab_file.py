@@ -139,8 +139,8 @@ def test_a_copied_folder_is_a_lab(tmp_path: Path) -> None:
 
 
 def test_a_stage_may_set_a_parameter_to_anothers_value(folder: Path) -> None:
-    said = broken(folder, 'loss_percent = "=loss_ratio"', 'loss_percent = "=loss"')
-    assert "pitfalls: loss-percent: broken: loss_percent = '=loss': no such parameter" in said
+    said = broken(folder, 'delay_ms = "=rtt_ms"', 'delay_ms = "=rtt"')
+    assert "pitfalls: rtt-doubling: broken: delay_ms = '=rtt': no such parameter" in said
 
 
 def test_a_pitfalls_trials_must_be_there(folder: Path) -> None:
