@@ -42,8 +42,8 @@ solutions: setup ## the solution notebooks, run whole on the recorded runs: solu
 	PYTHONPATH=src $(PYTHON) solutions/build.py
 
 docs: setup ## the site, into site/
-	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+	./lab docs --build
 
 clean: ## remove what was made here: .venv, site and caches. Recorded runs and the kernel stay
-	rm -rf .venv site .pytest_cache .mypy_cache .ruff_cache .hypothesis build
+	rm -rf .venv site site-instructor .pytest_cache .mypy_cache .ruff_cache .hypothesis build
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -230,6 +230,30 @@ def record(lab_name: str, **options: Any) -> None:
     sys.exit(command_record.record_command(root_folder(), lab_name, **options))
 
 
+@cli.command()
+@click.option(
+    "--build", "what", flag_value="build", default="build", help="Into site/: the default."
+)
+@click.option("--serve", "what", flag_value="serve", help="On this machine, until Ctrl-C.")
+@click.option("--offline", "what", flag_value="offline", help="A zip to open without a network.")
+@click.option("--instructor", is_flag=True, help="With the answer key.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Another folder, or another zip."
+)
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="For --serve."
+)
+def docs(**options: Any) -> None:
+    """Make this course's site: pages, with numbers and output from the recorded runs.
+
+    --build writes it into site/ (with --instructor into site-instructor/), --serve shows it on
+    this machine, --offline makes a zip of it.
+    """
+    from measuretwice import command_docs
+
+    sys.exit(command_docs.docs_command(root_folder(), **options))
+
+
 def _print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2))
 

@@ -1,0 +1,243 @@
+"""The site's pages, prepared: templates in docs/ become Markdown in build/, which mkdocs reads.
+
+    docs/**/*.md          pages, with words in {{ }} that recorded runs and the model fill in
+    docs/assets/          copied as they are
+    docs/includes/        for the pages' use, no pages themselves
+    docs/instructors/key/ only for the instructors' site
+
+Pages that a lab needs and nobody has written yet are made from templates here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import re
+import shutil
+import traceback
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from measuretwice import command_plot, docs_reference
+from measuretwice.docs_excerpt import Block
+from measuretwice.docs_filters import FILTERS
+from measuretwice.docs_words import LabWords, ModelWords
+from measuretwice.errors import UserError
+from measuretwice.lab import Lab, find_labs
+from measuretwice.record import SET_FILE, read_set
+
+TEMPLATES = Path(__file__).parent / "templates"
+MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
+INLINE = re.compile(r"\x02([0-9]+)\x03")
+KEY = "instructors/key"
+
+
+@dataclass
+class Site:
+    """What is being prepared: from `root`/docs into `out`, for students or for instructors."""
+
+    root: Path
+    out: Path
+    instructor: bool
+    labs: dict[str, LabWords]
+    blocks: list[str] = field(default_factory=list)
+    written: set[Path] = field(default_factory=set)
+
+    def environment(self) -> Environment:
+        """Jinja's usual signs, but comments are {## ##}: {# opens an attribute list's anchor."""
+        room = Environment(
+            loader=FileSystemLoader([self.root / "docs", TEMPLATES]),
+            undefined=StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            comment_start_string="{##",
+            comment_end_string="##}",
+            finalize=self._keep,
+        )
+        room.filters |= FILTERS
+        return room
+
+    def _keep(self, value: Any) -> Any:
+        """A block of lines is put in at the end, when it is known how far in it stands."""
+        if not isinstance(value, Block):
+            return value
+        self.blocks.append(value)
+        return f"\x02{len(self.blocks) - 1}\x03"
+
+    def render(self, template: str, page: str, **extra: Any) -> None:
+        """Render one page; UserError with the template's name and line for what is wrong in it."""
+        words = {
+            "lab": self._lab,
+            "labs": list(self.labs.values()),
+            "model": ModelWords,
+            "instructor": self.instructor,
+            "glossary": self._glossary,
+            **self._own_words(page),
+            **extra,
+        }
+        self.blocks.clear()
+        room = self.environment()
+        try:
+            text = room.get_template(template).render(words)
+        except (
+            TemplateError,
+            UserError,
+            ArithmeticError,
+            ValueError,
+            TypeError,
+            KeyError,
+        ) as error:
+            raise UserError(f"{self._place(template, error)}: {_said(error)}") from None
+        text = MARK.sub(lambda found: _indented(self.blocks[int(found[2])], found[1]), text)
+        text = INLINE.sub(lambda found: self.blocks[int(found[1])], text)
+        self.write(page, text)
+
+    def write(self, page: str, text: str) -> None:
+        """Write a page, if it is another than the one there: mkdocs watches these files."""
+        # A path from the site's root, as words give it, is made one from this page.
+        up = "../" * page.count("/")
+        text = re.sub(r"(?<=\]\()/(?=assets/)", up, text)
+        path = self.out / page
+        self.written.add(path)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def _own_words(self, page: str) -> dict[str, Any]:
+        """A page in a lab's folder knows that lab's words without naming it."""
+        for words in self.labs.values():
+            if page.startswith(f"modules/{words.folder}/"):
+                names = [name for name in dir(words) if not name.startswith("_")]
+                return {name: getattr(words, name) for name in names} | {"own": words}
+        return {}
+
+    def _lab(self, name: str) -> LabWords:
+        if name not in self.labs:
+            raise UserError(f"there is no lab {name!r}; there are {', '.join(self.labs)}")
+        return self.labs[name]
+
+    def _glossary(self) -> Block:
+        path = self.root / "docs/includes/glossary.md"
+        return docs_reference.glossary(path.read_text(encoding="utf-8"))
+
+    def _place(self, template: str, error: Exception) -> str:
+        """Where in which page an error arose: the innermost line of a template."""
+        if (line := getattr(error, "lineno", None)) is not None:
+            return f"docs/{getattr(error, 'name', None) or template}, line {line}"
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename.endswith((".md", ".j2"))
+        ]  # fmt: skip
+        if not frames:
+            return f"docs/{template}"
+        path = Path(frames[-1].filename)
+        name = path.relative_to(self.root) if path.is_relative_to(self.root) else path.name
+        return f"{name}, line {frames[-1].lineno}"
+
+
+def _said(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _indented(text: str, by: str) -> str:
+    lines = text.rstrip("\n").split("\n")
+    return "\n".join(by + line if line else "" for line in lines)
+
+
+def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
+    """Make `out`, which mkdocs then reads, from `root`/docs. What it no longer holds goes."""
+    labs = {name: LabWords(root, Lab(folder)) for name, folder in find_labs(root).items()}
+    site = Site(root, out, instructor, labs)
+    source = root / "docs"
+    for path in sorted(source.rglob("*")):
+        name = path.relative_to(source).as_posix()
+        if path.is_dir() or name.startswith("includes/"):
+            continue
+        if name.startswith(f"{KEY}/") and not instructor:
+            continue
+        if path.suffix == ".md":
+            site.render(name, name)
+        else:
+            _copy(path, out / name)
+            site.written.add(out / name)
+    _made_pages(site)
+    _figures(site)
+    if instructor:
+        _answer_keys(site)
+    for path in sorted(out.rglob("*"), reverse=True):
+        if path.is_file() and path not in site.written:
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not target.is_file() or target.read_bytes() != source.read_bytes():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+
+
+def _made_pages(site: Site) -> None:
+    """The pages that follow from the labs, the commands and the checks, where docs/ has no own."""
+
+    def make(template: str, page: str, **extra: Any) -> None:
+        if not (site.root / "docs" / page).is_file():
+            site.render(template, page, **extra)
+
+    for words in site.labs.values():
+        place = f"modules/{words.folder}"
+        make("site/module.md.j2", f"{place}/index.md")
+        if words.questions().strip():
+            make("site/questions.md.j2", f"{place}/questions.md")
+        for pitfall in words.pitfalls:
+            make("site/pitfall.md.j2", f"{place}/{pitfall.id}.md", one=pitfall)
+    make(
+        "site/command-line.md.j2",
+        "reference/command-line.md",
+        commands=docs_reference.commands(),
+    )
+    make("site/lab-toml.md.j2", "reference/lab-toml.md", tables=docs_reference.lab_file_tables())
+    checks = docs_reference.checks(list(site.labs.values()))
+    make("site/checks.md.j2", "reference/checks.md", checks=checks)
+
+
+def _figures(site: Site) -> None:
+    """Draw each lab's figures from its recorded steps, unless they are of just these runs."""
+    for words in site.labs.values():
+        samples = site.root / "sample-data" / words.folder
+        sets = sorted(samples.glob(f"*/{SET_FILE}"))
+        steps = [path for path in sets if read_set(path.parent).get("step")]
+        if not steps:
+            continue
+        drawn_by = sorted(Path(__file__).parent.glob("plot*.py"))
+        seen = hashlib.sha256(b"".join(path.read_bytes() for path in [*steps, *drawn_by]))
+        kept = site.out.parent / "figures" / words.folder / seen.hexdigest()[:16]
+        if not kept.is_dir():
+            part = kept.with_name("part")
+            shutil.rmtree(kept.parent, ignore_errors=True)
+            _draw(site.root, samples, part)
+            part.rename(kept)
+        for path in kept.iterdir():
+            target = site.out / "assets/figures" / words.folder / path.name
+            _copy(path, target)
+            site.written.add(target)
+
+
+def _draw(root: Path, samples: Path, out: Path) -> None:
+    with contextlib.redirect_stdout(io.StringIO()):
+        command_plot.plot_command(root, [str(samples)], figures=(), seed=1, out=out, as_json=False)
+
+
+def _answer_keys(site: Site) -> None:
+    """The solution notebooks as pages: their text and code, for instructors only."""
+    for words in site.labs.values():
+        path = site.root / "solutions" / f"{words.folder}.py"
+        if path.is_file() and not (site.root / "docs" / KEY / f"{words.folder}.md").is_file():
+            text = docs_reference.notebook(path.read_text(encoding="utf-8"))
+            site.write(f"{KEY}/{words.folder}.md", text)

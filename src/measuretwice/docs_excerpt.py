@@ -1,0 +1,121 @@
+"""Lines of recorded output for pages: verbatim, with what they come from beneath.
+
+Nothing here is written by hand: a page that wants other lines asks for other lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from measuretwice import archive
+from measuretwice.docs_filters import day
+from measuretwice.errors import UserError
+from measuretwice.report import fence
+
+
+class Block(str):
+    """Markdown of several lines. It takes on the indentation of the place where it stands."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which lines of a file: matching `grep`, `between` two patterns, the `first` or `last` few."""
+
+    first: int | None = None
+    last: int | None = None
+    grep: str | None = None
+    between: tuple[str, str] | None = None
+
+    def apply(self, lines: list[str]) -> list[str]:
+        if self.between:
+            lines = _between(lines, *self.between)
+        if self.grep is not None:
+            lines = [line for line in lines if re.search(self.grep, line)]
+        if self.first is not None:
+            lines = lines[: self.first]
+        return lines[-self.last :] if self.last else lines
+
+
+def _between(lines: list[str], start: str, end: str) -> list[str]:
+    """From the first line that matches `start` to the next that matches `end`, both included."""
+    begins = next((n for n, line in enumerate(lines) if re.search(start, line)), None)
+    if begins is None:
+        return []
+    ends = next(
+        (n for n, line in enumerate(lines[begins + 1 :], begins + 1) if re.search(end, line)),
+        len(lines) - 1,
+    )
+    return lines[begins : ends + 1]
+
+
+@lru_cache(maxsize=4)
+def _raw_files(run: Path) -> dict[str, str]:
+    """All raw files of a run as text: a page cuts several excerpts out of one archive."""
+    with archive.raw_folder(run) as raw:
+        return {
+            name: path.read_text(encoding="utf-8", errors="replace")
+            for name, path in archive.files_of(raw).items()
+        }
+
+
+def raw_text(run: Path, file: str) -> str:
+    """A recorded run's raw file; UserError names the files that there are."""
+    files = _raw_files(run)
+    if not files:
+        raise UserError(f"{run.parent.name}/{run.name} is not recorded with its raw files")
+    if file not in files:
+        raise UserError(f"{run.name} has no {file}; it has {', '.join(files)}")
+    return files[file]
+
+
+def excerpt(run: Path, file: str, cut: Cut) -> Block:
+    """Some lines of a raw file as a fenced block, with a line on their origin."""
+    lines = raw_text(run, file).rstrip("\n").split("\n")
+    kept = cut.apply(lines)
+    if not kept:
+        raise UserError(f"{run.parent.name}: no line of {file} is left to show")
+    whole = len(kept) == len(lines)
+    what = "" if whole else f", {len(kept)} of its {len(lines)} lines"
+    return _block("\n".join(kept), file, f"`{file}`{what}", run)
+
+
+def json_excerpt(run: Path, file: str, where: dict[str, Any], keys: Sequence[str]) -> Block:
+    """Of the objects in a JSON file the first that has these values, and of that these keys.
+
+    The values are as recorded; only their layout is ours.
+    """
+    try:
+        items = json.loads(raw_text(run, file))
+    except ValueError as error:
+        raise UserError(f"{run.parent.name}: {file} is no JSON ({error})") from None
+    if isinstance(items, dict):
+        # nstat's counters stand in one object under one name.
+        items = list(items.values())
+    found = [one for one in items if all(one.get(key) == value for key, value in where.items())]
+    if not found:
+        raise UserError(f"{run.parent.name}: nothing in {file} has {where}")
+    missing = [key for key in keys if key not in found[0]]
+    if missing:
+        raise UserError(
+            f"{run.parent.name}: {file} has no {missing[0]}; it has {', '.join(found[0])}"
+        )
+    kept = {key: found[0][key] for key in keys} if keys else found[0]
+    what = f"`{file}`, one object laid out for reading"
+    return _block(json.dumps(kept, indent=2), file, what, run)
+
+
+def _block(text: str, file: str, what: str, run: Path) -> Block:
+    said = json.loads((run / "provenance.json").read_text(encoding="utf-8"))
+    origin = (
+        f"{what} · `{said['command']}` · Linux {said['kernel']['version']} · {day(said['started'])}"
+    )
+    block = str(fence(text)).replace("text\n", f'text title="{file}"\n', 1)
+    return Block(f"{block}\n\n{origin}\n{{ .recorded }}\n")

@@ -1,0 +1,84 @@
+"""Numbers as pages show them: rounded, with their unit, never with an exponent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+
+# Between a number and its unit, and between groups of three digits: lines don't break there.
+SPACE = "\u00a0"
+THIN = "\u202f"
+
+
+def sig(value: float, digits: int = 3) -> str:
+    """`value` with that many significant digits: 0.005730706937 becomes 0.00573."""
+    if not math.isfinite(value):
+        return "∞" if value == math.inf else str(value)
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    rounded = round(value, places)
+    text = f"{rounded:.{max(places, 0)}f}"
+    return _grouped(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def _grouped(text: str) -> str:
+    whole, point, part = text.partition(".")
+    return f"{int(whole):,}".replace(",", THIN) + point + part if len(whole) > 4 else text
+
+
+def count(value: float) -> str:
+    """A whole number in groups of three: 1 302 324."""
+    return _grouped(f"{value:.0f}")
+
+
+def mbit(value: float, digits: int = 3) -> str:
+    """Bit/s as Mbit/s."""
+    return f"{sig(value / 1e6, digits)}{SPACE}Mbit/s"
+
+
+def ms(value: float, digits: int = 4) -> str:
+    """Milliseconds."""
+    return f"{sig(value, digits)}{SPACE}ms"
+
+
+def seconds(value: float, digits: int = 3) -> str:
+    """Seconds; from two minutes on minutes, from two hours on hours."""
+    for size, unit in ((3600, "hours"), (60, "minutes")):
+        if value >= 2 * size:
+            return f"{sig(value / size, digits)}{SPACE}{unit}"
+    return f"{sig(value, digits)}{SPACE}s"
+
+
+def percent(value: float, digits: int = 3) -> str:
+    """A ratio in percent: 0.1566 becomes 15.7 %."""
+    return f"{sig(100 * value, digits)}{SPACE}%"
+
+
+def size(value: float) -> str:
+    """Bytes: 1448 B."""
+    return f"{count(value)}{SPACE}B"
+
+
+def times(value: float, digits: int = 3) -> str:
+    """A factor: 12.9 times."""
+    return f"{sig(value, digits)}{SPACE}times"
+
+
+def day(iso: str) -> str:
+    """A date as in 21 November 2026."""
+    return datetime.fromisoformat(iso).strftime("%d %B %Y").lstrip("0")
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "sig": sig,
+    "count": count,
+    "mbit": mbit,
+    "ms": ms,
+    "seconds": seconds,
+    "percent": percent,
+    "bytes": size,
+    "times": times,
+    "day": day,
+}

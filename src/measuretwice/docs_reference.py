@@ -1,0 +1,204 @@
+"""What the reference pages say, taken from the code that does it: commands, lab.toml, checks."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin
+
+import click
+from pydantic import BaseModel
+
+from measuretwice import lab as lab_module
+from measuretwice.docs_excerpt import Block
+from measuretwice.docs_words import LabWords, folded_hints
+from measuretwice.hints import GENERAL_HINTS
+
+# What each finding's check looks at. A test holds these against the findings that checks can raise.
+LOOKS_AT = {
+    "flows": "How many data connections iperf3 names, against how many were meant.",
+    "offload": "The largest packet that tcpdump printed on the router, against MSS and headers.",
+    "mtu": "The MSS that ss prints, against the one that was meant and the MTU of the path.",
+    "timestamps": "The MSS that ss prints: is it 12 bytes, a timestamp option, too small?",
+    "segment-size": "The MSS that ss prints, where neither MTU nor timestamps explain it.",
+    "rtt-doubling": "The smallest round-trip time: is it twice the one that was meant?",
+    "round-trip-time": "The smallest round-trip time of TCP, or ping's, against the one that was meant.",
+    "wrong-socket": "The ports in the lines of ss that were kept, against the port that iperf3 names.",
+    "netem-limit": "The room in netem's queue, against what slow start may have under way.",
+    "loss-percent": "The router's drops: a hundred times fewer than p makes?",
+    "loss-ratio": "The router's drops, against the counts that chance allows for p.",
+    "other-drops": "The drops of every other qdisc on the path.",
+    "receiver-drops": "What the receiver's kernel dropped from its own out-of-order queue.",
+    "queueing": "The mean round-trip time over the smallest, and the share of the link in use.",
+    "retransmissions": "The sender's retransmissions, against every drop that is accounted for.",
+    "link-rate": "Goodput, against what the link can carry less its headers.",
+    "bandwidth": "iperf3's rate, against the bytes that ss says were acknowledged.",
+    "path": "The window over the rate, which is a time, against the path's round-trip time.",
+    "duration": "How many losses the run had. With n of them p is known to about 1/√n.",
+    "model-domain": "Whether the run is held against a model at a p where timeouts rule.",
+    "ack-policy": "The constant that was measured, against the one that was claimed.",
+    "cherry-picking": "How often each trial of a set was run, and whether all have the same settings.",
+}
+
+
+# The command line
+
+
+@dataclass(frozen=True)
+class Option:
+    names: str
+    help: str
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command of ./lab: how it is called, what it does, its options."""
+
+    name: str
+    usage: str
+    help: str
+    options: list[Option]
+
+
+def commands() -> list[Command]:
+    """Return every command of ./lab as click knows it."""
+    from measuretwice.cli import cli
+
+    found = []
+    top = click.Context(cli, info_name="./lab")
+    for name in sorted(cli.commands):
+        command = cli.commands[name]
+        context = click.Context(command, info_name=name, parent=top)
+        records = [
+            record
+            for parameter in command.get_params(context)
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(context)) is not None
+        ]
+        options = [Option(_cell(names), _cell(said)) for names, said in records]
+        usage = command.get_usage(context).removeprefix("Usage: ")
+        text = inspect.cleandoc(command.help or "")
+        found.append(Command(name, " ".join(usage.split()), text, options))
+    return found
+
+
+def _cell(text: str) -> str:
+    """Text for a cell of a table, on one line."""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+
+
+# lab.toml
+
+
+@dataclass(frozen=True)
+class Key:
+    name: str
+    type: str
+    must: bool
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of lab.toml: the keys that it takes."""
+
+    title: str
+    help: str
+    keys: list[Key]
+
+
+def lab_file_tables() -> list[Table]:
+    """Return the tables of lab.toml, outermost first, from the models that read it."""
+    names = (
+        "LabFile About Topology Node Link End Parameter InlineTrial Run Step Collect NodeFile "
+        "QdiscAt ModelUse Expectation Pitfall Stage Again Recording"
+    ).split()
+    return [_table(getattr(lab_module, name)) for name in names]
+
+
+def _table(model: type[BaseModel]) -> Table:
+    keys = [
+        Key(name, _cell(_type(field.annotation)), field.is_required())
+        for name, field in model.model_fields.items()
+    ]
+    own = model.__dict__.get("__doc__")
+    return Table(model.__name__, inspect.cleandoc(own) if own else "", keys)
+
+
+def _type(annotation: Any) -> str:
+    """A type in words of TOML."""
+    plain = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+    if annotation in plain:
+        return plain[annotation]
+    if annotation is type(None):
+        return ""
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin is list:
+        return f"list of {_type(inner[0])}"
+    if origin is dict:
+        return f"table of {_type(inner[1])}"
+    if inner and all(isinstance(one, str) for one in inner):
+        return ", ".join(f"`{one}`" for one in inner)
+    if hasattr(annotation, "__metadata__"):
+        return _type(inner[0])
+    if inner:
+        return " or ".join(dict.fromkeys(said for one in inner if (said := _type(one))))
+    return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+
+
+# Checks
+
+
+@dataclass(frozen=True)
+class CheckEntry:
+    """A finding: what is looked at, its hints, and where labs stage it as (title, page)."""
+
+    id: str
+    looks_at: str
+    hints: Block
+    pages: list[tuple[str, str]]
+
+
+def checks(labs: list[LabWords]) -> list[CheckEntry]:
+    """Return every finding that the checker can raise."""
+    staged: dict[str, list[tuple[LabWords, Any]]] = {}
+    for words in labs:
+        for pitfall in words.pitfalls:
+            staged.setdefault(pitfall.finding, []).append((words, pitfall))
+    found = []
+    for name, looks_at in LOOKS_AT.items():
+        ladders = [pitfall.hints for _, pitfall in staged.get(name, ())]
+        ladder = ladders[0] if ladders else GENERAL_HINTS.get(name)
+        pages = [
+            (pitfall.title, f"../modules/{words.folder}/{pitfall.id}.md")
+            for words, pitfall in staged.get(name, ())
+        ]
+        found.append(CheckEntry(name, looks_at, folded_hints(ladder) if ladder else Block(), pages))
+    return found
+
+
+# Glossary and notebooks
+
+
+def glossary(text: str) -> Block:
+    """The abbreviations that pages explain on hover, as a list with an anchor each."""
+    entries = re.findall(r"^\*\[([^\]]+)\]: *(.+)$", text, re.MULTILINE)
+    entries.sort(key=lambda entry: entry[0].lower())
+    parts = []
+    for term, meaning in entries:
+        anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
+        parts.append(f"### {term} {{ #{anchor} }}\n\n{meaning}\n")
+    return Block("\n".join(parts))
+
+
+def notebook(text: str) -> str:
+    """A percent script as Markdown: text as text, code in blocks."""
+    parts = re.split(r"^# %%(.*)$", text, flags=re.MULTILINE)
+    pages = []
+    for kind, body in zip(parts[1::2], parts[2::2], strict=True):
+        if "[markdown]" in kind:
+            pages.append(re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE))
+        elif body.strip():
+            code = body.strip("\n")
+            pages.append(f"```python\n{code}\n```")
+    return "\n\n".join(pages) + "\n"

@@ -1,0 +1,250 @@
+"""The words that pages know: recorded runs, the model, a lab's facts. CONTRIBUTING.md lists them.
+
+Every number and every line of output on a page comes through here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from measuretwice import model, record
+from measuretwice.check import check_run, with_help
+from measuretwice.check_set import Member, check_set
+from measuretwice.docs_excerpt import Block, Cut, excerpt, json_excerpt, raw_text
+from measuretwice.errors import UserError
+from measuretwice.finding import Finding
+from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.report import fence, read_questions
+from measuretwice.result import Result
+
+# What of longer JSON a reader is shown: the rest stands in the run's folder.
+QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
+SENDER_COUNTERS = ("TcpOutSegs", "TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPLostRetransmit")
+RECEIVER_COUNTERS = ("TcpInSegs", "TcpExtTCPOFOQueue", "TcpExtTCPOFODrop", "TcpExtPruneCalled")
+STEPS = ("Where to look", "What to compare", "The cause")
+
+
+class ModelWords:
+    """The models, in pages: `model.mathis(mss_bytes, rtt_ms, loss_ratio)` in bit/s, and kin."""
+
+    mathis = staticmethod(model.mathis_bandwidth_bps)
+    pftk = staticmethod(model.pftk_bandwidth_bps)
+    losses = staticmethod(model.mathis_expected_losses)
+    time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
+    constants: ClassVar[dict[str, float]] = {
+        name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()
+    }
+
+
+class FindingWords:
+    """What the checker says of recorded runs: printed as its words, or one part of them."""
+
+    def __init__(self, findings: list[Finding], command: str) -> None:
+        self._findings, self._command = findings, command
+
+    @property
+    def found(self) -> bool:
+        return bool(self._findings)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not self._findings:
+            raise AttributeError(name)
+        return getattr(self._findings[0], name)
+
+    def __str__(self) -> str:
+        lines = [
+            line
+            for one in self._findings
+            for line in (
+                f"{one.id} ({one.severity})",
+                f"  measured: {one.measured}",
+                f"  expected: {one.expected}",
+            )
+        ]
+        text = "\n".join(lines or ["no finding"])
+        return str(fence(text)).replace("text\n", f'text title="{self._command}"\n', 1)
+
+
+class LabWords:
+    """What pages can say of one lab."""
+
+    def __init__(self, root: Path, lab: Lab) -> None:
+        self._root, self._lab = root, lab
+        self._samples = root / "sample-data" / lab.folder.name
+        self._results: dict[str, list[Result]] = {}
+
+    @property
+    def name(self) -> str:
+        return self._lab.name
+
+    @property
+    def folder(self) -> str:
+        return self._lab.folder.name
+
+    @property
+    def about(self) -> About:
+        return self._lab.file.lab
+
+    @property
+    def art(self) -> str:
+        return self._lab.file.topology.art.strip("\n")
+
+    @property
+    def pitfalls(self) -> list[Pitfall]:
+        return self._lab.file.pitfalls
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self._lab.file.parameters)
+
+    @property
+    def trials(self) -> list[dict[str, Any]]:
+        return [self.trial(number) for number in self._lab.trials]
+
+    @cached_property
+    def nodes(self) -> list[str]:
+        names = [node.name for node in self._lab.file.topology.nodes]
+        return [name for name in names if self._lab.script(name).is_file()]
+
+    def pitfall(self, wanted: str) -> Pitfall:
+        return self._lab.pitfall(wanted)
+
+    def trial(self, number: int) -> dict[str, Any]:
+        """A trial's parameters as the lab has them, and its `number` and `title`."""
+        trial = self._lab.trials.get(number)
+        if trial is None:
+            raise UserError(f"{self.name} has no trial {number}")
+        return {**self._lab.defaults(), **trial.set, "number": number, "title": trial.title}
+
+    def stage_set(self, pitfall: str, stage: str) -> dict[str, Value]:
+        """What a stage of a pitfall changes in its trial; `=name` stands for that parameter."""
+        meant = self.pitfall(pitfall)
+        own = self.trial(meant.trial)
+        changes = meant.broken.set if stage == "broken" else meant.fixed.set
+        return {k: own[str(v)[1:]] if str(v).startswith("=") else v for k, v in changes.items()}
+
+    def command(self, pitfall: str, stage: str) -> str:
+        """The command that stages a pitfall."""
+        self.pitfall(pitfall)
+        return f"./lab run {self.name} --pitfall {pitfall} --stage {stage}"
+
+    def recorded(self, name: str) -> bool:
+        return (self._samples / name / record.SET_FILE).is_file()
+
+    def runs(self, name: str) -> list[Result]:
+        """All runs of a recorded set: each with params, measured, model, ratio, comparable."""
+        if name not in self._results:
+            self._results[name] = record.results_of(self._lab, self._samples / name)
+        return self._results[name]
+
+    def run(self, name: str, trial: int | None = None, seed: int | None = None) -> Result:
+        """The one run of a set with this trial and seed."""
+        runs = [
+            run
+            for run in self.runs(name)
+            if trial in (None, run["trial"]) and seed in (None, run["seed"])
+        ]
+        if len(runs) != 1:
+            raise UserError(
+                f"{name}: {len(runs)} runs fit; say which: run({name!r}, trial=, seed=)"
+            )
+        return runs[0]
+
+    def excerpt(
+        self,
+        name: str,
+        file: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        grep: str | None = None,
+        between: tuple[str, str] | None = None,
+        where: dict[str, Any] | None = None,
+        keys: Sequence[str] = (),
+        trial: int | None = None,
+        seed: int | None = None,
+    ) -> Block:
+        """Lines of what a tool printed in a recorded run; of a JSON file, one object of it."""
+        folder = Path(self.run(name, trial, seed)["run_dir"])
+        if where is not None:
+            return json_excerpt(folder, file, where, keys)
+        return excerpt(folder, file, Cut(first, last, grep, between))
+
+    def outputs(self, name: str) -> dict[str, Block]:
+        """The places where a reader looks first, each as an excerpt, by the tool's name.
+
+        Of the first run where a set has several.
+        """
+        how, first = self._lab.file.collect, self.runs(name)[0]
+        at = {"trial": first["trial"], "seed": first["seed"]}
+        found: dict[str, Block] = {}
+        if how.ping:
+            found["ping"] = self.excerpt(name, f"{how.ping.node}/{how.ping.file}", last=3, **at)
+        if last := how.ss_last or how.ss:
+            lines = 3 if how.ss_last else 1
+            found["ss"] = self.excerpt(name, f"{last.node}/{last.file}", last=lines, **at)
+        if how.bottleneck:
+            found["tc"] = self._counters(name, how.bottleneck, at)
+        if how.capture and float(first["params"].get("capture_packets") or 0):
+            file = f"{how.capture.node}/{how.capture.file}"
+            found["tcpdump"] = self.excerpt(name, file, last=4, **at)
+        for node, keys in ((how.sender, SENDER_COUNTERS), (how.receiver, RECEIVER_COUNTERS)):
+            found[f"nstat, {node}"] = self.excerpt(
+                name, f"{node}/nstat.after.json", where={}, keys=keys, **at
+            )
+        return found
+
+    def _counters(self, name: str, at: QdiscAt, run: dict[str, Any]) -> Block:
+        """The bottleneck's counters: the qdisc of that kind on the interface with that address."""
+        folder = Path(self.run(name, **run)["run_dir"])
+        links = json.loads(raw_text(folder, f"{at.node}/addr.json"))
+        device = next(
+            link["ifname"]
+            for link in links
+            if any(own["local"] == at.address for own in link["addr_info"])
+        )
+        where = {"kind": at.kind, "dev": device}
+        return self.excerpt(
+            name, f"{at.node}/qdisc.after.json", where=where, keys=QDISC_KEYS, **run
+        )
+
+    def finding(self, name: str) -> FindingWords:
+        """What ./lab check says of a recorded set."""
+        runs = self.runs(name)
+        found = [
+            one for run in runs for one in check_run(self._lab, run["params"], run["measured"])
+        ]
+        if len(runs) > 1:
+            told = check_set(self._lab, [Member.of(run) for run in runs])
+            found = [with_help(self._lab, one.finding, None) for one in told] + found
+        place = Path(runs[0]["run_dir"]).relative_to(self._root / "sample-data")
+        if len(runs) > 1:
+            place = place.parent
+        unique = list({one.id: one for one in found}.values())
+        return FindingWords(unique, f"./lab check sample-data/{place.as_posix()}")
+
+    def hints(self, pitfall: str) -> Block:
+        """The three hints of a pitfall, each folded."""
+        return folded_hints(self.pitfall(pitfall).hints)
+
+    def questions(self) -> Block:
+        """The lab's report questions as a numbered list."""
+        asked = read_questions(self._lab)
+        return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
+
+    def figure(self, name: str, alt: str) -> str:
+        """A figure of the recorded steps, drawn for this page."""
+        return f"![{alt}](/assets/figures/{self.folder}/{name}.svg){{ .figure }}"
+
+
+def folded_hints(hints: Sequence[str]) -> Block:
+    """A ladder of hints, each step folded."""
+    parts = [
+        f'??? tip "Hint {n}: {title}"\n\n    {text}\n'
+        for n, (title, text) in enumerate(zip(STEPS, hints, strict=True), 1)
+    ]
+    return Block("\n".join(parts))
