@@ -212,16 +212,17 @@ def _figures(site: Site) -> None:
     for words in site.labs.values():
         samples = site.root / "sample-data" / words.folder
         sets = sorted(samples.glob(f"*/{SET_FILE}"))
-        steps = [path for path in sets if read_set(path.parent).get("step")]
+        steps = [path.parent for path in sets if read_set(path.parent).get("step")]
         if not steps:
             continue
         drawn_by = sorted(Path(__file__).parent.glob("plot*.py"))
-        seen = hashlib.sha256(b"".join(path.read_bytes() for path in [*steps, *drawn_by]))
+        sources = [*(step / SET_FILE for step in steps), *drawn_by, Path(__file__)]
+        seen = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
         kept = site.out.parent / "figures" / words.folder / seen.hexdigest()[:16]
         if not kept.is_dir():
             part = kept.with_name("part")
             shutil.rmtree(kept.parent, ignore_errors=True)
-            _draw(site.root, samples, part)
+            _draw(site.root, steps, part)
             part.rename(kept)
         for path in kept.iterdir():
             target = site.out / "assets/figures" / words.folder / path.name
@@ -229,9 +230,20 @@ def _figures(site: Site) -> None:
             site.written.add(target)
 
 
-def _draw(root: Path, samples: Path, out: Path) -> None:
-    with contextlib.redirect_stdout(io.StringIO()):
-        command_plot.plot_command(root, [str(samples)], figures=(), seed=1, out=out, as_json=False)
+def _draw(root: Path, steps: list[Path], out: Path) -> None:
+    """All steps side by side; the first beside the last; and the last in full."""
+
+    def plot(folders: list[Path], figures: tuple[str, ...], to: Path) -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            targets = [str(folder) for folder in folders]
+            command_plot.plot_command(root, targets, figures=figures, seed=1, out=to, as_json=False)
+
+    ends = [steps[0], steps[-1]] if len(steps) > 1 else steps
+    plot(ends, ("stages",), out)
+    for kind in ("svg", "csv"):
+        (out / f"stages.{kind}").rename(out / f"first-and-last.{kind}")
+    plot(steps, ("stages",), out)
+    plot(steps[-1:], ("measured-against-model", "window-against-loss"), out)
 
 
 def _answer_keys(site: Site) -> None:

@@ -236,8 +236,22 @@ class LabWords:
         asked = read_questions(self._lab)
         return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
 
+    @property
+    def steps(self) -> list[str]:
+        """The recorded sets that lead from the first try to the result, in order."""
+        wanted = (one.id for one in self._lab.file.recordings if one.step)
+        return [name for name in wanted if self.recorded(name)]
+
+    def within(self, name: str) -> int:
+        """How many of a set's runs have a goodput as lab.toml expects it of the ratio."""
+        return sum(
+            all(each["ok"] is True for each in run["expectations"] if each["measured"] == "ratio")
+            for run in self.runs(name)
+        )
+
     def figure(self, name: str, alt: str) -> str:
-        """A figure of the recorded steps, drawn for this page."""
+        """A figure of the recorded steps: first-and-last, stages, and of the last step
+        measured-against-model and window-against-loss."""
         return f"![{alt}](/assets/figures/{self.folder}/{name}.svg){{ .figure }}"
 
 
