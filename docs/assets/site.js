@@ -71,7 +71,16 @@
     for (const box of document.querySelectorAll(".task-list-item input:not([aria-label])")) {
       box.setAttribute("aria-label", box.closest("li").textContent.trim());
     }
-    for (const box of document.querySelectorAll("pre, .md-typeset__scrollwrap, .md-typeset__table")) {
+    // Landmarks need names that differ: the theme gives some the same, or none.
+    document.querySelectorAll(".md-code__nav").forEach((nav, n) => {
+      nav.setAttribute("aria-label", `Code block ${n + 1}`);
+    });
+    document.querySelectorAll("nav.md-nav[aria-labelledby]").forEach((nav, n) => {
+      const label = document.getElementById(nav.getAttribute("aria-labelledby"));
+      nav.setAttribute("aria-label", `Section ${n + 1}: ${label ? label.textContent.trim() : ""}`);
+      nav.removeAttribute("aria-labelledby");
+    });
+    for (const box of document.querySelectorAll("pre, .tabbed-labels, .md-typeset__scrollwrap, .md-typeset__table")) {
       if (box.scrollWidth > box.clientWidth && !box.querySelector("[tabindex]")) box.tabIndex = 0;
     }
   }

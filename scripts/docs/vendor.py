@@ -25,7 +25,11 @@ PACKAGES: dict[str, tuple[str, str, dict[str, str]]] = {
     "katex": (
         "0.19.1",
         "24da5a599eb2fcede2e270b99a6ff48bca816beecc95feeb84e8cccbd1bb34fd",
-        {"dist/katex.min.js": "katex/", "dist/katex.min.css": "katex/", "dist/fonts/": "katex/fonts/"},
+        {
+            "dist/katex.min.js": "katex/",
+            "dist/katex.min.css": "katex/",
+            "dist/fonts/": "katex/fonts/",
+        },
     ),
     "@mermaid-js/tiny": (
         "11.17.2",

@@ -34,6 +34,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
 KEY = "instructors/key"
+# Words that not every lab can answer: pages ask for own.expected_ratio.
+RARE = frozenset({"expected_ratio"})
 
 
 @dataclass
@@ -113,7 +115,7 @@ class Site:
         """A page in a lab's folder knows that lab's words without naming it."""
         for words in self.labs.values():
             if page.startswith(f"modules/{words.folder}/"):
-                names = [name for name in dir(words) if not name.startswith("_")]
+                names = [name for name in dir(words) if name[0] != "_" and name not in RARE]
                 return {name: getattr(words, name) for name in names} | {"own": words}
         return {}
 

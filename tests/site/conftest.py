@@ -1,0 +1,93 @@
+"""The site as students, instructors and a browser see it, built once a session."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def lab_docs(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """./lab docs, as this Python runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "measuretwice", "docs", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+
+
+def _built(out: Path, *arguments: str) -> Path:
+    done = lab_docs(*arguments, "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="session")
+def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the students' site."""
+    return _built(tmp_path_factory.mktemp("student") / "site", "--build")
+
+
+@pytest.fixture(scope="session")
+def instructor(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the instructors' site."""
+    return _built(tmp_path_factory.mktemp("instructor") / "site", "--build", "--instructor")
+
+
+@pytest.fixture(scope="session")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The offline zip."""
+    return _built(tmp_path_factory.mktemp("offline") / "site.zip", "--offline")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def address(student: Path) -> Iterator[str]:
+    """Where the students' site is served."""
+    handler = functools.partial(_Quiet, directory=str(student))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+def chromium_path() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((path for name in names if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, driven by playwright."""
+    path = chromium_path()
+    if path is None:
+        pytest.skip("no chromium here: apt-get install chromium, or MEASURETWICE_SETUP=dev ./lab")
+    api = pytest.importorskip("playwright.sync_api", reason="MEASURETWICE_SETUP=dev ./lab has it")
+    with api.sync_playwright() as play:
+        # As root, and in containers without user namespaces, Chromium's sandbox can't start.
+        chromium = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+def pages_of(site: Path) -> list[str]:
+    """Every page of a built site, by its path."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))

@@ -1,0 +1,147 @@
+"""Every page in a browser: quiet console, nothing from elsewhere, accessible, fit for a phone."""
+
+from __future__ import annotations
+
+import gzip
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import pages_of
+
+pytestmark = pytest.mark.slow
+
+# Compressed, as servers send it; the libraries of interactive figures apart.
+MAX_PAGE_BYTES = 400_000
+NO_PART_OF_THE_WEIGHT = ("/vendor/vega", "/vendor/mermaid")
+# Pages that share a template look alike to axe: one of a kind in the dark is enough.
+SCHEMES = ("light", "dark")
+
+
+def open_page(browser: Any, scheme: str, width: int) -> tuple[Any, list[str], list[str]]:
+    """A page, and lists that will hold what its console says and what it asks for."""
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    return page, said, asked
+
+
+def from_elsewhere(asked: list[str], address: str) -> list[str]:
+    return [url for url in asked if not url.startswith((address, "data:", "blob:", "about:"))]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page, said, asked = open_page(browser, scheme, 1280)
+    problems: list[str] = []
+    for name in pages_of(student):
+        if name == "404.html":
+            continue  # made to be served from the site's root, whatever the path
+        page.goto(address + name.removesuffix("index.html"))
+        page.wait_for_load_state("networkidle")
+        for found in axe.run(page).response["violations"]:
+            nodes = [node["target"] for node in found["nodes"][:3]]
+            problems.append(f"{name}: axe: {found['id']}: {found['help']} {nodes}")
+        problems += [f"{name}: console: {line}" for line in said]
+        problems += [f"{name}: asks {url}" for url in from_elsewhere(asked, address)]
+        said.clear()
+        asked.clear()
+    page.context.close()
+    assert problems == []
+
+
+def test_pages_fit_a_phone(browser: Any, address: str, student: Path) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page, said, _ = open_page(browser, "light", 360)
+    problems: list[str] = []
+    for name in pages_of(student):
+        page.goto(address + name.removesuffix("index.html"))
+        page.wait_for_load_state("networkidle")
+        over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        if over > 0:
+            problems.append(f"{name}: {over} px too wide")
+        if name != "404.html":
+            for found in axe.run(page).response["violations"]:
+                problems.append(f"{name}: axe: {found['id']}: {found['nodes'][0]['target']}")
+    page.context.close()
+    assert problems == []
+    del said
+
+
+def test_page_weight(browser: Any, address: str, student: Path) -> None:
+    page, _, asked = open_page(browser, "light", 1280)
+    heavy = {}
+    for name in pages_of(student):
+        asked.clear()
+        page.goto(address + name.removesuffix("index.html"))
+        page.wait_for_load_state("networkidle")
+        total = sum(
+            weight(student / url.removeprefix(address).split("?")[0])
+            for url in set(asked)
+            if url.startswith(address) and not any(part in url for part in NO_PART_OF_THE_WEIGHT)
+        )
+        if total >= MAX_PAGE_BYTES:
+            heavy[name] = total
+    page.context.close()
+    assert heavy == {}
+
+
+def weight(path: Path) -> int:
+    path = path / "index.html" if path.is_dir() else path
+    if not path.is_file():
+        return 0
+    data = path.read_bytes()
+    return len(data) if path.suffix in (".woff2", ".png") else len(gzip.compress(data, 6))
+
+
+def test_diagrams_and_figures_can_be_drawn(browser: Any, address: str) -> None:
+    """What pages may use and today's may not: a diagram, a figure by vega-lite."""
+    page, said, asked = open_page(browser, "light", 1280)
+    spec = (
+        '{"data": {"values": [{"a": 1, "b": 2}, {"a": 2, "b": 3}]}, "mark": "point", "encoding": '
+        '{"x": {"field": "a", "type": "quantitative", "scale": {"type": "log"}}, '
+        '"y": {"field": "b", "type": "quantitative"}}}'
+    )
+    body = (
+        '<pre class="diagram"><code>flowchart LR\n  romeo --> router --> juliet</code></pre>'
+        f'<div class="vega"><script type="application/json">{spec}</script></div>'
+        f'<script src="{address}assets/site.js"></script>'
+    )
+    page.route(
+        f"{address}drawn",
+        lambda route: route.fulfill(content_type="text/html", body=f"<body>{body}</body>"),
+    )
+    page.goto(f"{address}drawn")
+    page.wait_for_selector("div.diagram svg")
+    page.wait_for_selector("div.vega svg")
+    assert from_elsewhere(asked, address) == []
+    assert [line for line in said if "favicon" not in line and "404" not in line] == []
+    page.context.close()
+
+
+def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
+    """From file://, with the network off: search works, formulas are set, nothing is asked for."""
+    with zipfile.ZipFile(offline) as archive:
+        archive.extractall(tmp_path)
+    page, said, asked = open_page(browser, "light", 1280)
+    page.context.set_offline(True)
+    home = (tmp_path / "measuretwice/index.html").as_uri()
+    page.goto(home)
+    page.click("label.md-search__icon[for=__search]", force=True) if not page.is_visible(
+        ".md-search__input"
+    ) else None
+    page.fill(".md-search__input", "netem limit")
+    page.wait_for_selector(".md-search-result__link", timeout=15_000)
+    first = page.locator(".md-search-result__link").first
+    assert "netem" in first.inner_text().lower()
+    page.goto((tmp_path / "measuretwice/start.html").as_uri())
+    page.wait_for_selector(".arithmatex .katex")
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
+    assert said == []
+    page.context.close()
