@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def lab_docs(*arguments: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="session")
+def lab_docs() -> Callable[..., subprocess.CompletedProcess[str]]:
+    return _lab_docs
+
+
+def _lab_docs(*arguments: str) -> subprocess.CompletedProcess[str]:
     """./lab docs, as this Python runs it."""
     return subprocess.run(
         [sys.executable, "-m", "measuretwice", "docs", *arguments],
@@ -31,7 +36,7 @@ def lab_docs(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def _built(out: Path, *arguments: str) -> Path:
-    done = lab_docs(*arguments, "--out", str(out))
+    done = _lab_docs(*arguments, "--out", str(out))
     assert done.returncode == 0, done.stderr
     return out
 
@@ -86,8 +91,3 @@ def browser() -> Iterator[Any]:
         chromium = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
         chromium.close()
-
-
-def pages_of(site: Path) -> list[str]:
-    """Every page of a built site, by its path."""
-    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
