@@ -18,9 +18,9 @@ def sig(value: float, digits: int = 3) -> str:
     if value == 0:
         return "0"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    rounded = round(value, places)
-    text = f"{rounded:.{max(places, 0)}f}"
-    return _grouped(text.rstrip("0").rstrip(".") if "." in text else text)
+    # What is whole was set, and stays so; of what was measured zeros at the end count.
+    whole = math.isclose(value, round(value), rel_tol=1e-9)
+    return _grouped(f"{round(value, places):.{0 if whole else max(places, 0)}f}")
 
 
 def _grouped(text: str) -> str:

@@ -187,7 +187,7 @@ def glossary(text: str) -> Block:
     parts = []
     for term, meaning in entries:
         anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
-        parts.append(f"### {term} {{ #{anchor} }}\n\n{meaning}\n")
+        parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
     return Block("\n".join(parts))
 
 
