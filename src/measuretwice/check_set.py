@@ -17,6 +17,7 @@ from measuretwice.statistics import relative_error_of_ratio
 
 # Fewer trials than this make no figure.
 LEAST_TRIALS = 3
+NO_OTHER_EXPERIMENT = frozenset({"duration_s", "sample_interval_s"})
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,10 @@ def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
 
 def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
     """Every trial as often as the others, all with the same settings."""
-    by_settings: dict[str, list[Member]] = defaultdict(list)
-    for run in runs:
-        by_settings[_settings(lab, run)].append(run)
-    if len(by_settings) > 1:
-        return _mixed(by_settings)
+    names = sorted({name for run in runs for name in run.params})
+    differing = [name for name in names if not _one_rule(lab, runs, name)]
+    if differing:
+        return _mixed(runs, differing)
     tries = {trial: len({r.seed for r in runs if r.trial == trial}) for trial in _trials(runs)}
     if len(set(tries.values())) == 1:
         return None
@@ -99,16 +99,38 @@ def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
     )
 
 
-def _mixed(by_settings: dict[str, list[Member]]) -> Finding | None:
+def _one_rule(lab: Lab, runs: list[Member], name: str) -> bool:
+    """Is one rule behind a parameter's values: the same for all, each trial's own, or another's?
+
+    How long a run lasts, and how often it is looked at, makes no other experiment of it.
+    """
+    if name in NO_OTHER_EXPERIMENT:
+        return True
+    values = [run.params.get(name) for run in runs]
+    own = [{**lab.defaults(), **lab.trials[run.trial].set}.get(name) for run in runs]
+    if len(set(values)) == 1 or values == own:
+        return True
+    others = set.intersection(
+        *(
+            {other for other, value in run.params.items() if value == run.params.get(name)}
+            for run in runs
+        )
+    )
+    return bool(others - {name})
+
+
+def _mixed(runs: list[Member], differing: list[str]) -> Finding | None:
     """Trials of one figure with different settings: but for a trial that has both, to compare."""
-    sets = [(said, set(_trials(runs))) for said, runs in by_settings.items()]
-    sets.sort(key=lambda item: -len(item[1]))
+    by_settings: dict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        said = ", ".join(f"{name}={run.params.get(name)}" for name in differing)
+        by_settings[said].add(run.trial)
     seen: set[int] = set()
-    for _, trials in sets:
+    for trials in by_settings.values():
         if seen & trials:
             return None
         seen |= trials
-    parts = [f"trial {_list(sorted(trials))}: {said or 'as set'}" for said, trials in sets]
+    parts = [f"trial {_list(sorted(trials))}: {said}" for said, trials in by_settings.items()]
     return Finding(
         "cherry-picking",
         "error",
@@ -116,13 +138,6 @@ def _mixed(by_settings: dict[str, list[Member]]) -> Finding | None:
         "the same settings for every trial",
         "A setting that is mended for some trials only makes two experiments in one figure.",
     )
-
-
-def _settings(lab: Lab, run: Member) -> str:
-    """What of a run's parameters is neither the lab's default nor the trial's own."""
-    own = {**lab.defaults(), **lab.trials[run.trial].set} if run.trial in lab.trials else {}
-    changed = {name: value for name, value in run.params.items() if own.get(name) != value}
-    return ", ".join(f"{name}={value}" for name, value in sorted(changed.items()))
 
 
 def _spread(runs: list[Member]) -> str:

@@ -180,6 +180,19 @@ def test_a_setting_mended_for_some_trials_only_is_cherry_picking() -> None:
     assert told(members((1, 1), (2, 1), (3, 1)) + members((3, 1), offloads="on")) == []
 
 
+def test_one_rule_for_all_trials_is_one_setting() -> None:
+    """The same value for all, though some trials have it anyway; a value taken from another."""
+    assert told(members((1, 1), (5, 1), (9, 1), mtu_bytes=1500)) == []
+    percent = [
+        replace(run, params={**run.params, "loss_percent": run.params["loss_ratio"]})
+        for run in members((1, 1), (5, 1), (9, 1))
+    ]
+    assert told(percent) == []
+    assert told(percent[:2] + members((9, 1))) == ["cherry-picking"]
+    longer = members((1, 1), (5, 1)) + members((9, 1), duration_s=600)
+    assert told(longer) == []
+
+
 def test_stages_are_sets_of_their_own() -> None:
     staged = [replace(run, pitfall="mtu", stage="broken") for run in members((4, 1))]
     assert told(members((1, 1), (2, 1), (3, 1)) + staged) == []
