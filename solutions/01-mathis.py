@@ -392,10 +392,10 @@ with raw("ack-policy-broken") as folder:
     grep(folder / "router" / "acks.txt", r"Flags \[\.\]", 1000)
 
 # %%
-ideal = {step: model.random_loss_constant(p, step) for step in (1, 2)}
+expected = {step: model.sack_reno_constant(p, step) for step in (1, 2)}
 say(
-    f"An ideal Reno sender at this p, simulated: C = {ideal[1]:.2f} if the window grows for each segment, "
-    f"{ideal[2]:.2f} if for every second one. How many ACKs come changes next to nothing: Linux adds to "
+    f"What Reno with today's recovery does at this p (`model.sack_reno_constant`): C = {expected[1]:.2f} if "
+    f"the window grows for each segment, {expected[2]:.2f} if for every second one. How many ACKs come changes next to nothing: Linux adds to "
     "its window for each segment that an ACK covers (RFC 3465 calls it appropriate byte counting)."
 )
 
@@ -429,25 +429,34 @@ frame = pd.DataFrame(
         "losses": [run["measured"]["qdisc_drops"] for run in long_runs],
     }
 )
-frame["ideal Reno"] = [model.random_loss_constant(value) for value in frame["p"]]
-frame["C / ideal"] = frame["C"] / frame["ideal Reno"]
+for step, name in ((1, "predicted"), (2, "if ACKs counted")):
+    frame[name] = [model.sack_reno_constant(value, step, cycles=5000) for value in frame["p"]]
+frame["C / predicted"] = frame["C"] / frame["predicted"]
 frame["chance"] = [statistics.relative_error_of_ratio(n) for n in frame["losses"]]
-frame["off by"] = np.log(frame["C / ideal"]) / frame["chance"]
+frame["off by"] = np.log(frame["C / predicted"]) / frame["chance"]
 bins = pd.cut(frame["p"], [0, 1e-4, 3e-4, 1e-3, 5e-3, 2e-2])
-display(frame.groupby(bins, observed=True)[["C", "ideal Reno", "C / ideal"]].mean().round(3))
-display(frame[frame["off by"].abs() > 3].round(3))
+display(frame.groupby(bins, observed=True)[["C", "predicted", "if ACKs counted"]].mean().round(3))
+display(frame.sort_values("off by", key=abs, ascending=False).head().round(3))
 
 # %%
-mean, low, high = statistics.mean_interval(list(np.log(frame["C / ideal"])))
+mean, low, high = statistics.mean_interval(list(np.log(frame["C / predicted"])))
+prediction = {name: np.exp(np.log(frame[name]).mean()) for name in ("predicted", "if ACKs counted")}
+inside = fit.low <= prediction["predicted"] <= fit.high
 say(
-    f"Against an ideal Reno sender at each trial's own p: {np.exp(mean):.3f} (95 %: {np.exp(low):.3f} to "
-    f"{np.exp(high):.3f})."
+    f"**Prediction** for these trials, each at its own p, if Linux counts segments: C = "
+    f"{prediction['predicted']:.3f}, {'inside' if inside else 'outside'} the measured interval. If it counted "
+    f"ACKs: {prediction['if ACKs counted']:.3f}. Trial by trial, measured over predicted is {np.exp(mean):.3f} "
+    f"(95 %: {np.exp(low):.3f} to {np.exp(high):.3f}); {int((frame['off by'].abs() > 2).sum())} of "
+    f"{len(frame)} trials are off by more than two standard errors."
 )
+assert inside
 
 # %% [markdown]
+# The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
+# mended take a share of the time, and C falls: that is in the prediction, and not in the paper's constant.
+#
 # *Full marks:* C with its interval; the random-loss constant for an ACK a segment named and explained
-# (losses are random here, not periodic; Linux counts segments); the slope; the dependence on p: at
-# larger p recoveries and timeouts take a share of the time that the model doesn't know of.
+# (losses are random here, not periodic; Linux counts segments); the slope; the dependence on p.
 #
 # ## The figures
 
@@ -482,8 +491,9 @@ for title, found in sequence:
 #
 # - **Confirmed**: over four orders of magnitude of bandwidth, goodput goes as MSS/(RTT·√p), with one constant,
 #   where p is below 0.02 and the run is long enough to have losses to speak of.
-# - **The constant** is the paper's for random loss and a window that grows for each segment, on a receiver
-#   that delays ACKs: the paper expects 0.93 there. Linux counts segments.
+# - **The constant** is near the paper's for random loss and a window that grows for each segment, on a receiver
+#   that delays ACKs: the paper expects 0.93 there. Linux counts segments. What is left to the paper's 1.31 is the time that
+#   noticing and mending a loss takes.
 # - **Not confirmed**: the range of p up to 0.3. There Linux is below Mathis and above PFTK.
 # - **Not tried**: the paper's other two environments, losses by a real queue and other TCPs. For the first: losses
 #   come in bursts then, p is no parameter but a result, and one has to count congestion events, not drops.
