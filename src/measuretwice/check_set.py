@@ -6,14 +6,12 @@ looked right is an honest run; the set that holds it is not.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
 from measuretwice.result import Result
-from measuretwice.statistics import relative_error_of_ratio
 
 # Fewer trials than this make no figure.
 LEAST_TRIALS = 3
@@ -22,15 +20,13 @@ NO_OTHER_EXPERIMENT = frozenset({"duration_s", "sample_interval_s"})
 
 @dataclass(frozen=True)
 class Member:
-    """One run of a set: what was planned, and what came of it (None: not known)."""
+    """One run of a set, by its plan."""
 
     trial: int
     pitfall: str | None
     stage: str | None
     seed: int
     params: dict[str, Value]
-    ratio: float | None
-    drops: float | None
 
     @classmethod
     def of(cls, result: Result) -> Member:
@@ -41,8 +37,6 @@ class Member:
             result["stage"],
             result["seed"],
             result["params"],
-            result["ratio"],
-            result["measured"].get("qdisc_drops"),
         )
 
 
@@ -91,11 +85,10 @@ def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
     return Finding(
         "cherry-picking",
         "error",
-        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}"
-        + _spread(runs),
+        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}",
         "each trial as often as every other",
-        "Who runs again only what looks odd, and keeps the last try, chooses the result. The "
-        "spread that is left says nothing about chance any more.",
+        "Who runs again only what looks odd, and keeps the last try, chooses the result: "
+        "its mean is what was hoped for, and its spread no longer says what chance does.",
     )
 
 
@@ -138,28 +131,6 @@ def _mixed(runs: list[Member], differing: list[str]) -> Finding | None:
         "the same settings for every trial",
         "A setting that is mended for some trials only makes two experiments in one figure.",
     )
-
-
-def _spread(runs: list[Member]) -> str:
-    """How much smaller the kept tries' spread is than all tries': the harm, in numbers."""
-    known = [run for run in runs if run.ratio and run.drops]
-    if len(known) < LEAST_TRIALS:
-        return ""
-    last = {run.trial: run for run in sorted(known, key=lambda run: run.seed)}
-    kept = _deviation([math.log(run.ratio or 1) for run in last.values()])
-    whole = _deviation([math.log(run.ratio or 1) for run in known])
-    by_chance = math.fsum(relative_error_of_ratio(run.drops or 0) for run in known) / len(known)
-    return (
-        f"; goodput over model spreads by {100 * kept:.1f} % among the last tries, by "
-        f"{100 * whole:.1f} % among all (chance alone: about {100 * by_chance:.1f} %)"
-    )
-
-
-def _deviation(values: list[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def _trials(runs: list[Member]) -> list[int]:

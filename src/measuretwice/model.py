@@ -244,6 +244,7 @@ def sack_reno_constant(
     import numpy as np
 
     draw = np.random.default_rng(seed)
+    grow = 1 / segments_per_window_step
     window, rounds, segments, lost = max(2.0, 1 / math.sqrt(loss_ratio)), 0.0, 0.0, 1
     for until_loss in draw.geometric(loss_ratio, cycles):
         half = max(int(window) // 2, 2)
@@ -253,15 +254,16 @@ def sack_reno_constant(
             rounds += 1
             fresh += max(half - again, 0)
         segments += fresh
-        left, window = float(until_loss - fresh), float(half)
-        while left > window:
-            left, segments, rounds = left - window, segments + window, rounds + 1
-            window += 1 / segments_per_window_step
-        if left > 0:
-            segments, rounds = segments + left, rounds + left / window
+        left, window = float(max(until_loss - fresh, 0)), float(half)
+        # Whole round trips before the loss's own: the most k with k half + k(k-1) grow/2 < left.
+        part = half - grow / 2
+        whole = int((math.sqrt(part * part + 2 * grow * max(left - 0.5, 0.0)) - part) / grow)
+        window += whole * grow
+        segments, rounds = segments + left, rounds + whole
+        rounds += (left - whole * half - whole * (whole - 1) * grow / 2) / window
         segments, rounds = segments + window, rounds + 1
         lost = 1 + int(draw.binomial(int(window), loss_ratio))
-        window += 1 / segments_per_window_step
+        window += grow
     return segments / rounds * math.sqrt(loss_ratio)
 
 
