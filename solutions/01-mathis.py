@@ -94,10 +94,23 @@ def grep(path: Path, pattern: str, count: int = 5) -> None:
     print("\n".join(line[:150] for line in lines[:count]))
 
 
+PARSERS = {
+    "ping.txt": parse.parse_ping,
+    "iperf3.json": parse.parse_iperf3_json,
+    "ss-last.txt": parse.parse_ss,
+    "qdisc.after.json": parse.parse_tc_qdiscs,
+}
+
+
+def parsed(folder: Path, name: str):
+    """A raw file, read by the kit's parser for it."""
+    return PARSERS[Path(name).name]((folder / name).read_text(), name)
+
+
 def netem(folder: Path) -> parse.Qdisc:
     """The losing qdisc's last word."""
-    text = (folder / "router" / "qdisc.after.json").read_text()
-    return next(q for q in parse.parse_tc_qdiscs(text) if q.kind == "netem" and q.parent)
+    qdiscs = parsed(folder, "router/qdisc.after.json")
+    return next(q for q in qdiscs if q.kind == "netem" and q.loss_ratio)
 
 
 # %% [markdown]
@@ -135,9 +148,9 @@ say(
 right = "step-7-offloads"
 place = [run["trial"] for run in runs(right)].index(7)
 with raw(right, place) as folder:
-    ping = parse.parse_ping((folder / "romeo" / "ping.txt").read_text())
-    iperf = parse.parse_iperf3_json((folder / "romeo" / "iperf3.json").read_text())
-    last = parse.parse_ss((folder / "romeo" / "ss-last.txt").read_text())[-1]
+    ping = parsed(folder, "romeo/ping.txt")
+    iperf = parsed(folder, "romeo/iperf3.json")
+    last = parsed(folder, "romeo/ss-last.txt")[-1]
     losing = netem(folder)
     print((folder / "romeo" / "ping.txt").read_text()[-220:])
 p, rtt_ms, mss_bytes = 0.005730706937, 6, 1460
@@ -249,7 +262,7 @@ say(
 # %%
 for name in ("timestamps-broken", "timestamps-fixed", "mtu-broken", "mtu-fixed"):
     with raw(name) as folder:
-        last = parse.parse_ss((folder / "romeo" / "ss-last.txt").read_text())[-1]
+        last = parsed(folder, "romeo/ss-last.txt")[-1]
         params = runs(name)[0]["params"]
         say(
             f"**{name}**: asked for {params['mss_bytes']}, MTU {params['mtu_bytes']}, timestamps "
@@ -275,18 +288,21 @@ ten = {name: table(f"offloads-{name}")["ratio"] for name in ("on", "off")}
 for name, ratios in ten.items():
     mean, low, high = statistics.mean_interval(list(ratios))
     say(f"Ten runs, offloads {name}: ratio {mean:.2f} (95 %: {low:.2f} to {high:.2f}).")
-on_off = [runs(f"offloads-{name}")[0]["measured"] for name in ("on", "off")]
+again = {}
+for name in ("on", "off"):
+    found = [run["measured"] for run in runs(f"offloads-{name}")]
+    again[name] = np.mean([m["retransmits"] / m["qdisc_drops"] for m in found])
 say(
-    f"Largest packet {max(sizes) - 14} B where 576 would be right. Segments for each packet that netem "
-    f"was given: {on_off[0]['data_segs_out'] / on_off[0]['qdisc_offered_packets']:.1f} with offloads, "
-    f"{on_off[1]['data_segs_out'] / on_off[1]['qdisc_offered_packets']:.2f} without."
+    f"Largest packet {max(sizes) - 14} B where 576 would be right. Segments sent again for each drop that "
+    f"netem counted: {again['on']:.1f} with offloads, {again['off']:.2f} without."
 )
 
 # %% [markdown]
 # netem decides packet by packet. A packet of k segments is lost as a whole: k segments go at once, but
 # only one loss event reaches the window, and between two events k times as many segments pass. In the model p is the
 # chance of a loss event for each segment: it has become p/k, and the goodput grows by about √k.
-# The qdisc counts bundles; a dropped bundle is k lost segments.
+# tc counts a bundle that passes as its segments, and one that is dropped as a single drop: with offloads its
+# drops over its packets are no loss ratio of anything.
 #
 # *Full marks:* loss events against lost segments, √k, and the counter.
 #
@@ -346,8 +362,8 @@ say(
 # %% [markdown]
 # Mathis has no timeouts: too high. PFTK has them as Reno had in 1998, with three duplicate ACKs
 # or else a timeout: too low, since Linux finds most losses earlier: by selective acknowledgements, RACK's timer
-# and tail loss probes (RFC 8985), and undoes what was spurious. `facts` one reads in textbooks, that PFTK covers
-# this range, hold for the TCP of its time.
+# and tail loss probes (RFC 8985), and undoes what was spurious. That PFTK covers this range, as
+# textbooks have it, holds for the TCP of its time.
 #
 # *Full marks:* timeouts against losses as a number; one mechanism of Linux that PFTK lacks.
 #
@@ -356,6 +372,9 @@ say(
 # %%
 picked, honest = table("cherry-picking-broken"), table("cherry-picking-fixed")
 display(picked[["trial", "seed", "drops", "ratio"]])
+# What each p leads one to expect is divided out, so that only chance is left.
+for frame in (picked, honest):
+    frame["relative"] = frame["ratio"] / [model.sack_reno_constant(value) for value in frame["p"]]
 kept = picked.sort_values("seed").groupby("trial").last()
 first = picked[picked["seed"] == 1]
 spread = {
@@ -365,13 +384,10 @@ spread = {
     "every trial equally often": honest,
 }
 for name, frame in spread.items():
-    print(
-        f"{name:26} mean {frame['ratio'].mean():.3f}  standard deviation {frame['ratio'].std():.3f}"
-    )
-chance = honest.apply(
-    lambda row: row["ratio"] * statistics.relative_error_of_ratio(row["drops"]), axis=1
-).mean()
-say(f"Chance alone makes about {chance:.3f}.")
+    mean, deviation = frame["relative"].mean(), frame["relative"].std()
+    print(f"{name:26} mean {mean:.3f}  standard deviation {deviation:.3f}")
+chance = honest["drops"].map(statistics.relative_error_of_ratio).mean()
+say(f"Measured over predicted; chance alone makes a standard deviation of about {chance:.3f}.")
 
 # %% [markdown]
 # *Full marks:* unequal numbers of tries as the flaw; that no run by itself shows it; the effect on spread
@@ -389,13 +405,16 @@ for name in ("acks-delayed", "acks-every-segment"):
         f"(95 %: {low:.3f} to {high:.3f})."
     )
 with raw("ack-policy-broken") as folder:
-    grep(folder / "router" / "acks.txt", r"Flags \[\.\]", 1000)
+    grep(folder / "router" / "acks.txt", r"Flags \[\.\]", 12)
+    text = (folder / "router" / "acks.txt").read_text()
+steps = np.diff([int(n) for n in re.findall(r"ack (\d+), win", text)][-300:]) / 1460
+say(f"Of the capture's last 300 ACKs, one stands for {steps[steps > 0].mean():.1f} segments.")
 
 # %%
-ideal = {step: model.random_loss_constant(p, step) for step in (1, 2)}
+expected = {step: model.sack_reno_constant(p, step) for step in (1, 2)}
 say(
-    f"An ideal Reno sender at this p, simulated: C = {ideal[1]:.2f} if the window grows for each segment, "
-    f"{ideal[2]:.2f} if for every second one. How many ACKs come changes next to nothing: Linux adds to "
+    f"What Reno with today's recovery does at this p (`model.sack_reno_constant`): C = {expected[1]:.2f} if "
+    f"the window grows for each segment, {expected[2]:.2f} if for every second one. How many ACKs come changes next to nothing: Linux adds to "
     "its window for each segment that an ACK covers (RFC 3465 calls it appropriate byte counting)."
 )
 
@@ -405,7 +424,7 @@ say(
 # ## Question 12: the constant
 
 # %%
-long_runs = [run for run in runs("long") if run["comparable"]]
+long_runs = [run for run in runs("step-8-long") if run["comparable"]]
 predicted = [run["model"]["bandwidth_bps"] for run in long_runs]
 measured = [run["measured"]["goodput_bps"] for run in long_runs]
 fit = statistics.fit_constant(predicted, measured)
@@ -429,25 +448,36 @@ frame = pd.DataFrame(
         "losses": [run["measured"]["qdisc_drops"] for run in long_runs],
     }
 )
-frame["ideal Reno"] = [model.random_loss_constant(value) for value in frame["p"]]
-frame["C / ideal"] = frame["C"] / frame["ideal Reno"]
+for step, name in ((1, "predicted"), (2, "if ACKs counted")):
+    frame[name] = [model.sack_reno_constant(value, step) for value in frame["p"]]
+frame["C / predicted"] = frame["C"] / frame["predicted"]
 frame["chance"] = [statistics.relative_error_of_ratio(n) for n in frame["losses"]]
-frame["off by"] = np.log(frame["C / ideal"]) / frame["chance"]
+frame["off by"] = np.log(frame["C / predicted"]) / frame["chance"]
 bins = pd.cut(frame["p"], [0, 1e-4, 3e-4, 1e-3, 5e-3, 2e-2])
-display(frame.groupby(bins, observed=True)[["C", "ideal Reno", "C / ideal"]].mean().round(3))
-display(frame[frame["off by"].abs() > 3].round(3))
+display(frame.groupby(bins, observed=True)[["C", "predicted", "if ACKs counted"]].mean().round(3))
+display(frame.sort_values("off by", key=abs, ascending=False).head().round(3))
 
 # %%
-mean, low, high = statistics.mean_interval(list(np.log(frame["C / ideal"])))
+mean, low, high = statistics.mean_interval(list(np.log(frame["C / predicted"])))
+prediction = {name: np.exp(np.log(frame[name]).mean()) for name in ("predicted", "if ACKs counted")}
+inside = fit.low <= prediction["predicted"] <= fit.high
 say(
-    f"Against an ideal Reno sender at each trial's own p: {np.exp(mean):.3f} (95 %: {np.exp(low):.3f} to "
-    f"{np.exp(high):.3f})."
+    f"**Prediction** for these trials, each at its own p, if Linux counts segments: C = "
+    f"{prediction['predicted']:.3f}, {'inside' if inside else 'outside'} the measured interval. If it counted "
+    f"ACKs: {prediction['if ACKs counted']:.3f}. Trial by trial, measured over predicted is {np.exp(mean):.3f} "
+    f"(95 %: {np.exp(low):.3f} to {np.exp(high):.3f}); {int((frame['off by'].abs() > 2).sum())} of "
+    f"{len(frame)} trials are off by more than two standard errors."
 )
+assert inside
 
 # %% [markdown]
+# The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and
+# mended take a share of the time, and C falls: that is in the prediction, and not in the paper's constant. What
+# the prediction leaves out is the start: slow start sends some 1/p segments before the first loss, one part in 250 of
+# these runs, and leaves a window that takes a few halvings to come down. That is worth about a percent, upwards.
+#
 # *Full marks:* C with its interval; the random-loss constant for an ACK a segment named and explained
-# (losses are random here, not periodic; Linux counts segments); the slope; the dependence on p: at
-# larger p recoveries and timeouts take a share of the time that the model doesn't know of.
+# (losses are random here, not periodic; Linux counts segments); the slope; the dependence on p.
 #
 # ## The figures
 
@@ -467,7 +497,11 @@ display(
 
 # %%
 display(
-    SVG(plot_style.svg_text(plot.draw("window-against-loss", [("long", runs("long"))], [], names)))
+    SVG(
+        plot_style.svg_text(
+            plot.draw("window-against-loss", [("200 losses each", runs("step-8-long"))], [], names)
+        )
+    )
 )
 
 # %%
@@ -482,8 +516,9 @@ for title, found in sequence:
 #
 # - **Confirmed**: over four orders of magnitude of bandwidth, goodput goes as MSS/(RTT·√p), with one constant,
 #   where p is below 0.02 and the run is long enough to have losses to speak of.
-# - **The constant** is the paper's for random loss and a window that grows for each segment, on a receiver
-#   that delays ACKs: the paper expects 0.93 there. Linux counts segments.
+# - **The constant** is near the paper's for random loss and a window that grows for each segment, on a receiver
+#   that delays ACKs: the paper expects 0.93 there. Linux counts segments. What is left to the paper's 1.31 is the time that
+#   noticing and mending a loss takes.
 # - **Not confirmed**: the range of p up to 0.3. There Linux is below Mathis and above PFTK.
 # - **Not tried**: the paper's other two environments, losses by a real queue and other TCPs. For the first: losses
 #   come in bursts then, p is no parameter but a result, and one has to count congestion events, not drops.

@@ -6,30 +6,27 @@ looked right is an honest run; the set that holds it is not.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
 
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
 from measuretwice.result import Result
-from measuretwice.statistics import relative_error_of_ratio
 
 # Fewer trials than this make no figure.
 LEAST_TRIALS = 3
+NO_OTHER_EXPERIMENT = frozenset({"duration_s", "sample_interval_s"})
 
 
 @dataclass(frozen=True)
 class Member:
-    """One run of a set: what was planned, and what came of it (None: not known)."""
+    """One run of a set, by its plan."""
 
     trial: int
     pitfall: str | None
     stage: str | None
     seed: int
     params: dict[str, Value]
-    ratio: float | None
-    drops: float | None
 
     @classmethod
     def of(cls, result: Result) -> Member:
@@ -40,8 +37,6 @@ class Member:
             result["stage"],
             result["seed"],
             result["params"],
-            result["ratio"],
-            result["measured"].get("qdisc_drops"),
         )
 
 
@@ -76,11 +71,10 @@ def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
 
 def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
     """Every trial as often as the others, all with the same settings."""
-    by_settings: dict[str, list[Member]] = defaultdict(list)
-    for run in runs:
-        by_settings[_settings(lab, run)].append(run)
-    if len(by_settings) > 1:
-        return _mixed(by_settings)
+    names = sorted({name for run in runs for name in run.params})
+    differing = [name for name in names if not _one_rule(lab, runs, name)]
+    if differing:
+        return _mixed(runs, differing)
     tries = {trial: len({r.seed for r in runs if r.trial == trial}) for trial in _trials(runs)}
     if len(set(tries.values())) == 1:
         return None
@@ -91,24 +85,45 @@ def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
     return Finding(
         "cherry-picking",
         "error",
-        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}"
-        + _spread(runs),
+        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}",
         "each trial as often as every other",
-        "Who runs again only what looks odd, and keeps the last try, chooses the result. The "
-        "spread that is left says nothing about chance any more.",
+        "Who runs again only what looks odd, and keeps the last try, chooses the result: "
+        "its mean is what was hoped for, and its spread no longer says what chance does.",
     )
 
 
-def _mixed(by_settings: dict[str, list[Member]]) -> Finding | None:
+def _one_rule(lab: Lab, runs: list[Member], name: str) -> bool:
+    """Is one rule behind a parameter's values: the same for all, each trial's own, or another's?
+
+    How long a run lasts, and how often it is looked at, makes no other experiment of it.
+    """
+    if name in NO_OTHER_EXPERIMENT:
+        return True
+    values = [run.params.get(name) for run in runs]
+    own = [{**lab.defaults(), **lab.trials[run.trial].set}.get(name) for run in runs]
+    if len(set(values)) == 1 or values == own:
+        return True
+    others = set.intersection(
+        *(
+            {other for other, value in run.params.items() if value == run.params.get(name)}
+            for run in runs
+        )
+    )
+    return bool(others - {name})
+
+
+def _mixed(runs: list[Member], differing: list[str]) -> Finding | None:
     """Trials of one figure with different settings: but for a trial that has both, to compare."""
-    sets = [(said, set(_trials(runs))) for said, runs in by_settings.items()]
-    sets.sort(key=lambda item: -len(item[1]))
+    by_settings: dict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        said = ", ".join(f"{name}={run.params.get(name)}" for name in differing)
+        by_settings[said].add(run.trial)
     seen: set[int] = set()
-    for _, trials in sets:
+    for trials in by_settings.values():
         if seen & trials:
             return None
         seen |= trials
-    parts = [f"trial {_list(sorted(trials))}: {said or 'as set'}" for said, trials in sets]
+    parts = [f"trial {_list(sorted(trials))}: {said}" for said, trials in by_settings.items()]
     return Finding(
         "cherry-picking",
         "error",
@@ -116,35 +131,6 @@ def _mixed(by_settings: dict[str, list[Member]]) -> Finding | None:
         "the same settings for every trial",
         "A setting that is mended for some trials only makes two experiments in one figure.",
     )
-
-
-def _settings(lab: Lab, run: Member) -> str:
-    """What of a run's parameters is neither the lab's default nor the trial's own."""
-    own = {**lab.defaults(), **lab.trials[run.trial].set} if run.trial in lab.trials else {}
-    changed = {name: value for name, value in run.params.items() if own.get(name) != value}
-    return ", ".join(f"{name}={value}" for name, value in sorted(changed.items()))
-
-
-def _spread(runs: list[Member]) -> str:
-    """How much smaller the kept tries' spread is than all tries': the harm, in numbers."""
-    known = [run for run in runs if run.ratio and run.drops]
-    if len(known) < LEAST_TRIALS:
-        return ""
-    last = {run.trial: run for run in sorted(known, key=lambda run: run.seed)}
-    kept = _deviation([math.log(run.ratio or 1) for run in last.values()])
-    whole = _deviation([math.log(run.ratio or 1) for run in known])
-    by_chance = math.fsum(relative_error_of_ratio(run.drops or 0) for run in known) / len(known)
-    return (
-        f"; goodput over model spreads by {100 * kept:.1f} % among the last tries, by "
-        f"{100 * whole:.1f} % among all (chance alone: about {100 * by_chance:.1f} %)"
-    )
-
-
-def _deviation(values: list[float]) -> float:
-    if len(values) < 2:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def _trials(runs: list[Member]) -> list[int]:

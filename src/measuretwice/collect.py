@@ -48,7 +48,7 @@ def measure(lab: Lab, raw: Path) -> Measured:
         measured |= from_iperf3(run)
     if how.ss and run:
         ports = {connection.local_port for connection in run.connections}
-        samples = parse_ss_samples(_read(raw, how.ss), how.ss.file)
+        samples = parse_ss_samples(_read(raw, how.ss), how.ss.file, local_ports=ports)
         measured |= from_samples(samples, ports)
     if how.ss_last:
         measured |= _from_last_lines(_read(raw, how.ss_last), how.ss_last.file)

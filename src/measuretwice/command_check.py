@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from measuretwice import bring, collect, model, terminal
+from measuretwice import bring, collect, terminal
 from measuretwice.again import measure_again
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
@@ -76,7 +76,7 @@ def _check_together(
             for document in documents
             if document["lab"] == name and isinstance(document["plan"]["trial"], int)
         ]
-        for told in check_set(lab, [_member(lab, document) for document in own]):
+        for told in check_set(lab, [_member(document) for document in own]):
             runs = [own[place]["run"] for place in told.members]
             finding = with_help(lab, told.finding, hint)
             found.append(
@@ -90,23 +90,9 @@ def _check_together(
     return found
 
 
-def _member(lab: Lab, document: dict[str, Any]) -> Member:
-    plan, measured = document["plan"], document["measured"]
-    use, params = lab.file.model, document["params"]
-    ratio = None
-    if use and measured.get("goodput_bps"):
-        mss_bytes, rtt_ms, loss = (float(params[key]) for key in (use.mss, use.rtt, use.loss))
-        bandwidth_bps = model.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss, use.constant)
-        ratio = measured["goodput_bps"] / bandwidth_bps
-    return Member(
-        plan["trial"],
-        plan["pitfall"],
-        plan["stage"],
-        plan["seed"],
-        params,
-        ratio,
-        measured.get("qdisc_drops"),
-    )
+def _member(document: dict[str, Any]) -> Member:
+    plan = document["plan"]
+    return Member(plan["trial"], plan["pitfall"], plan["stage"], plan["seed"], document["params"])
 
 
 def _folder_of(runs: list[str]) -> str:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from measuretwice import record, terminal
-from measuretwice import run as runner
-from measuretwice.batch import open_batch
+from measuretwice.batch import Batch, open_batch
 from measuretwice.command_run import measure_jobs
 from measuretwice.lab import load_lab
 from measuretwice.result import Result
@@ -36,22 +34,14 @@ def record_command(
     out = terminal.default_out(root) / ("verified" if verify else "recorded")
     batch = open_batch(root, lab, out)
 
-    def measure(work: list[runner.Job]) -> list[Result]:
-        results, failures = measure_jobs(work, jobs, as_json)
-        if failures:
-            raise failures[0]
-        return results
-
+    results = _run(batch, chosen, jobs, as_json)
     problems: list[str] = []
-    for count, one in enumerate(chosen, 1):
-        if not as_json:
-            print(f"[{count}/{len(chosen)}] {one.name}: {one.title}", file=sys.stderr)
-        results = record.run_set(batch, one, measure)
+    for one in chosen:
         if verify:
-            problems += record.compare(samples / one.name, results)
+            problems += record.compare(samples / one.name, results[one.name])
         else:
             samples.mkdir(parents=True, exist_ok=True)
-            record.store(samples / one.name, one, results)
+            record.store(samples / one.name, one, results[one.name])
     if verify and not problems:
         shutil.rmtree(out / lab.name, ignore_errors=True)
     if as_json:
@@ -64,3 +54,22 @@ def record_command(
     if not problems:
         print(f"{len(chosen)} sets: {done}")
     return 1 if problems else 0
+
+
+def _run(
+    batch: Batch, chosen: list[record.RecordedSet], jobs: int | None, quiet: bool
+) -> dict[str, list[Result]]:
+    """Run all sets together, so that no CPU waits for the end of one; results by set."""
+    results: dict[str, list[Result]] = {one.name: [] for one in chosen}
+    todo = {one.name: record.jobs_of(batch, one) for one in chosen}
+    while any(todo.values()):
+        # Two sets may hold the same run.
+        work = {job.folder: job for part in todo.values() for job in part}
+        measured, failures = measure_jobs(list(work.values()), jobs, quiet)
+        if failures:
+            raise failures[0]
+        by_folder = {Path(result["run_dir"]): result for result in measured}
+        for name, part in todo.items():
+            results[name] += [by_folder[job.folder] for job in part]
+        todo = {one.name: record.again_of(batch, one, results[one.name]) for one in chosen}
+    return results

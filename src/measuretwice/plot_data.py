@@ -20,14 +20,12 @@ from measuretwice.statistics import (
     ConstantFit,
     fit_constant,
     loss_interval,
-    relative_error_of_ratio,
+    ratio_bounds,
 )
 
 Row = dict[str, Any]
 # One set of runs with its title, such as a stage of a mended experiment.
 NamedSet = tuple[str, Sequence[Result]]
-# 95 % of a normal distribution lie within so many standard errors.
-NORMAL_95 = 1.96
 # From fewer trials no constant is fitted.
 MIN_FIT_POINTS = 3
 STATES = ("before", "after")
@@ -106,15 +104,8 @@ def _row(result: Result, names: ParameterNames) -> Row:
 
 
 def goodput_factors(losses: int | None) -> tuple[float | None, float | None]:
-    """Return what the goodput's 95 % bounds are of it, by its number of losses.
-
-    exp(-+1.96/(2 sqrt(n))): the error is relative, so the interval is symmetrical on a
-    logarithmic axis. None, None where no loss was counted: then nothing bounds it.
-    """
-    if not losses:
-        return None, None
-    half = NORMAL_95 * relative_error_of_ratio(losses)
-    return math.exp(-half), math.exp(half)
+    """Return what the goodput's 95 % bounds are of it, by its number of losses; None, None for none."""
+    return (losses and ratio_bounds(losses)) or (None, None)
 
 
 def _scaled(value: float | None, factor: float | None) -> float | None:

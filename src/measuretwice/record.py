@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,7 +24,6 @@ from measuretwice.lab import Again, Lab, Value, select_trials
 from measuretwice.plan import StageName
 from measuretwice.result import DONE, Result, judge, write_json
 
-Measure = Callable[[list[runner.Job]], list[Result]]
 # A digest recording's durations are rounded up to this.
 WHOLE_S = 60
 SET_FILE = "results.json"
@@ -85,19 +84,22 @@ def choose(lab: Lab, names: Sequence[str]) -> list[RecordedSet]:
     return chosen
 
 
-def run_set(batch: Batch, one: RecordedSet, measure: Measure) -> list[Result]:
-    """Run a set, or take what of it is measured already; return its results in order."""
+def jobs_of(batch: Batch, one: RecordedSet) -> list[runner.Job]:
+    """Return a set's first jobs: each trial with as many seeds as it is repeated."""
+    return [_job(batch, one, trial, 1 + n) for trial in one.trials for n in range(one.repeat)]
 
-    def job(trial: int, seed: int) -> runner.Job:
-        changes = dict(one.changes)
-        if one.losses:
-            changes["duration_s"] = duration_for_s(batch.lab, trial, one.losses)
-        return batch.job(trial, seed=seed, changes=changes, pitfall=one.pitfall, stage=one.stage)
 
-    results = measure([job(trial, 1 + n) for trial in one.trials for n in range(one.repeat)])
-    while one.again and (odd := odd_trials(one.again, results)):
-        results += measure([job(trial, seed) for trial, seed in odd])
-    return sorted(results, key=lambda result: (result["trial"], result["seed"]))
+def again_of(batch: Batch, one: RecordedSet, results: list[Result]) -> list[runner.Job]:
+    """Return the jobs of what came out odd, where the set's mistake is to run that once more."""
+    odd = odd_trials(one.again, results) if one.again else []
+    return [_job(batch, one, trial, seed) for trial, seed in odd]
+
+
+def _job(batch: Batch, one: RecordedSet, trial: int, seed: int) -> runner.Job:
+    changes = dict(one.changes)
+    if one.losses:
+        changes["duration_s"] = duration_for_s(batch.lab, trial, one.losses)
+    return batch.job(trial, seed=seed, changes=changes, pitfall=one.pitfall, stage=one.stage)
 
 
 def duration_for_s(lab: Lab, trial: int, losses: int) -> int:
@@ -129,6 +131,7 @@ LEFT_OUT = ("derived_by", "run_dir", "expectations", "title")
 
 def store(folder: Path, one: RecordedSet, results: list[Result]) -> None:
     """Write a set below sample-data, in place of what stood there; whole or not at all."""
+    results = sorted(results, key=lambda result: (result["trial"], result["seed"]))
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)

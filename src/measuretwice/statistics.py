@@ -66,6 +66,20 @@ def relative_error_of_ratio(losses: float) -> float:
     return relative_error_of_loss(losses) / 2
 
 
+def ratio_bounds(losses: float, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Return what a ratio's interval is of it, by its number of losses: exp(-+z/(2 sqrt(n))).
+
+    The error is relative, so the interval is symmetrical on a logarithmic axis. None where no
+    loss was counted: then nothing bounds it.
+    """
+    if losses <= 0:
+        return None
+    from scipy.special import ndtri
+
+    half = float(ndtri(0.5 + confidence / 2)) * relative_error_of_ratio(losses)
+    return math.exp(-half), math.exp(half)
+
+
 def losses_needed(relative_error: float) -> float:
     """Return how many losses bring the ratio's standard error down to `relative_error`."""
     if relative_error <= 0:

@@ -120,8 +120,8 @@ def cells(lab: Lab, seeds: int, elsewhere_seeds: int, job: Callable[..., runner.
         for stage in STAGES:
             must = pitfall.finding if stage == "broken" else None
             staged = pitfall.stage(stage)
-            # The lab's own stage decides what it sets; the shortening gives way to it.
-            changes = {**SHORTER.get(pitfall.id, {}), **staged.set}
+            # The lab's own stage decides what it sets, but for how long it is watched.
+            changes = {**staged.set, **SHORTER.get(pitfall.id, {})}
             for count in range(1, seeds + 1):
                 # A stage that runs trials several times takes a seed for each.
                 seed = count if len(numbers) == 1 else 10 * count

@@ -12,6 +12,17 @@ from measuretwice.parse import ParseError, TruncatedError, parse_ss, parse_ss_sa
 Read = Callable[[str], str]
 
 
+def test_only_the_ports_that_are_asked_for_are_read() -> None:
+    row = "ESTAB 0 0 10.0.0.1:{port} 10.0.0.2:5201 cubic mss:1448 cwnd:10\n"
+    text = "# t=1.000000000\n" + row.format(port=40) + row.format(port=401) + "# t=2.000000000\n"
+    samples = parse_ss_samples(text, "ss.txt", local_ports={40})
+    assert [[s.local_port for s in sample.sockets] for sample in samples] == [[40], []]
+    assert len(parse_ss_samples(text, "ss.txt")[0].sockets) == 2
+    # Two lines a socket: all are read, whose detail line it is could not be told otherwise.
+    text = text.replace(" cubic", "\n\t cubic")
+    assert len(parse_ss_samples(text, "ss.txt", local_ports={40})[0].sockets) == 2
+
+
 def test_samples(read: Read) -> None:
     samples = parse_ss_samples(read("ss/samples-6.1.txt"), "ss.txt")
     assert len(samples) == 6

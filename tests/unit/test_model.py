@@ -14,6 +14,7 @@ from measuretwice.model import (
     pftk_expected_losses,
     pftk_segments_per_s,
     random_loss_constant,
+    sack_reno_constant,
 )
 
 # Published beside the trials of the reproduction: model bandwidth in Mbit/s with C = 1.
@@ -78,6 +79,17 @@ def test_ideal_reno_under_random_loss_has_the_papers_constant(name: str, step: i
     assert MATHIS_CONSTANTS[name].segments_per_window_step == step
     simulated = random_loss_constant(2e-4, step)
     assert simulated == pytest.approx(MATHIS_CONSTANTS[name].value, rel=0.015)
+
+
+def test_todays_reno_is_the_ideal_one_where_loss_is_rare() -> None:
+    """Noticing and mending a loss takes a few round trips of many hundred."""
+    for step in (1, 2):
+        rare = sack_reno_constant(2e-5, step, cycles=4000)
+        assert rare == pytest.approx(random_loss_constant(2e-4, step), rel=0.025)
+        often = sack_reno_constant(0.01, step)
+        assert 0.85 * rare < often < 0.95 * rare
+    with pytest.raises(ValueError):
+        sack_reno_constant(0.0)
 
 
 def test_pftk_becomes_mathis_where_loss_is_rare() -> None:

@@ -11,6 +11,7 @@ from measuretwice.statistics import (
     loss_interval,
     losses_needed,
     mean_interval,
+    ratio_bounds,
     relative_error_of_loss,
     relative_error_of_ratio,
 )
@@ -45,6 +46,8 @@ def test_a_hundred_losses_are_ten_percent_of_p_and_five_of_the_ratio() -> None:
     assert relative_error_of_ratio(100) == pytest.approx(0.05)
     assert losses_needed(0.05) == pytest.approx(100)
     assert relative_error_of_ratio(0) == math.inf
+    assert ratio_bounds(100) == pytest.approx((math.exp(-0.098), math.exp(0.098)), rel=1e-4)
+    assert ratio_bounds(0) is None
 
 
 def test_mean_interval_is_students() -> None:

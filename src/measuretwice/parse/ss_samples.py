@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from measuretwice.parse._text import clean, cut_off, excerpt, foreign
@@ -24,13 +25,18 @@ class SsSample:
 
 
 def parse_ss_samples(
-    text: str, source: str, *, allow_truncated_tail: bool = False
+    text: str,
+    source: str,
+    *,
+    allow_truncated_tail: bool = False,
+    local_ports: Collection[int] | None = None,
 ) -> tuple[SsSample, ...]:
     """Read lines '# t=1795213564.741568000', each followed by what ss printed then.
 
     A sample may have no sockets. A sampler that was killed may leave its last sample cut off:
     with `allow_truncated_tail` that sample is left out, without it that is a ParseError, as is
-    anything else that isn't ss's text.
+    anything else that isn't ss's text. With `local_ports`, and where ss printed a line a socket,
+    the sockets of other ports are left out unread: reading is what takes the time.
     """
     text = clean(text, source, _EXPECTED)
     if not "# t=".startswith(text[:4]):
@@ -46,6 +52,7 @@ def parse_ss_samples(
         # The last sample's last socket is what is cut off.
         del starts[-1:]
     second_lines = has_second_lines(text)
+    marks = None if local_ports is None or second_lines else [f":{port} " for port in local_ports]
     samples: list[SsSample] = []
     for start, end in zip(starts, ends, strict=False):
         mark = _MARK.fullmatch(lines[start])
@@ -55,7 +62,9 @@ def parse_ss_samples(
                 f"line {start + 1}",
                 f"found {excerpt(lines[start])}; expected '# t=SECONDS' with nine decimals",
             )
-        numbered = enumerate(lines[start + 1 : end], start=start + 2)
+        numbered: Iterable[tuple[int, str]] = enumerate(lines[start + 1 : end], start=start + 2)
+        if marks is not None:
+            numbered = [one for one in numbered if any(mark in one[1] for mark in marks)]
         try:
             sockets = read_sockets(numbered, source, second_lines)
         except TruncatedError:
