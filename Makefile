@@ -7,7 +7,7 @@ PYTHON := .venv/bin/python -P
 ARGS ?=
 # Everything that git tracks, or would; without git, everything.
 FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
-	find . \( -name '.?*' -o -name site -o -name runs \) -prune -o -type f -print0; } | \
+	find . \( -name '.?*' -o -name site -o -name site-instructor -o -name build -o -name runs \) -prune -o -type f -print0; } | \
 	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
 
 .PHONY: help setup lint test checker-matrix bench solutions docs clean

@@ -280,6 +280,19 @@ def test_dev_set_up_stops_before_the_package_and_serves_students_too(checkout: C
     assert "run or dev" in one_line(checkout(MEASURETWICE_SETUP="all"))
 
 
+def test_docs_brings_its_own_packages_but_no_tools(checkout: Checkout) -> None:
+    for name in NETWORK + BUILD:
+        (checkout.bin / name).unlink()
+    missing = one_line(checkout("docs", MEASURETWICE_NO_INSTALL="1"))
+    assert "Python packages" in missing
+    assert "iperf3" not in missing
+    done = checkout("docs")
+    assert done.returncode == 0, done.stderr
+    assert "Python packages" in done.stderr
+    assert (checkout.venv / ".ready").read_text().splitlines()[-1].startswith("dev ")
+    assert checkout("docs").stderr == ""
+
+
 @pytest.mark.parametrize("moment", ["pyvenv.cfg", "bin/python", "lib"])
 def test_killed_set_up_does_not_count(pristine: Checkout, moment: str) -> None:
     process = pristine.start("list")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice import docs_reference
+from measuretwice.cli import cli
 from measuretwice.hints import GENERAL_HINTS
 from measuretwice.lab import Lab, find_labs
 
@@ -206,3 +207,46 @@ def test_vendored_files_have_licences_and_stay_small() -> None:
     assert sum(path.stat().st_size for path in files) < 4 * 2**20
     for package in vendor.iterdir():
         assert (package / "LICENSE").is_file(), package.name
+
+
+def fences() -> list[tuple[str, str, list[str]]]:
+    """Every fenced block of the pages' sources: where, its language, its lines."""
+    found = []
+    sources = [
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "src/measuretwice/templates/site").iterdir(),
+    ]
+    for path in sources:
+        text = path.read_text(encoding="utf-8")
+        for language, body in re.findall(r"^ *```([^\n]*)\n(.*?)^ *```", text, re.M | re.DOTALL):
+            found.append((path.name, language.split(" ")[0], body.splitlines()))
+    assert found
+    return found
+
+
+def test_no_output_and_no_script_is_typed_into_a_page() -> None:
+    """Blocks are commands, code from the labs' own files, words that are filled in, or diagrams."""
+    for name, language, lines in fences():
+        assert language in ("sh", "bash", "diagram", "text"), f"{name}: a block of {language!r}"
+        if language == "diagram":
+            continue
+        for line in filter(str.strip, lines):
+            if language == "sh":
+                assert re.match(r" *(\./lab|make|git|sudo|\{\{|#) ?", line), f"{name}: {line}"
+            elif language == "bash":
+                assert line.strip().startswith('--8<-- "'), f"{name}: {line}"
+            else:
+                assert re.fullmatch(r" *\{\{.*\}\} *", line), f"{name}: {line}"
+
+
+def test_commands_on_pages_exist() -> None:
+    for name, language, lines in fences():
+        for line in lines if language == "sh" else ():
+            words = line.split("#")[0].split()
+            if words[:1] != ["./lab"] or len(words) == 1:
+                continue
+            command = cli.commands.get(words[1])
+            assert command is not None, f"{name}: {line}"
+            known = {option for one in command.params for option in one.opts}
+            used = {word.split("=")[0] for word in words if word.startswith("--")}
+            assert used <= known, f"{name}: {line}"
