@@ -2,6 +2,7 @@
 
     make checker-matrix                     all of it, some ten minutes on two CPUs
     make checker-matrix ARGS='--seeds 1'    one seed each
+    make checker-matrix ARGS='--only mtu'   one pitfall
 
 A broken run must raise its own finding and no other but those that lab.toml lists as following
 from it; a fixed run must raise none. Prints a table; exits 1 where one doesn't hold.
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,12 @@ STAGES: tuple[StageName, StageName] = ("broken", "fixed")
 # longer than its symptom needs.
 SHORTER: dict[str, dict[str, Any]] = {
     "loss-percent": {"duration_s": 20},
-    "queueing": {"duration_s": 20},
     "timestamps": {"duration_s": 100},
     "mtu": {"duration_s": 20},
     "offload": {"duration_s": 30},
     "rtt-doubling": {"duration_s": 20},
     "netem-limit": {"duration_s": 100},
+    "queueing": {"duration_s": 15, "compare_with": "nothing"},
     "model-domain": {"duration_s": 20},
     "wrong-socket": {"duration_s": 100},
     "ack-policy": {"duration_s": 40},
@@ -111,10 +112,18 @@ class Cell:
 Work = dict[Cell, list[runner.Job]]
 
 
-def cells(lab: Lab, seeds: int, elsewhere_seeds: int, job: Callable[..., runner.Job]) -> Work:
-    """Every case of the matrix with its first jobs."""
+def cells(
+    lab: Lab,
+    seeds: int,
+    elsewhere_seeds: int,
+    job: Callable[..., runner.Job],
+    only: Sequence[str] = (),
+) -> Work:
+    """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
     for pitfall in lab.file.pitfalls:
+        if only and pitfall.id not in only:
+            continue
         may = frozenset(pitfall.follows)
         numbers = select_trials(lab, pitfall.trials or str(pitfall.trial))
         for stage in STAGES:
@@ -163,11 +172,18 @@ def findings(lab: Lab, results: list[Result]) -> set[str]:
     return raised | {told.finding.id for told in check_set(lab, members)}
 
 
-def measure(lab_name: str, seeds: int, elsewhere_seeds: int, out: Path, talk: bool) -> list[str]:
+def measure(
+    lab_name: str,
+    seeds: int,
+    elsewhere_seeds: int,
+    out: Path,
+    talk: bool,
+    only: Sequence[str] = (),
+) -> list[str]:
     """Run the matrix, print it where `talk`, and return what was wrong."""
     lab = load_lab(ROOT, lab_name)
     batch = open_batch(ROOT, lab, out, wall_limit_s=600)
-    work = cells(lab, seeds, elsewhere_seeds, batch.job)
+    work = cells(lab, seeds, elsewhere_seeds, batch.job, only)
     results: dict[Cell, list[Result]] = defaultdict(list)
     said: dict[Cell, str | None] = {}
     started = time.monotonic()
@@ -220,9 +236,10 @@ def main() -> int:
     options.add_argument("--lab", default="mathis")
     options.add_argument("--seeds", type=int, default=10, help="seeds of the lab's own stages")
     options.add_argument("--elsewhere", type=int, default=3, help="seeds of the other settings")
+    options.add_argument("--only", action="append", default=[], help="this pitfall, not all")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="measuretwice-matrix-") as out:
-        problems = measure(chosen.lab, chosen.seeds, chosen.elsewhere, Path(out), talk=True)
+        problems = measure(chosen.lab, chosen.seeds, chosen.elsewhere, Path(out), True, chosen.only)
     return 1 if problems else 0
 
 
