@@ -75,11 +75,13 @@ def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
     differing = [name for name in names if not _one_rule(lab, runs, name)]
     if differing:
         return _mixed(runs, differing)
-    tries = {trial: len({r.seed for r in runs if r.trial == trial}) for trial in _trials(runs)}
-    if len(set(tries.values())) == 1:
+    seeds = {trial: {run.seed for run in runs if run.trial == trial} for trial in _trials(runs)}
+    if len(set(map(frozenset, seeds.values()))) == 1:
         return None
-    often = max(tries.values())
-    usual = min(tries.values())
+    tries = {trial: len(seen) for trial, seen in seeds.items()}
+    often, usual = max(tries.values()), min(tries.values())
+    if often == usual:
+        return _only_last_tries(seeds)
     again = [trial for trial, count in tries.items() if count > usual]
     rest = [trial for trial, count in tries.items() if count == usual]
     return Finding(
@@ -89,6 +91,21 @@ def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
         "each trial as often as every other",
         "Who runs again only what looks odd, and keeps the last try, chooses the result: "
         "its mean is what was hoped for, and its spread no longer says what chance does.",
+    )
+
+
+def _only_last_tries(seeds: dict[int, set[int]]) -> Finding:
+    """As many runs of each trial, but with other seeds: where are the others?"""
+    by_seeds: dict[str, list[int]] = defaultdict(list)
+    for trial, seen in seeds.items():
+        by_seeds[_list(sorted(seen))].append(trial)
+    return Finding(
+        "cherry-picking",
+        "error",
+        "; ".join(f"trial {_list(trials)}: seed {said}" for said, trials in by_seeds.items()),
+        "the same seeds for every trial",
+        "Another seed is another try. Where only some trials have one, the others were kept because "
+        "they looked right.",
     )
 
 

@@ -172,6 +172,13 @@ def test_only_some_trials_again_is_cherry_picking() -> None:
     assert check_set(LAB, runs)[0].members == (0, 1, 2, 3, 4)
 
 
+def test_tries_that_were_thrown_away_show_in_the_seeds() -> None:
+    runs = members((1, 1), (2, 1), (3, 4))
+    assert told(runs) == ["cherry-picking"]
+    assert check_set(LAB, runs)[0].finding.measured == "trial 1, 2: seed 1; trial 3: seed 4"
+    assert told(members((1, 5), (2, 5), (3, 5))) == []
+
+
 def test_a_setting_mended_for_some_trials_only_is_cherry_picking() -> None:
     mixed = members((1, 1), (2, 1), (3, 1)) + members((4, 1), offloads="on")
     assert told(mixed) == ["cherry-picking"]
