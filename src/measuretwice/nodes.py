@@ -15,8 +15,12 @@ from measuretwice.plan import Plan
 
 READY_SECONDS = 30
 SETTLE_SECONDS = 2
-# net.ipv4.tcp_mem, in pages of 4 KiB: about what Linux chooses by itself for 512 MB.
-GUEST_TCP_MEM_PAGES = "6144 8192 12288"
+# What Linux chooses by itself for 512 MB, or nearly: tcp_mem in pages of 4 KiB, the others in bytes.
+GUEST_TCP_LIMITS = {
+    "tcp_mem": "6144 8192 12288",
+    "tcp_rmem": "4096 131072 4044608",
+    "tcp_wmem": "4096 16384 4044608",
+}
 
 
 def environment(plan: Plan) -> dict[str, str]:
@@ -52,10 +56,14 @@ def experiment_script(
     ]
     if sampler:
         # In the virtual kernel, whose settings are all ours: TCP's memory limits follow from the
-        # guest's memory, which some machines vary by a percent (no fixed addresses).
+        # guest's free memory, which some machines vary by a percent (no fixed addresses), and a
+        # longer path on its command line by some bytes. The nodes' namespaces inherit them.
         lines += [
             f"export SS_SAMPLER={shlex.quote(sampler)}",
-            f"echo {GUEST_TCP_MEM_PAGES!r} >/proc/sys/net/ipv4/tcp_mem",
+            *(
+                f"echo {value!r} >/proc/sys/net/ipv4/{name}"
+                for name, value in GUEST_TCP_LIMITS.items()
+            ),
         ]
     lines += [
         "",
