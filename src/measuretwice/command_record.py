@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,8 +43,16 @@ def record_command(
         else:
             samples.mkdir(parents=True, exist_ok=True)
             record.store(samples / one.name, one, results[one.name])
-    if verify and not problems:
-        shutil.rmtree(out / lab.name, ignore_errors=True)
+    if verify:
+        # The next --verify runs all anew; what differs stays to be looked at.
+        differing = out.with_name("differing") / lab.name
+        shutil.rmtree(differing, ignore_errors=True)
+        if problems:
+            differing.parent.mkdir(exist_ok=True)
+            (out / lab.name).rename(differing)
+            print(f"the runs that differ are in {differing}", file=sys.stderr)
+        else:
+            shutil.rmtree(out / lab.name, ignore_errors=True)
     if as_json:
         names = [one.name for one in chosen]
         print(json.dumps({"lab": lab.name, "sets": names, "differences": problems}, indent=2))

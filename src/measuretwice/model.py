@@ -115,10 +115,8 @@ def pftk_segments_per_s(
     T_0, by default what Linux has. Infinite where nothing is lost and no window limits.
     ValueError outside loss_ratio 0..1 (1 excluded), rtt_ms > 0.
     """
-    if not 0 <= loss_ratio < 1 or rtt_ms <= 0 or segments_per_ack < 1 or max_window_segments < 1:
-        raise ValueError("expected loss_ratio in 0..1, rtt_ms > 0, segments and window >= 1")
-    p, b, rtt_s = loss_ratio, segments_per_ack, rtt_ms / 1e3
-    rto_s = (linux_rto_ms(rtt_ms) if rto_ms is None else rto_ms) / 1e3
+    rtt_s, rto_s = _pftk_times_s(rtt_ms, rto_ms, loss_ratio, segments_per_ack, max_window_segments)
+    p, b = loss_ratio, segments_per_ack
     if p == 0:
         return max_window_segments / rtt_s
     part = (2 + b) / (3 * b)
@@ -132,6 +130,15 @@ def pftk_segments_per_s(
     else:
         rounds = b / 8 * window + (1 - p) / (p * window) + 2
     return segments / (rtt_s * rounds + timeout_share * rto_s * backoff / (1 - p))
+
+
+def _pftk_times_s(
+    rtt_ms: float, rto_ms: float | None, loss_ratio: float, per_ack: int, window_segments: float
+) -> tuple[float, float]:
+    """The round-trip time and the timeout in seconds; ValueError where PFTK is not defined."""
+    if not 0 <= loss_ratio < 1 or rtt_ms <= 0 or per_ack < 1 or window_segments < 1:
+        raise ValueError("expected loss_ratio in 0..1, rtt_ms > 0, segments and window >= 1")
+    return rtt_ms / 1e3, (linux_rto_ms(rtt_ms) if rto_ms is None else rto_ms) / 1e3
 
 
 def _pftk_timeout_share(p: float, window: float) -> float:
@@ -157,10 +164,8 @@ def pftk_approximate_segments_per_s(
 
     Units, defaults and errors as `pftk_segments_per_s`.
     """
-    if not 0 <= loss_ratio < 1 or rtt_ms <= 0 or segments_per_ack < 1 or max_window_segments < 1:
-        raise ValueError("expected loss_ratio in 0..1, rtt_ms > 0, segments and window >= 1")
-    p, b, rtt_s = loss_ratio, segments_per_ack, rtt_ms / 1e3
-    rto_s = (linux_rto_ms(rtt_ms) if rto_ms is None else rto_ms) / 1e3
+    rtt_s, rto_s = _pftk_times_s(rtt_ms, rto_ms, loss_ratio, segments_per_ack, max_window_segments)
+    p, b = loss_ratio, segments_per_ack
     window_limit = max_window_segments / rtt_s
     if p == 0:
         return window_limit

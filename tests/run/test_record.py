@@ -126,3 +126,6 @@ def test_recorded_runs_come_out_again_and_a_change_is_named(tmp_path: Path) -> N
     done = run_record(tmp_path, "mathis", "--verify", "--only", "timestamps-fixed")
     assert done.returncode == 1
     assert "timestamps-fixed: trial-17-seed1 differs in romeo/ping.txt" in done.stdout
+    # What differed can be looked at, and is not taken for the next verification's run.
+    assert list((tmp_path / "runs" / "differing" / "mathis").glob("trial-17-*/DONE"))
+    assert not (tmp_path / "runs" / "verified" / "mathis").exists()
