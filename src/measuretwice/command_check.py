@@ -74,7 +74,11 @@ def _check_together(
         own = [
             document
             for document in documents
-            if document["lab"] == name and isinstance(document["plan"]["trial"], int)
+            # Whose plan was tampered with can't be one of a set.
+            if document["lab"] == name
+            and isinstance(document["plan"]["trial"], int)
+            and document["plan"]["trial"] in lab.trials
+            and isinstance(document["plan"]["seed"], int)
         ]
         for told in check_set(lab, [_member(document) for document in own]):
             runs = [own[place]["run"] for place in told.members]
@@ -96,7 +100,7 @@ def _member(document: dict[str, Any]) -> Member:
 
 
 def _folder_of(runs: list[str]) -> str:
-    return os.path.commonpath([str(Path(run).parent) for run in runs]) or "."
+    return os.path.relpath(os.path.commonpath([Path(run).parent.resolve() for run in runs]))
 
 
 def _check_brought(

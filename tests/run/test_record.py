@@ -91,6 +91,27 @@ def test_stages_recorded_are_stages_found() -> None:
             assert done.returncode == 0
 
 
+def test_a_set_named_by_different_paths_and_with_a_tampered_plan(tmp_path: Path) -> None:
+    """Some runs by their full paths, some from here; one whose trial the lab hasn't."""
+    folder = SAMPLES / "01-mathis" / "cherry-picking-broken"
+    copy = tmp_path / "copy"
+    shutil.copytree(next(folder.glob("trial-*")), copy)
+    plan = json.loads((copy / "plan.json").read_text())
+    (copy / "plan.json").write_text(json.dumps({**plan, "trial": 999}))
+    runs = [str(run) for run in folder.glob("trial-*")]
+    mixed = [*runs[1:], os.path.relpath(runs[0]), str(copy)]
+    done = subprocess.run(
+        [sys.executable, "-m", "measuretwice", "check", *mixed],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert "cherry-picking (error)" in done.stdout
+
+
 def test_unknown_set_names_those_there_are() -> None:
     done = run_record(ROOT, "mathis", "--only", "nosuch")
     assert done.returncode == 2
