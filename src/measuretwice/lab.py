@@ -189,24 +189,28 @@ class FlowFiles(_Strict):
     """Files that every node with a flow has, by the same name; `iperf3` may be a pattern.
 
     A flow belongs to the node that started it, where its iperf3 client wrote its JSON and ss was
-    sampled. Which nodes these are may differ from trial to trial.
+    sampled. Which nodes these are may differ from trial to trial. `windows`, where a node has it,
+    is what a person took from iperf3's text: lines of seconds and KBytes.
     """
 
     iperf3: str
     ss: str
     ping: str | None = None
+    windows: str | None = None
 
 
 class QueueAt(_Strict):
     """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
 
-    `rate` names the parameter with the link's rate in Mbit/s.
+    `rate` names the parameter with the link's rate in Mbit/s. `lengths`, where the node has it, is
+    what a person took from tc's text: lines of Unix time and packets.
     """
 
     node: Name
     file: str
     kind: str
     rate: Name
+    lengths: str | None = None
 
 
 class Collect(_Strict):

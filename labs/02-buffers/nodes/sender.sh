@@ -7,12 +7,13 @@
 CONGESTION_CONTROL="${CONGESTION_CONTROL:-highspeed}"
 DURATION_S="${DURATION_S:-120}"
 HOST_LIMIT_PACKETS="${HOST_LIMIT_PACKETS:-100000}"
-START_SPREAD_MS="${START_SPREAD_MS:-0}"
+START_SPREAD_MS="${START_SPREAD_MS:-1000}"
 OFFLOADS="${OFFLOADS:-off}"
 WMEM_MAX_BYTES="${WMEM_MAX_BYTES:-16777216}"
 # --8<-- [end:settings]
 PING_COUNT="${PING_COUNT:-5}"
 SAMPLE_INTERVAL_S="${SAMPLE_INTERVAL_S:-0.1}"
+CWND_TRACE="${CWND_TRACE:-ss}"
 OUT="${OUT:-.}"
 
 prepare() {
@@ -41,12 +42,39 @@ measure() {
   fi
   sample_ss "$PEER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
   sampler_pid=$!
-  # --8<-- [start:measure]
-  iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -J \
-    >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
-  # --8<-- [end:measure]
+  if [[ $CWND_TRACE == ss ]]; then
+    # --8<-- [start:measure]
+    iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -J \
+      >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
+    # --8<-- [end:measure]
+  else
+    # --8<-- [start:as_text]
+    iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -f k \
+      >"$OUT/iperf3.txt" || die "iperf3 failed: $(tail -n 1 "$OUT/iperf3.txt")"
+    # --8<-- [end:as_text]
+    windows
+  fi
   kill -TERM "$sampler_pid"
   wait "$sampler_pid"
+}
+
+# windows: from iperf3's text, the time in seconds and the window in KBytes.
+windows() {
+  case "$CWND_TRACE" in
+    as-printed)
+      # --8<-- [start:as_printed]
+      awk '$11 == "KBytes" { sub(/-.*/, "", $3); print $3, $10 }' "$OUT/iperf3.txt" >"$OUT/cwnd.txt"
+      awk '$11 == "MBytes" { sub(/-.*/, "", $3); print $3, $10 * 1000 }' "$OUT/iperf3.txt" >>"$OUT/cwnd.txt"
+      # --8<-- [end:as_printed]
+      ;;
+    one-unit)
+      # --8<-- [start:one_unit]
+      awk 'BEGIN { kbytes["KBytes"] = 1; kbytes["MBytes"] = 1024 }
+           $11 in kbytes { sub(/.*-/, "", $3); print $3, $10 * kbytes[$11] }' \
+        "$OUT/iperf3.txt" >"$OUT/cwnd.txt"
+      # --8<-- [end:one_unit]
+      ;;
+  esac
 }
 
 case "${1:-}" in
