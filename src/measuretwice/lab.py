@@ -357,6 +357,34 @@ class Recording(_Strict):
     step: bool = False
 
 
+class FigureOf(_Strict):
+    """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
+
+    Kinds: `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
+    window against the other's, a panel a trial), and `against` (the mean of the measured value
+    `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
+    parameter `by`). `trials` are those that it is of.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    kind: Literal["over-time", "windows", "against"]
+    title: str
+    of: str
+    trials: str = "all"
+    x: Name | None = None
+    x_unit: float = Field(default=1, gt=0)
+    x_label: str = ""
+    y: str | None = None
+    y_label: str = ""
+    by: Name | None = None
+
+    @model_validator(mode="after")
+    def _has_axes(self) -> FigureOf:
+        if self.kind == "against" and not (self.x and self.y and self.by):
+            raise ValueError("a figure of kind against needs x, y and by")
+        return self
+
+
 class LabFile(_Strict):
     lab: About
     topology: Topology
@@ -368,6 +396,7 @@ class LabFile(_Strict):
     expect: list[Expectation] = []
     pitfalls: list[Pitfall] = []
     recordings: list[Recording] = []
+    figures: list[FigureOf] = []
 
 
 class Trial(BaseModel):
@@ -490,6 +519,19 @@ class Lab:
             except UserError as error:
                 raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
 
+        known = {recording.id for recording in self.file.recordings}
+        for figure in self.file.figures:
+            key = f"figures: {figure.id}"
+            if figure.of not in known:
+                raise self._fail(key, f"of: there is no recording {figure.of!r}")
+            for parameter in (figure.x, figure.by):
+                if parameter and parameter not in self.file.parameters:
+                    raise self._fail(key, f"{parameter!r} is no parameter")
+            try:
+                select_trials(self, figure.trials)
+            except UserError as error:
+                raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
+
     def _read_trials(self) -> dict[int, Trial]:
         if isinstance(self.file.trials, TrialTable):
             rows = self._read_trial_table(self.folder / self.file.trials.file)
@@ -579,6 +621,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation, "recordings": Recording,
+        "figures": FigureOf,
     }  # fmt: skip
     if not loc:
         return LabFile
