@@ -18,6 +18,8 @@ from measuretwice.docs_filters import day
 from measuretwice.errors import UserError
 from measuretwice.report import fence
 
+WRAPPED_FROM = 160
+
 
 class Block(str):
     """Markdown of several lines. It takes on the indentation of the place where it stands."""
@@ -129,5 +131,8 @@ def _block(text: str, file: str, what: str, run: Path) -> Block:
     origin = (
         f"{what} · `{said['command']}` · Linux {said['kernel']['version']} · {day(said['started'])}"
     )
-    block = str(fence(text)).replace("text\n", f'text title="{file}"\n', 1)
+    # A line of ss is far longer than a page is wide, and all of it is to be read.
+    long = max(map(len, text.split("\n"))) > WRAPPED_FROM
+    head = f'{{ .text .wrapped title="{file}" }}' if long else f'text title="{file}"'
+    block = str(fence(text)).replace("text\n", f"{head}\n", 1)
     return Block(f"{block}\n\n{origin}\n{{ .recorded }}\n")

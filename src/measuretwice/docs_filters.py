@@ -66,17 +66,6 @@ def times(value: float, digits: int = 3) -> str:
     return f"{sig(value, digits)}{SPACE}times"
 
 
-def quantity(value: float, name: str, digits: int = 4) -> str:
-    """A value with the unit that its name ends in: 40 of rtt_min_ms becomes 40 ms."""
-    by_ending: dict[str, Callable[..., str]] = {"ms": ms, "s": seconds, "ratio": percent}
-    ending = name.rsplit("_", 1)[-1]
-    if ending == "bytes":
-        return size(value)
-    if ending in ("bps", "mbit"):
-        return mbit(value * (1 if ending == "bps" else 1e6), digits)
-    return by_ending[ending](value, digits) if ending in by_ending else sig(value, digits)
-
-
 def day(iso: str) -> str:
     """A date as in 21 November 2026."""
     return datetime.fromisoformat(iso).strftime("%d %B %Y").lstrip("0")
@@ -91,6 +80,5 @@ FILTERS: dict[str, Callable[..., str]] = {
     "percent": percent,
     "bytes": size,
     "times": times,
-    "quantity": quantity,
     "day": day,
 }
