@@ -238,7 +238,8 @@ assert (intervals["interval, ms"] > intervals["asked, ms"]).all()
 
 # %% [markdown]
 # The last lines say `time`: so long did all of them take. Over the count less one it is the interval, and
-# it is longer than asked for. ping's timer and this kernel's tick don't meet every 10 ms.
+# it is longer than asked for. Most likely since ping waits for the clock and for the next echo at once, in steps of
+# the kernel's timer; the questions don't ask for the reason.
 #
 # It spoils whatever takes the interval as given: a sampling rate, a load in packets a second, the moment of a loss worked out from
 # its sequence number. It spoils neither the round-trip times nor the share that was lost, since those count pings and not seconds.
