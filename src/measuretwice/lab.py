@@ -278,6 +278,18 @@ class Stage(_Strict):
     again: Again | None = None
 
 
+class Elsewhere(_Strict):
+    """A pitfall on another trial than its own, so that not every student has the same numbers.
+
+    `both` is set in both stages, `broken` in that one besides. `make checker-matrix` proves each
+    over several seeds.
+    """
+
+    trial: int
+    broken: dict[Name, Value]
+    both: dict[Name, Value] = {}
+
+
 class Pitfall(_Strict):
     """A mistake that can be made for real: in which trial, how, and how it is mended.
 
@@ -286,6 +298,10 @@ class Pitfall(_Strict):
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
     `follows` are findings that the same mistake brings along. `hints` lead from where to look,
     by what to compare, to the cause.
+
+    For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
+    first, and what it `teaches`: a skill, in words that don't give the cause away.
+    `elsewhere` are other trials on which it shows as well.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
@@ -297,6 +313,10 @@ class Pitfall(_Strict):
     broken: Stage
     fixed: Stage
     hints: list[str] = Field(min_length=3, max_length=3)
+    minutes: int = Field(default=10, gt=0)
+    needs: list[str] = []
+    teaches: str | None = None
+    elsewhere: list[Elsewhere] = []
 
     def stage(self, name: Literal["broken", "fixed"]) -> Stage:
         return self.broken if name == "broken" else self.fixed
@@ -432,8 +452,19 @@ class Lab:
 
     def _read_pitfalls(self) -> None:
         """Check what pitfalls refer to, once the trials are known."""
+        earlier: list[str] = []
         for pitfall in self.file.pitfalls:
             key = f"pitfalls: {pitfall.id}"
+            for need in pitfall.needs:
+                if need not in earlier:
+                    said = ", ".join(earlier) or "none"
+                    raise self._fail(key, f"needs: {need!r} doesn't come before it; {said} do")
+            earlier.append(pitfall.id)
+            for other in pitfall.elsewhere:
+                where = f"{_short(self.path)}: {key}: elsewhere: trial {other.trial}"
+                if other.trial not in self.trials:
+                    raise self._fail(key, f"elsewhere: there is no trial {other.trial}")
+                self.read_set(other.both | other.broken, where)
             if pitfall.trial not in self.trials:
                 raise self._fail(key, f"there is no trial {pitfall.trial}")
             for name, stage in (("broken", pitfall.broken), ("fixed", pitfall.fixed)):
@@ -541,7 +572,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "pitfalls": Pitfall,
-        "broken": Stage, "fixed": Stage, "again": Again,
+        "broken": Stage, "fixed": Stage, "again": Again, "elsewhere": Elsewhere,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation, "recordings": Recording,
     }  # fmt: skip
     if not loc:

@@ -45,59 +45,6 @@ SHORTER: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A pitfall on another trial than the lab's, with the values that break it there."""
-
-    pitfall: str
-    trial: int
-    broken: dict[str, Any]
-    both: dict[str, Any]
-
-
-# Settings that are not in the lab, so that the thresholds don't only fit the lab's own trials.
-ELSEWHERE = (
-    Setting("loss-percent", 4, {"loss_percent": "=loss_ratio"}, {"duration_s": 30}),
-    Setting("loss-percent", 9, {"loss_percent": "=loss_ratio"}, {"duration_s": 20}),
-    Setting("duration", 18, {"duration_s": 100}, {"duration_s": 900, "sample_interval_s": 1}),
-    Setting("queueing", 6, {"rate_mbit": 80, "burst_bytes": 10000}, {"duration_s": 40}),
-    Setting("timestamps", 7, {"timestamps": "on"}, {"duration_s": 20}),
-    Setting("timestamps", 6, {"timestamps": "on", "rtt_ms": 10}, {"duration_s": 60, "rtt_ms": 10}),
-    Setting("mtu", 21, {"mtu_bytes": 1500}, {"sample_interval_s": 1}),
-    Setting("mtu", 7, {"mtu_bytes": 1000}, {"duration_s": 20}),
-    Setting("offload", 7, {"offloads": "on"}, {"duration_s": 20}),
-    Setting("offload", 4, {"offloads": "on"}, {"duration_s": 20}),
-    Setting(
-        "rtt-doubling", 21, {"delay_ms": "=rtt_ms"}, {"duration_s": 600, "sample_interval_s": 1}
-    ),
-    Setting("rtt-doubling", 4, {"delay_ms": "=rtt_ms"}, {"duration_s": 20}),
-    Setting(
-        "netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 900, "sample_interval_s": 1}
-    ),
-    Setting(
-        "netem-limit",
-        38,
-        {"limit_packets": 1000},
-        {"compare_with": "nothing", "duration_s": 60},
-    ),
-    Setting(
-        "receiver-drops",
-        22,
-        {"wmem_max_bytes": 134217728, "rmem_max_bytes": 134217728},
-        {"compare_with": "nothing", "duration_s": 40, "loss_ratio": 0.00001},
-    ),
-    Setting("model-domain", 10, {"compare_with": "mathis"}, {"duration_s": 20}),
-    Setting(
-        "wrong-socket",
-        4,
-        {"pick_socket": "algorithm", "congestion_control": "cubic"},
-        {"duration_s": 20},
-    ),
-    Setting("ack-policy", 9, {"constant_claimed": "sqrt(3/4)"}, {"duration_s": 40}),
-    Setting("ack-policy", 3, {"constant_claimed": "0.93"}, {"duration_s": 40}),
-)
-
-
-@dataclass(frozen=True)
 class Cell:
     """One case of the matrix: a stage with one seed, and what its runs must raise."""
 
@@ -121,6 +68,12 @@ def cells(
 ) -> Work:
     """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
+    places = {
+        place: number
+        for number, place in enumerate(
+            ((one.id, other.trial) for one in lab.file.pitfalls for other in one.elsewhere), start=1
+        )
+    }
     for pitfall in lab.file.pitfalls:
         if only and pitfall.id not in only:
             continue
@@ -143,9 +96,9 @@ def cells(
                     for number in numbers
                     for n in range(staged.repeat)
                 ]
-        for number, setting in enumerate(ELSEWHERE, start=1):
-            if setting.pitfall != pitfall.id:
-                continue
+        # Settings that are not the lab's own, so that the thresholds don't only fit those.
+        for setting in pitfall.elsewhere:
+            number = places[pitfall.id, setting.trial]
             for stage in STAGES:
                 must = pitfall.finding if stage == "broken" else None
                 values = setting.both | (setting.broken if must else {})
