@@ -3,6 +3,8 @@
     make checker-matrix                     all of it, 13 minutes on two CPUs
     make checker-matrix ARGS='--seeds 1'    one seed each
     make checker-matrix ARGS='--only mtu'   one pitfall
+    make checker-matrix ARGS='--seeds 0 --elsewhere 0 --corners 3'
+                                            what may be varied, at every corner of its range: 6 minutes more
 
 A broken run must raise its own finding and no other but those that lab.toml lists as following
 from it; a fixed run must raise none. Prints a table; exits 1 where one doesn't hold.
@@ -15,6 +17,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +68,7 @@ def cells(
     elsewhere_seeds: int,
     job: Callable[..., runner.Job],
     only: Sequence[str] = (),
+    corner_seeds: int = 0,
 ) -> Work:
     """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
@@ -107,6 +111,23 @@ def cells(
                     label = f"{pitfall.id}, trial {setting.trial} *"
                     cell = Cell(label, stage, seed, must, may, None)
                     work[cell] = [job(setting.trial, seed=seed, changes=values)]
+        corners = list(product(*lab.varied(pitfall).values())) if pitfall.vary else []
+        for number, corner in enumerate(corners, start=1):
+            values = dict(zip(pitfall.vary, corner, strict=True))
+            for stage in STAGES:
+                must = pitfall.finding if stage == "broken" else None
+                changes = pitfall.stage(stage).set | SHORTER.get(pitfall.id, {}) | values
+                for seed in range(10_000 + 100 * number, 10_000 + 100 * number + corner_seeds):
+                    cell = Cell(f"{pitfall.id}, varied", stage, seed, must, may, None)
+                    work[cell] = [
+                        job(
+                            pitfall.trial,
+                            seed=seed,
+                            changes=changes,
+                            pitfall=pitfall.id,
+                            stage=stage,
+                        )
+                    ]
     return work
 
 
@@ -132,11 +153,12 @@ def measure(
     out: Path,
     talk: bool,
     only: Sequence[str] = (),
+    corner_seeds: int = 0,
 ) -> list[str]:
     """Run the matrix, print it where `talk`, and return what was wrong."""
     lab = load_lab(ROOT, lab_name)
     batch = open_batch(ROOT, lab, out, wall_limit_s=600)
-    work = cells(lab, seeds, elsewhere_seeds, batch.job, only)
+    work = cells(lab, seeds, elsewhere_seeds, batch.job, only, corner_seeds)
     results: dict[Cell, list[Result]] = defaultdict(list)
     said: dict[Cell, str | None] = {}
     started = time.monotonic()
@@ -189,10 +211,19 @@ def main() -> int:
     options.add_argument("--lab", default="mathis")
     options.add_argument("--seeds", type=int, default=10, help="seeds of the lab's own stages")
     options.add_argument("--elsewhere", type=int, default=3, help="seeds of the other settings")
+    options.add_argument("--corners", type=int, default=0, help="seeds of what is varied")
     options.add_argument("--only", action="append", default=[], help="this pitfall, not all")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="measuretwice-matrix-") as out:
-        problems = measure(chosen.lab, chosen.seeds, chosen.elsewhere, Path(out), True, chosen.only)
+        problems = measure(
+            chosen.lab,
+            chosen.seeds,
+            chosen.elsewhere,
+            Path(out),
+            True,
+            chosen.only,
+            chosen.corners,
+        )
     return 1 if problems else 0
 
 
