@@ -177,7 +177,7 @@ def checks(labs: list[LabWords]) -> list[CheckEntry]:
     return found
 
 
-# Glossary and notebooks
+# Glossary
 
 
 def glossary(text: str) -> Block:
@@ -189,16 +189,3 @@ def glossary(text: str) -> Block:
         anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
         parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
     return Block("\n".join(parts))
-
-
-def notebook(text: str) -> str:
-    """A percent script as Markdown: text as text, code in blocks."""
-    parts = re.split(r"^# %%(.*)$", text, flags=re.MULTILINE)
-    pages = []
-    for kind, body in zip(parts[1::2], parts[2::2], strict=True):
-        if "[markdown]" in kind:
-            pages.append(re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE))
-        elif body.strip():
-            code = body.strip("\n")
-            pages.append(f"```python\n{code}\n```")
-    return "\n\n".join(pages) + "\n"

@@ -143,7 +143,9 @@ class LabWords:
         """The command of a pitfall's stage on the first (0) or next of its other trials."""
         other = self.pitfall(pitfall).elsewhere[number]
         values = other.both | (other.broken if stage == "broken" else {})
-        changes = "".join(f" --set {shlex.quote(each)}" for each in self.settings(other.trial, values))
+        changes = "".join(
+            f" --set {shlex.quote(each)}" for each in self.settings(other.trial, values)
+        )
         return f"./lab run {self.name} --trial {other.trial}{changes}"
 
     def varied(self, pitfall: str) -> dict[str, tuple[float, float]]:
