@@ -26,7 +26,7 @@ from measuretwice import command_plot, docs_notebook, docs_reference, rubric
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_filters import FILTERS
 from measuretwice.docs_map import labs_map, pitfalls_map
-from measuretwice.docs_words import LabWords, ModelWords
+from measuretwice.docs_words import LabWords, ModelWords, StatisticsWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
 from measuretwice.record import SET_FILE, read_set
@@ -79,6 +79,7 @@ class Site:
             "lab": self._lab,
             "labs": list(self.labs.values()),
             "model": ModelWords,
+            "statistics": StatisticsWords,
             "instructor": self.instructor,
             "glossary": self._glossary,
             "labs_map": lambda: labs_map(list(self.labs.values())),

@@ -1,65 +1,72 @@
-"""Words of the instructors' pages: commands that differ, maps, and a notebook as a page."""
+"""The words of pages that read recorded runs: values as they were printed, and none made up."""
+
+from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
 
-from measuretwice.docs_map import labs_map, pitfalls_map
-from measuretwice.docs_notebook import pages_of
-from measuretwice.docs_words import LabWords
-from measuretwice.lab import find_labs, load_lab
+from measuretwice.docs_words import LabWords, StatisticsWords
+from measuretwice.errors import UserError
+from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
+CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
+NETEM = {"kind": "netem", "parent": "1:3"}
 
 
-@pytest.fixture(scope="module")
-def words() -> LabWords:
-    return LabWords(ROOT, load_lab(ROOT, "mathis"))
+def test_seen_is_what_the_tool_printed() -> None:
+    last = {"trial": 3, "last": 1}
+    assert CALIBRATE.seen("readings", "romeo/ping.txt", "= ([0-9.]+)/", **last) == "20.000"
+    # Without a group, all that the pattern found.
+    assert CALIBRATE.seen("readings", "romeo/ping.txt", "rtt min", **last) == "rtt min"
 
 
-def test_settings_are_what_set_takes(words: LabWords) -> None:
-    own = words.trial(7)["loss_ratio"]
-    assert words.settings(7, {"loss_percent": "=loss_ratio"}) == [f"loss_percent={own}"]
-    assert words.settings(7, {"loss_ratio": 0.00001, "rtt_ms": 10}) == [
-        "loss_ratio=0.00001",
-        "rtt_ms=10",
-    ]
+def test_seen_of_an_object() -> None:
+    def at(key: str) -> object:
+        return CALIBRATE.seen("readings", "router/qdisc.after.json", key, trial=3, where=NETEM)
+
+    assert at("options.loss-random.loss") == 0.02
+    assert at("kind") == "netem"
+    for key in ("nosuchkey", "options.nosuchkey", "kind.deeper"):
+        with pytest.raises(UserError, match=key):
+            at(key)
 
 
-def test_command_elsewhere(words: LabWords) -> None:
-    other = words.pitfall("ack-policy").elsewhere[0]
-    command = words.elsewhere_command("ack-policy", 0, "broken")
-    assert command.startswith(f"./lab run mathis --trial {other.trial} --set ")
-    # A shell would take the parentheses for its own.
-    assert "'constant_claimed=sqrt(3/4)'" in command
-    assert "constant_claimed" not in words.elsewhere_command("ack-policy", 0, "fixed")
+@pytest.mark.parametrize("pattern", ["nosuchword", "^icmp"])
+def test_seen_makes_nothing_up(pattern: str) -> None:
+    with pytest.raises(UserError, match=r"no line of romeo/ping\.txt"):
+        CALIBRATE.seen("readings", "romeo/ping.txt", pattern, trial=3)
 
 
-def test_maps_hold_every_box() -> None:
-    labs = [LabWords(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)]
-    drawn = labs_map(labs)
-    assert drawn.startswith("```diagram\nflowchart LR\n")
-    for one in labs:
-        assert f'"{one.name}<br>{one.about.minutes} min"' in drawn
-        for pitfall in one.pitfalls:
-            assert f'"{pitfall.id}<br>{pitfall.minutes} min"' in pitfalls_map(one)
+def test_provenance_says_how_long_it_took() -> None:
+    said = CALIBRATE.provenance("readings", trial=2)
+    assert said["command"] == "./lab run calibrate --trial 2 --seed 1"
+    assert 0 < said["real_s"] < 600
 
 
-def test_a_notebook_as_a_page() -> None:
-    svg = {"output_type": "display_data", "data": {"image/svg+xml": ["<svg>", "</svg>"]}}
-    table = '<style scoped>x</style><table border="1" class="dataframe"><td>1</td></table>'
-    html = {"output_type": "execute_result", "data": {"text/html": table, "text/plain": "1"}}
-    said = {"output_type": "stream", "text": ["one\n", "two\n"]}
-    cells = [
-        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
-        {"cell_type": "code", "source": "a = 1\n\nb = 2", "outputs": [said, html, svg]},
-        {"cell_type": "code", "source": "", "outputs": []},
-    ]
-    files = pages_of({"cells": cells}, "01-x")
-    assert files["01-x-1.svg"] == "<svg></svg>"
-    page = files["01-x.md"]
-    assert page.startswith("# Title\ntext\n\n??? note ")
-    assert "    ```python\n    a = 1\n    \n    b = 2\n    ```" in page
-    assert "```text\none\ntwo\n```" in page
-    assert "\n<table><td>1</td></table>\n" in page
-    assert "](01-x-1.svg){ .figure }" in page
+def test_long_lines_wrap_and_short_ones_do_not() -> None:
+    wide = CALIBRATE.excerpt("readings", "romeo/ss.txt", trial=2, last=1)
+    assert wide.startswith('```{ .text .wrapped title="romeo/ss.txt" }\n')
+    narrow = CALIBRATE.excerpt("readings", "romeo/ping.txt", trial=2, last=1)
+    assert narrow.startswith('```text title="romeo/ping.txt"\n')
+
+
+def test_statistics_in_pages() -> None:
+    low, high = StatisticsWords.binomial_interval(10_000, 0.02, 0.99)
+    assert 0.016 < low < 0.02 < high < 0.024
+    low, high = StatisticsWords.loss_interval(0, 100)
+    assert low == 0 < high < 0.05
+
+
+def test_every_recorded_reading_is_as_expected() -> None:
+    """The module says of these runs that they read back what was set."""
+    for name in ("readings", "wide-buffer"):
+        for run in CALIBRATE.runs(name):
+            for e in run["expectations"]:
+                assert e["ok"], f"{name}, trial {run['trial']}: {e}"
+    again = [e for run in CALIBRATE.runs("loss-again") for e in run["expectations"]]
+    counts = [e for e in again if e["confidence"]]
+    assert len(counts) == 2 * len(CALIBRATE.runs("loss-again"))
+    # One in a hundred may lie outside; three of forty would be no chance.
+    assert sum(not e["ok"] for e in counts) < 3
