@@ -37,7 +37,10 @@
     const places = document.querySelectorAll("pre.diagram");
     if (!places.length) return;
     await load("mermaid/mermaid.tiny.js");
-    mermaid.initialize({ startOnLoad: false, theme: dark() ? "dark" : "neutral" });
+    // A wide diagram scrolls in its own box instead of shrinking until nobody can read it.
+    mermaid.initialize({
+      startOnLoad: false, theme: dark() ? "dark" : "neutral", flowchart: { useMaxWidth: false },
+    });
     let count = 0;
     for (const place of places) {
       const { svg } = await mermaid.render(`diagram-${count++}`, place.textContent);
@@ -45,6 +48,7 @@
       figure.className = "diagram";
       figure.innerHTML = svg;
       place.replaceWith(figure);
+      if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;
     }
   }
 

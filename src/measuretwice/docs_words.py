@@ -6,8 +6,10 @@ Every number and every line of output on a page comes through here.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,12 +29,13 @@ from measuretwice.docs_excerpt import (
 from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
-from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value, refers
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
+from measuretwice.rubric import Rubric, read_rubric
 from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
@@ -150,6 +153,28 @@ class LabWords:
         own = self.trial(meant.trial)
         changes = meant.broken.set if stage == "broken" else meant.fixed.set
         return {k: own[str(v)[1:]] if str(v).startswith("=") else v for k, v in changes.items()}
+
+    def settings(self, trial: int, values: dict[str, Value]) -> list[str]:
+        """Values over a trial's own as --set takes them: `loss_percent=0.006`, without exponents."""
+        own = {**self.trial(trial), **values}
+        meant = {key: own[str(v)[1:]] if refers(v) else v for key, v in values.items()}
+        return [
+            f"{key}={value}" if isinstance(value, str) else f"{key}={Decimal(repr(value)):f}"
+            for key, value in meant.items()
+        ]
+
+    def elsewhere_command(self, pitfall: str, number: int, stage: str) -> str:
+        """The command of a pitfall's stage on the first (0) or next of its other trials."""
+        other = self.pitfall(pitfall).elsewhere[number]
+        values = other.both | (other.broken if stage == "broken" else {})
+        changes = "".join(
+            f" --set {shlex.quote(each)}" for each in self.settings(other.trial, values)
+        )
+        return f"./lab run {self.name} --trial {other.trial}{changes}"
+
+    def varied(self, pitfall: str) -> dict[str, tuple[float, float]]:
+        """Which parameters of a pitfall may be varied, each from which to which value."""
+        return self._lab.varied(self.pitfall(pitfall))
 
     def command(self, pitfall: str, stage: str) -> str:
         """The command that stages a pitfall."""
@@ -326,6 +351,21 @@ class LabWords:
         """The lab's report questions as a numbered list."""
         asked = read_questions(self._lab)
         return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
+
+    @property
+    def answered(self) -> bool:
+        """Has the lab an answer key, in the instructors' site?"""
+        return (self._root / f"solutions/{self.folder}.py").is_file()
+
+    @property
+    def noted(self) -> bool:
+        """Has the lab teaching notes there?"""
+        return (self._root / f"docs/instructors/key/{self.folder}-notes.md").is_file()
+
+    @cached_property
+    def rubric(self) -> Rubric | None:
+        """How the lab's report is marked: `.criteria`, `.ladder`, `.points`; None if it has none."""
+        return read_rubric(self._lab)
 
     @property
     def steps(self) -> list[str]:
