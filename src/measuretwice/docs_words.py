@@ -11,15 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import model, record
+from measuretwice import docs_interactive, model, plot_data, record
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import Block, Cut, excerpt, json_excerpt, raw_text
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
-from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
+from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -256,6 +257,35 @@ class LabWords:
         return sum(
             run["ratio"] is not None and low <= run["ratio"] <= high for run in self.runs(name)
         )
+
+    def fit(self, name: str) -> ConstantFit:
+        """The constant C fitted to a set's runs where the model applies: .constant, .low, .high."""
+        runs = self.runs(name)
+        rows = plot_data.rows_for_table(runs, docs_interactive.names_of(self.bounds))
+        found = plot_data.fit_rows(rows, plot_data.model_constant(runs))
+        if found is None:
+            raise UserError(f"{name}: too few runs where the model applies, to fit C")
+        return found
+
+    @property
+    def bounds(self) -> ModelUse:
+        """Where the lab's model ends: .max_loss_ratio, .min_expected_losses."""
+        if self._lab.file.model is None:
+            raise UserError(f"{self.name}: its lab.toml has no [model]")
+        return self._lab.file.model
+
+    def interactive(self, name: str) -> Block:
+        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model."""
+        picture = self.figure("stages", "Goodput against the model, one panel for each step")
+        return docs_interactive.block(self._lab, self.bounds, self._named_steps(), name, picture)
+
+    def steps_table(self) -> Block:
+        """Every trial's goodput over the model at every recorded step."""
+        return docs_interactive.steps_table(self.bounds, self._named_steps())
+
+    def _named_steps(self) -> list[tuple[str, list[Result]]]:
+        titles = {one.id: one.title for one in self._lab.file.recordings}
+        return [(titles[name], self.runs(name)) for name in self.steps]
 
     def figure(self, name: str, alt: str) -> str:
         """A figure of the recorded steps: first-and-last, stages, and of the last step
