@@ -61,7 +61,7 @@
         { name: "selected", value: null },
         { name: "intervals", value: true },
         { name: "published", value: false },
-        { name: "size", update: "width < 400 ? 44 : 80" },
+        { name: "size", update: "width < 340 ? 44 : 80" },
       ],
       data: [
         { name: "band", values: ends(x, data.range) },

@@ -42,7 +42,10 @@ window.measureTwice = (() => {
   return {
     h,
     sig,
+    // What was set, as it was set.
+    plain: (value) => String(Number(value.toPrecision(6))),
     seconds,
+    // Of Mbit/s.
     mbit: (value) => `${sig(value)}${SPACE}Mbit/s`,
     ms: (value) => `${sig(value, 4)}${SPACE}ms`,
     bytes: (value) => `${sig(value, 4)}${SPACE}B`,

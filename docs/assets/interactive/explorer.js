@@ -1,7 +1,9 @@
 // The models with the reader's own numbers: what they promise, and whether they may be asked.
 (() => {
   "use strict";
-  const { h, sig, mbit, ms, bytes, count, seconds, formulas } = measureTwice;
+  const { h, sig, plain, ms, bytes, count, seconds, formulas } = measureTwice;
+
+  const mbit = (bps) => measureTwice.mbit(bps / 1e6);
 
   // A number with a slider, logarithmic, and a field for it to be typed into.
   function input(name, label, [low, high], value, changed) {
@@ -80,13 +82,13 @@
   function verdict(data, mss, rtt, p, duration) {
     const expected = formulas.losses(rtt, p, duration);
     if (p >= data.max_loss_ratio) {
-      return [false, `No claim: p is ${sig(p)}. From ${sig(data.max_loss_ratio)} on, the window is so small that timeouts rule, and the Mathis model leaves them out. Ask PFTK.`];
+      return [false, `No claim: p is ${sig(p)}. From ${plain(data.max_loss_ratio)} on, the window is so small that timeouts rule, and the Mathis model leaves them out. Ask PFTK.`];
     }
     if (expected < data.min_losses) {
       const needed = formulas.timeForLossesS(rtt, p, data.min_losses);
-      return [false, `Too short: ${sig(expected)} losses expected in ${seconds(duration)}. For the ${sig(data.min_losses)} that this lab asks for, run ${seconds(needed)}.`];
+      return [false, `Too short: ${sig(expected)} losses expected in ${seconds(duration)}. For the ${plain(data.min_losses)} that this lab asks for, run ${seconds(needed)}.`];
     }
-    return [true, `The model applies: p is below ${sig(data.max_loss_ratio)}, and ${count(expected)} losses are expected in ${seconds(duration)}.`];
+    return [true, `The model applies: p is below ${plain(data.max_loss_ratio)}, and ${count(expected)} losses are expected in ${seconds(duration)}.`];
   }
 
   async function explorer(live, data) {
@@ -117,7 +119,7 @@
       return h("tr", {}, h("th", { scope: "row" }, label), h("td", {}, value));
     };
     const timeTitle = h("span");
-    const table = h("table", { class: "answers" }, h("caption", { class: "md-sr-only" }, "What the models say"), h("tbody", {},
+    const table = h("table", { class: "answers" }, h("caption", {}, "What the models say"), h("tbody", {},
       answer("one", "goodput, C = 1", (m, r, l) => formulas.mathis(m, r, l), mbit),
       answer("periodic", "goodput, C = √(3/2)", (m, r, l) => formulas.mathis(m, r, l, data.constants["sqrt(3/2)"]), mbit),
       answer("pftk", "goodput, PFTK", (m, r, l) => formulas.pftk(m, r, l, data.rto_margin_ms), mbit),
@@ -141,11 +143,10 @@
     live.append(
       h("div", {},
         h("p", { class: "pick" }, h("label", { for: "explorer-trial" }, "Begin with"), pick),
-        mss.row, rtt.row, p.row, duration.row, wanted.row),
-      h("div", {}, table),
-      h("div", { class: "wide" }, ruling),
-      h("figure", { class: "window" }, seen.svg, h("figcaption", {},
-        "The line is 1/√p, the window of the model with C = 1; dashed is PFTK’s, which moves with the RTT. The dot is where you are.")),
+        mss.row, rtt.row, p.row,
+        h("figure", { class: "window" }, seen.svg, h("figcaption", {},
+          "The line: 1/√p, the window with C = 1. Dashed: PFTK’s, which moves with the RTT. The dot is where you are."))),
+      h("div", {}, ruling, table, h("div", { class: "run" }, duration.row, wanted.row)),
     );
     tell();
   }

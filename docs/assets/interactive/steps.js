@@ -1,7 +1,7 @@
 // The recorded steps from the first try to the result: which has been taken is the reader's choice.
 (() => {
   "use strict";
-  const { h, sig, mbit, ms, bytes, count, seconds, plural, still } = measureTwice;
+  const { h, sig, plain, mbit, ms, bytes, count, seconds, plural, still } = measureTwice;
 
   const runsOf = (data, step) => step.runs.map((values) => {
     const run = Object.fromEntries(data.keys.map((key, n) => [key, values[n]]));
@@ -9,8 +9,6 @@
       + `Goodput ${mbit(run.goodput_mbit)}, ${sig(run.ratio)} times the model.`;
     return { ...run, low: run.goodput_low_mbit, high: run.goodput_high_mbit, said: told };
   });
-
-  const plain = (value) => String(Number(value.toPrecision(6)));
 
   function sentence(data, n, runs) {
     const [low, high] = data.range;
@@ -24,7 +22,7 @@
       ` ${within === 1 ? "lies" : "lie"} in the expected range, ${plain(low)} to ${plain(high)} times the model. `
       + `The model makes a claim about ${claims.length}: of these, ${claims.filter(inside).length} `
       + `${claims.filter(inside).length === 1 ? "is" : "are"} in the range.`
-      + (step.fit ? ` C fitted to these: ${sig(step.fit[0])}.` : "")
+      + (step.fit ? ` C, fitted to ${claims.length}: ${sig(step.fit[0])}.` : "")
       + (left > 0 ? ` The other ${left} were not run at this step.` : ""),
     ];
   }
