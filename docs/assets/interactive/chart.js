@@ -41,6 +41,12 @@
     };
   }
 
+  // Of a trial's published values that lie together one bears its number.
+  const numbered = (values) => values.map((value, n) => ({
+    ...value, number: values.slice(0, n).some((other) => other.trial === value.trial
+      && Math.abs(Math.log(other.measured_mbit / value.measured_mbit)) < 0.5) ? "" : value.trial,
+  }));
+
   const at = (field) => [{ scale: "x", field: "model_mbit" }, { scale: "y", field }];
 
   // A line goodput = factor * model, or the band between two of them, over the whole width.
@@ -68,7 +74,7 @@
         { name: "one", values: ends(x, [1]) },
         { name: "fit", values: constant ? ends(x, [constant]) : [] },
         { name: "runs", values: [] },
-        { name: "published", values: data.published },
+        { name: "published", values: numbered(data.published) },
       ],
       scales: [
         { name: "x", type: "log", domain: x, range: "width", zero: false, nice: false },
@@ -128,7 +134,7 @@
           type: "text", aria: false, interactive: false, from: { data: "published" },
           encode: {
             update: {
-              x: crossX, y: crossY, dx: { value: 7 }, dy: { value: 4 }, text: { field: "trial" },
+              x: crossX, y: crossY, dx: { value: 7 }, dy: { value: 4 }, text: { field: "number" },
               fill: { value: "var(--published)" }, fontSize: { value: 12 }, opacity: only("published"),
             },
           },
@@ -225,7 +231,8 @@
     const point = (run) => on.point(run, run && placeOf(run));
     const focused = () => box.contains(document.activeElement) && document.activeElement.matches(".points > path");
     box.addEventListener("pointermove", (event) => point(nearest(event)));
-    box.addEventListener("pointerleave", () => point(focused() ? runOf(document.activeElement) : null));
+    const byKey = () => focused() && document.activeElement.matches(":focus-visible");
+    box.addEventListener("pointerleave", () => point(byKey() ? runOf(document.activeElement) : null));
     box.addEventListener("click", (event) => {
       const run = nearest(event);
       if (run) on.choose(run);

@@ -108,7 +108,7 @@
       live.append(
         h("fieldset", { class: "switches" }, h("legend", {}, "Mended so far"), list),
         h("div", { class: "stage" }, h("div", { class: "turn" }, back, on), status,
-          h("div", { class: "beside" }, h("div", { class: "frame" }, plot, tip), key)),
+          h("div", { class: "beside" }, plot, key, tip)),
       );
       return measureTwice.chart(plot, data, sets.flat(), constant, { point, choose: (run) => choose(run.trial) });
     })();
@@ -139,10 +139,10 @@
       tip.hidden = !run;
       if (!run) return;
       tip.replaceChildren(h("strong", {}, `Trial ${run.trial}`), details(data, run), h("code", {}, run.command));
+      // Below the line no marks lie: so to the right of the mark and beneath it, if there is room.
       const wide = tip.parentElement.clientWidth;
-      tip.style.left = `${Math.max(0, Math.min(place.x - tip.offsetWidth / 2, wide - tip.offsetWidth))}px`;
-      const above = place.y - tip.offsetHeight - 16;
-      tip.style.top = `${above > -40 ? above : place.y + 16}px`;
+      tip.style.left = `${Math.max(0, Math.min(place.x + 14, wide - tip.offsetWidth))}px`;
+      tip.style.top = `${place.y + 14}px`;
     }
 
     function tell() {
@@ -151,7 +151,7 @@
       said.textContent = "";
       if (run) {
         command.textContent = run.command;
-        card.replaceChildren(details(data, run), h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, copy, said));
+        card.replaceChildren(details(data, run), h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : [])));
       } else {
         card.replaceChildren(h("p", {}, state.trial === null
           ? "Point at a mark, or choose a trial here, and see how it fares from step to step."
