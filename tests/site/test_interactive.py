@@ -145,6 +145,31 @@ def test_pointing_at_a_mark_tells_of_its_run(page: Any, address: str) -> None:
 
 
 @pytest.mark.slow
+def test_marks_move_but_what_was_measured_does_not(browser: Any, address: str) -> None:
+    """On the way from step to step a mark stands anywhere; its values are the recorded ones."""
+    page = browser.new_page(reduced_motion="no-preference")
+    opened(page, address + FIGURE)
+    page.wait_for_timeout(900)
+    seen = page.evaluate(
+        """async () => {
+          document.querySelector("#interactive-step-6").click();
+          const seen = [];
+          for (let n = 0; n < 60; n++) {
+            await new Promise(requestAnimationFrame);
+            const { y, goodput_mbit } = [...document.querySelectorAll(".points > path")]
+              .find((mark) => mark.__data__.datum.trial === 9).__data__.datum;
+            seen.push([y, goodput_mbit]);
+          }
+          return seen;
+        }"""
+    )
+    page.close()
+    assert len({y for y, _ in seen}) > 5
+    measured = WORDS.run(WORDS.steps[6], trial=9)["measured"]["goodput_bps"] / 1e6
+    assert {mbit for _, mbit in seen[5:]} == {float(f"{measured:.6g}")}
+
+
+@pytest.mark.slow
 def test_the_palette_recolours_the_figure(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
     colours = (

@@ -47,16 +47,21 @@
       && Math.abs(Math.log(other.measured_mbit / value.measured_mbit)) < 0.5) ? "" : value.trial,
   }));
 
-  const at = (field) => [{ scale: "x", field: "model_mbit" }, { scale: "y", field }];
+  const at = (x, y) => [{ scale: "x", field: x }, { scale: "y", field: y }];
+
+  // Where a run's mark stands. On its way from step to step that moves; what was measured doesn't.
+  const place = (run) => ({
+    x: run.model_mbit, y: run.goodput_mbit, low: run.goodput_low_mbit, high: run.goodput_high_mbit,
+  });
 
   // A line goodput = factor * model, or the band between two of them, over the whole width.
   const ends = (x, factors) => x.map((mbit) => ({ x: mbit, a: mbit * factors[0], b: mbit * factors.at(-1) }));
 
   function specification(data, look, x, y, constant) {
     const font = getComputedStyle(document.body).fontFamily;
-    const place = { x: { scale: "x", field: "x" }, y: { scale: "y", field: "a" } };
-    const [runX, runY] = at("goodput_mbit");
-    const [crossX, crossY] = at("measured_mbit");
+    const line = { x: { scale: "x", field: "x" }, y: { scale: "y", field: "a" } };
+    const [runX, runY] = at("x", "y");
+    const [crossX, crossY] = at("model_mbit", "measured_mbit");
     const only = (signal) => [{ test: signal, value: 1 }, { value: 0 }];
     return {
       $schema: "https://vega.github.io/schema/vega/v6.json",
@@ -89,15 +94,15 @@
       marks: [
         {
           type: "area", clip: true, aria: false, from: { data: "band" },
-          encode: { update: { ...place, y2: { scale: "y", field: "b" }, fill: { value: "var(--band)" } } },
+          encode: { update: { ...line, y2: { scale: "y", field: "b" }, fill: { value: "var(--band)" } } },
         },
         {
           type: "line", clip: true, aria: false, from: { data: "one" },
-          encode: { update: { ...place, stroke: { value: "var(--ink-2)" }, strokeWidth: { value: 1.2 } } },
+          encode: { update: { ...line, stroke: { value: "var(--ink-2)" }, strokeWidth: { value: 1.2 } } },
         },
         {
           type: "line", clip: true, aria: false, from: { data: "fit" },
-          encode: { update: { ...place, stroke: { value: "var(--measured)" }, strokeWidth: { value: 1.6 }, strokeDash: { value: [6, 4] } } },
+          encode: { update: { ...line, stroke: { value: "var(--measured)" }, strokeWidth: { value: 1.6 }, strokeDash: { value: [6, 4] } } },
         },
         {
           type: "rule", clip: true, aria: false, key: "trial", from: { data: "runs" },
@@ -184,10 +189,9 @@
         const share = 1 - (1 - time) ** 3;
         const rows = next.map((run) => {
           const was = before.get(run.trial);
-          if (!was || time === 1) return run;
-          const moved = { ...run };
-          for (const key of ["goodput_mbit", "model_mbit", "low", "high"]) moved[key] = between(was[key], run[key], share);
-          return moved;
+          const now = place(run);
+          if (was && time < 1) for (const key in now) now[key] = between(was[key], now[key], share);
+          return { ...run, ...now };
         });
         shown = new Map(rows.map((run) => [run.trial, run]));
         const done = show(rows);
@@ -213,7 +217,7 @@
     const placeOf = (run) => {
       const [left, top] = view.origin();
       const of = shown.get(run.trial);
-      return { x: left + view.scale("x")(of.model_mbit), y: top + view.scale("y")(of.goodput_mbit) };
+      return { x: left + view.scale("x")(of.x), y: top + view.scale("y")(of.y) };
     };
 
     function nearest(event) {

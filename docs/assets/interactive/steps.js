@@ -7,7 +7,7 @@
     const run = Object.fromEntries(data.keys.map((key, n) => [key, values[n]]));
     const told = `Trial ${run.trial}: RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p ${sig(run.loss_ratio)}. `
       + `Goodput ${mbit(run.goodput_mbit)}, ${sig(run.ratio)} times the model.`;
-    return { ...run, low: run.goodput_low_mbit, high: run.goodput_high_mbit, said: told };
+    return { ...run, said: told };
   });
 
   function sentence(data, n, runs) {
@@ -27,16 +27,16 @@
     ];
   }
 
-  function details(data, run) {
-    const span = run.low ? ` (${sig(run.low)} to ${sig(run.high)} by its losses)` : "";
+  function details(run, published) {
+    const span = run.losses ? ` (${sig(run.goodput_low_mbit)} to ${sig(run.goodput_high_mbit)} by its losses)` : "";
     const rows = [
       ["path", `RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p = ${sig(run.loss_ratio)}`],
       ["goodput", `${mbit(run.goodput_mbit)}${span}`],
-      ["model", `${mbit(run.model_mbit)}: the goodput is ${sig(run.ratio)} times that`],
+      ["model", `${mbit(run.model_mbit)}, so a ratio of ${sig(run.ratio)}`],
       ["losses", `${count(run.losses)} counted by the router in ${seconds(run.duration_s)}`],
     ];
     if (!run.comparable) rows.push(["no claim", run.because]);
-    for (const one of data.published.filter((value) => value.trial === run.trial)) {
+    for (const one of published.filter((value) => value.trial === run.trial)) {
       const note = one.note ? ` (${one.note})` : "";
       rows.push([`published, ${one.state}`, `${mbit(one.measured_mbit)}, model ${mbit(one.model_mbit)}${note}`]);
     }
@@ -138,7 +138,7 @@
     function point(run, place) {
       tip.hidden = !run;
       if (!run) return;
-      tip.replaceChildren(h("strong", {}, `Trial ${run.trial}`), details(data, run), h("code", {}, run.command));
+      tip.replaceChildren(h("strong", {}, `Trial ${run.trial}`), details(run, []), h("code", {}, run.command));
       // Below the line no marks lie: so to the right of the mark and beneath it, if there is room.
       const wide = tip.parentElement.clientWidth;
       tip.style.left = `${Math.max(0, Math.min(place.x + 14, wide - tip.offsetWidth))}px`;
@@ -151,7 +151,7 @@
       said.textContent = "";
       if (run) {
         command.textContent = run.command;
-        card.replaceChildren(details(data, run), h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : [])));
+        card.replaceChildren(details(run, data.published), h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : [])));
       } else {
         card.replaceChildren(h("p", {}, state.trial === null
           ? "Point at a mark, or choose a trial here, and see how it fares from step to step."
