@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import model, plot_data, record, statistics
+from measuretwice import docs_interactive, model, plot_data, record, statistics
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -29,7 +29,7 @@ from measuretwice.docs_excerpt import (
 from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
-from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value, refers
+from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.plan import StageName
@@ -387,6 +387,26 @@ class LabWords:
         return sum(
             run["ratio"] is not None and low <= run["ratio"] <= high for run in self.runs(name)
         )
+
+    @property
+    def bounds(self) -> ModelUse:
+        """Where the lab's model ends: .max_loss_ratio, .min_expected_losses."""
+        if self._lab.file.model is None:
+            raise UserError(f"{self.name}: its lab.toml has no [model]")
+        return self._lab.file.model
+
+    def interactive(self, name: str) -> Block:
+        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model."""
+        picture = self.figure("stages", "Goodput against the model, one panel for each step")
+        return docs_interactive.block(self._lab, self.bounds, self._named_steps(), name, picture)
+
+    def steps_table(self) -> Block:
+        """Every trial's goodput over the model at every recorded step."""
+        return docs_interactive.steps_table(self.bounds, self._named_steps())
+
+    def _named_steps(self) -> list[tuple[str, list[Result]]]:
+        titles = {one.id: one.title for one in self._lab.file.recordings}
+        return [(titles[name], self.runs(name)) for name in self.steps]
 
     def figure(self, name: str, alt: str) -> str:
         """A figure of the recorded steps: first-and-last, stages, and of the last step
