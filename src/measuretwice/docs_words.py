@@ -12,7 +12,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from measuretwice import docs_interactive, model, plot_data, record, statistics
 from measuretwice.check import check_run, with_help
@@ -36,7 +36,7 @@ from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
 from measuretwice.rubric import Rubric, read_rubric
-from measuretwice.statistics import ConstantFit, difference_interval, mean_interval
+from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -67,6 +67,7 @@ class StatisticsWords:
 
     binomial_interval = staticmethod(statistics.binomial_interval)
     loss_interval = staticmethod(statistics.loss_interval)
+    difference_interval = staticmethod(statistics.difference_interval)
 
 
 class FindingWords(Block):
@@ -97,19 +98,6 @@ class FindingWords(Block):
         if name.startswith("_") or not self._findings:
             raise AttributeError(name)
         return getattr(self._findings[0], name)
-
-
-class MeanOfRuns(NamedTuple):
-    """A mean over runs, its 95 % interval, how many runs are in it, how many have no such value,
-    and the least and the most of them."""
-
-    mean: float
-    low: float
-    high: float
-    runs: int
-    without: int
-    least: float
-    most: float
 
 
 class LabWords:
@@ -345,48 +333,6 @@ class LabWords:
         return self.excerpt(
             name, f"{at.node}/qdisc.after.json", where=where, keys=QDISC_KEYS, **run
         )
-
-    def mean(
-        self, name: str, measured: str, trial: int | None = None, **params: Value
-    ) -> MeanOfRuns:
-        """The mean of a measured value over a set's runs, and its 95 % interval.
-
-        Of one trial, or of those runs whose parameters have these values. A run without the value
-        (a convergence that never came) is not in it: `without` counts those.
-        """
-        runs = [
-            run
-            for run in self.runs(name)
-            if trial in (None, run["trial"])
-            and all(run["params"].get(key) == value for key, value in params.items())
-        ]
-        values = [run["measured"].get(measured) for run in runs]
-        known = [float(value) for value in values if value is not None]
-        if not known:
-            raise UserError(f"{name}: none of {len(runs)} runs has a {measured}")
-        return MeanOfRuns(*mean_interval(known), len(known), len(values) - len(known), min(known),
-            max(known))  # fmt: skip
-
-    def difference(self, name: str, measured: str, one: int, other: int) -> tuple[float, float]:
-        """The 95 % interval of the difference of two trials' means (Welch)."""
-        values = [
-            [run["measured"][measured] for run in self.runs(name) if run["trial"] == trial]
-            for trial in (one, other)
-        ]
-        return difference_interval(values[0], values[1])
-
-    def opposite_seeds(
-        self, name: str, measured: str, one: int, other: int
-    ) -> tuple[int | None, int | None]:
-        """The first seed with which trial `one` has more of a value, and the first where `other`
-        has: what a person with one run of each would have concluded."""
-        by_seed: dict[int, dict[int, float]] = {}
-        for run in self.runs(name):
-            by_seed.setdefault(run["seed"], {})[run["trial"]] = run["measured"][measured]
-        pairs = [(s, v[one] - v[other]) for s, v in sorted(by_seed.items()) if {one, other} <= {*v}]
-        more = next((seed for seed, difference in pairs if difference > 0), None)
-        less = next((seed for seed, difference in pairs if difference < 0), None)
-        return more, less
 
     def finding(self, name: str) -> FindingWords:
         """What ./lab check says of a recorded set."""
