@@ -72,12 +72,15 @@ listens() {
   [[ -n $(ss -Hltn "sport = :$1") ]]
 }
 
-# set_offloads off|on INTERFACE...: segmentation and receive offloads, all four.
+# set_offloads off|on INTERFACE...: segmentation and receive offloads, all four. Few devices can
+# switch lro on, so that is only ever switched off.
 set_offloads() {
   local state=$1 interface
+  local -a features=(tso "$state" gso "$state" gro "$state")
+  [[ $state == on ]] || features+=(lro off)
   shift
   for interface in "$@"; do
-    ethtool -K "$interface" tso "$state" gso "$state" gro "$state" 2>/dev/null ||
+    ethtool -K "$interface" "${features[@]}" 2>/dev/null ||
       die "ethtool can't set the offloads of $interface to $state: are you root?"
   done
 }
@@ -147,18 +150,4 @@ sample_queue() {
   wait "$tc_pid"
   paste -d '\n' "$file.times" "$file.json" >"$file"
   rm -f "$file.times" "$file.json"
-}
-
-# give_way COMMAND...: run it so that every other process goes before it.
-#
-# iperf3 3.12 waits for its peer's last word by reading the clock in a loop. In the virtual kernel
-# such reads are what moves the clock, and the scheduler takes them for no time at all: while one
-# node's iperf3 waits so behind a long queue, all other nodes stand still, for many virtual seconds.
-# As an idle process (chrt -i) it is put aside whenever another one has something to do.
-give_way() {
-  if [[ -n ${SS_SAMPLER:-} ]]; then
-    chrt -i 0 "$@"
-  else
-    "$@"
-  fi
 }

@@ -44,12 +44,12 @@ measure() {
   sampler_pid=$!
   if [[ $CWND_TRACE == ss ]]; then
     # --8<-- [start:measure]
-    give_way iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -J \
+    iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -J \
       >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
     # --8<-- [end:measure]
   else
     # --8<-- [start:as_text]
-    give_way iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -f k \
+    iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -f k \
       >"$OUT/iperf3.txt" || die "iperf3 failed: $(tail -n 1 "$OUT/iperf3.txt")"
     # --8<-- [end:as_text]
     windows
