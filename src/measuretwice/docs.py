@@ -25,6 +25,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from measuretwice import command_plot, docs_reference
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_filters import FILTERS
+from measuretwice.docs_statistics import StatisticsWords
 from measuretwice.docs_words import LabWords, ModelWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
@@ -78,6 +79,7 @@ class Site:
             "lab": self._lab,
             "labs": list(self.labs.values()),
             "model": ModelWords,
+            "statistics": StatisticsWords,
             "instructor": self.instructor,
             "glossary": self._glossary,
             **self._own_words(page),
