@@ -185,9 +185,38 @@ class QdiscAt(_Strict):
     kind: str
 
 
+class FlowFiles(_Strict):
+    """Files that every node with a flow has, by the same name; `iperf3` may be a pattern.
+
+    A flow belongs to the node that started it, where its iperf3 client wrote its JSON and ss was
+    sampled. Which nodes these are may differ from trial to trial.
+    """
+
+    iperf3: str
+    ss: str
+    ping: str | None = None
+
+
+class QueueAt(_Strict):
+    """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
+
+    `rate` names the parameter with the link's rate in Mbit/s.
+    """
+
+    node: Name
+    file: str
+    kind: str
+    rate: Name
+
+
 class Collect(_Strict):
-    sender: Name
-    receiver: Name
+    """Where a result's numbers come from: of one flow with its sender and its receiver, or of
+    many."""
+
+    sender: Name | None = None
+    receiver: Name | None = None
+    flows: FlowFiles | None = None
+    queue: QueueAt | None = None
     ping: NodeFile | None = None
     iperf3: NodeFile | None = None
     ss: NodeFile | None = None
@@ -543,7 +572,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     by_key: dict[str, type[BaseModel]] = {
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
-        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "pitfalls": Pitfall,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation, "recordings": Recording,
     }  # fmt: skip
