@@ -307,6 +307,15 @@ class Stage(_Strict):
     again: Again | None = None
 
 
+class Checks(_Strict):
+    """What the checker must not say of this lab's runs, because they are meant to be so.
+
+    A path that was made to have a queue, for one, is no sign of a mistake (`queueing`).
+    """
+
+    leave_out: list[str] = []
+
+
 class Pitfall(_Strict):
     """A mistake that can be made for real: in which trial, how, and how it is mended.
 
@@ -361,6 +370,7 @@ class LabFile(_Strict):
     run: Run
     collect: Collect
     model: ModelUse | None = None
+    checks: Checks = Checks()
     expect: list[Expectation] = []
     pitfalls: list[Pitfall] = []
     recordings: list[Recording] = []
@@ -574,7 +584,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
-        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation, "recordings": Recording,
+        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
     }  # fmt: skip
     if not loc:
         return LabFile
