@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import model, record
+from measuretwice import model, plot_data, record
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -28,9 +28,12 @@ from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.parse.nstat import parse_nstat
+from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
+from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -46,6 +49,8 @@ class ModelWords:
     pftk = staticmethod(model.pftk_bandwidth_bps)
     losses = staticmethod(model.mathis_expected_losses)
     time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
+    reno_constant = staticmethod(model.sack_reno_constant)
+    rto_ms = staticmethod(model.linux_rto_ms)
     constants: ClassVar[dict[str, float]] = {
         name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()
     }
@@ -192,6 +197,29 @@ class LabWords:
         if where is not None:
             return json_excerpt(folder, file, where, keys)
         return excerpt(folder, file, Cut(first, last, grep, between))
+
+    def sockets(self, name: str, file: str, **which: int) -> tuple[SsSocket, ...]:
+        """The lines of ss in a recorded run's file, read: `.bytes_sent`, `.cwnd_segments`, ..."""
+        return parse_ss(raw_text(Path(self.run(name, **which)["run_dir"]), file), file)
+
+    def nstat(self, name: str, node: str, **which: int) -> dict[str, int]:
+        """By how much each counter of a node's kernel grew in a recorded run; 0 is left out."""
+        folder = Path(self.run(name, **which)["run_dir"])
+        before, after = (
+            parse_nstat(raw_text(folder, file), file)
+            for file in (f"{node}/nstat.before.json", f"{node}/nstat.after.json")
+        )
+        grown = {key: value - before.get(key, 0) for key, value in after.items()}
+        return {key: value for key, value in grown.items() if value}
+
+    def fit(self, name: str) -> ConstantFit:
+        """C over a set's comparable trials, and the slope on logarithmic axes, with 95 % intervals."""
+        runs = self.runs(name)
+        rows = plot_data.rows_for_table(runs)
+        found = plot_data.fit_rows(rows, plot_data.model_constant(runs))
+        if found is None:
+            raise UserError(f"{name}: too few trials in which the model makes a claim, to fit C")
+        return found
 
     def seen(
         self,
