@@ -24,10 +24,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from measuretwice import command_plot, docs_reference
 from measuretwice.docs_excerpt import Block
+from measuretwice.docs_fields import FieldWords
 from measuretwice.docs_filters import FILTERS
+from measuretwice.docs_statistics import StatisticsWords
 from measuretwice.docs_words import LabWords, ModelWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
+from measuretwice.plot_spread import spread
+from measuretwice.plot_style import save_svg
 from measuretwice.record import SET_FILE, read_set
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -35,7 +39,7 @@ MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
 KEY = "instructors/key"
 # Words that not every lab can answer: pages ask for own.expected_ratio.
-RARE = frozenset({"expected_ratio"})
+RARE = frozenset({"expected_ratio", "max_loss_ratio"})
 
 
 @dataclass
@@ -78,6 +82,8 @@ class Site:
             "lab": self._lab,
             "labs": list(self.labs.values()),
             "model": ModelWords,
+            "statistics": StatisticsWords,
+            "fields": FieldWords,
             "instructor": self.instructor,
             "glossary": self._glossary,
             **self._own_words(page),
@@ -225,6 +231,7 @@ def _figures(site: Site) -> None:
             part = kept.with_name("part")
             shutil.rmtree(kept.parent, ignore_errors=True)
             _draw(site.root, steps, part)
+            _draw_spread(words, part)
             part.rename(kept)
         for path in kept.iterdir():
             target = site.out / "assets/figures" / words.folder / path.name
@@ -246,6 +253,14 @@ def _draw(root: Path, steps: list[Path], out: Path) -> None:
         (out / f"stages.{kind}").rename(out / f"first-and-last.{kind}")
     plot(steps, ("stages",), out)
     plot(steps[-1:], ("measured-against-model", "window-against-loss"), out)
+
+
+def _draw_spread(words: LabWords, out: Path) -> None:
+    """What chance does to the runs of the last two steps: many have few losses, others many."""
+    runs = [run for step in words.steps[-2:] for run in words.runs(step)]
+    figure = spread(runs, words.max_loss_ratio)
+    if figure is not None:
+        save_svg(figure, out / "spread.svg")
 
 
 def _answer_keys(site: Site) -> None:

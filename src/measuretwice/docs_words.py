@@ -14,7 +14,14 @@ from typing import Any, ClassVar
 from measuretwice import model, record
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
-from measuretwice.docs_excerpt import Block, Cut, excerpt, json_excerpt, raw_text
+from measuretwice.docs_excerpt import (
+    Block,
+    Cut,
+    counters_excerpt,
+    excerpt,
+    json_excerpt,
+    raw_text,
+)
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
@@ -174,6 +181,19 @@ class LabWords:
             return json_excerpt(folder, file, where, keys)
         return excerpt(folder, file, Cut(first, last, grep, between))
 
+    def counters(
+        self,
+        name: str,
+        node: str,
+        names: Sequence[str],
+        *,
+        trial: int | None = None,
+        seed: int | None = None,
+    ) -> Block:
+        """A node's nstat counters before and after a recorded run, and their differences."""
+        folder = Path(self.run(name, trial, seed)["run_dir"])
+        return counters_excerpt(folder, node, names)
+
     def outputs(self, name: str) -> dict[str, Block]:
         """The places where a reader looks first, each as an excerpt, by the tool's name.
 
@@ -193,9 +213,7 @@ class LabWords:
             file = f"{how.capture.node}/{how.capture.file}"
             found["tcpdump"] = self.excerpt(name, file, last=4, **at)
         for node, keys in ((how.sender, SENDER_COUNTERS), (how.receiver, RECEIVER_COUNTERS)):
-            found[f"nstat, {node}"] = self.excerpt(
-                name, f"{node}/nstat.after.json", where={}, keys=keys, **at
-            )
+            found[f"nstat, {node}"] = self.counters(name, node, keys, **at)
         return found
 
     def _counters(self, name: str, at: QdiscAt, run: dict[str, Any]) -> Block:
@@ -250,6 +268,12 @@ class LabWords:
                 return each.min, each.max
         raise UserError(f"{self.name}: lab.toml expects no range of the ratio")
 
+    @property
+    def max_loss_ratio(self) -> float:
+        """From which p on the lab's model makes no claim; 1 where it has no model."""
+        use = self._lab.file.model
+        return use.max_loss_ratio if use else 1.0
+
     def within(self, name: str) -> int:
         """How many of a set's runs have a ratio in that range: what the figures count, too."""
         low, high = self.expected_ratio
@@ -259,7 +283,7 @@ class LabWords:
 
     def figure(self, name: str, alt: str) -> str:
         """A figure of the recorded steps: first-and-last, stages, and of the last step
-        measured-against-model and window-against-loss."""
+        measured-against-model and window-against-loss; spread, of the last two."""
         return f"![{alt}](/assets/figures/{self.folder}/{name}.svg){{ .figure }}"
 
 
