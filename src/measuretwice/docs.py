@@ -257,8 +257,8 @@ def _draw(root: Path, steps: list[Path], out: Path) -> None:
 
 def _draw_spread(words: LabWords, out: Path) -> None:
     """What chance does to the runs of the last two steps: many have few losses, others many."""
-    runs = [run for step in words.steps[-2:] for run in words.runs(step)]
-    figure = spread(runs, words.max_loss_ratio)
+    last_two = [words.runs(step) for step in words.steps[-2:]]
+    figure = spread(last_two[0], last_two[-1], words.max_loss_ratio)
     if figure is not None:
         save_svg(figure, out / "spread.svg")
 

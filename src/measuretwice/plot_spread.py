@@ -32,22 +32,27 @@ BAND_POINTS = 60
 
 
 def spread(
-    results: Sequence[Result], max_loss_ratio: float, names: ParameterNames = ParameterNames()
+    results: Sequence[Result],
+    fitted: Sequence[Result],
+    max_loss_ratio: float,
+    names: ParameterNames = ParameterNames(),
 ) -> DescribedFigure | None:
     """Return the ratio of goodput to model against losses, with the band that chance allows.
 
-    The band lies about the constant that is fitted to the comparable runs; runs from
-    `max_loss_ratio` on are left out. None where there are too few runs to fit anything.
+    The band lies about the constant that is fitted to `fitted`; runs from `max_loss_ratio` on are
+    left out. None where there are too few runs to fit anything.
     """
     rows = [
         row
-        for row in complete(rows_for_table(distinct(results), names), ("ratio", "losses"))
+        for row in complete(
+            rows_for_table(distinct([*results, *fitted]), names), ("ratio", "losses")
+        )
         if row["loss_ratio"] < max_loss_ratio
     ]
-    fit = fit_rows(rows, model_constant(results))
+    fit = fit_rows(rows_for_table(fitted, names), model_constant(fitted)) if rows else None
     if fit is None:
         return None
-    centre = fit.constant / model_constant(results)
+    centre = fit.constant / model_constant(fitted)
     losses = [row["losses"] for row in rows]
     at = np.geomspace(min(losses) / 1.4, max(losses) * 1.4, BAND_POINTS)
     bounds = [ratio_bounds(float(n)) or (1.0, 1.0) for n in at]

@@ -45,8 +45,8 @@ def test_ratio_of_means() -> None:
 
 def test_the_spread_figure_says_what_it_shows() -> None:
     runs = [run(n, n, 1.2 + n / 100) for n in range(4)]
-    figure = spread(runs, 0.02)
+    figure = spread(runs[:2], runs, 0.02)
     assert figure is not None
     assert "4 runs" in figure.description
-    assert spread(runs, 0.001) is None
-    assert spread(runs[:2], 0.02) is None
+    assert spread(runs, runs, 0.001) is None
+    assert spread(runs, runs[:2], 0.02) is None
