@@ -56,7 +56,8 @@ def list_labs(as_json: bool) -> None:
                     "needs": lab.file.lab.needs,
                     "parameters": lab.defaults(),
                     "pitfalls": [
-                        {"id": p.id, "title": p.title, "trial": p.trial} for p in lab.file.pitfalls
+                        {"id": p.id, "topic": p.topic, "title": p.title, "trial": p.trial}
+                        for p in lab.file.pitfalls
                     ],
                     "trials": [
                         {"trial": t.number, "title": t.title, "set": t.set}
@@ -74,7 +75,7 @@ def list_labs(as_json: bool) -> None:
         for trial in lab.trials.values():
             click.echo(f"  {trial.number:3d}  {trial.title}")
         for pitfall in lab.file.pitfalls:
-            click.echo(f"  --pitfall {pitfall.id}: {pitfall.title} (trial {pitfall.trial})")
+            click.echo(f"  --pitfall {pitfall.id}: {pitfall.topic} (trial {pitfall.trial})")
 
 
 @cli.command()

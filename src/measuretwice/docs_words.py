@@ -22,9 +22,11 @@ from measuretwice.docs_excerpt import (
     json_excerpt,
     raw_text,
 )
+from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
 
@@ -47,11 +49,25 @@ class ModelWords:
     }
 
 
-class FindingWords:
+class FindingWords(Block):
     """What the checker says of recorded runs: printed as its words, or one part of them."""
 
-    def __init__(self, findings: list[Finding], command: str) -> None:
-        self._findings, self._command = findings, command
+    _findings: list[Finding]
+
+    def __new__(cls, findings: list[Finding], command: str) -> FindingWords:
+        lines = [
+            line
+            for one in findings
+            for line in (
+                f"{one.id} ({one.severity})",
+                f"  measured: {one.measured}",
+                f"  expected: {one.expected}",
+            )
+        ]
+        text = "\n".join(lines or ["no finding"])
+        self = super().__new__(cls, fence(text, f'text title="{command}"'))
+        self._findings = findings
+        return self
 
     @property
     def found(self) -> bool:
@@ -61,19 +77,6 @@ class FindingWords:
         if name.startswith("_") or not self._findings:
             raise AttributeError(name)
         return getattr(self._findings[0], name)
-
-    def __str__(self) -> str:
-        lines = [
-            line
-            for one in self._findings
-            for line in (
-                f"{one.id} ({one.severity})",
-                f"  measured: {one.measured}",
-                f"  expected: {one.expected}",
-            )
-        ]
-        text = "\n".join(lines or ["no finding"])
-        return str(fence(text)).replace("text\n", f'text title="{self._command}"\n', 1)
 
 
 class LabWords:
@@ -138,6 +141,13 @@ class LabWords:
         """The command that stages a pitfall."""
         self.pitfall(pitfall)
         return f"./lab run {self.name} --pitfall {pitfall} --stage {stage}"
+
+    def terminals(self, pitfall: str, stage: StageName) -> Block:
+        """How a stage is run: with one command, or in a terminal on each node; a tab each."""
+        number = self.pitfall(pitfall).trial
+        changes = self.stage_set(pitfall, stage)
+        params = {**self._lab.defaults(), **self._lab.trials[number].set, **changes}
+        return terminals(self._lab, self.command(pitfall, stage), params)
 
     def recorded(self, name: str) -> bool:
         return (self._samples / name / record.SET_FILE).is_file()

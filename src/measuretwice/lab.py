@@ -281,6 +281,8 @@ class Stage(_Strict):
 class Pitfall(_Strict):
     """A mistake that can be made for real: in which trial, how, and how it is mended.
 
+    `topic` is what it is about, for those who have not seen it yet: menus and lists say that.
+    `title` names the cause.
     `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
     checker must be given all of its runs.
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
@@ -289,6 +291,7 @@ class Pitfall(_Strict):
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    topic: str
     title: str
     trial: int
     trials: str | None = None

@@ -397,10 +397,10 @@ def markdown_text(value: object) -> Markup:
     return Markup(_MARKDOWN.sub(r"\\\1", text))
 
 
-def fence(text: str) -> Markup:
+def fence(text: str, language: str = "text") -> Markup:
     """A block that Markdown shows verbatim: its fence is longer than any in the text."""
     ticks = "`" * (1 + max([2, *(len(run) for run in re.findall("`+", text))]))
-    return Markup(f"{ticks}text\n{clean(text)}\n{ticks}")
+    return Markup(f"{ticks}{language}\n{clean(text)}\n{ticks}")
 
 
 def _drawing(svg: str) -> Markup:

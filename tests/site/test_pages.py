@@ -16,6 +16,7 @@ import pytest
 
 from measuretwice import docs_reference
 from measuretwice.cli import cli
+from measuretwice.docs_words import LabWords
 from measuretwice.hints import GENERAL_HINTS
 from measuretwice.lab import Lab, find_labs
 
@@ -92,6 +93,28 @@ def test_pitfalls_keep_their_order(student: Path) -> None:
             places = [text.find(f'<h2 id="{name}"') for name in wanted]
             assert -1 not in places, pitfall.id
             assert places == sorted(places), pitfall.id
+            if (ROOT / f"docs/modules/{lab.folder.name}/{pitfall.id}.md").is_file():
+                told = [
+                    text.find(f'<h2 id="{name}"') for name in ("what-the-authors-saw", "key-points")
+                ]
+                assert max(places) < told[0] < told[1], pitfall.id
+
+
+def test_pitfalls_can_be_run_on_nodes_of_ones_own() -> None:
+    """A tab a node tells its script what differs from the script's own defaults."""
+    words = LabWords(ROOT, LABS["mathis"])
+    text = words.terminals("mtu", "broken")
+    title, whole, *nodes = re.split(r'^=== "(.*)"$', text, flags=re.MULTILINE)[1:]
+    assert title == "one command"
+    assert "./lab run mathis --pitfall mtu --stage broken\n" in whole
+    assert nodes[::2] == ["router", "juliet", "romeo"]
+    router, _, romeo = nodes[1::2]
+    assert "export LOSS_RATIO=0.006217314741\n" in router
+    assert "MTU_BYTES" not in router + romeo
+    assert romeo.index("romeo.sh prepare") < romeo.index("romeo.sh measure")
+    assert words.terminals("mtu", "fixed").count("export MTU_BYTES=4352\n") == 3
+    # A small number is typed as a person would, not as Python prints it.
+    assert "LOSS_RATIO=0.000005\n" in words.terminals("receiver-drops", "broken")
 
 
 def secrets() -> list[str]:

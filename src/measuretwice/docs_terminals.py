@@ -1,0 +1,47 @@
+"""How a person runs a stage on nodes of their own: what to type in each node's terminal."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from measuretwice.docs_excerpt import Block
+from measuretwice.lab import Lab, Value
+from measuretwice.report import fence
+
+
+def terminals(lab: Lab, command: str, params: dict[str, Value]) -> Block:
+    """A tab with `command`, which does all of it, and one a node, in the order of the lab's steps.
+
+    `params` are all of the run's parameters by name. A node is told those that its script reads
+    and whose default there is another: `MTU_BYTES="${MTU_BYTES:-1500}"`.
+    """
+    phases: dict[str, list[str]] = {}
+    for step in (*lab.file.run.prepare, *lab.file.run.measure):
+        phases.setdefault(step.node, []).append(step.phase)
+    tabs = [("one command", fence(command, "sh"))]
+    for node, names in phases.items():
+        script = lab.script(node)
+        text = script.read_text(encoding="utf-8")
+        lines = [
+            f"export {name}={value}"
+            for name, value in _environment(params).items()
+            if (default := re.search(rf"\$\{{{name}:-([^}}]*)\}}", text)) and default[1] != value
+        ]
+        place = f"labs/{lab.folder.name}/nodes/{script.name}"
+        lines += [f"sudo -E bash {place} {phase}" for phase in names]
+        tabs.append((node, fence("\n".join(lines), "sh")))
+    return Block(
+        "\n".join(
+            f'=== "{title}"\n\n' + "".join(f"    {line}\n" for line in block.splitlines())
+            for title, block in tabs
+        )
+    )
+
+
+def _environment(params: dict[str, Value]) -> dict[str, str]:
+    """Names in capitals, numbers as one would type them: 3e-05 as 0.00003."""
+    return {
+        name.upper(): f"{Decimal(repr(value)):f}" if isinstance(value, float) else str(value)
+        for name, value in params.items()
+    }
