@@ -22,7 +22,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from measuretwice import command_plot, docs_reference
+from measuretwice import command_plot, docs_print, docs_reference
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_fields import FieldWords
 from measuretwice.docs_filters import FILTERS
@@ -175,6 +175,7 @@ def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
             _copy(path, out / name)
             site.written.add(out / name)
     _made_pages(site)
+    _pages_to_print(site)
     _figures(site)
     if instructor:
         _answer_keys(site)
@@ -213,6 +214,22 @@ def _made_pages(site: Site) -> None:
     make("site/lab-toml.md.j2", "reference/lab-toml.md", tables=docs_reference.lab_file_tables())
     checks = docs_reference.checks(list(site.labs.values()))
     make("site/checks.md.j2", "reference/checks.md", checks=checks)
+
+
+def _pages_to_print(site: Site) -> None:
+    """Each module on one page, where the navigation has a place for it."""
+    navigation = (site.root / "mkdocs.yml").read_text(encoding="utf-8")
+    for words in site.labs.values():
+        place = site.out / "modules" / words.folder
+        names = docs_print.module_pages(navigation, words.folder)
+        pages = {
+            name: (place / f"{name}.md").read_text(encoding="utf-8")
+            for name in names
+            if place / f"{name}.md" in site.written
+        }
+        if pages:
+            text = docs_print.one_page(words.about.title, words.folder, pages)
+            site.write(f"modules/{words.folder}/print.md", text)
 
 
 def _figures(site: Site) -> None:

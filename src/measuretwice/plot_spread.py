@@ -9,7 +9,6 @@ import numpy as np
 
 from measuretwice import plot_parts as parts
 from measuretwice.plot_data import (
-    ParameterNames,
     complete,
     distinct,
     fit_rows,
@@ -35,7 +34,6 @@ def spread(
     results: Sequence[Result],
     fitted: Sequence[Result],
     max_loss_ratio: float,
-    names: ParameterNames = ParameterNames(),
 ) -> DescribedFigure | None:
     """Return the ratio of goodput to model against losses, with the band that chance allows.
 
@@ -44,12 +42,10 @@ def spread(
     """
     rows = [
         row
-        for row in complete(
-            rows_for_table(distinct([*results, *fitted]), names), ("ratio", "losses")
-        )
+        for row in complete(rows_for_table(distinct([*results, *fitted])), ("ratio", "losses"))
         if row["loss_ratio"] < max_loss_ratio
     ]
-    fit = fit_rows(rows_for_table(fitted, names), model_constant(fitted)) if rows else None
+    fit = fit_rows(rows_for_table(fitted), model_constant(fitted)) if rows else None
     if fit is None:
         return None
     centre = fit.constant / model_constant(fitted)
