@@ -48,7 +48,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str]) -> str:
     Headings go down one step but on the first page, folded blocks are open, tabs stand one below
     the other, links between the pages stay on the page, and what asks for an answer leaves room.
     """
-    parts = []
+    parts: list[str] = []
     for name, text in pages.items():
         first = not parts
         text = FRONT.sub("", text)
