@@ -12,7 +12,7 @@ def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> dict[str
     said = {"confidence": 0.99, "ok": ok}
     measured = {"goodput_bps": ratio * 1e6, "qdisc_drops": 200, "qdisc_offered_packets": 40_000}
     return {
-        "trial": trial, "seed": seed, "ratio": ratio, "comparable": True, "measured": measured,
+        "trial": trial, "seed": seed, "run_dir": f"run-{trial}-{seed}", "ratio": ratio, "comparable": True, "measured": measured,
         "params": {"rtt_ms": 6, "mss_bytes": 1460, "loss_ratio": 0.005},
         "model": {"bandwidth_bps": 1e6, "constant": 1.0},
         "expectations": [said, {"confidence": None, "ok": False}],
