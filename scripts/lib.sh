@@ -127,3 +127,24 @@ print_samples() {
       }
     }' "$2"
 }
+
+# sample_queue INTERFACE SECONDS FILE: what tc says of an interface's qdiscs, again and again, until
+# this function's process is told to end (SIGTERM). FILE holds tc's own JSON, a line a sample;
+# before each stands a line '# t=<Unix time in seconds>'.
+#
+# One tc reads a command a sample: starting tc anew for each costs more than the experiment.
+sample_queue() {
+  local interface=$1 interval_s=$2 file=$3 told='' to_tc tc_pid
+  trap 'told=yes' TERM
+  exec {to_tc}> >(exec tc -j -s -batch - >"$file.json")
+  tc_pid=$!
+  until [[ -n $told ]]; do
+    printf '# t=%s000\n' "$EPOCHREALTIME" >>"$file.times"
+    printf 'qdisc show dev %s\n' "$interface" >&"$to_tc"
+    pause "$interval_s"
+  done
+  exec {to_tc}>&-
+  wait "$tc_pid"
+  paste -d '\n' "$file.times" "$file.json" >"$file"
+  rm -f "$file.times" "$file.json"
+}

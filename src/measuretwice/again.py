@@ -78,7 +78,7 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
         raise UserError(f"{run}: this run was never finished; run it again")
     try:
         _refuse_links(raw)
-        measured = collect.measure(lab, raw)
+        measured, _ = collect.measure(lab, raw, plan["params"])
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:

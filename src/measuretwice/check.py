@@ -37,7 +37,12 @@ def check_run(
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
     found = check(case_of(lab, params, measured))
-    return [with_help(lab, finding, hint) for finding in found]
+    return [with_help(lab, finding, hint) for finding in found if meant(lab, finding)]
+
+
+def meant(lab: Lab, finding: Finding) -> bool:
+    """Is this finding a mistake in this lab, and not what its runs are meant to be?"""
+    return finding.id not in lab.file.checks.leave_out
 
 
 def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:

@@ -11,7 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt
+from measuretwice.flows import Flow, read_flows
+from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt, Value
 from measuretwice.parse import (
     Iperf3Run,
     ParseError,
@@ -31,8 +32,9 @@ Measured = dict[str, float | int | None]
 ETHERNET_HEADER_BYTES = 14
 
 
-def measure(lab: Lab, raw: Path) -> Measured:
-    """Return the measured values of the run whose nodes' files stand under `raw`/<node>/.
+def measure(lab: Lab, raw: Path, params: dict[str, Value]) -> tuple[Measured, list[Flow]]:
+    """Return the measured values of the run whose nodes' files stand under `raw`/<node>/, and its
+    flows where the lab has many.
 
     ParseError names the file and place that can't be read; OSError a file that is missing.
     """
@@ -57,7 +59,8 @@ def measure(lab: Lab, raw: Path) -> Measured:
     if how.bottleneck:
         measured |= _from_qdisc(raw, how.bottleneck)
     measured |= _from_counters(raw, how)
-    return measured
+    flows, together = read_flows(lab, raw, params)
+    return measured | together, flows
 
 
 def _read(raw: Path, file: NodeFile) -> str:
@@ -208,6 +211,8 @@ def _from_counters(raw: Path, how: Collect) -> Measured:
     """Losses that no qdisc counts: the receiver's own queue, the backlog between drivers and IP."""
     values: Measured = {}
     for side, node in (("sender", how.sender), ("receiver", how.receiver)):
+        if node is None:
+            continue
         before, after = (
             parse_nstat((raw / node / f"nstat.{when}.json").read_text(), f"nstat.{when}.json")
             for when in ("before", "after")

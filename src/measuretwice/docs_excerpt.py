@@ -19,6 +19,8 @@ from measuretwice.errors import UserError
 from measuretwice.parse import parse_nstat
 from measuretwice.report import fence
 
+WRAPPED_FROM = 160
+
 
 class Block(str):
     """Markdown of several lines. It takes on the indentation of the place where it stands."""
@@ -88,11 +90,8 @@ def excerpt(run: Path, file: str, cut: Cut) -> Block:
     return _block("\n".join(kept), file, f"`{file}`{what}", run)
 
 
-def json_excerpt(run: Path, file: str, where: dict[str, Any], keys: Sequence[str]) -> Block:
-    """Of the objects in a JSON file the first that has these values, and of that these keys.
-
-    The values are as recorded; only their layout is ours.
-    """
+def json_object(run: Path, file: str, where: dict[str, Any]) -> dict[str, Any]:
+    """Of the objects in a raw JSON file the first that has these values."""
     try:
         items = json.loads(raw_text(run, file))
     except ValueError as error:
@@ -100,15 +99,22 @@ def json_excerpt(run: Path, file: str, where: dict[str, Any], keys: Sequence[str
     if isinstance(items, dict):
         # nstat's counters stand in one object under one name.
         items = list(items.values())
-    found = [one for one in items if all(one.get(key) == value for key, value in where.items())]
-    if not found:
-        raise UserError(f"{run.parent.name}: nothing in {file} has {where}")
-    missing = [key for key in keys if key not in found[0]]
+    for one in items:
+        if all(one.get(key) == value for key, value in where.items()):
+            return dict(one)
+    raise UserError(f"{run.parent.name}: nothing in {file} has {where}")
+
+
+def json_excerpt(run: Path, file: str, where: dict[str, Any], keys: Sequence[str]) -> Block:
+    """Of the objects in a JSON file the first that has these values, and of that these keys.
+
+    The values are as recorded; only their layout is ours.
+    """
+    found = json_object(run, file, where)
+    missing = [key for key in keys if key not in found]
     if missing:
-        raise UserError(
-            f"{run.parent.name}: {file} has no {missing[0]}; it has {', '.join(found[0])}"
-        )
-    kept = {key: found[0][key] for key in keys} if keys else found[0]
+        raise UserError(f"{run.parent.name}: {file} has no {missing[0]}; it has {', '.join(found)}")
+    kept = {key: found[key] for key in keys} if keys else found
     what = f"`{file}`, one object laid out for reading"
     return _block(json.dumps(kept, indent=2), file, what, run)
 
@@ -132,10 +138,21 @@ def counters_excerpt(run: Path, node: str, names: Sequence[str]) -> Block:
     return _block("\n".join(lines), f"{node}: nstat -az", what, run)
 
 
+def seen(run: Path, file: str, pattern: str, cut: Cut) -> str:
+    """What stands in the first line that `pattern` is found in: its group, as it was printed."""
+    for line in cut.apply(raw_text(run, file).rstrip("\n").split("\n")):
+        if found := re.search(pattern, line):
+            return found[1] if found.re.groups else found[0]
+    raise UserError(f"{run.parent.name}: no line of {file} has {pattern!r}")
+
+
 def _block(text: str, file: str, what: str, run: Path) -> Block:
     said = json.loads((run / "provenance.json").read_text(encoding="utf-8"))
     origin = (
         f"{what} · `{said['command']}` · Linux {said['kernel']['version']} · {day(said['started'])}"
     )
-    block = str(fence(text)).replace("text\n", f'text title="{file}"\n', 1)
+    # A line of ss is far longer than a page is wide, and all of it is to be read.
+    long = max(map(len, text.split("\n"))) > WRAPPED_FROM
+    head = f'{{ .text .wrapped title="{file}" }}' if long else f'text title="{file}"'
+    block = str(fence(text)).replace("text\n", f"{head}\n", 1)
     return Block(f"{block}\n\n{origin}\n{{ .recorded }}\n")

@@ -18,6 +18,7 @@ RESULT = {
     "seed": "where the virtual kernel's randomness started from",
     "params": "every parameter of the lab with the value that this run had",
     "measured": "what was measured: the next table but one",
+    "flows": "in a lab with many flows: each flow's own values. Not there in other labs",
     "model": "what the model says of this run's parameters; null in a lab without a model",
     "ratio": "goodput over the model's bandwidth; null where the model has no finite value",
     "comparable": "whether the model makes a claim here at all, and enough losses are expected",
@@ -89,6 +90,43 @@ MEASURED = {
     "receiver_prune_calls": ("nstat", "times it had to tidy its queue (TcpExtPruneCalled)"),
     "receiver_acks_out": ("nstat", "segments that the receiver sent: nearly all are ACKs"),
     "softnet_drops": ("/proc/net/softnet_stat", "packets lost between driver and IP, all nodes"),
+}
+# `measured` of many flows, beside some of the names above: over the time that all flows share.
+TOGETHER = {
+    "flows": ("ss", "data connections"),
+    "duration_s": ("ss", "how long all flows were there together"),
+    "goodput_bps": ("ss", "the sum of the flows' goodputs"),
+    "jains_index": ("ss", "Jain's fairness index of them: 1 where all have the same"),
+    "share_max": ("ss", "the largest flow's share of the sum, 0 to 1"),
+    "retransmits": ("ss", "segments sent again, of all flows"),
+    "rtt_mean_ms": ("ss", "the mean over the flows of their mean round-trip time"),
+    "rtt_min_ms": ("ss", "the smallest round-trip time of any flow"),
+    "utilisation": ("tc", "what passed the queue over the link's rate, headers counted; 0 to 1"),
+    "queue_mean_bytes": ("tc", "the mean length of the queue"),
+    "queue_max_bytes": ("tc", "the longest queue in any sample"),
+    "queue_mean_packets": ("tc", "its mean length in packets"),
+    "queue_delay_mean_ms": ("tc", "how long the mean queue takes to drain at the link's rate"),
+    "queue_drops": ("tc", "packets that the queue dropped"),
+    "queue_marks": ("tc", "packets that it marked instead (ECN)"),
+}
+# Each entry of `flows`.
+FLOW = {
+    "node": "the node that started it",
+    "file": "its iperf3 file",
+    "local_port": "its port at the sender",
+    "congestion_control": "its algorithm",
+    "start_s": "Unix time of its first sample",
+    "end_s": "Unix time of its last sample",
+    "goodput_bps": "bytes acknowledged while all flows were there, as a rate",
+    "share": "its share of the sum, 0 to 1",
+    "iperf3_goodput_bps": "the rate over its own whole life, by iperf3",
+    "retransmits": "segments sent again",
+    "rtt_min_ms": "the smallest round-trip time",
+    "rtt_mean_ms": "the mean of its smoothed round-trip time",
+    "cwnd_mean_segments": "the mean window",
+    "cwnd_max_segments": "the largest window",
+    "mss_bytes": "its segment size",
+    "path_rtt_ms": "the path's round-trip time by ping, before it began",
 }
 PLAN = {
     "lab": "the lab's name",
@@ -173,6 +211,8 @@ class FieldWords:
     expectation = _table(EXPECTATION)
     finding = _table(FINDING)
     measured = _table(MEASURED)
+    together = _table(TOGETHER)
+    flow = _table(FLOW)
     plan = _table(PLAN)
     provenance = _table(PROVENANCE)
     recorded_set = _table(RECORDED_SET)

@@ -119,7 +119,7 @@ def lab_file_tables() -> list[Table]:
     """Return the tables of lab.toml, outermost first, from the models that read it."""
     names = (
         "LabFile About Topology Node Link End Parameter TrialTable InlineTrial Run Step Collect NodeFile "
-        "QdiscAt ModelUse Expectation Pitfall Stage Again Recording"
+        "QdiscAt FlowFiles QueueAt ModelUse Checks Expectation Pitfall Stage Again Recording"
     ).split()
     return [_table(getattr(lab_module, name)) for name in names]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,7 +21,9 @@ from measuretwice.docs_excerpt import (
     counters_excerpt,
     excerpt,
     json_excerpt,
+    json_object,
     raw_text,
+    seen,
 )
 from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
@@ -204,6 +207,43 @@ class LabWords:
         folder = Path(self.run(name, trial, seed)["run_dir"])
         return counters_excerpt(folder, node, names)
 
+    def seen(
+        self,
+        name: str,
+        file: str,
+        what: str,
+        *,
+        first: int | None = None,
+        last: int | None = None,
+        grep: str | None = None,
+        between: tuple[str, str] | None = None,
+        where: dict[str, Any] | None = None,
+        trial: int | None = None,
+        seed: int | None = None,
+    ) -> Any:
+        """One value as a tool printed it: the group of a pattern, within what excerpt() would show.
+
+        With `where`, `what` is a key of that object; a dot leads into an inner one.
+        """
+        folder = Path(self.run(name, trial, seed)["run_dir"])
+        if where is None:
+            return seen(folder, file, what, Cut(first, last, grep, between))
+        found: Any = json_object(folder, file, where)
+        for key in what.split("."):
+            if not isinstance(found, dict) or key not in found:
+                raise UserError(f"{name}: {file} has no {what}")
+            found = found[key]
+        return found
+
+    def provenance(
+        self, name: str, trial: int | None = None, seed: int | None = None
+    ) -> dict[str, Any]:
+        """A recorded run's provenance, and `real_s`: how long it took by the clock on the wall."""
+        run = Path(self.run(name, trial, seed)["run_dir"])
+        said = dict(json.loads((run / "provenance.json").read_text(encoding="utf-8")))
+        begun, ended = (datetime.fromisoformat(said[key]) for key in ("started", "ended"))
+        return said | {"real_s": (ended - begun).total_seconds()}
+
     def outputs(self, name: str) -> dict[str, Block]:
         """The places where a reader looks first, each as an excerpt, by the tool's name.
 
@@ -223,6 +263,8 @@ class LabWords:
             file = f"{how.capture.node}/{how.capture.file}"
             found["tcpdump"] = self.excerpt(name, file, last=4, **at)
         for node, keys in ((how.sender, SENDER_COUNTERS), (how.receiver, RECEIVER_COUNTERS)):
+            if node is None:
+                continue
             found[f"nstat, {node}"] = self.counters(name, node, keys, **at)
         return found
 

@@ -185,9 +185,38 @@ class QdiscAt(_Strict):
     kind: str
 
 
+class FlowFiles(_Strict):
+    """Files that every node with a flow has, by the same name; `iperf3` may be a pattern.
+
+    A flow belongs to the node that started it, where its iperf3 client wrote its JSON and ss was
+    sampled. Which nodes these are may differ from trial to trial.
+    """
+
+    iperf3: str
+    ss: str
+    ping: str | None = None
+
+
+class QueueAt(_Strict):
+    """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
+
+    `rate` names the parameter with the link's rate in Mbit/s.
+    """
+
+    node: Name
+    file: str
+    kind: str
+    rate: Name
+
+
 class Collect(_Strict):
-    sender: Name
-    receiver: Name
+    """Where a result's numbers come from: of one flow with its sender and its receiver, or of
+    many."""
+
+    sender: Name | None = None
+    receiver: Name | None = None
+    flows: FlowFiles | None = None
+    queue: QueueAt | None = None
     ping: NodeFile | None = None
     iperf3: NodeFile | None = None
     ss: NodeFile | None = None
@@ -278,6 +307,15 @@ class Stage(_Strict):
     again: Again | None = None
 
 
+class Checks(_Strict):
+    """What the checker must not say of this lab's runs, because they are meant to be so.
+
+    A path that was made to have a queue, for one, is no sign of a mistake (`queueing`).
+    """
+
+    leave_out: list[str] = []
+
+
 class Pitfall(_Strict):
     """A mistake that can be made for real: in which trial, how, and how it is mended.
 
@@ -332,6 +370,7 @@ class LabFile(_Strict):
     run: Run
     collect: Collect
     model: ModelUse | None = None
+    checks: Checks = Checks()
     expect: list[Expectation] = []
     pitfalls: list[Pitfall] = []
     recordings: list[Recording] = []
@@ -543,9 +582,9 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     by_key: dict[str, type[BaseModel]] = {
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
-        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "pitfalls": Pitfall,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
-        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "expect": Expectation, "recordings": Recording,
+        "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
     }  # fmt: skip
     if not loc:
         return LabFile

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from measuretwice import model
 from measuretwice.collect import Measured
 from measuretwice.errors import UserError
+from measuretwice.flows import Flow
 from measuretwice.lab import Expectation, Lab, ModelUse
 from measuretwice.plan import Plan
 from measuretwice.statistics import binomial_interval
@@ -18,7 +21,7 @@ Result = dict[str, Any]
 DONE = "DONE"
 
 
-def make_result(lab: Lab, plan: Plan, measured: Measured) -> Result:
+def make_result(lab: Lab, plan: Plan, measured: Measured, flows: Sequence[Flow] = ()) -> Result:
     """Return result.json's content, but for `run_dir`, which is where the reader finds it."""
     result: Result = {
         "lab": plan.lab,
@@ -29,6 +32,7 @@ def make_result(lab: Lab, plan: Plan, measured: Measured) -> Result:
         "seed": plan.seed,
         "params": plan.params,
         "measured": measured,
+        **({"flows": [asdict(flow) for flow in flows]} if flows else {}),
         "model": None,
         "ratio": None,
         "comparable": True,

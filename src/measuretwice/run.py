@@ -134,8 +134,8 @@ def code_digest(lab_folder: Path) -> str:
 def derive(job: Job, raw: Path) -> Result:
     """Return the result that a run's raw files hold, by today's code."""
     lab = Lab(job.lab_folder)
-    measured = collect.measure(lab, raw)
-    result = make_result(lab, job.plan, measured)
+    measured, flows = collect.measure(lab, raw, job.plan.params)
+    result = make_result(lab, job.plan, measured, flows)
     result["findings"] = [f.to_json() for f in check_run(lab, job.plan.params, measured)]
     result["derived_by"] = code_digest(job.lab_folder)
     return result

@@ -163,3 +163,16 @@ def _slope(x: list[float], y: list[float], confidence: float) -> tuple[float, fl
     error = math.sqrt(residuals / (count - 2) / spread)
     half = float(stdtrit(count - 2, 0.5 + confidence / 2)) * error
     return slope, slope - half, slope + half
+
+
+def jains_index(rates: Sequence[float]) -> float:
+    """Return how evenly `rates` (any one unit, none negative) are shared: 1/n to 1.
+
+    (sum x)^2 / (n sum x^2); all zero counts as even. ValueError without rates or with a negative
+    one. Jain, Chiu, Hawe, "A Quantitative Measure of Fairness and Discrimination for Resource
+    Allocation in Shared Computer Systems", DEC-TR-301, 1984.
+    """
+    if not rates or min(rates) < 0:
+        raise ValueError("expected rates, none of them negative")
+    squares = sum(rate * rate for rate in rates)
+    return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0

@@ -18,9 +18,10 @@ import pytest
 from measuretwice import bring
 from measuretwice.check import check, with_help
 from measuretwice.check_set import Member, check_set
+from measuretwice.docs_reference import LOOKS_AT
 from measuretwice.errors import UserError
 from measuretwice.finding import Case, Finding
-from measuretwice.lab import load_lab
+from measuretwice.lab import find_labs, load_lab
 from measuretwice.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
@@ -376,3 +377,13 @@ def test_a_run_brought_as_files_is_found_out_like_a_run_of_ours(tmp_path: Path) 
     assert document["missing"] == []
     hinted = run_check(str(run), "--hint", "3")
     assert "MTU is 1500" in hinted.stdout
+
+
+def test_a_lab_may_mean_what_elsewhere_is_a_mistake() -> None:
+    """Calibrate's trials are short and fill a queue; its offloads are on in one of them."""
+    for run in sorted((ROOT / "sample-data/00-calibrate/readings").glob("trial-*")):
+        done = run_check(str(run), "--json")
+        found = [finding["id"] for finding in json.loads(done.stdout)[0]["findings"]]
+        assert found == (["offload"] if run.name.startswith("trial-06") else []), run.name
+    for name in find_labs(ROOT):
+        assert {*load_lab(ROOT, name).file.checks.leave_out} <= {*LOOKS_AT}

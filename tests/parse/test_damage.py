@@ -19,6 +19,7 @@ from measuretwice.parse import (
     parse_iperf3_text,
     parse_nstat,
     parse_ping,
+    parse_qdisc_samples,
     parse_ss,
     parse_ss_samples,
     parse_tc_classes,
@@ -32,6 +33,7 @@ PARSERS: list[Parser] = [
     parse_iperf3_text,
     parse_nstat,
     parse_ping,
+    parse_qdisc_samples,
     parse_ss,
     parse_ss_samples,
     parse_tc_classes,
@@ -43,6 +45,8 @@ def parser_of(path: Path) -> Parser:
     """The parser that is right for a corpus."""
     if path.parent.name == "iperf3":
         return parse_iperf3_json if path.suffix == ".json" else parse_iperf3_text
+    if path.parent.name == "tc" and path.name.startswith("samples"):
+        return parse_qdisc_samples
     if path.parent.name == "tc":
         return parse_tc_classes if "-class" in path.name else parse_tc_qdiscs
     if path.name.startswith("samples"):

@@ -255,11 +255,28 @@ def test_no_output_and_no_script_is_typed_into_a_page() -> None:
             continue
         for line in filter(str.strip, lines):
             if language == "sh":
-                assert re.match(r" *(\./lab|make|git|sudo|\{\{|#) ?", line), f"{name}: {line}"
+                assert re.match(
+                    r" *(\./lab|make|git|sudo|mkdir|bash (labs|scripts)/|\{\{|#) ?", line
+                ), f"{name}: {line}"
             elif language == "bash":
                 assert line.strip().startswith('--8<-- "'), f"{name}: {line}"
             else:
                 assert re.fullmatch(r" *\{\{.*\}\} *", line), f"{name}: {line}"
+
+
+def test_scripts_on_pages_exist() -> None:
+    """A page that names a node's script and a phase of it means one that is there."""
+    named = set()
+    for name, language, lines in fences():
+        for line in lines if language == "sh" else ():
+            for script, phase in re.findall(r"bash ((?:labs|scripts)/\S+)(?: (\w+))?", line):
+                named.add(script)
+                path = ROOT / script
+                assert path.is_file(), f"{name}: {line}"
+                if script.startswith("labs/"):
+                    text = path.read_text(encoding="utf-8")
+                    assert re.search(rf"^{phase or 'none'}\(\) ", text, re.M), f"{name}: {line}"
+    assert len(named) > 3
 
 
 def test_commands_on_pages_exist() -> None:

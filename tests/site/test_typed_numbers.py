@@ -28,7 +28,7 @@ NOT_PROSE = [
     re.compile(r"<[^>\n]+>"),
     # How sure an interval is, is chosen; "Elsewhere" asks about a case that is made up.
     re.compile(r"(?<![\d.])9[059](?:\.\d+)?(?: |\xa0|&nbsp;)?%"),
-    re.compile(r"^\*\*Elsewhere\*\*.*?(?:\n *\n|\Z)", re.DOTALL | re.MULTILINE),
+    re.compile(r"^\*\*Elsewhere:?\*\*.*?(?:\n *\n|\Z)", re.DOTALL | re.MULTILINE),
 ]
 SAID = re.compile(r"\{## (published: \S.*?|set) ##\}", re.DOTALL)
 

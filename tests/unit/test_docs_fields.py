@@ -8,6 +8,7 @@ from typing import Any
 
 from measuretwice import docs_fields
 from measuretwice.finding import Finding
+from measuretwice.flows import Flow
 from measuretwice.plan import Plan
 
 ROOT = Path(__file__).parents[2]
@@ -41,7 +42,14 @@ def keys_written(file: str, *, outside: tuple[str, ...] = ()) -> set[str]:
 def test_everything_that_is_measured_has_a_meaning() -> None:
     assert keys_written("collect.py") == set(docs_fields.MEASURED)
     for result in recorded("result.json"):
-        assert set(result["measured"]) <= set(docs_fields.MEASURED)
+        if "flows" not in result:
+            assert set(result["measured"]) <= set(docs_fields.MEASURED)
+
+
+def test_many_flows() -> None:
+    assert [one.name for one in fields(Flow)] == list(docs_fields.FLOW)
+    alone = ("traces", "queue", "_flow", "_queue")
+    assert keys_written("flows.py", outside=alone) == set(docs_fields.TOGETHER)
 
 
 def test_result() -> None:
@@ -50,7 +58,8 @@ def test_result() -> None:
     assert written - model == set(docs_fields.RESULT) - {"derived_by"}
     assert keys_written("result.py", outside=()) >= set(docs_fields.EXPECTATION)
     for result in recorded("result.json"):
-        assert [*result, "derived_by"] == list(docs_fields.RESULT)
+        wanted = [key for key in docs_fields.RESULT if key != "flows" or key in result]
+        assert [*result, "derived_by"] == wanted
         assert result["model"] is None or set(result["model"]) == model
         for one in result["expectations"]:
             assert list(one) == list(docs_fields.EXPECTATION)

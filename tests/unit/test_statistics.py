@@ -8,6 +8,7 @@ import pytest
 from measuretwice.statistics import (
     binomial_interval,
     fit_constant,
+    jains_index,
     loss_interval,
     losses_needed,
     mean_interval,
@@ -85,3 +86,14 @@ def test_fit_says_what_it_cannot_use() -> None:
     for model, measured in (([], []), ([1.0], [1.0, 2.0]), ([1.0, 0.0], [1.0, 1.0])):
         with pytest.raises(ValueError):
             fit_constant(model, measured)
+
+
+def test_jains_index() -> None:
+    assert jains_index([5.0, 5.0, 5.0]) == pytest.approx(1)
+    assert jains_index([1.0, 0.0, 0.0, 0.0]) == pytest.approx(0.25)
+    # (3 + 1)^2 / (2 (9 + 1))
+    assert jains_index([3.0, 1.0]) == pytest.approx(0.8)
+    assert jains_index([0.0, 0.0]) == 1
+    for wrong in ([], [1.0, -1.0]):
+        with pytest.raises(ValueError, match="rates"):
+            jains_index(wrong)

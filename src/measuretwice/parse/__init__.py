@@ -11,6 +11,7 @@ from measuretwice.parse.iperf3_json import parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_text
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ping import PingReply, PingRun, parse_ping
+from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.ss import SsSocket, SsUser, parse_ss
 from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
 from measuretwice.parse.tc import Qdisc, TcClass, parse_tc_classes, parse_tc_qdiscs
@@ -24,6 +25,7 @@ __all__ = [
     "PingReply",
     "PingRun",
     "Qdisc",
+    "QdiscSample",
     "SsSample",
     "SsSocket",
     "SsUser",
@@ -33,6 +35,7 @@ __all__ = [
     "parse_iperf3_text",
     "parse_nstat",
     "parse_ping",
+    "parse_qdisc_samples",
     "parse_ss",
     "parse_ss_samples",
     "parse_tc_classes",

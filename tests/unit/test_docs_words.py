@@ -1,0 +1,73 @@
+"""The words of pages that read recorded runs: values as they were printed, and none made up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.docs_statistics import StatisticsWords
+from measuretwice.docs_words import LabWords
+from measuretwice.errors import UserError
+from measuretwice.lab import load_lab
+
+ROOT = Path(__file__).parents[2]
+CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
+NETEM = {"kind": "netem", "parent": "1:3"}
+
+
+def test_seen_is_what_the_tool_printed() -> None:
+    last = {"trial": 3, "last": 1}
+    assert CALIBRATE.seen("readings", "romeo/ping.txt", "= ([0-9.]+)/", **last) == "20.000"
+    # Without a group, all that the pattern found.
+    assert CALIBRATE.seen("readings", "romeo/ping.txt", "rtt min", **last) == "rtt min"
+
+
+def test_seen_of_an_object() -> None:
+    def at(key: str) -> object:
+        return CALIBRATE.seen("readings", "router/qdisc.after.json", key, trial=3, where=NETEM)
+
+    assert at("options.loss-random.loss") == 0.02
+    assert at("kind") == "netem"
+    for key in ("nosuchkey", "options.nosuchkey", "kind.deeper"):
+        with pytest.raises(UserError, match=key):
+            at(key)
+
+
+@pytest.mark.parametrize("pattern", ["nosuchword", "^icmp"])
+def test_seen_makes_nothing_up(pattern: str) -> None:
+    with pytest.raises(UserError, match=r"no line of romeo/ping\.txt"):
+        CALIBRATE.seen("readings", "romeo/ping.txt", pattern, trial=3)
+
+
+def test_provenance_says_how_long_it_took() -> None:
+    said = CALIBRATE.provenance("readings", trial=2)
+    assert said["command"] == "./lab run calibrate --trial 2 --seed 1"
+    assert 0 < said["real_s"] < 600
+
+
+def test_long_lines_wrap_and_short_ones_do_not() -> None:
+    wide = CALIBRATE.excerpt("readings", "romeo/ss.txt", trial=2, last=1)
+    assert wide.startswith('```{ .text .wrapped title="romeo/ss.txt" }\n')
+    narrow = CALIBRATE.excerpt("readings", "romeo/ping.txt", trial=2, last=1)
+    assert narrow.startswith('```text title="romeo/ping.txt"\n')
+
+
+def test_statistics_in_pages() -> None:
+    low, high = StatisticsWords.binomial_interval(10_000, 0.02, 0.99)
+    assert 0.016 < low < 0.02 < high < 0.024
+    low, high = StatisticsWords.loss_interval(0, 100)
+    assert low == 0 < high < 0.05
+
+
+def test_every_recorded_reading_is_as_expected() -> None:
+    """The module says of these runs that they read back what was set."""
+    for name in ("readings", "wide-buffer"):
+        for run in CALIBRATE.runs(name):
+            for e in run["expectations"]:
+                assert e["ok"], f"{name}, trial {run['trial']}: {e}"
+    again = [e for run in CALIBRATE.runs("loss-again") for e in run["expectations"]]
+    counts = [e for e in again if e["confidence"]]
+    assert len(counts) == 2 * len(CALIBRATE.runs("loss-again"))
+    # One in a hundred may lie outside; three of forty would be no chance.
+    assert sum(not e["ok"] for e in counts) < 3
