@@ -22,10 +22,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from measuretwice import command_plot, docs_print, docs_reference
+from measuretwice import command_plot, docs_notebook, docs_print, docs_reference, rubric
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_fields import FieldWords
 from measuretwice.docs_filters import FILTERS
+from measuretwice.docs_map import labs_map, pitfalls_map
 from measuretwice.docs_statistics import StatisticsWords
 from measuretwice.docs_words import LabWords, ModelWords
 from measuretwice.errors import UserError
@@ -39,7 +40,7 @@ MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
 KEY = "instructors/key"
 # Words that not every lab can answer: pages ask for own.expected_ratio.
-RARE = frozenset({"expected_ratio", "max_loss_ratio"})
+RARE = frozenset({"bounds", "expected_ratio"})
 
 
 @dataclass
@@ -86,6 +87,8 @@ class Site:
             "fields": FieldWords,
             "instructor": self.instructor,
             "glossary": self._glossary,
+            "labs_map": lambda: labs_map(list(self.labs.values())),
+            "pitfalls_map": lambda name: pitfalls_map(self._lab(name)),
             **self._own_words(page),
             **extra,
         }
@@ -177,6 +180,7 @@ def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
     _made_pages(site)
     _pages_to_print(site)
     _figures(site)
+    _rubrics(site)
     if instructor:
         _answer_keys(site)
     for path in sorted(out.rglob("*"), reverse=True):
@@ -275,15 +279,23 @@ def _draw(root: Path, steps: list[Path], out: Path) -> None:
 def _draw_spread(words: LabWords, out: Path) -> None:
     """What chance does to the runs of the last two steps: many have few losses, others many."""
     last_two = [words.runs(step) for step in words.steps[-2:]]
-    figure = spread(last_two[0], last_two[-1], words.max_loss_ratio)
+    figure = spread(last_two[0], last_two[-1], words.bounds.max_loss_ratio)
     if figure is not None:
         save_svg(figure, out / "spread.svg")
 
 
+def _rubrics(site: Site) -> None:
+    """Each lab's rubric as CSV, for a learning management system."""
+    for words in site.labs.values():
+        if words.rubric:
+            site.write(f"assets/rubrics/{words.folder}.csv", rubric.csv_text(words.rubric))
+
+
 def _answer_keys(site: Site) -> None:
-    """The solution notebooks as pages: their text and code, for instructors only."""
+    """The solution notebooks as pages, with what their cells say of the recorded runs."""
     for words in site.labs.values():
         path = site.root / "solutions" / f"{words.folder}.py"
-        if path.is_file() and not (site.root / "docs" / KEY / f"{words.folder}.md").is_file():
-            text = docs_reference.notebook(path.read_text(encoding="utf-8"))
-            site.write(f"{KEY}/{words.folder}.md", text)
+        if path.is_file():
+            kept = site.root / "build/keys"
+            for name, content in docs_notebook.notebook_files(site.root, path, kept).items():
+                site.write(f"{KEY}/{name}", content.decode())

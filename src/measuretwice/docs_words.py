@@ -6,13 +6,15 @@ Every number and every line of output on a page comes through here.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import model, record
+from measuretwice import docs_interactive, model, plot_data, record
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -28,10 +30,14 @@ from measuretwice.docs_excerpt import (
 from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
-from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
+from measuretwice.parse.nstat import parse_nstat
+from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
+from measuretwice.rubric import Rubric, read_rubric
+from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -47,6 +53,8 @@ class ModelWords:
     pftk = staticmethod(model.pftk_bandwidth_bps)
     losses = staticmethod(model.mathis_expected_losses)
     time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
+    reno_constant = staticmethod(model.sack_reno_constant)
+    rto_ms = staticmethod(model.linux_rto_ms)
     constants: ClassVar[dict[str, float]] = {
         name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()
     }
@@ -140,6 +148,28 @@ class LabWords:
         changes = meant.broken.set if stage == "broken" else meant.fixed.set
         return {k: own[str(v)[1:]] if str(v).startswith("=") else v for k, v in changes.items()}
 
+    def settings(self, trial: int, values: dict[str, Value]) -> list[str]:
+        """Values over a trial's own as --set takes them: `loss_percent=0.006`, without exponents."""
+        own = {**self.trial(trial), **values}
+        meant = {key: own[str(v)[1:]] if refers(v) else v for key, v in values.items()}
+        return [
+            f"{key}={value}" if isinstance(value, str) else f"{key}={Decimal(repr(value)):f}"
+            for key, value in meant.items()
+        ]
+
+    def elsewhere_command(self, pitfall: str, number: int, stage: str) -> str:
+        """The command of a pitfall's stage on the first (0) or next of its other trials."""
+        other = self.pitfall(pitfall).elsewhere[number]
+        values = other.both | (other.broken if stage == "broken" else {})
+        changes = "".join(
+            f" --set {shlex.quote(each)}" for each in self.settings(other.trial, values)
+        )
+        return f"./lab run {self.name} --trial {other.trial}{changes}"
+
+    def varied(self, pitfall: str) -> dict[str, tuple[float, float]]:
+        """Which parameters of a pitfall may be varied, each from which to which value."""
+        return self._lab.varied(self.pitfall(pitfall))
+
     def command(self, pitfall: str, stage: str) -> str:
         """The command that stages a pitfall."""
         self.pitfall(pitfall)
@@ -206,6 +236,29 @@ class LabWords:
         """A node's nstat counters before and after a recorded run, and their differences."""
         folder = Path(self.run(name, trial, seed)["run_dir"])
         return counters_excerpt(folder, node, names)
+
+    def sockets(self, name: str, file: str, **which: int) -> tuple[SsSocket, ...]:
+        """The lines of ss in a recorded run's file, read: `.bytes_sent`, `.cwnd_segments`, ..."""
+        return parse_ss(raw_text(Path(self.run(name, **which)["run_dir"]), file), file)
+
+    def nstat(self, name: str, node: str, **which: int) -> dict[str, int]:
+        """By how much each counter of a node's kernel grew in a recorded run; 0 is left out."""
+        folder = Path(self.run(name, **which)["run_dir"])
+        before, after = (
+            parse_nstat(raw_text(folder, file), file)
+            for file in (f"{node}/nstat.before.json", f"{node}/nstat.after.json")
+        )
+        grown = {key: value - before.get(key, 0) for key, value in after.items()}
+        return {key: value for key, value in grown.items() if value}
+
+    def fit(self, name: str) -> ConstantFit:
+        """C over a set's comparable trials, and the slope on logarithmic axes, with 95 % intervals."""
+        runs = self.runs(name)
+        rows = plot_data.rows_for_table(runs)
+        found = plot_data.fit_rows(rows, plot_data.model_constant(runs))
+        if found is None:
+            raise UserError(f"{name}: too few trials in which the model makes a claim, to fit C")
+        return found
 
     def seen(
         self,
@@ -307,6 +360,21 @@ class LabWords:
         return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
 
     @property
+    def answered(self) -> bool:
+        """Has the lab an answer key, in the instructors' site?"""
+        return (self._root / f"solutions/{self.folder}.py").is_file()
+
+    @property
+    def noted(self) -> bool:
+        """Has the lab teaching notes there?"""
+        return (self._root / f"docs/instructors/key/{self.folder}-notes.md").is_file()
+
+    @cached_property
+    def rubric(self) -> Rubric | None:
+        """How the lab's report is marked: `.criteria`, `.ladder`, `.points`; None if it has none."""
+        return read_rubric(self._lab)
+
+    @property
     def steps(self) -> list[str]:
         """The recorded sets that lead from the first try to the result, in order."""
         wanted = (one.id for one in self._lab.file.recordings if one.step)
@@ -320,18 +388,32 @@ class LabWords:
                 return each.min, each.max
         raise UserError(f"{self.name}: lab.toml expects no range of the ratio")
 
-    @property
-    def max_loss_ratio(self) -> float:
-        """From which p on the lab's model makes no claim; 1 where it has no model."""
-        use = self._lab.file.model
-        return use.max_loss_ratio if use else 1.0
-
     def within(self, name: str) -> int:
         """How many of a set's runs have a ratio in that range: what the figures count, too."""
         low, high = self.expected_ratio
         return sum(
             run["ratio"] is not None and low <= run["ratio"] <= high for run in self.runs(name)
         )
+
+    @property
+    def bounds(self) -> ModelUse:
+        """Where the lab's model ends: .max_loss_ratio, .min_expected_losses."""
+        if self._lab.file.model is None:
+            raise UserError(f"{self.name}: its lab.toml has no [model]")
+        return self._lab.file.model
+
+    def interactive(self, name: str) -> Block:
+        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model."""
+        picture = self.figure("stages", "Goodput against the model, one panel for each step")
+        return docs_interactive.block(self._lab, self.bounds, self._named_steps(), name, picture)
+
+    def steps_table(self) -> Block:
+        """Every trial's goodput over the model at every recorded step."""
+        return docs_interactive.steps_table(self.bounds, self._named_steps())
+
+    def _named_steps(self) -> list[tuple[str, list[Result]]]:
+        titles = {one.id: one.title for one in self._lab.file.recordings}
+        return [(titles[name], self.runs(name)) for name in self.steps]
 
     def figure(self, name: str, alt: str) -> str:
         """A figure of the recorded steps: first-and-last, stages, and of the last step

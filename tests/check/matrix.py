@@ -3,6 +3,8 @@
     make checker-matrix                     all of it, 13 minutes on two CPUs
     make checker-matrix ARGS='--seeds 1'    one seed each
     make checker-matrix ARGS='--only mtu'   one pitfall
+    make checker-matrix ARGS='--seeds 0 --elsewhere 0 --corners 3'
+                                            what may be varied, at every corner of its range
 
 A broken run must raise its own finding and no other but those that lab.toml lists as following
 from it; a fixed run must raise none. Prints a table; exits 1 where one doesn't hold.
@@ -15,6 +17,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,59 +51,6 @@ CHEAPER: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A pitfall on another trial than the lab's, with the values that break it there."""
-
-    pitfall: str
-    trial: int
-    broken: dict[str, Any]
-    both: dict[str, Any]
-
-
-# Settings that are not in the lab, so that the thresholds don't only fit the lab's own trials.
-ELSEWHERE = (
-    Setting("loss-percent", 4, {"loss_percent": "=loss_ratio"}, {"duration_s": 30}),
-    Setting("loss-percent", 9, {"loss_percent": "=loss_ratio"}, {"duration_s": 20}),
-    Setting("duration", 18, {"duration_s": 100}, {"duration_s": 900, "sample_interval_s": 1}),
-    Setting("queueing", 6, {"rate_mbit": 80, "burst_bytes": 10000}, {"duration_s": 40}),
-    Setting("timestamps", 7, {"timestamps": "on"}, {"duration_s": 20}),
-    Setting("timestamps", 6, {"timestamps": "on", "rtt_ms": 10}, {"duration_s": 60, "rtt_ms": 10}),
-    Setting("mtu", 21, {"mtu_bytes": 1500}, {"sample_interval_s": 1}),
-    Setting("mtu", 7, {"mtu_bytes": 1000}, {"duration_s": 20}),
-    Setting("offload", 7, {"offloads": "on"}, {"duration_s": 20}),
-    Setting("offload", 4, {"offloads": "on"}, {"duration_s": 20}),
-    Setting(
-        "rtt-doubling", 21, {"delay_ms": "=rtt_ms"}, {"duration_s": 600, "sample_interval_s": 1}
-    ),
-    Setting("rtt-doubling", 4, {"delay_ms": "=rtt_ms"}, {"duration_s": 20}),
-    Setting(
-        "netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 900, "sample_interval_s": 1}
-    ),
-    Setting(
-        "netem-limit",
-        38,
-        {"limit_packets": 1000},
-        {"compare_with": "nothing", "duration_s": 60},
-    ),
-    Setting(
-        "receiver-drops",
-        22,
-        {"wmem_max_bytes": 134217728, "rmem_max_bytes": 134217728},
-        {"compare_with": "nothing", "duration_s": 40, "loss_ratio": 0.00001},
-    ),
-    Setting("model-domain", 10, {"compare_with": "mathis"}, {"duration_s": 20}),
-    Setting(
-        "wrong-socket",
-        4,
-        {"pick_socket": "algorithm", "congestion_control": "cubic"},
-        {"duration_s": 20},
-    ),
-    Setting("ack-policy", 9, {"constant_claimed": "sqrt(3/4)"}, {"duration_s": 40}),
-    Setting("ack-policy", 3, {"constant_claimed": "0.93"}, {"duration_s": 40}),
-)
-
-
-@dataclass(frozen=True)
 class Cell:
     """One case of the matrix: a stage with one seed, and what its runs must raise."""
 
@@ -121,9 +71,16 @@ def cells(
     elsewhere_seeds: int,
     job: Callable[..., runner.Job],
     only: Sequence[str] = (),
+    corner_seeds: int = 0,
 ) -> Work:
     """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
+    places = {
+        place: number
+        for number, place in enumerate(
+            ((one.id, other.trial) for one in lab.file.pitfalls for other in one.elsewhere), start=1
+        )
+    }
     for pitfall in lab.file.pitfalls:
         if only and pitfall.id not in only:
             continue
@@ -147,9 +104,9 @@ def cells(
                     for number in numbers
                     for n in range(staged.repeat)
                 ]
-        for number, setting in enumerate(ELSEWHERE, start=1):
-            if setting.pitfall != pitfall.id:
-                continue
+        # Settings that are not the lab's own, so that the thresholds don't only fit those.
+        for setting in pitfall.elsewhere:
+            number = places[pitfall.id, setting.trial]
             for stage in STAGES:
                 must = pitfall.finding if stage == "broken" else None
                 values = setting.both | (setting.broken if must else {})
@@ -158,6 +115,15 @@ def cells(
                     label = f"{pitfall.id}, trial {setting.trial} *"
                     cell = Cell(label, stage, seed, must, may, None)
                     work[cell] = [job(setting.trial, seed=seed, changes=values)]
+        corners = list(product(*lab.varied(pitfall).values())) if pitfall.vary else []
+        for number, corner in enumerate(corners, start=1):
+            values = dict(zip(pitfall.vary, corner, strict=True))
+            for stage in STAGES:
+                must = pitfall.finding if stage == "broken" else None
+                changes = pitfall.stage(stage).set | CHEAPER.get(pitfall.id, {}) | values
+                for seed in range(10_000 + 100 * number, 10_000 + 100 * number + corner_seeds):
+                    cell = Cell(f"{pitfall.id}, varied", stage, seed, must, may, None)
+                    work[cell] = [job(pitfall.trial, seed=seed, changes=changes)]
     return work
 
 
@@ -183,11 +149,12 @@ def measure(
     out: Path,
     talk: bool,
     only: Sequence[str] = (),
+    corner_seeds: int = 0,
 ) -> list[str]:
     """Run the matrix, print it where `talk`, and return what was wrong."""
     lab = load_lab(ROOT, lab_name)
     batch = open_batch(ROOT, lab, out, wall_limit_s=600)
-    work = cells(lab, seeds, elsewhere_seeds, batch.job, only)
+    work = cells(lab, seeds, elsewhere_seeds, batch.job, only, corner_seeds)
     outcomes: dict[Path, Result | UserError] = {}
     started = time.monotonic()
     while todo := {
@@ -244,10 +211,19 @@ def main() -> int:
     options.add_argument("--lab", default="mathis")
     options.add_argument("--seeds", type=int, default=10, help="seeds of the lab's own stages")
     options.add_argument("--elsewhere", type=int, default=2, help="seeds of the other settings")
+    options.add_argument("--corners", type=int, default=0, help="seeds of what is varied")
     options.add_argument("--only", action="append", default=[], help="this pitfall, not all")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="measuretwice-matrix-") as out:
-        problems = measure(chosen.lab, chosen.seeds, chosen.elsewhere, Path(out), True, chosen.only)
+        problems = measure(
+            chosen.lab,
+            chosen.seeds,
+            chosen.elsewhere,
+            Path(out),
+            True,
+            chosen.only,
+            chosen.corners,
+        )
     return 1 if problems else 0
 
 
