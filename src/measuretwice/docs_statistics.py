@@ -61,7 +61,6 @@ class StatisticsWords:
     ratio_bounds = staticmethod(statistics.ratio_bounds)
     losses_needed = staticmethod(statistics.losses_needed)
     mean_interval = staticmethod(statistics.mean_interval)
-    fit_constant = staticmethod(statistics.fit_constant)
     relative_spread = staticmethod(relative_spread)
     ratio_of_means = staticmethod(ratio_of_means)
     column = staticmethod(column)
