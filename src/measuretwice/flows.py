@@ -7,7 +7,7 @@ which every flow was there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,14 @@ from measuretwice.lab import FlowFiles, Lab, QueueAt, Value
 from measuretwice.parse import (
     Iperf3Run,
     ParseError,
+    Qdisc,
     QdiscSample,
     SsSample,
     parse_iperf3_json,
     parse_ping,
     parse_qdisc_samples,
     parse_ss_samples,
+    parse_tc_qdiscs,
 )
 from measuretwice.statistics import jains_index
 
@@ -73,11 +75,20 @@ class Flow:
     cwnd_max_segments: int
     mss_bytes: int | None
     path_rtt_ms: float | None
+    to_address: str | None = None
+    busy_ping_mean_ms: float | None = None
+    busy_ping_max_ms: float | None = None
+    busy_ping_loss_ratio: float | None = None
 
 
 @dataclass(frozen=True)
 class Queue:
-    """A queue over time: parallel lists, one entry a sample. Counters count from the start."""
+    """A queue over time: parallel lists, one entry a sample. Counters count from the start.
+
+    `kind` is the qdisc's, as in "red".
+    """
+
+    kind: str
 
     time_s: list[float]
     backlog_bytes: list[int]
@@ -134,10 +145,60 @@ def read_flows(
         for (path, run, trace), rate_bps in zip(found, rates, strict=True)
     ]
     values = _together(flows, end_s - start_s)
+    values |= _received(lab, flows)
+    if how.rates:
+        values |= _rate_rows(how.rates, raw)
     if sampled := lab.file.collect.queue:
         rate_bps = float(params[sampled.rate]) * 1e6
         values |= _queue_summary(_queue(sampled, raw), start_s, end_s, rate_bps)
+        if sampled.setup:
+            values |= _setup(_file(sampled, raw).parent / sampled.setup)
     return flows, values
+
+
+def _received(lab: Lab, flows: list[Flow]) -> dict[str, float | int | None]:
+    """How many flows each node received, by the addresses that iperf3 itself names."""
+    owners = {
+        end.address.split("/")[0]: end.node
+        for link in lab.file.topology.links
+        for end in (link.a, link.b)
+    }
+    nodes = [owners[flow.to_address] for flow in flows if flow.to_address in owners]
+    return {f"{_key(node)}_received_flows": nodes.count(node) for node in sorted(set(nodes))}
+
+
+def _rate_rows(name: str, raw: Path) -> dict[str, float | int | None]:
+    """The rows that averages were taken from, and how many of them span others."""
+    rows = spanning = 0
+    for path in sorted(raw.glob(f"*/{name}")):
+        spans: list[tuple[float, float]] = []
+        for number, line in enumerate(_text(path).splitlines(), start=1):
+            try:
+                start_s, end_s, _ = map(float, line.split())
+            except ValueError:
+                raise ParseError(
+                    _name(path), f"line {number}", "expected start, end and bit/s"
+                ) from None
+            spans.append((start_s, end_s))
+        rows += len(spans)
+        spanning += sum(
+            sum(start <= a and b <= end for a, b in spans) > 2 for start, end in spans
+        )
+    return {"rate_rows": rows, "rate_rows_spanning": spanning}
+
+
+def _setup(path: Path) -> dict[str, float | int | None]:
+    """What red was told, as `tc -d` prints it: its limits, and the logarithm that follows from the
+    bandwidth given (tc-red(8)); nothing for other disciplines."""
+    for qdisc in parse_tc_qdiscs(_text(path), _name(path)):
+        if qdisc.kind == "red":
+            cell = qdisc.options.get("Scell_log")
+            return {
+                "red_limit_bytes": qdisc.limit_bytes,
+                "red_max_bytes": qdisc.max_bytes,
+                "red_cell_log": None if cell is None else int(cell),
+            }
+    return {}
 
 
 def common_interval(those: Sequence[Trace]) -> tuple[float, float]:
@@ -155,7 +216,14 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         "retransmits": sum(flow.retransmits for flow in flows),
         "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6),
         "rtt_min_ms": min((f.rtt_min_ms for f in flows if f.rtt_min_ms is not None), default=None),
+        "path_rtt_ms": min((f.path_rtt_ms for f in flows if f.path_rtt_ms), default=None),
     }
+    if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
+        values |= {
+            "busy_ping_mean_ms": round(sum(busy) / len(busy), 6),
+            "busy_ping_max_ms": max(flow.busy_ping_max_ms or 0 for flow in flows),
+            "busy_ping_loss_ratio": max(flow.busy_ping_loss_ratio or 0 for flow in flows),
+        }
     nodes = [flow.node for flow in flows]
     if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
         wanted = (
@@ -164,8 +232,13 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         )  # fmt: skip
         for flow in flows:
             own = asdict(flow)
-            values |= {f"{flow.node.replace('-', '_')}_{name}": own[name] for name in wanted}
+            values |= {f"{_key(flow.node)}_{name}": own[name] for name in wanted}
     return values
+
+
+def _key(node: str) -> str:
+    """A node's name as part of a key."""
+    return node.replace("-", "_")
 
 
 def _runs(how: FlowFiles, raw: Path) -> Iterator[tuple[Path, Iperf3Run, list[Trace]]]:
@@ -214,7 +287,12 @@ def _flow(
     if how.ping:
         ping = raw / node / how.ping
         path_rtt_ms = parse_ping(_text(ping), _name(ping)).rtt_min_ms
-    ids = {one.stream_id for one in run.connections if one.local_port == trace.local_port}
+    busy = None
+    if how.ping_busy:
+        ping = raw / node / how.ping_busy
+        busy = parse_ping(_text(ping), _name(ping))
+    mine = [one for one in run.connections if one.local_port == trace.local_port]
+    ids = {one.stream_id for one in mine}
     stream = next((one for one in run.streams if one.stream_id in ids), None)
     return Flow(
         node=node,
@@ -233,13 +311,26 @@ def _flow(
         cwnd_max_segments=max(trace.cwnd_segments),
         mss_bytes=trace.mss_bytes,
         path_rtt_ms=path_rtt_ms,
+        to_address=mine[0].remote_host if mine else None,
+        busy_ping_mean_ms=busy.rtt_avg_ms if busy else None,
+        busy_ping_max_ms=busy.rtt_max_ms if busy else None,
+        busy_ping_loss_ratio=busy.loss_ratio if busy else None,
     )
 
 
+def _file(how: QueueAt, raw: Path) -> Path:
+    """The file with the samples: at its node, or at the one node that has it."""
+    found = [raw / how.node / how.file] if how.node else sorted(raw.glob(f"*/{how.file}"))
+    if len(found) != 1:
+        raise ParseError(how.file, "file", f"{len(found)} nodes have such a file; expected one")
+    return found[0]
+
+
 def _queue(how: QueueAt, raw: Path) -> Queue:
-    path = raw / how.node / how.file
+    path = _file(how, raw)
     samples = parse_qdisc_samples(_text(path), _name(path))
-    seen = Queue([], [], [], [], [], [])
+    first = _of_kind(samples[0], how.kind, _name(path)) if samples else None
+    seen = Queue(first.kind if first else "", [], [], [], [], [], [])
     for sample in samples:
         qdisc = _of_kind(sample, how.kind, _name(path))
         seen.time_s.append(sample.time_s)
@@ -247,16 +338,28 @@ def _queue(how: QueueAt, raw: Path) -> Queue:
         seen.backlog_packets.append(qdisc.qlen_packets or 0)
         seen.sent_bytes.append(qdisc.sent_bytes or 0)
         seen.drops.append(qdisc.drops or 0)
-        seen.marks.append(qdisc.marked_packets or 0)
+        seen.marks.append(_marks(qdisc))
     if len(seen.time_s) < 2:
         raise ParseError(_name(path), "file", "fewer than two samples")
     return seen
 
 
-def _of_kind(sample: QdiscSample, kind: str, source: str) -> Any:
+def _marks(qdisc: Qdisc) -> int:
+    """Packets that were marked instead of dropped: red, codel and its kin, and cake by its tins."""
+    tins = qdisc.stats.get("tins") or []
+    kinds = [qdisc.stats, *tins] if isinstance(tins, list) else [qdisc.stats]
+    marks = sum(int(one.get("ecn_mark") or 0) for one in kinds if isinstance(one, Mapping))
+    return (qdisc.marked_packets or 0) + marks
+
+
+def _of_kind(sample: QdiscSample, kind: str | None, source: str) -> Qdisc:
+    """The qdisc of this kind; without one the innermost, which is no other's parent."""
+    parents = {(qdisc.parent or "").split(":")[0] for qdisc in sample.qdiscs}
     for qdisc in sample.qdiscs:
-        if qdisc.kind == kind:
+        if qdisc.kind == kind or (not kind and qdisc.handle.split(":")[0] not in parents):
             return qdisc
+    if not kind:
+        raise ParseError(source, "file", "there is no qdisc in it")
     kinds = ", ".join(qdisc.kind for qdisc in sample.qdiscs) or "none"
     raise ParseError(source, "file", f"there is no {kind} qdisc in it (there are: {kinds})")
 
@@ -279,6 +382,8 @@ def _queue_summary(
         "queue_delay_mean_ms": 8e3 * mean_bytes / rate_bps,
         "queue_drops": seen.drops[-1] - seen.drops[0],
         "queue_marks": seen.marks[-1] - seen.marks[0],
+        # Values are numbers, so a kind is a name with a one.
+        f"queue_is_{seen.kind}": 1,
     }
 
 

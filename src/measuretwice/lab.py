@@ -32,6 +32,7 @@ UNITS = {
 }
 Value = float | int | str
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+NodeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 
 
 class _Strict(BaseModel):
@@ -47,13 +48,13 @@ class About(_Strict):
 
 
 class Node(_Strict):
-    name: Name
+    name: NodeName
     routes: list[str] = []
     forward: bool = False
 
 
 class End(_Strict):
-    node: Name
+    node: NodeName
     address: str
 
     @field_validator("address")
@@ -161,7 +162,7 @@ class Step(_Strict):
     with `stop`, told to end.
     """
 
-    node: Name
+    node: NodeName
     phase: Name
     background: bool = False
     stop: bool = False
@@ -173,14 +174,14 @@ class Run(_Strict):
 
 
 class NodeFile(_Strict):
-    node: Name
+    node: NodeName
     file: str
 
 
 class QdiscAt(_Strict):
     """A qdisc, found by its node, its interface's address and its kind."""
 
-    node: Name
+    node: NodeName
     address: str
     kind: str
 
@@ -190,31 +191,39 @@ class FlowFiles(_Strict):
 
     A flow belongs to the node that started it, where its iperf3 client wrote its JSON and ss was
     sampled. Which nodes these are may differ from trial to trial.
+    `ping` was taken on the idle path, `ping_busy` beside the flows. `rates` are the rows that a
+    node's average was taken from: start, end (seconds) and bit/s, a line each.
     """
 
     iperf3: str
     ss: str
     ping: str | None = None
+    ping_busy: str | None = None
+    rates: str | None = None
 
 
 class QueueAt(_Strict):
     """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
 
-    `rate` names the parameter with the link's rate in Mbit/s.
+    Without `node`, it is the one that has such a file: which queue fills may differ from trial to
+    trial. Without `kind`, the qdisc is the innermost: no other's parent.
+    `rate` names the parameter with the link's rate in Mbit/s. `setup` is a file with what
+    `tc -s -d qdisc show` said of the same interface before the run.
     """
 
-    node: Name
+    node: NodeName | None = None
     file: str
-    kind: str
+    kind: str | None = None
     rate: Name
+    setup: str | None = None
 
 
 class Collect(_Strict):
     """Where a result's numbers come from: of one flow with its sender and its receiver, or of
     many."""
 
-    sender: Name | None = None
-    receiver: Name | None = None
+    sender: NodeName | None = None
+    receiver: NodeName | None = None
     flows: FlowFiles | None = None
     queue: QueueAt | None = None
     ping: NodeFile | None = None
