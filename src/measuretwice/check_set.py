@@ -7,8 +7,10 @@ looked right is an honest run; the set that holds it is not.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from measuretwice.checks_queue import SET_CHECKS
+from measuretwice.collect import Measured
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
 from measuretwice.result import Result
@@ -20,13 +22,14 @@ NO_OTHER_EXPERIMENT = frozenset({"duration_s", "sample_interval_s"})
 
 @dataclass(frozen=True)
 class Member:
-    """One run of a set, by its plan."""
+    """One run of a set: its plan, and what was measured."""
 
     trial: int
     pitfall: str | None
     stage: str | None
     seed: int
     params: dict[str, Value]
+    measured: Measured = field(default_factory=dict)
 
     @classmethod
     def of(cls, result: Result) -> Member:
@@ -37,6 +40,7 @@ class Member:
             result["stage"],
             result["seed"],
             result["params"],
+            result["measured"],
         )
 
 
@@ -66,6 +70,9 @@ def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
         finding = _cherry_picking(lab, runs)
         if finding:
             found.append(SetFinding(finding, tuple(places)))
+        for look in SET_CHECKS:
+            if said := look(runs):
+                found.append(SetFinding(said, tuple(places)))
     return found
 
 

@@ -96,7 +96,10 @@ def _check_together(
 
 def _member(document: dict[str, Any]) -> Member:
     plan = document["plan"]
-    return Member(plan["trial"], plan["pitfall"], plan["stage"], plan["seed"], document["params"])
+    return Member(
+        plan["trial"], plan["pitfall"], plan["stage"], plan["seed"], document["params"],
+        document["measured"],
+    )  # fmt: skip
 
 
 def _folder_of(runs: list[str]) -> str:

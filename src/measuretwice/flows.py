@@ -192,11 +192,12 @@ def _setup(path: Path) -> dict[str, float | int | None]:
     bandwidth given (tc-red(8)); nothing for other disciplines."""
     for qdisc in parse_tc_qdiscs(_text(path), _name(path)):
         if qdisc.kind == "red":
-            cell = qdisc.options.get("Scell_log")
+            cell, ewma = qdisc.options.get("Scell_log"), qdisc.options.get("ewma")
             return {
                 "red_limit_bytes": qdisc.limit_bytes,
                 "red_max_bytes": qdisc.max_bytes,
                 "red_cell_log": None if cell is None else int(cell),
+                "red_ewma_log": None if ewma is None else int(ewma),
             }
     return {}
 
