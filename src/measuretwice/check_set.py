@@ -14,6 +14,7 @@ from measuretwice.collect import Measured
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
 from measuretwice.result import Result
+from measuretwice.statistics import difference_interval, mean_interval
 
 # Fewer trials than this make no figure.
 LEAST_TRIALS = 3
@@ -57,7 +58,7 @@ def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
 
     Runs of one pitfall's stage, or of none, are taken for one set, if they are of three trials or
     more and none is doubled in them with other settings (those who try settings out make such
-    folders; a figure's runs are not like that).
+    folders; a figure's runs are not like that). Two trials are a set where they are compared.
     """
     groups: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
     for place, member in enumerate(members):
@@ -65,9 +66,10 @@ def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
     found = []
     for places in groups.values():
         runs = [members[place] for place in places]
-        if len({run.trial for run in runs}) < LEAST_TRIALS:
-            continue
-        finding = _cherry_picking(lab, runs)
+        finding = None
+        if len({run.trial for run in runs}) >= LEAST_TRIALS:
+            finding = _cherry_picking(lab, runs)
+        finding = finding or _one_run(runs)
         if finding:
             found.append(SetFinding(finding, tuple(places)))
         for look in SET_CHECKS:
@@ -99,6 +101,64 @@ def _cherry_picking(lab: Lab, runs: list[Member]) -> Finding | None:
         "Who runs again only what looks odd, and keeps the last try, chooses the result: "
         "its mean is what was hoped for, and its spread no longer says what chance does.",
     )
+
+
+def _one_run(runs: list[Member]) -> Finding | None:
+    """Trials that are compared by a value: do their runs tell them apart?
+
+    `compare_by` says which value; a claim that one trial has more of it than another needs an
+    interval of the difference that zero isn't in.
+    """
+    by = {str(run.params.get("compare_by", "nothing")) for run in runs}
+    trials = _trials(runs)
+    if len(by) != 1 or by == {"nothing"} or len(trials) < 2:
+        return None
+    name = by.pop()
+    values: dict[int, list[float]] = {trial: [] for trial in trials}
+    for run in runs:
+        value = run.measured.get(name)
+        if value is not None:
+            values[run.trial].append(value)
+    for number, one in enumerate(trials):
+        for other in trials[number + 1 :]:
+            finding = _not_told_apart(name, one, values[one], other, values[other])
+            if finding:
+                return finding
+    return None
+
+
+def _not_told_apart(
+    name: str, one: int, of_one: list[float], other: int, of_other: list[float]
+) -> Finding | None:
+    if not of_one or not of_other:
+        return None
+    count = min(len(of_one), len(of_other))
+    means = f"{name}: {_mean(of_one)} in trial {one}, {_mean(of_other)} in trial {other}"
+    why = (
+        "The same trial comes out differently each time, by chance alone. Who has one run of each "
+        "can't know how differently, and so not whether the trials differ."
+    )
+    if count < 2:
+        said = f"{means}, from {_count(count)}"
+        return Finding("one-run", "error", said, "runs enough to know their spread", why)
+    low, high = difference_interval(of_one, of_other)
+    if low > 0 or high < 0:
+        return None
+    return Finding(
+        "one-run",
+        "error",
+        f"{means}, from {_count(count)} each",
+        f"a difference that chance doesn't make: its 95 % interval is {low:.3g} to {high:.3g}",
+        why,
+    )
+
+
+def _mean(values: list[float]) -> str:
+    return f"{mean_interval(values)[0]:.3g}"
+
+
+def _count(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
 
 
 def _only_last_tries(seeds: dict[int, set[int]]) -> Finding:

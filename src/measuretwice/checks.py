@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from measuretwice.checks_flows import CHECKS_FLOWS, EXPLAINS_FLOWS
 from measuretwice.finding import Case, Finding
 from measuretwice.model import MATHIS_CONSTANTS, mathis_bandwidth_bps
 from measuretwice.statistics import binomial_interval
@@ -87,7 +88,12 @@ def _round_trip(case: Case) -> Finding | None:
 
 
 def _queue(case: Case) -> Finding | None:
-    """A standing queue: round trips grow, and the link is the reason."""
+    """A standing queue: round trips grow, and the link is the reason.
+
+    Where many flows share the link, a queue is what they are there for.
+    """
+    if case.many:
+        return None
     least, mean = case.got("rtt_min_ms"), case.got("rtt_mean_ms")
     goodput_bps, rate_mbit = case.got("goodput_bps"), case.want("rate_mbit")
     if not least or mean is None or goodput_bps is None or not rate_mbit:
@@ -177,8 +183,9 @@ def _other_drops(case: Case) -> Finding | None:
 
 
 def _flows(case: Case) -> Finding | None:
-    wanted, seen = case.want("parallel_flows") or 1, case.got("flows")
-    if seen is None or seen == wanted:
+    wanted = case.want("parallel_flows") or (None if case.many else 1)
+    seen = case.got("flows")
+    if wanted is None or seen is None or seen == wanted:
         return None
     return Finding(
         "flows", "error", f"{seen:.0f} data connections", f"{wanted:.0f}",
@@ -371,7 +378,7 @@ def _path(case: Case) -> Finding | None:
 CHECKS: tuple[Check, ...] = (
     _flows, _offload, _segment_size, _round_trip, _socket, _netem_limit, _loss, _other_drops,
     _receiver, _queue, _retransmissions, _link_rate, _bytes, _path, _duration, _model_domain,
-    _ack_policy,
+    _ack_policy, *CHECKS_FLOWS,
 )  # fmt: skip
 EXPLAINS: dict[str, frozenset[str]] = {
     "offload": frozenset({"loss-ratio", "loss-percent", "retransmissions", "duration", "queueing"}),
@@ -379,4 +386,5 @@ EXPLAINS: dict[str, frozenset[str]] = {
     "other-drops": frozenset({"retransmissions"}),
     "receiver-drops": frozenset({"retransmissions"}),
     "loss-percent": frozenset({"duration", "queueing"}),
+    **EXPLAINS_FLOWS,
 }

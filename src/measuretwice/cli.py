@@ -186,7 +186,8 @@ def report(runs: tuple[Path, ...], **options: Any) -> None:
     "figures",
     multiple=True,
     metavar="ID",
-    help="measured-against-model, window-against-loss or stages.  [default: all that apply]",
+    help="Of a lab with a model measured-against-model, window-against-loss or stages, else one of "
+    "its lab.toml.  [default: all that apply]",
 )
 @click.option(
     "--seed",
@@ -202,7 +203,8 @@ def report(runs: tuple[Path, ...], **options: Any) -> None:
 )
 @click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
 def plot(targets: tuple[str, ...], **options: Any) -> None:
-    """Draw finished runs against the lab's model, as SVG with a CSV of its numbers beside it.
+    """Draw finished runs, as SVG with a CSV of its numbers beside it: against the lab's model, or
+    the figures that its lab.toml has.
 
     LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
     of a run, or one that holds runs: all of these. Each folder of runs is a panel of the

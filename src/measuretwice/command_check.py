@@ -97,9 +97,13 @@ def _check_together(
 def _member(document: dict[str, Any]) -> Member:
     plan = document["plan"]
     return Member(
-        plan["trial"], plan["pitfall"], plan["stage"], plan["seed"], document["params"],
+        plan["trial"],
+        plan["pitfall"],
+        plan["stage"],
+        plan["seed"],
+        document["params"],
         document["measured"],
-    )  # fmt: skip
+    )
 
 
 def _folder_of(runs: list[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from measuretwice import plot_data, record, terminal
 from measuretwice.errors import UserError
-from measuretwice.lab import Lab, ModelUse, find_labs, load_lab
+from measuretwice.lab import FigureOf, Lab, ModelUse, find_labs, load_lab
 from measuretwice.plot_data import FIGURES, NamedSet, ParameterNames, Published
 from measuretwice.result import DONE, Result, read_result
 
@@ -40,14 +40,17 @@ def plot_command(
     as_json: bool,
 ) -> int:
     """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
-    if unknown := [figure for figure in figures if figure not in FIGURES]:
-        raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(FIGURES)}")
     sets = _choose(root, targets, seed)
     lab = _lab_of(root, sets)
+    known = [figure.id for figure in lab.file.figures] + ([*FIGURES] if lab.file.model else [])
+    if unknown := [figure for figure in figures if figure not in known]:
+        raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(known)}")
+    if lab.file.figures and not lab.file.model:
+        return _plot_declared(lab, sets, figures, out or _folder(root, lab), as_json)
     use = _model_of(lab)
     names = ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
     published = _published(lab.folder / "published.csv")
-    out = out or terminal.default_out(root) / "figures" / lab.name
+    out = out or _folder(root, lab)
     files = [
         file
         for figure in _figures(figures, len(sets))
@@ -65,6 +68,59 @@ def plot_command(
         for file in files:
             print(file)
     return 0
+
+
+def _folder(root: Path, lab: Lab) -> Path:
+    return terminal.default_out(root) / "figures" / lab.name
+
+
+def _plot_declared(
+    lab: Lab, sets: Sequence[NamedSet], figures: Sequence[str], out: Path, as_json: bool
+) -> int:
+    """Draw the figures that lab.toml declares: those asked for, or all that these runs allow."""
+    results = [result for _, own in sets for result in own]
+    files: list[Path] = []
+    shown: dict[str, Any] = {}
+    problems = []
+    for figure in lab.file.figures:
+        if figures and figure.id not in figures:
+            continue
+        try:
+            rows = draw_declared(lab, figure, results, out)
+        except UserError as error:
+            if figures:
+                raise
+            problems.append(str(error))
+            continue
+        files += [out / f"{figure.id}.svg", out / f"{figure.id}.csv"]
+        shown[figure.id] = rows
+    if not files:
+        raise UserError(problems[0])
+    if as_json:
+        names = [str(file) for file in files]
+        print(json.dumps({"lab": lab.name, "files": names, "figures": shown}, indent=2))
+    else:
+        print("\n".join(map(str, files)))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 0
+
+
+def draw_declared(
+    lab: Lab, figure: FigureOf, results: Sequence[Result], out: Path
+) -> list[dict[str, Any]]:
+    """Write one of a lab's own figures and its rows; return these."""
+    from measuretwice import plot_flows, plot_style
+
+    drawn, rows = plot_flows.draw(lab, figure, results)
+    try:
+        plot_style.save_svg(drawn, out / f"{figure.id}.svg")
+        (out / f"{figure.id}.csv").write_text(plot_data.csv_text(rows), encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"{out}: can't be written to ({error.strerror}): choose another folder with --out"
+        ) from None
+    return rows
 
 
 def _figures(wanted: Sequence[str], sets: int) -> list[str]:
@@ -156,7 +212,8 @@ def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
     Another set-up is another experiment: with --set, of a pitfall, or with another seed, a run is
     plotted only where its folder is named.
     """
-    _model_of(lab)
+    if not lab.file.figures:
+        _model_of(lab)
     folder = terminal.default_out(root) / lab.name
     runs = _finished(folder) if folder.is_dir() else []
     if not runs:
@@ -208,9 +265,7 @@ def _lab_of(root: Path, sets: Sequence[NamedSet]) -> Lab:
 
 def _model_of(lab: Lab) -> ModelUse:
     if lab.file.model is None:
-        raise UserError(
-            f"{lab.name}: its lab.toml has no [model], and the figures hold measurements against one"
-        )
+        raise UserError(f"{lab.name}: its lab.toml has neither [model] nor [[figures]]")
     return lab.file.model
 
 

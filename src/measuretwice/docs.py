@@ -28,7 +28,7 @@ from measuretwice.docs_filters import FILTERS
 from measuretwice.docs_words import LabWords, ModelWords, StatisticsWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
-from measuretwice.record import SET_FILE, read_set
+from measuretwice.record import SET_FILE, read_set, results_of
 
 TEMPLATES = Path(__file__).parent / "templates"
 MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
@@ -211,21 +211,34 @@ def _made_pages(site: Site) -> None:
 
 
 def _figures(site: Site) -> None:
-    """Draw each lab's figures from its recorded steps, unless they are of just these runs."""
+    """Draw each lab's figures from its recorded runs, unless they are of just these."""
     for words in site.labs.values():
         samples = site.root / "sample-data" / words.folder
+        lab = Lab(site.root / "labs" / words.folder)
         sets = sorted(samples.glob(f"*/{SET_FILE}"))
         steps = [path.parent for path in sets if read_set(path.parent).get("step")]
-        if not steps:
+        declared = [
+            (figure, samples / figure.of)
+            for figure in lab.file.figures
+            if (samples / figure.of / SET_FILE).is_file()
+        ]
+        if not steps and not declared:
             continue
         drawn_by = sorted(Path(__file__).parent.glob("plot*.py"))
-        sources = [*(step / SET_FILE for step in steps), *drawn_by, Path(__file__)]
+        used = [*steps, *(folder for _, folder in declared)]
+        sources = [*(step / SET_FILE for step in used), *drawn_by, Path(__file__)]
+        if declared:
+            sources.append(lab.path)
         seen = hashlib.sha256(b"".join(path.read_bytes() for path in sources))
         kept = site.out.parent / "figures" / words.folder / seen.hexdigest()[:16]
         if not kept.is_dir():
             part = kept.with_name("part")
             shutil.rmtree(kept.parent, ignore_errors=True)
-            _draw(site.root, steps, part)
+            part.mkdir(parents=True)
+            if steps:
+                _draw(site.root, steps, part)
+            for figure, folder in declared:
+                command_plot.draw_declared(lab, figure, results_of(lab, folder), part)
             part.rename(kept)
         for path in kept.iterdir():
             target = site.out / "assets/figures" / words.folder / path.name

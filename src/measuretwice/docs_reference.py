@@ -38,6 +38,11 @@ LOOKS_AT = {
     "duration": "How many losses the run had. With n of them p is known to about 1/√n.",
     "model-domain": "Whether the run is held against a model at a p where timeouts rule.",
     "ack-policy": "The constant that was measured, against the one that was claimed.",
+    "size-suffix": "The buffer that the qdisc says it has, against the one that was meant.",
+    "field-number": "A queue's lengths taken from tc's text, against its JSON over the same time.",
+    "units": "A window's trace taken from iperf3's text, against ss: its times, and its sizes.",
+    "whose-bdp": "The buffer over each flow's own bandwidth-delay product, against what it is called.",
+    "one-run": "Trials that are compared by a value: the interval of the difference of their means.",
     "cherry-picking": "How often each trial of a set was run, and whether all have the same settings.",
 }
 

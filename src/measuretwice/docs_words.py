@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from measuretwice import model, record, statistics
 from measuretwice.check import check_run, with_help
@@ -31,6 +31,7 @@ from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
+from measuretwice.statistics import difference_interval, mean_interval
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -46,6 +47,9 @@ class ModelWords:
     pftk = staticmethod(model.pftk_bandwidth_bps)
     losses = staticmethod(model.mathis_expected_losses)
     time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
+    highspeed_decrease = staticmethod(model.highspeed_decrease_ratio)
+    bdp_bytes = staticmethod(model.bdp_bytes)
+    cubic_kept: ClassVar[float] = model.CUBIC_KEPT_RATIO
     constants: ClassVar[dict[str, float]] = {
         name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()
     }
@@ -86,6 +90,19 @@ class FindingWords(Block):
         if name.startswith("_") or not self._findings:
             raise AttributeError(name)
         return getattr(self._findings[0], name)
+
+
+class MeanOfRuns(NamedTuple):
+    """A mean over runs, its 95 % interval, how many runs are in it, how many have no such value,
+    and the least and the most of them."""
+
+    mean: float
+    low: float
+    high: float
+    runs: int
+    without: int
+    least: float
+    most: float
 
 
 class LabWords:
@@ -256,6 +273,8 @@ class LabWords:
             file = f"{how.capture.node}/{how.capture.file}"
             found["tcpdump"] = self.excerpt(name, file, last=4, **at)
         for node, keys in ((how.sender, SENDER_COUNTERS), (how.receiver, RECEIVER_COUNTERS)):
+            if node is None:
+                continue
             found[f"nstat, {node}"] = self.excerpt(
                 name, f"{node}/nstat.after.json", where={}, keys=keys, **at
             )
@@ -274,6 +293,48 @@ class LabWords:
         return self.excerpt(
             name, f"{at.node}/qdisc.after.json", where=where, keys=QDISC_KEYS, **run
         )
+
+    def mean(
+        self, name: str, measured: str, trial: int | None = None, **params: Value
+    ) -> MeanOfRuns:
+        """The mean of a measured value over a set's runs, and its 95 % interval.
+
+        Of one trial, or of those runs whose parameters have these values. A run without the value
+        (a convergence that never came) is not in it: `without` counts those.
+        """
+        runs = [
+            run
+            for run in self.runs(name)
+            if trial in (None, run["trial"])
+            and all(run["params"].get(key) == value for key, value in params.items())
+        ]
+        values = [run["measured"].get(measured) for run in runs]
+        known = [float(value) for value in values if value is not None]
+        if not known:
+            raise UserError(f"{name}: none of {len(runs)} runs has a {measured}")
+        return MeanOfRuns(*mean_interval(known), len(known), len(values) - len(known), min(known),
+            max(known))  # fmt: skip
+
+    def difference(self, name: str, measured: str, one: int, other: int) -> tuple[float, float]:
+        """The 95 % interval of the difference of two trials' means (Welch)."""
+        values = [
+            [run["measured"][measured] for run in self.runs(name) if run["trial"] == trial]
+            for trial in (one, other)
+        ]
+        return difference_interval(values[0], values[1])
+
+    def opposite_seeds(
+        self, name: str, measured: str, one: int, other: int
+    ) -> tuple[int | None, int | None]:
+        """The first seed with which trial `one` has more of a value, and the first where `other`
+        has: what a person with one run of each would have concluded."""
+        by_seed: dict[int, dict[int, float]] = {}
+        for run in self.runs(name):
+            by_seed.setdefault(run["seed"], {})[run["trial"]] = run["measured"][measured]
+        pairs = [(s, v[one] - v[other]) for s, v in sorted(by_seed.items()) if {one, other} <= {*v}]
+        more = next((seed for seed, difference in pairs if difference > 0), None)
+        less = next((seed for seed, difference in pairs if difference < 0), None)
+        return more, less
 
     def finding(self, name: str) -> FindingWords:
         """What ./lab check says of a recorded set."""

@@ -7,11 +7,12 @@ which every flow was there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from measuretwice.flow_facts import key_of, marks, rate_rows, received, red_setup
 from measuretwice.lab import FlowFiles, Lab, QueueAt, Value
 from measuretwice.parse import (
     Iperf3Run,
@@ -20,12 +21,13 @@ from measuretwice.parse import (
     QdiscSample,
     SsSample,
     parse_iperf3_json,
+    parse_iperf3_text,
     parse_ping,
     parse_qdisc_samples,
     parse_ss_samples,
-    parse_tc_qdiscs,
 )
 from measuretwice.statistics import jains_index
+from measuretwice.windows import Rows, at, convergence_s, decreases, over_truth, read_rows
 
 # With more flows than this, a run's measured values name no single one.
 NAMED_FLOWS = 8
@@ -52,12 +54,17 @@ class Trace:
 
     def acked_at(self, time_s: float) -> float:
         """Bytes acknowledged up to a time, by a straight line between samples."""
-        return _at(self.time_s, self.acked_bytes, time_s)
+        return at(self.time_s, self.acked_bytes, time_s)
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One connection's values. `goodput_bps` is over the interval that all flows share."""
+    """One connection's values. `goodput_bps` is over the interval that all flows share.
+
+    `decreases` counts how often ssthresh changed after the first slow start; of these,
+    `kept_ratio` is the median of ssthresh over the window before, which `decrease_window_segments`
+    is the median of.
+    """
 
     node: str
     file: str
@@ -75,6 +82,9 @@ class Flow:
     cwnd_max_segments: int
     mss_bytes: int | None
     path_rtt_ms: float | None
+    decreases: int
+    kept_ratio: float | None
+    decrease_window_segments: float | None
     to_address: str | None = None
     busy_ping_mean_ms: float | None = None
     busy_ping_max_ms: float | None = None
@@ -85,10 +95,12 @@ class Flow:
 class Queue:
     """A queue over time: parallel lists, one entry a sample. Counters count from the start.
 
-    `kind` is the qdisc's, as in "red".
+    `kind` is the qdisc's, as in "red"; `limit_bytes` the room in it, by tc's own word, None where it
+    counts packets.
     """
 
     kind: str
+    limit_bytes: int | None
 
     time_s: list[float]
     backlog_bytes: list[int]
@@ -145,61 +157,70 @@ def read_flows(
         for (path, run, trace), rate_bps in zip(found, rates, strict=True)
     ]
     values = _together(flows, end_s - start_s)
-    values |= _received(lab, flows)
+    values |= received(lab, [flow.to_address for flow in flows])
     if how.rates:
-        values |= _rate_rows(how.rates, raw)
+        values |= rate_rows(raw, how.rates)
+    acked = [(trace.time_s, trace.acked_bytes) for _, _, trace in found]
+    values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(found) > 1 else None
+    if how.windows:
+        values |= _windows_taken(raw, how.windows, [trace for _, _, trace in found])
     if sampled := lab.file.collect.queue:
         rate_bps = float(params[sampled.rate]) * 1e6
-        values |= _queue_summary(_queue(sampled, raw), start_s, end_s, rate_bps)
+        seen = _queue(sampled, raw)
+        values |= _queue_summary(seen, start_s, end_s, rate_bps)
+        values |= _in_bdp(seen, rate_bps, flows)
+        at_node = _file(sampled, raw).parent
+        if sampled.lengths:
+            values |= _lengths_taken(at_node / sampled.lengths, seen)
         if sampled.setup:
-            values |= _setup(_file(sampled, raw).parent / sampled.setup)
+            values |= red_setup(at_node / sampled.setup)
     return flows, values
 
 
-def _received(lab: Lab, flows: list[Flow]) -> dict[str, float | int | None]:
-    """How many flows each node received, by the addresses that iperf3 itself names."""
-    owners = {
-        end.address.split("/")[0]: end.node
-        for link in lab.file.topology.links
-        for end in (link.a, link.b)
+def _windows_taken(raw: Path, file: str, those: Sequence[Trace]) -> dict[str, float | int | None]:
+    """What a person took from iperf3's text, against ss: the worst of all nodes that have it."""
+    taken: list[tuple[Rows, float | None]] = []
+    for trace in those:
+        path = raw / trace.node / file
+        if path.is_file() and trace.mss_bytes:
+            rows = read_rows(_text(path))
+            kbytes = [cwnd * trace.mss_bytes / 1024 for cwnd in trace.cwnd_segments]
+            taken.append((rows, over_truth(rows, trace.time_s[0], trace.time_s, kbytes)))
+    if not taken:
+        return {}
+    ratios = [ratio for _, ratio in taken if ratio is not None]
+    return {
+        "window_rows": sum(len(rows.values) for rows, _ in taken),
+        "window_rows_backwards": sum(rows.backwards for rows, _ in taken),
+        "window_rows_ratio": max(ratios, key=lambda ratio: abs(ratio - 1), default=None),
     }
-    nodes = [owners[flow.to_address] for flow in flows if flow.to_address in owners]
-    return {f"{_key(node)}_received_flows": nodes.count(node) for node in sorted(set(nodes))}
 
 
-def _rate_rows(name: str, raw: Path) -> dict[str, float | int | None]:
-    """The rows that averages were taken from, and how many of them span others."""
-    rows = spanning = 0
-    for path in sorted(raw.glob(f"*/{name}")):
-        spans: list[tuple[float, float]] = []
-        for number, line in enumerate(_text(path).splitlines(), start=1):
-            try:
-                start_s, end_s, _ = map(float, line.split())
-            except ValueError:
-                raise ParseError(
-                    _name(path), f"line {number}", "expected start, end and bit/s"
-                ) from None
-            spans.append((start_s, end_s))
-        rows += len(spans)
-        spanning += sum(
-            sum(start <= a and b <= end for a, b in spans) > 2 for start, end in spans
-        )
-    return {"rate_rows": rows, "rate_rows_spanning": spanning}
+def _lengths_taken(path: Path, seen: Queue) -> dict[str, float | int | None]:
+    """What a person took from tc's text, against its JSON over the same time."""
+    if not path.is_file():
+        return {}
+    rows = read_rows(_text(path))
+    true = [at(seen.time_s, seen.backlog_packets, time_s) for time_s in rows.time_s]
+    return {
+        "length_rows": len(rows.values),
+        "length_rows_unreadable": rows.unreadable,
+        "length_rows_mean_packets": _mean(rows.values),
+        "length_rows_true_packets": _mean(true),
+    }
 
 
-def _setup(path: Path) -> dict[str, float | int | None]:
-    """What red was told, as `tc -d` prints it: its limits, and the logarithm that follows from the
-    bandwidth given (tc-red(8)); nothing for other disciplines."""
-    for qdisc in parse_tc_qdiscs(_text(path), _name(path)):
-        if qdisc.kind == "red":
-            cell, ewma = qdisc.options.get("Scell_log"), qdisc.options.get("ewma")
-            return {
-                "red_limit_bytes": qdisc.limit_bytes,
-                "red_max_bytes": qdisc.max_bytes,
-                "red_cell_log": None if cell is None else int(cell),
-                "red_ewma_log": None if ewma is None else int(ewma),
-            }
-    return {}
+def _in_bdp(seen: Queue, rate_bps: float, flows: Sequence[Flow]) -> dict[str, float | int | None]:
+    """The buffer in bandwidth-delay products: each flow has one of its own."""
+    rtts_ms = [flow.path_rtt_ms for flow in flows if flow.path_rtt_ms]
+    if seen.limit_bytes is None or not rtts_ms:
+        return {}
+    ratios = [8e3 * seen.limit_bytes / (rate_bps * rtt_ms) for rtt_ms in rtts_ms]
+    return {"buffer_bdp_ratio_min": min(ratios), "buffer_bdp_ratio_max": max(ratios)}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 def common_interval(those: Sequence[Trace]) -> tuple[float, float]:
@@ -218,6 +239,7 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6),
         "rtt_min_ms": min((f.rtt_min_ms for f in flows if f.rtt_min_ms is not None), default=None),
         "path_rtt_ms": min((f.path_rtt_ms for f in flows if f.path_rtt_ms), default=None),
+        "mss_bytes": flows[0].mss_bytes if len({flow.mss_bytes for flow in flows}) == 1 else None,
     }
     if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
         values |= {
@@ -229,24 +251,21 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
     if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
         wanted = (
             "goodput_bps", "share", "retransmits", "rtt_mean_ms", "cwnd_mean_segments",
-            "mss_bytes", "path_rtt_ms",
+            "mss_bytes", "path_rtt_ms", "decreases", "kept_ratio", "decrease_window_segments",
         )  # fmt: skip
         for flow in flows:
             own = asdict(flow)
-            values |= {f"{_key(flow.node)}_{name}": own[name] for name in wanted}
+            values |= {f"{key_of(flow.node)}_{name}": own[name] for name in wanted}
     return values
-
-
-def _key(node: str) -> str:
-    """A node's name as part of a key."""
-    return node.replace("-", "_")
 
 
 def _runs(how: FlowFiles, raw: Path) -> Iterator[tuple[Path, Iperf3Run, list[Trace]]]:
     """Each iperf3 client's file, what it says, and the traces of its connections."""
     samples: dict[Path, tuple[SsSample, ...]] = {}
     for path in sorted(raw.glob(f"*/{how.iperf3}")):
-        run = parse_iperf3_json(_text(path), _name(path))
+        text = _text(path)
+        parse = parse_iperf3_json if text.lstrip().startswith("{") else parse_iperf3_text
+        run = parse(text, _name(path))
         if run.error:
             raise ParseError(_name(path), "error", f"iperf3 says: {run.error}")
         ports = [connection.local_port for connection in run.connections]
@@ -294,6 +313,7 @@ def _flow(
         busy = parse_ping(_text(ping), _name(ping))
     mine = [one for one in run.connections if one.local_port == trace.local_port]
     ids = {one.stream_id for one in mine}
+    cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
     stream = next((one for one in run.streams if one.stream_id in ids), None)
     return Flow(
         node=node,
@@ -312,6 +332,11 @@ def _flow(
         cwnd_max_segments=max(trace.cwnd_segments),
         mss_bytes=trace.mss_bytes,
         path_rtt_ms=path_rtt_ms,
+        decreases=len(cuts),
+        kept_ratio=round(statistics.median(cut.kept_ratio for cut in cuts), 6) if cuts else None,
+        decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
+        if cuts
+        else None,
         to_address=mine[0].remote_host if mine else None,
         busy_ping_mean_ms=busy.rtt_avg_ms if busy else None,
         busy_ping_max_ms=busy.rtt_max_ms if busy else None,
@@ -330,27 +355,27 @@ def _file(how: QueueAt, raw: Path) -> Path:
 def _queue(how: QueueAt, raw: Path) -> Queue:
     path = _file(how, raw)
     samples = parse_qdisc_samples(_text(path), _name(path))
-    first = _of_kind(samples[0], how.kind, _name(path)) if samples else None
-    seen = Queue(first.kind if first else "", [], [], [], [], [], [])
+    seen = Queue("", None, [], [], [], [], [], [])
     for sample in samples:
         qdisc = _of_kind(sample, how.kind, _name(path))
+        if not seen.time_s:
+            seen = replace(seen, kind=qdisc.kind, limit_bytes=_limit_bytes(qdisc))
         seen.time_s.append(sample.time_s)
         seen.backlog_bytes.append(qdisc.backlog_bytes or 0)
         seen.backlog_packets.append(qdisc.qlen_packets or 0)
         seen.sent_bytes.append(qdisc.sent_bytes or 0)
         seen.drops.append(qdisc.drops or 0)
-        seen.marks.append(_marks(qdisc))
+        seen.marks.append(marks(qdisc))
     if len(seen.time_s) < 2:
         raise ParseError(_name(path), "file", "fewer than two samples")
     return seen
 
 
-def _marks(qdisc: Qdisc) -> int:
-    """Packets that were marked instead of dropped: red, codel and its kin, and cake by its tins."""
-    tins = qdisc.stats.get("tins") or []
-    kinds = [qdisc.stats, *tins] if isinstance(tins, list) else [qdisc.stats]
-    marks = sum(int(one.get("ecn_mark") or 0) for one in kinds if isinstance(one, Mapping))
-    return (qdisc.marked_packets or 0) + marks
+def _limit_bytes(qdisc: Qdisc) -> int | None:
+    """tc prints tbf's limit as the time that it takes at that rate, less what goes at once."""
+    if qdisc.limit_bytes is None and qdisc.latency_s is not None and qdisc.rate_bps:
+        return round(qdisc.latency_s * qdisc.rate_bps / 8 + (qdisc.burst_bytes or 0))
+    return qdisc.limit_bytes
 
 
 def _of_kind(sample: QdiscSample, kind: str | None, source: str) -> Qdisc:
@@ -378,6 +403,7 @@ def _queue_summary(
     return {
         "utilisation": 8 * (seen.sent_bytes[last] - seen.sent_bytes[first]) / seconds / rate_bps,
         "queue_mean_bytes": mean_bytes,
+        "queue_limit_bytes": seen.limit_bytes,
         "queue_max_bytes": max(backlog),
         "queue_mean_packets": sum(seen.backlog_packets[n] for n in inside) / len(inside),
         "queue_delay_mean_ms": 8e3 * mean_bytes / rate_bps,
@@ -386,17 +412,6 @@ def _queue_summary(
         # Values are numbers, so a kind is a name with a one.
         f"queue_is_{seen.kind}": 1,
     }
-
-
-def _at(times: Sequence[float], values: Sequence[float], time_s: float) -> float:
-    """A value between two samples, by a straight line; at the ends, the first or the last."""
-    if time_s <= times[0]:
-        return values[0]
-    for n in range(1, len(times)):
-        if time_s <= times[n]:
-            part = (time_s - times[n - 1]) / (times[n] - times[n - 1])
-            return values[n - 1] + part * (values[n] - values[n - 1])
-    return values[-1]
 
 
 def _text(path: Path) -> str:

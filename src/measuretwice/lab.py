@@ -191,8 +191,9 @@ class FlowFiles(_Strict):
 
     A flow belongs to the node that started it, where its iperf3 client wrote its JSON and ss was
     sampled. Which nodes these are may differ from trial to trial.
-    `ping` was taken on the idle path, `ping_busy` beside the flows. `rates` are the rows that a
-    node's average was taken from: start, end (seconds) and bit/s, a line each.
+    `ping` was taken on the idle path, `ping_busy` beside the flows. `windows`, where a node has it,
+    is what a person took from iperf3's text: lines of seconds and KBytes. `rates` are the rows that
+    a node's average was taken from: start, end (seconds) and bit/s, a line each.
     """
 
     iperf3: str
@@ -200,6 +201,7 @@ class FlowFiles(_Strict):
     ping: str | None = None
     ping_busy: str | None = None
     rates: str | None = None
+    windows: str | None = None
 
 
 class QueueAt(_Strict):
@@ -208,7 +210,8 @@ class QueueAt(_Strict):
     Without `node`, it is the one that has such a file: which queue fills may differ from trial to
     trial. Without `kind`, the qdisc is the innermost: no other's parent.
     `rate` names the parameter with the link's rate in Mbit/s. `setup` is a file with what
-    `tc -s -d qdisc show` said of the same interface before the run.
+    `tc -s -d qdisc show` said of the same interface before the run. `lengths`, where the node has
+    it, is what a person took from tc's text: lines of Unix time and packets.
     """
 
     node: NodeName | None = None
@@ -216,6 +219,7 @@ class QueueAt(_Strict):
     kind: str | None = None
     rate: Name
     setup: str | None = None
+    lengths: str | None = None
 
 
 class Collect(_Strict):
@@ -371,6 +375,34 @@ class Recording(_Strict):
     step: bool = False
 
 
+class FigureOf(_Strict):
+    """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
+
+    Kinds: `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
+    window against the other's, a panel a trial), and `against` (the mean of the measured value
+    `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
+    parameter `by`). `trials` are those that it is of.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    kind: Literal["over-time", "windows", "against"]
+    title: str
+    of: str
+    trials: str = "all"
+    x: Name | None = None
+    x_unit: float = Field(default=1, gt=0)
+    x_label: str = ""
+    y: str | None = None
+    y_label: str = ""
+    by: Name | None = None
+
+    @model_validator(mode="after")
+    def _has_axes(self) -> FigureOf:
+        if self.kind == "against" and not (self.x and self.y and self.by):
+            raise ValueError("a figure of kind against needs x, y and by")
+        return self
+
+
 class LabFile(_Strict):
     lab: About
     topology: Topology
@@ -383,6 +415,7 @@ class LabFile(_Strict):
     expect: list[Expectation] = []
     pitfalls: list[Pitfall] = []
     recordings: list[Recording] = []
+    figures: list[FigureOf] = []
 
 
 class Trial(BaseModel):
@@ -505,6 +538,19 @@ class Lab:
             except UserError as error:
                 raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
 
+        known = {recording.id for recording in self.file.recordings}
+        for figure in self.file.figures:
+            key = f"figures: {figure.id}"
+            if figure.of not in known:
+                raise self._fail(key, f"of: there is no recording {figure.of!r}")
+            for parameter in (figure.x, figure.by):
+                if parameter and parameter not in self.file.parameters:
+                    raise self._fail(key, f"{parameter!r} is no parameter")
+            try:
+                select_trials(self, figure.trials)
+            except UserError as error:
+                raise self._fail(key, str(error).replace("--trial ", "trials ")) from None
+
     def _read_trials(self) -> dict[int, Trial]:
         if isinstance(self.file.trials, TrialTable):
             rows = self._read_trial_table(self.folder / self.file.trials.file)
@@ -594,6 +640,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
+        "figures": FigureOf,
     }  # fmt: skip
     if not loc:
         return LabFile

@@ -7,6 +7,8 @@ Sources, cited by name below:
 - Padhye 1998: Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput: A Simple Model and its
   Empirical Validation", ACM SIGCOMM. Called PFTK after its authors.
 - RFC 6298: computing TCP's retransmission timer.
+- RFC 3649: HighSpeed TCP for large congestion windows, section 5 and its Table 1 (appendix B).
+- RFC 9438: CUBIC, section 4.6.
 """
 
 from __future__ import annotations
@@ -15,6 +17,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+# RFC 3649, section 5: up to the low window HighSpeed TCP is Reno; at the high one it gives up a tenth.
+HIGHSPEED_LOW_WINDOW_SEGMENTS = 38
+HIGHSPEED_HIGH_WINDOW_SEGMENTS = 83000
+HIGHSPEED_HIGH_DECREASE_RATIO = 0.1
+# What a flow keeps of its window: RFC 5681, and RFC 9438 (Linux has 717/1024).
+RENO_KEPT_RATIO = 0.5
+CUBIC_KEPT_RATIO = 0.7
 # Linux adds at least this to the smoothed round-trip time before it times out (TCP_RTO_MIN).
 LINUX_RTO_MARGIN_MS = 200.0
 
@@ -270,6 +279,23 @@ def sack_reno_constant(
         lost = 1 + int(draw.binomial(int(window), loss_ratio))
         window += grow
     return segments / rounds * math.sqrt(loss_ratio)
+
+
+def highspeed_decrease_ratio(window_segments: float) -> float:
+    """Return which share of its window HighSpeed TCP gives up after a loss: RFC 3649's b(w).
+
+    0.5 up to a window of 38 segments, then down with the window's logarithm to 0.1 at 83000.
+    """
+    low, high = HIGHSPEED_LOW_WINDOW_SEGMENTS, HIGHSPEED_HIGH_WINDOW_SEGMENTS
+    if window_segments <= low:
+        return 0.5
+    part = math.log(window_segments / low) / math.log(high / low)
+    return 0.5 + (HIGHSPEED_HIGH_DECREASE_RATIO - 0.5) * part
+
+
+def bdp_bytes(rate_mbit: float, rtt_ms: float) -> float:
+    """Return a path's bandwidth-delay product: what is under way when its link is just full."""
+    return rate_mbit * 1e6 / 8 * rtt_ms / 1e3
 
 
 # Models by the name that lab.toml gives: each takes MSS (bytes), RTT (ms), p, and its constant.

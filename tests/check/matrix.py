@@ -3,6 +3,7 @@
     make checker-matrix                     all of it, 13 minutes on two CPUs
     make checker-matrix ARGS='--seeds 1'    one seed each
     make checker-matrix ARGS='--only mtu'   one pitfall
+    make checker-matrix ARGS='--lab NAME'   another lab; what is changed for it stands in its .toml
 
 A broken run must raise its own finding and no other but those that lab.toml lists as following
 from it; a fixed run must raise none. Prints a table; exits 1 where one doesn't hold.
@@ -12,6 +13,7 @@ import argparse
 import sys
 import tempfile
 import time
+import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,23 +30,6 @@ from measuretwice.result import Result
 
 ROOT = Path(__file__).parents[2]
 STAGES: tuple[StageName, StageName] = ("broken", "fixed")
-# What makes a stage cheap enough to run often and leaves its symptom: mostly less time, as long as
-# a hundred losses still come. `duration` has its length from the lab, so there p is larger: the
-# first stage still sees two or three losses, and the other a few hundred.
-CHEAPER: dict[str, dict[str, Any]] = {
-    "loss-percent": {"duration_s": 20},
-    "duration": {"loss_ratio": 0.0005},
-    "timestamps": {"duration_s": 100},
-    "mtu": {"duration_s": 20},
-    "offload": {"duration_s": 30},
-    "rtt-doubling": {"duration_s": 20},
-    "netem-limit": {"duration_s": 100},
-    "queueing": {"duration_s": 15, "compare_with": "nothing"},
-    "receiver-drops": {"duration_s": 30},
-    "model-domain": {"duration_s": 20},
-    "wrong-socket": {"duration_s": 100},
-    "ack-policy": {"duration_s": 40},
-}
 
 
 @dataclass(frozen=True)
@@ -57,47 +42,23 @@ class Setting:
     both: dict[str, Any]
 
 
-# Settings that are not in the lab, so that the thresholds don't only fit the lab's own trials.
-ELSEWHERE = (
-    Setting("loss-percent", 4, {"loss_percent": "=loss_ratio"}, {"duration_s": 30}),
-    Setting("loss-percent", 9, {"loss_percent": "=loss_ratio"}, {"duration_s": 20}),
-    Setting("duration", 18, {"duration_s": 100}, {"duration_s": 900, "sample_interval_s": 1}),
-    Setting("queueing", 6, {"rate_mbit": 80, "burst_bytes": 10000}, {"duration_s": 40}),
-    Setting("timestamps", 7, {"timestamps": "on"}, {"duration_s": 20}),
-    Setting("timestamps", 6, {"timestamps": "on", "rtt_ms": 10}, {"duration_s": 60, "rtt_ms": 10}),
-    Setting("mtu", 21, {"mtu_bytes": 1500}, {"sample_interval_s": 1}),
-    Setting("mtu", 7, {"mtu_bytes": 1000}, {"duration_s": 20}),
-    Setting("offload", 7, {"offloads": "on"}, {"duration_s": 20}),
-    Setting("offload", 4, {"offloads": "on"}, {"duration_s": 20}),
-    Setting(
-        "rtt-doubling", 21, {"delay_ms": "=rtt_ms"}, {"duration_s": 600, "sample_interval_s": 1}
-    ),
-    Setting("rtt-doubling", 4, {"delay_ms": "=rtt_ms"}, {"duration_s": 20}),
-    Setting(
-        "netem-limit", 19, {"limit_packets": 1000}, {"duration_s": 900, "sample_interval_s": 1}
-    ),
-    Setting(
-        "netem-limit",
-        38,
-        {"limit_packets": 1000},
-        {"compare_with": "nothing", "duration_s": 60},
-    ),
-    Setting(
-        "receiver-drops",
-        22,
-        {"wmem_max_bytes": 134217728, "rmem_max_bytes": 134217728},
-        {"compare_with": "nothing", "duration_s": 40, "loss_ratio": 0.00001},
-    ),
-    Setting("model-domain", 10, {"compare_with": "mathis"}, {"duration_s": 20}),
-    Setting(
-        "wrong-socket",
-        4,
-        {"pick_socket": "algorithm", "congestion_control": "cubic"},
-        {"duration_s": 20},
-    ),
-    Setting("ack-policy", 9, {"constant_claimed": "sqrt(3/4)"}, {"duration_s": 40}),
-    Setting("ack-policy", 3, {"constant_claimed": "0.93"}, {"duration_s": 40}),
-)
+@dataclass(frozen=True)
+class Changes:
+    """What the matrix changes in a lab: each pitfall's cheaper values, and settings elsewhere."""
+
+    cheaper: dict[str, dict[str, Any]]
+    elsewhere: tuple[Setting, ...]
+
+
+def changes_of(lab: Lab) -> Changes:
+    """Read the lab's file beside this one; without it the lab is run as it is."""
+    path = Path(__file__).with_name(f"{lab.folder.name}.toml")
+    data = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    elsewhere = tuple(Setting(**one) for one in data.get("elsewhere", []))
+    known = {pitfall.id for pitfall in lab.file.pitfalls}
+    if unknown := {*data.get("cheaper", {}), *(one.pitfall for one in elsewhere)} - known:
+        raise UserError(f"{path.name}: {lab.name} has no pitfall {', '.join(sorted(unknown))}")
+    return Changes(data.get("cheaper", {}), elsewhere)
 
 
 @dataclass(frozen=True)
@@ -124,6 +85,7 @@ def cells(
 ) -> Work:
     """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
+    changed = changes_of(lab)
     for pitfall in lab.file.pitfalls:
         if only and pitfall.id not in only:
             continue
@@ -134,7 +96,7 @@ def cells(
             staged = pitfall.stage(stage)
             # The stage's name is left out of the plan: what is the same experiment in two cells
             # is run once.
-            changes = {**staged.set, **CHEAPER.get(pitfall.id, {})}
+            changes = {**staged.set, **changed.cheaper.get(pitfall.id, {})}
             for count in range(1, seeds + 1):
                 # A stage that runs trials several times takes a seed for each.
                 seed = count if len(numbers) == 1 else 10 * count
@@ -147,7 +109,7 @@ def cells(
                     for number in numbers
                     for n in range(staged.repeat)
                 ]
-        for number, setting in enumerate(ELSEWHERE, start=1):
+        for number, setting in enumerate(changed.elsewhere, start=1):
             if setting.pitfall != pitfall.id:
                 continue
             for stage in STAGES:

@@ -57,7 +57,9 @@ def test_a_killed_run_lacks_its_total(read: Read) -> None:
     for count in range(2, len(lines)):
         with pytest.raises(TruncatedError, match=r"expected a last row for the whole test"):
             parse_iperf2_csv("".join(lines[:count]), "OUTPUT.txt")
-    with pytest.raises(TruncatedError, match="line 1: the file ends here, cut off; expected a whole"):
+    with pytest.raises(
+        TruncatedError, match="line 1: the file ends here, cut off; expected a whole"
+    ):
         parse_iperf2_csv(lines[0][:-5], "OUTPUT.txt")
 
 

@@ -51,7 +51,9 @@ def test_power_of_spread_is_what_a_simulation_finds() -> None:
 def test_how_many_and_how_much_fit_each_other() -> None:
     for ratio in (1.5, 2.0, 3.0):
         count = two_samples.values_for_spread(ratio)
-        assert two_samples.noticeable_spread(count) <= ratio < two_samples.noticeable_spread(count - 1)
+        assert (
+            two_samples.noticeable_spread(count) <= ratio < two_samples.noticeable_spread(count - 1)
+        )
     with pytest.raises(ValueError, match="ratio > 1"):
         two_samples.values_for_spread(1)
 

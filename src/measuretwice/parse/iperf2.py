@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
+from itertools import pairwise
 
 from measuretwice.parse._text import clean, cut_off, excerpt, foreign
 from measuretwice.parse.errors import ParseError
@@ -79,7 +80,7 @@ def _connection(rows: list[Iperf2Row], source: str, lines: int) -> Iperf2Connect
     if intervals and (
         total.start_s != intervals[0].start_s
         or total.end_s < intervals[-1].end_s
-        or any(a.end_s > b.start_s for a, b in zip(intervals, intervals[1:], strict=False))
+        or any(a.end_s > b.start_s for a, b in pairwise(intervals))
     ):
         raise cut_off(source, lines, "a last row for the whole test (was it killed?)")
     first = rows[0]

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Lab 02, d1: it receives what s1 sends.
+#
+#     sudo bash d1.sh prepare      set the host up, and its delay
+#     bash d1.sh serve             answer one iperf3 test, then end
+set -euo pipefail
+DELAY_MS="${FIRST_DELAY_MS:-45}"
+PEER=10.10.10.11
+# shellcheck source=labs/02-buffers/nodes/receiver.sh
+. "$(dirname "${BASH_SOURCE[0]}")/receiver.sh"

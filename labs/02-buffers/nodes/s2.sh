@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Lab 02, s2: the sender with the short path, to d2.
+#
+#     sudo bash s2.sh prepare      set the host up, and its delay
+#     bash s2.sh validate          ping before you measure
+#     bash s2.sh measure           one TCP flow to d2, its state sampled meanwhile
+set -euo pipefail
+DELAY_MS="${SECOND_DELAY_MS:-20}"
+PEER=10.10.20.12
+# shellcheck source=labs/02-buffers/nodes/sender.sh
+. "$(dirname "${BASH_SOURCE[0]}")/sender.sh"
