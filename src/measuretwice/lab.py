@@ -375,17 +375,28 @@ class Recording(_Strict):
     step: bool = False
 
 
+class Panel(_Strict):
+    """What a panel of boxes shows: a measured value, or one of each flow, over `unit`."""
+
+    value: str
+    label: str
+    unit: float = Field(default=1, gt=0)
+    of: Literal["run", "flow"] = "run"
+    logarithmic: bool = False
+
+
 class FigureOf(_Strict):
     """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
 
-    Kinds: `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
+    Kinds: `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
+    of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), and `against` (the mean of the measured value
     `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`). `trials` are those that it is of.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    kind: Literal["over-time", "windows", "against"]
+    kind: Literal["over-time", "windows", "against", "boxes"]
     title: str
     of: str
     trials: str = "all"
@@ -395,9 +406,13 @@ class FigureOf(_Strict):
     y: str | None = None
     y_label: str = ""
     by: Name | None = None
+    and_by: Name | None = None
+    panels: list[Panel] = []
 
     @model_validator(mode="after")
     def _has_axes(self) -> FigureOf:
+        if self.kind == "boxes" and not (self.panels and self.by):
+            raise ValueError("a figure of kind boxes needs panels and by")
         if self.kind == "against" and not (self.x and self.y and self.by):
             raise ValueError("a figure of kind against needs x, y and by")
         return self
@@ -640,7 +655,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
-        "figures": FigureOf,
+        "figures": FigureOf, "panels": Panel,
     }  # fmt: skip
     if not loc:
         return LabFile
