@@ -72,12 +72,15 @@ listens() {
   [[ -n $(ss -Hltn "sport = :$1") ]]
 }
 
-# set_offloads off|on INTERFACE...: segmentation and receive offloads, all four.
+# set_offloads off|on INTERFACE...: segmentation and receive offloads, all four. Few devices can
+# switch lro on, so that is only ever switched off.
 set_offloads() {
   local state=$1 interface
+  local -a features=(tso "$state" gso "$state" gro "$state")
+  [[ $state == on ]] || features+=(lro off)
   shift
   for interface in "$@"; do
-    ethtool -K "$interface" tso "$state" gso "$state" gro "$state" 2>/dev/null ||
+    ethtool -K "$interface" "${features[@]}" 2>/dev/null ||
       die "ethtool can't set the offloads of $interface to $state: are you root?"
   done
 }

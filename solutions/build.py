@@ -2,6 +2,7 @@
 """Make the solution notebooks: each NN-name.py, run whole, becomes NN-name.ipynb.
 
     make solutions
+    solutions/build.py --out FOLDER 01-mathis
 
 The sources are percent scripts (jupytext), which read well in a diff. A notebook is made, not
 kept: it holds what its cells printed on the recorded runs in sample-data/.
@@ -9,6 +10,7 @@ kept: it holds what its cells printed on the recorded runs in sample-data/.
 
 from __future__ import annotations
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -32,10 +34,16 @@ def build(source: Path, out: Path) -> NotebookNode:
 
 
 def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("names", nargs="*", help="which notebooks, as 01-mathis; else all")
+    options.add_argument("--out", type=Path, default=HERE, help="folder for the notebooks")
+    chosen = options.parse_args()
     for source in sorted(HERE.glob("[0-9]*.py")):
+        if chosen.names and source.stem not in chosen.names:
+            continue
         print(f"{source.stem}: running every cell on the recorded runs", file=sys.stderr)
-        build(source, HERE)
-        print(f"solutions/{source.stem}.ipynb")
+        build(source, chosen.out)
+        print(chosen.out / f"{source.stem}.ipynb")
     return 0
 
 

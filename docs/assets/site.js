@@ -10,7 +10,7 @@
         const css = path.endsWith(".css");
         const tag = document.createElement(css ? "link" : "script");
         if (css) tag.rel = "stylesheet";
-        tag[css ? "href" : "src"] = new URL(`vendor/${path}`, here).href;
+        tag[css ? "href" : "src"] = new URL(path, here).href;
         tag.onload = done;
         tag.onerror = () => failed(new Error(`${path} is missing from this site`));
         document.head.append(tag);
@@ -24,7 +24,7 @@
   async function maths() {
     const places = document.querySelectorAll(".arithmatex");
     if (!places.length) return;
-    await Promise.all([load("katex/katex.min.css"), load("katex/katex.min.js")]);
+    await Promise.all([load("vendor/katex/katex.min.css"), load("vendor/katex/katex.min.js")]);
     for (const place of places) {
       const tex = place.textContent.trim().replace(/^\\[([]|\\[\])]$/g, "");
       katex.render(tex, place, { displayMode: place.tagName === "DIV", throwOnError: false });
@@ -36,8 +36,11 @@
   async function diagrams() {
     const places = document.querySelectorAll("pre.diagram");
     if (!places.length) return;
-    await load("mermaid/mermaid.tiny.js");
-    mermaid.initialize({ startOnLoad: false, theme: dark() ? "dark" : "neutral" });
+    await load("vendor/mermaid/mermaid.tiny.js");
+    // A wide diagram scrolls in its own box instead of shrinking until nobody can read it.
+    mermaid.initialize({
+      startOnLoad: false, theme: dark() ? "dark" : "neutral", flowchart: { useMaxWidth: false },
+    });
     let count = 0;
     for (const place of places) {
       const { svg } = await mermaid.render(`diagram-${count++}`, place.textContent);
@@ -45,22 +48,42 @@
       figure.className = "diagram";
       figure.innerHTML = svg;
       place.replaceWith(figure);
+      if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;
     }
   }
 
-  // <div class="vega" data-spec="spec.json or nothing">a picture and a table where scripts are off
+  // <div class="vega">a picture and a table where scripts are off
   // <script type="application/json">the specification, data inlined</script></div>
   async function figures() {
-    const places = document.querySelectorAll("div.vega");
+    const places = [...document.querySelectorAll("div.vega")];
     if (!places.length) return;
-    await load("vega/vega.min.js");
-    await load("vega-lite/vega-lite.min.js");
-    await load("vega-embed/vega-embed.min.js");
-    for (const place of places) {
-      const spec = JSON.parse(place.querySelector("script").textContent);
-      await vegaEmbed(place, spec, {
-        actions: false, renderer: "svg", theme: dark() ? "dark" : undefined,
-      });
+    await load("vendor/vega/vega.min.js");
+    await load("vendor/vega-lite/vega-lite.min.js");
+    await load("vendor/vega-embed/vega-embed.min.js");
+    const specs = places.map((place) => JSON.parse(place.querySelector("script").textContent));
+    const draw = () => Promise.all(places.map((place, n) => vegaEmbed(place, specs[n], {
+      actions: false, renderer: "svg", theme: dark() ? "dark" : undefined,
+    })));
+    await draw();
+    new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+  }
+
+  // <div class="interactive" data-figure="name" data-scripts="names of files in assets/interactive">
+  // <script type="application/json">the data</script><div class="fallback">without scripts</div></div>
+  async function interactive() {
+    for (const place of document.querySelectorAll("div.interactive")) {
+      for (const name of place.dataset.scripts.split(" ")) await load(`interactive/${name}.js`);
+      const live = document.createElement("div");
+      live.className = `live live--${place.dataset.figure}`;
+      place.prepend(live);
+      try {
+        const data = JSON.parse(place.querySelector("script").textContent);
+        await measureTwice[place.dataset.figure](live, data, load);
+        place.classList.add("drawn");
+      } catch (error) {
+        live.remove();
+        throw error;
+      }
     }
   }
 
@@ -87,7 +110,7 @@
 
   function start() {
     names();
-    for (const work of [maths, diagrams, figures]) work().catch((error) => console.error(error));
+    for (const work of [maths, diagrams, figures, interactive]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

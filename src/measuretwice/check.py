@@ -29,8 +29,7 @@ def check(case: Case) -> list[Finding]:
 def case_of(lab: Lab, params: dict[str, Value], measured: Measured) -> Case:
     """A run of ours as a case: what its plan wanted against what was measured."""
     use = lab.file.model
-    limit = use.max_loss_ratio if use else None
-    return Case(params, measured, limit, many=lab.file.collect.flows is not None)
+    return Case(params, measured, use.max_loss_ratio if use else None)
 
 
 def check_run(

@@ -88,12 +88,7 @@ def _round_trip(case: Case) -> Finding | None:
 
 
 def _queue(case: Case) -> Finding | None:
-    """A standing queue: round trips grow, and the link is the reason.
-
-    Where many flows share the link, a queue is what they are there for.
-    """
-    if case.many:
-        return None
+    """A standing queue: round trips grow, and the link is the reason."""
     least, mean = case.got("rtt_min_ms"), case.got("rtt_mean_ms")
     goodput_bps, rate_mbit = case.got("goodput_bps"), case.want("rate_mbit")
     if not least or mean is None or goodput_bps is None or not rate_mbit:
@@ -183,9 +178,8 @@ def _other_drops(case: Case) -> Finding | None:
 
 
 def _flows(case: Case) -> Finding | None:
-    wanted = case.want("parallel_flows") or (None if case.many else 1)
-    seen = case.got("flows")
-    if wanted is None or seen is None or seen == wanted:
+    wanted, seen = case.want("parallel_flows") or 1, case.got("flows")
+    if seen is None or seen == wanted:
         return None
     return Finding(
         "flows", "error", f"{seen:.0f} data connections", f"{wanted:.0f}",

@@ -22,9 +22,10 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from measuretwice import command_plot, docs_reference
+from measuretwice import command_plot, docs_notebook, docs_reference, rubric
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_filters import FILTERS
+from measuretwice.docs_map import labs_map, pitfalls_map
 from measuretwice.docs_words import LabWords, ModelWords, StatisticsWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
@@ -35,7 +36,7 @@ MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
 KEY = "instructors/key"
 # Words that not every lab can answer: pages ask for own.expected_ratio.
-RARE = frozenset({"expected_ratio"})
+RARE = frozenset({"bounds", "expected_ratio"})
 
 
 @dataclass
@@ -81,6 +82,8 @@ class Site:
             "statistics": StatisticsWords,
             "instructor": self.instructor,
             "glossary": self._glossary,
+            "labs_map": lambda: labs_map(list(self.labs.values())),
+            "pitfalls_map": lambda name: pitfalls_map(self._lab(name)),
             **self._own_words(page),
             **extra,
         }
@@ -171,6 +174,7 @@ def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
             site.written.add(out / name)
     _made_pages(site)
     _figures(site)
+    _rubrics(site)
     if instructor:
         _answer_keys(site)
     for path in sorted(out.rglob("*"), reverse=True):
@@ -262,10 +266,18 @@ def _draw(root: Path, steps: list[Path], out: Path) -> None:
     plot(steps[-1:], ("measured-against-model", "window-against-loss"), out)
 
 
+def _rubrics(site: Site) -> None:
+    """Each lab's rubric as CSV, for a learning management system."""
+    for words in site.labs.values():
+        if words.rubric:
+            site.write(f"assets/rubrics/{words.folder}.csv", rubric.csv_text(words.rubric))
+
+
 def _answer_keys(site: Site) -> None:
-    """The solution notebooks as pages: their text and code, for instructors only."""
+    """The solution notebooks as pages, with what their cells say of the recorded runs."""
     for words in site.labs.values():
         path = site.root / "solutions" / f"{words.folder}.py"
-        if path.is_file() and not (site.root / "docs" / KEY / f"{words.folder}.md").is_file():
-            text = docs_reference.notebook(path.read_text(encoding="utf-8"))
-            site.write(f"{KEY}/{words.folder}.md", text)
+        if path.is_file():
+            kept = site.root / "build/keys"
+            for name, content in docs_notebook.notebook_files(site.root, path, kept).items():
+                site.write(f"{KEY}/{name}", content.decode())

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
+from typing import Any
+
+from measuretwice.statistics import mean_interval
 
 # Between a number and its unit, and between groups of three digits: lines don't break there.
 SPACE = "\u00a0"
@@ -71,7 +74,17 @@ def day(iso: str) -> str:
     return datetime.fromisoformat(iso).strftime("%d %B %Y").lstrip("0")
 
 
-FILTERS: dict[str, Callable[..., str]] = {
+def mean(values: Iterable[float]) -> float:
+    """The mean."""
+    return mean_interval(list(values))[0]
+
+
+def interval(values: Iterable[float]) -> tuple[float, float]:
+    """The ends of the mean's 95 % interval."""
+    return mean_interval(list(values))[1:]
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
     "sig": sig,
     "count": count,
     "mbit": mbit,
@@ -81,4 +94,6 @@ FILTERS: dict[str, Callable[..., str]] = {
     "bytes": size,
     "times": times,
     "day": day,
+    "mean": mean,
+    "interval": interval,
 }

@@ -124,7 +124,8 @@ def lab_file_tables() -> list[Table]:
     """Return the tables of lab.toml, outermost first, from the models that read it."""
     names = (
         "LabFile About Topology Node Link End Parameter TrialTable InlineTrial Run Step Collect NodeFile "
-        "QdiscAt FlowFiles QueueAt ModelUse Checks Expectation Pitfall Stage Again Recording"
+        "QdiscAt FlowFiles QueueAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
+        "Factors Recording"
     ).split()
     return [_table(getattr(lab_module, name)) for name in names]
 
@@ -190,7 +191,7 @@ def checks(labs: list[LabWords]) -> list[CheckEntry]:
     return found
 
 
-# Glossary and notebooks
+# Glossary
 
 
 def glossary(text: str) -> Block:
@@ -202,16 +203,3 @@ def glossary(text: str) -> Block:
         anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
         parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
     return Block("\n".join(parts))
-
-
-def notebook(text: str) -> str:
-    """A percent script as Markdown: text as text, code in blocks."""
-    parts = re.split(r"^# %%(.*)$", text, flags=re.MULTILINE)
-    pages = []
-    for kind, body in zip(parts[1::2], parts[2::2], strict=True):
-        if "[markdown]" in kind:
-            pages.append(re.sub(r"^# ?", "", body.strip("\n"), flags=re.MULTILINE))
-        elif body.strip():
-            code = body.strip("\n")
-            pages.append(f"```python\n{code}\n```")
-    return "\n\n".join(pages) + "\n"

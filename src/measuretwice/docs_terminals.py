@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from pathlib import Path
 
 from measuretwice.docs_excerpt import Block
 from measuretwice.lab import Lab, Value
@@ -22,7 +23,7 @@ def terminals(lab: Lab, command: str, params: dict[str, Value]) -> Block:
     tabs = [("one command", fence(command, "sh"))]
     for node, names in phases.items():
         script = lab.script(node)
-        text = script.read_text(encoding="utf-8")
+        text = _with_what_it_reads(script)
         lines = [
             f"export {name}={value}"
             for name, value in _environment(params).items()
@@ -37,6 +38,14 @@ def terminals(lab: Lab, command: str, params: dict[str, Value]) -> Block:
             for title, block in tabs
         )
     )
+
+
+def _with_what_it_reads(script: Path) -> str:
+    """A script's text, and that of its neighbours that it reads: what two nodes have in common."""
+    text = script.read_text(encoding="utf-8")
+    names = re.findall(r"^\. .*/([\w-]+\.sh)\"$", text, re.MULTILINE)
+    paths = [script.with_name(name) for name in names]
+    return text + "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
 
 
 def _environment(params: dict[str, Value]) -> dict[str, str]:

@@ -6,13 +6,15 @@ Every number and every line of output on a page comes through here.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-from measuretwice import model, record, statistics
+from measuretwice import docs_interactive, model, plot_data, record, statistics
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -27,11 +29,14 @@ from measuretwice.docs_excerpt import (
 from measuretwice.docs_terminals import terminals
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
-from measuretwice.lab import About, Lab, Pitfall, QdiscAt, Value
+from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
+from measuretwice.parse.nstat import parse_nstat
+from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
-from measuretwice.statistics import difference_interval, mean_interval
+from measuretwice.rubric import Rubric, read_rubric
+from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -50,6 +55,8 @@ class ModelWords:
     highspeed_decrease = staticmethod(model.highspeed_decrease_ratio)
     bdp_bytes = staticmethod(model.bdp_bytes)
     cubic_kept: ClassVar[float] = model.CUBIC_KEPT_RATIO
+    reno_constant = staticmethod(model.sack_reno_constant)
+    rto_ms = staticmethod(model.linux_rto_ms)
     constants: ClassVar[dict[str, float]] = {
         name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()
     }
@@ -60,6 +67,7 @@ class StatisticsWords:
 
     binomial_interval = staticmethod(statistics.binomial_interval)
     loss_interval = staticmethod(statistics.loss_interval)
+    difference_interval = staticmethod(statistics.difference_interval)
 
 
 class FindingWords(Block):
@@ -90,19 +98,6 @@ class FindingWords(Block):
         if name.startswith("_") or not self._findings:
             raise AttributeError(name)
         return getattr(self._findings[0], name)
-
-
-class MeanOfRuns(NamedTuple):
-    """A mean over runs, its 95 % interval, how many runs are in it, how many have no such value,
-    and the least and the most of them."""
-
-    mean: float
-    low: float
-    high: float
-    runs: int
-    without: int
-    least: float
-    most: float
 
 
 class LabWords:
@@ -163,6 +158,28 @@ class LabWords:
         changes = meant.broken.set if stage == "broken" else meant.fixed.set
         return {k: own[str(v)[1:]] if str(v).startswith("=") else v for k, v in changes.items()}
 
+    def settings(self, trial: int, values: dict[str, Value]) -> list[str]:
+        """Values over a trial's own as --set takes them: `loss_percent=0.006`, without exponents."""
+        own = {**self.trial(trial), **values}
+        meant = {key: own[str(v)[1:]] if refers(v) else v for key, v in values.items()}
+        return [
+            f"{key}={value}" if isinstance(value, str) else f"{key}={Decimal(repr(value)):f}"
+            for key, value in meant.items()
+        ]
+
+    def elsewhere_command(self, pitfall: str, number: int, stage: str) -> str:
+        """The command of a pitfall's stage on the first (0) or next of its other trials."""
+        other = self.pitfall(pitfall).elsewhere[number]
+        values = other.both | (other.broken if stage == "broken" else {})
+        changes = "".join(
+            f" --set {shlex.quote(each)}" for each in self.settings(other.trial, values)
+        )
+        return f"./lab run {self.name} --trial {other.trial}{changes}"
+
+    def varied(self, pitfall: str) -> dict[str, tuple[float, float]]:
+        """Which parameters of a pitfall may be varied, each from which to which value."""
+        return self._lab.varied(self.pitfall(pitfall))
+
     def command(self, pitfall: str, stage: str) -> str:
         """The command that stages a pitfall."""
         self.pitfall(pitfall)
@@ -216,6 +233,29 @@ class LabWords:
         if where is not None:
             return json_excerpt(folder, file, where, keys)
         return excerpt(folder, file, Cut(first, last, grep, between))
+
+    def sockets(self, name: str, file: str, **which: int) -> tuple[SsSocket, ...]:
+        """The lines of ss in a recorded run's file, read: `.bytes_sent`, `.cwnd_segments`, ..."""
+        return parse_ss(raw_text(Path(self.run(name, **which)["run_dir"]), file), file)
+
+    def nstat(self, name: str, node: str, **which: int) -> dict[str, int]:
+        """By how much each counter of a node's kernel grew in a recorded run; 0 is left out."""
+        folder = Path(self.run(name, **which)["run_dir"])
+        before, after = (
+            parse_nstat(raw_text(folder, file), file)
+            for file in (f"{node}/nstat.before.json", f"{node}/nstat.after.json")
+        )
+        grown = {key: value - before.get(key, 0) for key, value in after.items()}
+        return {key: value for key, value in grown.items() if value}
+
+    def fit(self, name: str) -> ConstantFit:
+        """C over a set's comparable trials, and the slope on logarithmic axes, with 95 % intervals."""
+        runs = self.runs(name)
+        rows = plot_data.rows_for_table(runs)
+        found = plot_data.fit_rows(rows, plot_data.model_constant(runs))
+        if found is None:
+            raise UserError(f"{name}: too few trials in which the model makes a claim, to fit C")
+        return found
 
     def seen(
         self,
@@ -294,48 +334,6 @@ class LabWords:
             name, f"{at.node}/qdisc.after.json", where=where, keys=QDISC_KEYS, **run
         )
 
-    def mean(
-        self, name: str, measured: str, trial: int | None = None, **params: Value
-    ) -> MeanOfRuns:
-        """The mean of a measured value over a set's runs, and its 95 % interval.
-
-        Of one trial, or of those runs whose parameters have these values. A run without the value
-        (a convergence that never came) is not in it: `without` counts those.
-        """
-        runs = [
-            run
-            for run in self.runs(name)
-            if trial in (None, run["trial"])
-            and all(run["params"].get(key) == value for key, value in params.items())
-        ]
-        values = [run["measured"].get(measured) for run in runs]
-        known = [float(value) for value in values if value is not None]
-        if not known:
-            raise UserError(f"{name}: none of {len(runs)} runs has a {measured}")
-        return MeanOfRuns(*mean_interval(known), len(known), len(values) - len(known), min(known),
-            max(known))  # fmt: skip
-
-    def difference(self, name: str, measured: str, one: int, other: int) -> tuple[float, float]:
-        """The 95 % interval of the difference of two trials' means (Welch)."""
-        values = [
-            [run["measured"][measured] for run in self.runs(name) if run["trial"] == trial]
-            for trial in (one, other)
-        ]
-        return difference_interval(values[0], values[1])
-
-    def opposite_seeds(
-        self, name: str, measured: str, one: int, other: int
-    ) -> tuple[int | None, int | None]:
-        """The first seed with which trial `one` has more of a value, and the first where `other`
-        has: what a person with one run of each would have concluded."""
-        by_seed: dict[int, dict[int, float]] = {}
-        for run in self.runs(name):
-            by_seed.setdefault(run["seed"], {})[run["trial"]] = run["measured"][measured]
-        pairs = [(s, v[one] - v[other]) for s, v in sorted(by_seed.items()) if {one, other} <= {*v}]
-        more = next((seed for seed, difference in pairs if difference > 0), None)
-        less = next((seed for seed, difference in pairs if difference < 0), None)
-        return more, less
-
     def finding(self, name: str) -> FindingWords:
         """What ./lab check says of a recorded set."""
         runs = self.runs(name)
@@ -361,6 +359,21 @@ class LabWords:
         return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
 
     @property
+    def answered(self) -> bool:
+        """Has the lab an answer key, in the instructors' site?"""
+        return (self._root / f"solutions/{self.folder}.py").is_file()
+
+    @property
+    def noted(self) -> bool:
+        """Has the lab teaching notes there?"""
+        return (self._root / f"docs/instructors/key/{self.folder}-notes.md").is_file()
+
+    @cached_property
+    def rubric(self) -> Rubric | None:
+        """How the lab's report is marked: `.criteria`, `.ladder`, `.points`; None if it has none."""
+        return read_rubric(self._lab)
+
+    @property
     def steps(self) -> list[str]:
         """The recorded sets that lead from the first try to the result, in order."""
         wanted = (one.id for one in self._lab.file.recordings if one.step)
@@ -380,6 +393,26 @@ class LabWords:
         return sum(
             run["ratio"] is not None and low <= run["ratio"] <= high for run in self.runs(name)
         )
+
+    @property
+    def bounds(self) -> ModelUse:
+        """Where the lab's model ends: .max_loss_ratio, .min_expected_losses."""
+        if self._lab.file.model is None:
+            raise UserError(f"{self.name}: its lab.toml has no [model]")
+        return self._lab.file.model
+
+    def interactive(self, name: str) -> Block:
+        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model."""
+        picture = self.figure("stages", "Goodput against the model, one panel for each step")
+        return docs_interactive.block(self._lab, self.bounds, self._named_steps(), name, picture)
+
+    def steps_table(self) -> Block:
+        """Every trial's goodput over the model at every recorded step."""
+        return docs_interactive.steps_table(self.bounds, self._named_steps())
+
+    def _named_steps(self) -> list[tuple[str, list[Result]]]:
+        titles = {one.id: one.title for one in self._lab.file.recordings}
+        return [(titles[name], self.runs(name)) for name in self.steps]
 
     def figure(self, name: str, alt: str) -> str:
         """A figure of the recorded steps: first-and-last, stages, and of the last step

@@ -33,15 +33,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A run as the checks see it: what was wanted, and what was measured (None: not known).
-
-    `many`: several flows were meant to share a link.
-    """
+    """A run as the checks see it: what was wanted, and what was measured (None: not known)."""
 
     wanted: dict[str, Value]
     measured: Measured
     max_loss_ratio: float | None = None
-    many: bool = False
 
     def want(self, name: str) -> float | None:
         value = self.wanted.get(name)

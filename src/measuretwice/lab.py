@@ -320,6 +320,25 @@ class Stage(_Strict):
     again: Again | None = None
 
 
+class Factors(_Strict):
+    """From which to which factor of its value a parameter may be varied."""
+
+    low: float = Field(gt=0, le=1)
+    high: float = Field(ge=1)
+
+
+class Elsewhere(_Strict):
+    """A pitfall on another trial than its own, so that not every student has the same numbers.
+
+    `both` is set in both stages, `broken` in that one besides. `make checker-matrix` proves each
+    over several seeds.
+    """
+
+    trial: int
+    broken: dict[Name, Value]
+    both: dict[Name, Value] = {}
+
+
 class Checks(_Strict):
     """What the checker must not say of this lab's runs, because they are meant to be so.
 
@@ -339,6 +358,11 @@ class Pitfall(_Strict):
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
     `follows` are findings that the same mistake brings along. `hints` lead from where to look,
     by what to compare, to the cause.
+
+    For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
+    first, and what it `teaches`: a skill, in words that don't give the cause away.
+    `elsewhere` are other trials on which it shows as well; `vary` names parameters whose values
+    may be multiplied by anything between two factors, all at once.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
@@ -351,6 +375,11 @@ class Pitfall(_Strict):
     broken: Stage
     fixed: Stage
     hints: list[str] = Field(min_length=3, max_length=3)
+    minutes: int = Field(default=10, gt=0)
+    needs: list[str] = []
+    teaches: str | None = None
+    elsewhere: list[Elsewhere] = []
+    vary: dict[Name, Factors] = {}
 
     def stage(self, name: Literal["broken", "fixed"]) -> Stage:
         return self.broken if name == "broken" else self.fixed
@@ -471,6 +500,17 @@ class Lab:
         known = ", ".join(pitfall.id for pitfall in self.file.pitfalls) or "none"
         raise UserError(f"--pitfall {wanted}: {self.name} has {known}")
 
+    def varied(self, pitfall: Pitfall) -> dict[str, tuple[float, float]]:
+        """Return the lowest and highest value of each parameter that a pitfall may vary."""
+        own = {**self.defaults(), **self.trials[pitfall.trial].set, **pitfall.fixed.set}
+        ranges = {}
+        for name, by in pitfall.vary.items():
+            value = own.get(name)
+            if not isinstance(value, int | float):
+                raise self._fail(f"pitfalls: {pitfall.id}: vary", f"{name!r} has no number to vary")
+            ranges[name] = (by.low * value, by.high * value)
+        return ranges
+
     def read_value(self, name: str, given: Value, where: str) -> Value:
         """Return a parameter's value from text or number; UserError names `where`."""
         parameter = self.file.parameters.get(name)
@@ -531,8 +571,22 @@ class Lab:
 
     def _read_pitfalls(self) -> None:
         """Check what pitfalls refer to, once the trials are known."""
+        earlier: list[str] = []
         for pitfall in self.file.pitfalls:
             key = f"pitfalls: {pitfall.id}"
+            for need in pitfall.needs:
+                if need not in earlier:
+                    said = ", ".join(earlier) or "none"
+                    raise self._fail(key, f"needs: {need!r} doesn't come before it; {said} do")
+            earlier.append(pitfall.id)
+            for name, value in self.varied(pitfall).items():
+                for end in value:
+                    self.read_value(name, end, f"{_short(self.path)}: {key}: vary")
+            for other in pitfall.elsewhere:
+                where = f"{_short(self.path)}: {key}: elsewhere: trial {other.trial}"
+                if other.trial not in self.trials:
+                    raise self._fail(key, f"elsewhere: there is no trial {other.trial}")
+                self.read_set(other.both | other.broken, where)
             if pitfall.trial not in self.trials:
                 raise self._fail(key, f"there is no trial {pitfall.trial}")
             for name, stage in (("broken", pitfall.broken), ("fixed", pitfall.fixed)):
@@ -653,7 +707,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
-        "broken": Stage, "fixed": Stage, "again": Again,
+        "broken": Stage, "fixed": Stage, "again": Again, "elsewhere": Elsewhere, "vary": Factors,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
         "figures": FigureOf, "panels": Panel,
     }  # fmt: skip

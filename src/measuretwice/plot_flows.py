@@ -150,7 +150,8 @@ def _windows(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
                 for t, a, b in zip(times, x, y, strict=True)
             ]  # fmt: skip
             said.append(f"{_named(lab, run)}: {_in_words(run)}")
-        panels.flat[0].legend(loc="upper right")
+        lines_drawn = panels.flat[0].get_legend_handles_labels()
+        drawn.legend(*lines_drawn, loc="outside lower center", ncols=2)
         for panel in list(panels.flat)[len(runs) :]:
             panel.set_axis_off()
     drawn.description = " ".join(said)

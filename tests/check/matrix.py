@@ -3,7 +3,8 @@
     make checker-matrix                     all of it, 13 minutes on two CPUs
     make checker-matrix ARGS='--seeds 1'    one seed each
     make checker-matrix ARGS='--only mtu'   one pitfall
-    make checker-matrix ARGS='--lab NAME'   another lab; what is changed for it stands in its .toml
+    make checker-matrix ARGS='--seeds 0 --elsewhere 0 --corners 3'
+                                            what may be varied, at every corner of its range
 
 A broken run must raise its own finding and no other but those that lab.toml lists as following
 from it; a fixed run must raise none. Prints a table; exits 1 where one doesn't hold.
@@ -13,10 +14,10 @@ import argparse
 import sys
 import tempfile
 import time
-import tomllib
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,35 +31,24 @@ from measuretwice.result import Result
 
 ROOT = Path(__file__).parents[2]
 STAGES: tuple[StageName, StageName] = ("broken", "fixed")
-
-
-@dataclass(frozen=True)
-class Setting:
-    """A pitfall on another trial than the lab's, with the values that break it there."""
-
-    pitfall: str
-    trial: int
-    broken: dict[str, Any]
-    both: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Changes:
-    """What the matrix changes in a lab: each pitfall's cheaper values, and settings elsewhere."""
-
-    cheaper: dict[str, dict[str, Any]]
-    elsewhere: tuple[Setting, ...]
-
-
-def changes_of(lab: Lab) -> Changes:
-    """Read the lab's file beside this one; without it the lab is run as it is."""
-    path = Path(__file__).with_name(f"{lab.folder.name}.toml")
-    data = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    elsewhere = tuple(Setting(**one) for one in data.get("elsewhere", []))
-    known = {pitfall.id for pitfall in lab.file.pitfalls}
-    if unknown := {*data.get("cheaper", {}), *(one.pitfall for one in elsewhere)} - known:
-        raise UserError(f"{path.name}: {lab.name} has no pitfall {', '.join(sorted(unknown))}")
-    return Changes(data.get("cheaper", {}), elsewhere)
+# What makes a stage cheap enough to run often and leaves its symptom: mostly less time, as long as
+# a hundred losses still come. `duration` has its length from the lab, so there p is larger: the
+# first stage still sees two or three losses, and the other a few hundred.
+CHEAPER: dict[str, dict[str, Any]] = {
+    "loss-percent": {"duration_s": 20},
+    "duration": {"loss_ratio": 0.0005},
+    "timestamps": {"duration_s": 100},
+    "mtu": {"duration_s": 20},
+    "offload": {"duration_s": 30},
+    "rtt-doubling": {"duration_s": 20},
+    "netem-limit": {"duration_s": 100},
+    "queueing": {"duration_s": 15, "compare_with": "nothing"},
+    "receiver-drops": {"duration_s": 30},
+    "model-domain": {"duration_s": 20},
+    "wrong-socket": {"duration_s": 100},
+    "ack-policy": {"duration_s": 40},
+    "one-run": {"duration_s": 40},
+}
 
 
 @dataclass(frozen=True)
@@ -82,10 +72,16 @@ def cells(
     elsewhere_seeds: int,
     job: Callable[..., runner.Job],
     only: Sequence[str] = (),
+    corner_seeds: int = 0,
 ) -> Work:
     """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
-    changed = changes_of(lab)
+    places = {
+        place: number
+        for number, place in enumerate(
+            ((one.id, other.trial) for one in lab.file.pitfalls for other in one.elsewhere), start=1
+        )
+    }
     for pitfall in lab.file.pitfalls:
         if only and pitfall.id not in only:
             continue
@@ -96,7 +92,7 @@ def cells(
             staged = pitfall.stage(stage)
             # The stage's name is left out of the plan: what is the same experiment in two cells
             # is run once.
-            changes = {**staged.set, **changed.cheaper.get(pitfall.id, {})}
+            changes = {**staged.set, **CHEAPER.get(pitfall.id, {})}
             for count in range(1, seeds + 1):
                 # A stage that runs trials several times takes a seed for each.
                 seed = count if len(numbers) == 1 else 10 * count
@@ -109,9 +105,9 @@ def cells(
                     for number in numbers
                     for n in range(staged.repeat)
                 ]
-        for number, setting in enumerate(changed.elsewhere, start=1):
-            if setting.pitfall != pitfall.id:
-                continue
+        # Settings that are not the lab's own, so that the thresholds don't only fit those.
+        for setting in pitfall.elsewhere:
+            number = places[pitfall.id, setting.trial]
             for stage in STAGES:
                 must = pitfall.finding if stage == "broken" else None
                 values = setting.both | (setting.broken if must else {})
@@ -120,6 +116,15 @@ def cells(
                     label = f"{pitfall.id}, trial {setting.trial} *"
                     cell = Cell(label, stage, seed, must, may, None)
                     work[cell] = [job(setting.trial, seed=seed, changes=values)]
+        corners = list(product(*lab.varied(pitfall).values())) if pitfall.vary else []
+        for number, corner in enumerate(corners, start=1):
+            values = dict(zip(pitfall.vary, corner, strict=True))
+            for stage in STAGES:
+                must = pitfall.finding if stage == "broken" else None
+                changes = pitfall.stage(stage).set | CHEAPER.get(pitfall.id, {}) | values
+                for seed in range(10_000 + 100 * number, 10_000 + 100 * number + corner_seeds):
+                    cell = Cell(f"{pitfall.id}, varied", stage, seed, must, may, None)
+                    work[cell] = [job(pitfall.trial, seed=seed, changes=changes)]
     return work
 
 
@@ -145,11 +150,12 @@ def measure(
     out: Path,
     talk: bool,
     only: Sequence[str] = (),
+    corner_seeds: int = 0,
 ) -> list[str]:
     """Run the matrix, print it where `talk`, and return what was wrong."""
     lab = load_lab(ROOT, lab_name)
     batch = open_batch(ROOT, lab, out, wall_limit_s=600)
-    work = cells(lab, seeds, elsewhere_seeds, batch.job, only)
+    work = cells(lab, seeds, elsewhere_seeds, batch.job, only, corner_seeds)
     outcomes: dict[Path, Result | UserError] = {}
     started = time.monotonic()
     while todo := {
@@ -206,10 +212,19 @@ def main() -> int:
     options.add_argument("--lab", default="mathis")
     options.add_argument("--seeds", type=int, default=10, help="seeds of the lab's own stages")
     options.add_argument("--elsewhere", type=int, default=2, help="seeds of the other settings")
+    options.add_argument("--corners", type=int, default=0, help="seeds of what is varied")
     options.add_argument("--only", action="append", default=[], help="this pitfall, not all")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="measuretwice-matrix-") as out:
-        problems = measure(chosen.lab, chosen.seeds, chosen.elsewhere, Path(out), True, chosen.only)
+        problems = measure(
+            chosen.lab,
+            chosen.seeds,
+            chosen.elsewhere,
+            Path(out),
+            True,
+            chosen.only,
+            chosen.corners,
+        )
     return 1 if problems else 0
 
 

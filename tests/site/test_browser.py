@@ -21,6 +21,8 @@ ONE_OF_A_KIND = {
     "start/index.html",
     "modules/01-mathis/index.html",
     "modules/01-mathis/mtu/index.html",
+    "modules/01-mathis/figure/index.html",
+    "modules/01-mathis/explorer/index.html",
     "reference/checks/index.html",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import html
 import json
 import re
@@ -118,20 +119,25 @@ def test_pitfalls_can_be_run_on_nodes_of_ones_own() -> None:
 
 
 def secrets() -> list[str]:
-    """Sentences of the solutions that stand nowhere else in the checkout's public texts."""
+    """What stands in the solutions and teaching notes, and nowhere in the checkout's public texts."""
     public = " ".join(
         " ".join(path.read_text(encoding="utf-8").split())
         for path in [*ROOT.glob("labs/*/*"), *(ROOT / "docs").rglob("*.md")]
         if path.is_file() and "key" not in path.parts
     )
     found = []
-    for path in sorted((ROOT / "solutions").glob("[0-9]*.py")):
-        words = docs_reference.notebook(path.read_text(encoding="utf-8"))
-        for line in words.splitlines():
-            line = " ".join(line.strip("#-* `").split())
-            if len(line) >= 30 and line not in public:
-                found.append(line)
-    assert len(found) > 50
+    for path in [
+        *(ROOT / "solutions").glob("[0-9]*.py"),
+        *(ROOT / "docs/instructors/key").iterdir(),
+    ]:
+        # What stands between the words that are filled in.
+        own = 0
+        for piece in re.split(r"\{[{%].*?[%}]\}|\n", path.read_text(encoding="utf-8")):
+            piece = " ".join(piece.strip("#-*|` ").split())
+            if len(piece) >= 30 and piece not in public:
+                found.append(piece)
+                own += 1
+        assert own > 15, path.name
     return found
 
 
@@ -140,19 +146,97 @@ def plain(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\\n", " ").split())
 
 
-def test_students_get_nothing_of_the_solutions(student: Path) -> None:
-    for path in student.rglob("*"):
-        if path.suffix in (".html", ".json", ".js", ".xml", ".txt") and "vendor" not in path.parts:
-            text = plain(path.read_text(encoding="utf-8"))
-            for secret in secrets():
-                assert plain(secret) not in text, f"{path.relative_to(student)}: {secret}"
-    assert not (student / "instructors/key").exists()
+def test_students_get_nothing_of_the_solutions(
+    student: Path, instructor: Path, offline: Path, tmp_path: Path
+) -> None:
+    """Not in pages, not in the index of the search, not in the site map."""
+    with zipfile.ZipFile(offline) as archive:
+        archive.extractall(tmp_path)
+    hidden = [plain(secret) for secret in secrets()]
+    names = [path.name for path in (instructor / "instructors/key").iterdir()]
+    assert len(names) >= 2
+    for site in (student, tmp_path / "measuretwice"):
+        for path in site.rglob("*"):
+            if not path.is_file() or "vendor" in path.parts or path.suffix in (".woff2", ".png"):
+                continue
+            data = path.read_bytes()
+            text = gzip.decompress(data) if path.suffix == ".gz" else data
+            said = plain(text.decode("utf-8"))
+            where = path.relative_to(site)
+            assert "instructors/key" not in said, where
+            for secret in hidden:
+                assert secret not in said, f"{where}: {secret}"
+        assert not (site / "instructors/key").exists()
+        assert (site / "sitemap.xml").is_file()
+
+
+def test_the_secrets_are_real(instructor: Path) -> None:
+    """What is kept from students does stand in the instructors' site, so the test above can fail."""
+    key = " ".join(
+        plain(path.read_text(encoding="utf-8"))
+        for path in (instructor / "instructors/key").rglob("index.html")
+    )
+    shown = [secret for secret in secrets() if plain(secret) in key]
+    assert len(shown) > 100
 
 
 def test_instructors_get_the_answer_keys(instructor: Path) -> None:
     for path in (ROOT / "solutions").glob("[0-9]*.py"):
         page = instructor / "instructors/key" / path.stem / "index.html"
-        assert page.is_file()
+        text = page.read_text(encoding="utf-8")
+        # What the cells printed, not their code alone.
+        assert ".svg" in text
+        assert "<td>" in text
+
+
+def test_every_mistake_has_teaching_notes(instructor: Path) -> None:
+    for lab in LABS.values():
+        notes = instructor / f"instructors/key/{lab.folder.name}-notes/index.html"
+        if lab.file.pitfalls:
+            text = notes.read_text(encoding="utf-8")
+            for pitfall in lab.file.pitfalls:
+                start = text.index(f'<h2 id="{pitfall.id}"')
+                part = text[start:].split("<h2 ")[1]
+                for wanted in ("Students get wrong.", "Ask.", "Full marks."):
+                    assert f"<strong>{wanted}</strong>" in part, f"{pitfall.id}: {wanted}"
+
+
+def test_rubrics_can_be_fetched(student: Path, offline: Path) -> None:
+    for lab in LABS.values():
+        if (lab.folder / "rubric.toml").is_file():
+            name = f"assets/rubrics/{lab.folder.name}.csv"
+            assert f'href="../../{name}"' in (student / "instructors/rubric/index.html").read_text()
+            text = (student / name).read_text(encoding="utf-8")
+            assert text.startswith("Rubric Name,Criteria Name,")
+            with zipfile.ZipFile(offline) as archive:
+                assert archive.read(f"measuretwice/{name}").decode() == text
+
+
+def test_map_shows_every_lab_and_mistake(student: Path) -> None:
+    """The diagram and the table say the same: each box, and each arrow."""
+    text = (student / "instructors/map/index.html").read_text(encoding="utf-8")
+    drawn = [
+        html.unescape(each)
+        for each in re.findall(r'<pre class="diagram"><code>(.*?)</code>', text, re.DOTALL)
+    ]
+    wanted = [{(name, need) for name, lab in LABS.items() for need in lab.file.lab.needs}]
+    wanted += [
+        {(pitfall.id, need) for pitfall in lab.file.pitfalls for need in pitfall.needs}
+        for lab in LABS.values()
+        if lab.file.pitfalls
+    ]
+    assert len(drawn) == len(wanted)
+    for diagram, arrows in zip(drawn, wanted, strict=True):
+        names = dict(re.findall(r'(box\d+)\["([^<]+)<br>', diagram))
+        found = {(names[b], names[a]) for a, b in re.findall(r"(box\d+) --> (box\d+)", diagram)}
+        assert found == arrows
+    for lab in LABS.values():
+        for pitfall in lab.file.pitfalls:
+            assert pitfall.teaches, pitfall.id
+            assert f'/{pitfall.id}/">' in text
+
+
+def test_the_index_of_the_search_has_the_keys(instructor: Path) -> None:
     index = (instructor / "search/search_index.json").read_text(encoding="utf-8")
     assert "instructors/key/" in index
 

@@ -149,3 +149,26 @@ def test_a_pitfalls_trials_must_be_there(folder: Path) -> None:
     said = broken(folder, 'trials = "1,3,4,7,9"', 'trials = "1,61"')
     assert "cherry-picking" in said
     assert "no trial 61" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('needs = ["timestamps"]', 'needs = ["cherry-picking"]', "mtu: needs: 'cherry-picking'"),
+        ('needs = ["timestamps"]', 'needs = ["mtu"]', "mtu: needs: 'mtu' doesn't come before it"),
+        ("{ trial = 21, broken = { mtu", "{ trial = 61, broken = { mtu", "there is no trial 61"),
+        ("{ mtu_bytes = 1000 }", "{ mtu_byte = 1000 }", "elsewhere: trial 7: mathis has no"),
+        ("rtt_ms = { low = 0.8", "rtt_m = { low = 0.8", "vary: 'rtt_m' has no number to vary"),
+        ("rtt_ms = { low = 0.8", "timestamps = { low = 0.8", "'timestamps' has no number"),
+        ("low = 0.8, high = 1.25", "low = 1.8, high = 1.25", "less than or equal to 1"),
+        ("loss_ratio = { low = 0.8, high = 1.25", "loss_ratio = { low = 0.8, high = 9", "vary"),
+    ],
+)
+def test_what_instructors_are_told_is_checked(folder: Path, old: str, new: str, says: str) -> None:
+    assert says in broken(folder, old, new)
+
+
+def test_varied_values_are_of_the_mended_stage(folder: Path) -> None:
+    lab = Lab(folder)
+    low, high = lab.varied(lab.pitfall("mtu"))["rtt_ms"]
+    assert (low, high) == pytest.approx((0.8 * 6, 1.25 * 6))

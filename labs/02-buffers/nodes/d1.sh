@@ -4,7 +4,8 @@
 #     sudo bash d1.sh prepare      set the host up, and its delay
 #     bash d1.sh serve             answer one iperf3 test, then end
 set -euo pipefail
-DELAY_MS="${FIRST_DELAY_MS:-45}"
+FIRST_DELAY_MS="${FIRST_DELAY_MS:-45}"
+DELAY_MS=$FIRST_DELAY_MS
 PEER=10.10.10.11
 # shellcheck source=labs/02-buffers/nodes/receiver.sh
 . "$(dirname "${BASH_SOURCE[0]}")/receiver.sh"

@@ -4,7 +4,8 @@
 #     sudo bash d2.sh prepare      set the host up, and its delay
 #     bash d2.sh serve             answer one iperf3 test, then end
 set -euo pipefail
-DELAY_MS="${SECOND_DELAY_MS:-20}"
+SECOND_DELAY_MS="${SECOND_DELAY_MS:-20}"
+DELAY_MS=$SECOND_DELAY_MS
 PEER=10.10.10.12
 # shellcheck source=labs/02-buffers/nodes/receiver.sh
 . "$(dirname "${BASH_SOURCE[0]}")/receiver.sh"

@@ -5,7 +5,8 @@
 #     bash s1.sh validate          ping before you measure
 #     bash s1.sh measure           one TCP flow to d1, its state sampled meanwhile
 set -euo pipefail
-DELAY_MS="${FIRST_DELAY_MS:-45}"
+FIRST_DELAY_MS="${FIRST_DELAY_MS:-45}"
+DELAY_MS=$FIRST_DELAY_MS
 PEER=10.10.20.11
 # shellcheck source=labs/02-buffers/nodes/sender.sh
 . "$(dirname "${BASH_SOURCE[0]}")/sender.sh"

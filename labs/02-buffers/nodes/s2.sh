@@ -5,7 +5,8 @@
 #     bash s2.sh validate          ping before you measure
 #     bash s2.sh measure           one TCP flow to d2, its state sampled meanwhile
 set -euo pipefail
-DELAY_MS="${SECOND_DELAY_MS:-20}"
+SECOND_DELAY_MS="${SECOND_DELAY_MS:-20}"
+DELAY_MS=$SECOND_DELAY_MS
 PEER=10.10.20.12
 # shellcheck source=labs/02-buffers/nodes/sender.sh
 . "$(dirname "${BASH_SOURCE[0]}")/sender.sh"

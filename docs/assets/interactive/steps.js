@@ -1,0 +1,183 @@
+// The recorded steps from the first try to the result: which has been taken is the reader's choice.
+(() => {
+  "use strict";
+  const { h, sig, plain, mbit, ms, bytes, count, seconds, plural, still } = measureTwice;
+
+  const runsOf = (data, step) => step.runs.map((values) => {
+    const run = Object.fromEntries(data.keys.map((key, n) => [key, values[n]]));
+    const told = `Trial ${run.trial}: RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p ${sig(run.loss_ratio)}. `
+      + `Goodput ${mbit(run.goodput_mbit)}, ${sig(run.ratio)} times the model.`;
+    return { ...run, said: told };
+  });
+
+  function sentence(data, n, runs) {
+    const [low, high] = data.range;
+    const inside = (run) => run.ratio !== null && run.ratio >= low && run.ratio <= high;
+    const within = runs.filter(inside).length;
+    const claims = runs.filter((run) => run.comparable);
+    const step = data.steps[n];
+    const left = data.trials - runs.length;
+    return [
+      h("strong", {}, `${within} of ${plural(runs.length, "trial")}`),
+      ` ${within === 1 ? "lies" : "lie"} in the expected range, ${plain(low)} to ${plain(high)} times the model. `
+      + `The model makes a claim about ${claims.length}: of these, ${claims.filter(inside).length} `
+      + `${claims.filter(inside).length === 1 ? "is" : "are"} in the range.`
+      + (step.fit ? ` C, fitted to ${claims.length}: ${sig(step.fit[0])}.` : "")
+      + (left > 0 ? ` The other ${left} were not run at this step.` : ""),
+    ];
+  }
+
+  function details(run, published) {
+    const span = run.losses ? ` (${sig(run.goodput_low_mbit)} to ${sig(run.goodput_high_mbit)} by its losses)` : "";
+    const rows = [
+      ["path", `RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p = ${sig(run.loss_ratio)}`],
+      ["goodput", `${mbit(run.goodput_mbit)}${span}`],
+      ["model", `${mbit(run.model_mbit)}, so a ratio of ${sig(run.ratio)}`],
+      ["losses", `${count(run.losses)} counted by the router in ${seconds(run.duration_s)}`],
+    ];
+    if (!run.comparable) rows.push(["no claim", run.because]);
+    for (const one of published.filter((value) => value.trial === run.trial)) {
+      const note = one.note ? ` (${one.note})` : "";
+      rows.push([`published, ${one.state}`, `${mbit(one.measured_mbit)}, model ${mbit(one.model_mbit)}${note}`]);
+    }
+    return h("dl", {}, ...rows.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
+  }
+
+  // A mark as the legend shows it.
+  const PATHS = {
+    circle: "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0", square: "M-5,-5h10v10h-10z",
+    "triangle-up": "M0,-5l5.8,10h-11.6z", diamond: "M0,-7l6,7l-6,7l-6,-7z", "triangle-down": "M0,5l5.8,-10h-11.6z",
+    before: "M-5,-5L5,5M5,-5L-5,5", after: "M-6,0H6M0,-6V6", line: "M-9,0H9", band: "M-9,-6h18v12h-18z",
+  };
+  function sample(shape, stroke, fill, dashes) {
+    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    svg.setAttribute("viewBox", "-10 -8 20 16");
+    svg.setAttribute("aria-hidden", "true");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", PATHS[shape]);
+    path.setAttribute("style", `stroke:${stroke};fill:${fill};stroke-width:1.8;stroke-dasharray:${dashes || "none"}`);
+    svg.append(path);
+    return svg;
+  }
+
+  function legend(data, look, constant, fitted) {
+    const one = (picture, text) => h("li", {}, picture, text);
+    const group = (title, ...items) => h("div", {}, h("p", {}, title), h("ul", {}, ...items));
+    const some = "var(--shade-1)";
+    const groups = [
+      group("MSS", ...look.mss.map(({ value, shape }) => one(sample(shape, some, some), bytes(value)))),
+      group("RTT", ...look.rtt.map(({ value, shade }) => one(sample("circle", shade, shade), ms(value)))),
+      group("The model", one(sample("circle", some, some), "applies"), one(sample("circle", some, "none"), "makes no claim")),
+      group("Lines",
+        one(sample("line", "var(--ink-2)", "none"), "goodput = model, C = 1"),
+        ...(constant ? [one(sample("line", "var(--measured)", "none", "5 3"), `C = ${sig(constant)}, fitted to ${fitted}`)] : []),
+        one(sample("band", "none", "var(--band)"), `${plain(data.range[0])} to ${plain(data.range[1])} times the model`)),
+    ];
+    if (data.published.length) {
+      groups.push(group("Published", one(sample("before", "var(--published)", "none"), "before mending"), one(sample("after", "var(--published)", "none"), "after")));
+    }
+    return groups;
+  }
+
+  async function steps(live, data, load) {
+    await load("vendor/vega/vega.min.js");
+    const sets = data.steps.map((step) => runsOf(data, step));
+    const last = data.steps.at(-1);
+    const constant = last.fit && last.fit[0];
+    const state = { step: 0, trial: null };
+
+    const status = h("p", { class: "status", role: "status" });
+    const tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
+    const plot = h("div", { class: "plot" });
+    const key = h("div", { class: "legend" });
+    const card = h("div", { class: "card" });
+    const command = h("code");
+    const said = h("span", { role: "status" });
+    const pick = h("select", { id: "interactive-trial", onchange: () => choose(Number(pick.value) || null) });
+
+    // One group of radio buttons: only what was recorded can be chosen, and each step keeps those before it.
+    const radios = data.steps.map((step, n) => h("input", {
+      type: "radio", name: "interactive-step", id: `interactive-step-${n}`, value: n, checked: n === 0, onchange: () => go(n),
+    }));
+    const list = h("ol", {}, ...data.steps.map((step, n) => h("li", {}, radios[n],
+      h("label", { for: radios[n].id }, step.title))));
+    const back = h("button", { type: "button", class: "md-button", onclick: () => go(state.step - 1) }, "Back");
+    const on = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => go(state.step + 1) }, "Next discovery");
+
+    const drawn = await (async () => {
+      live.append(
+        h("fieldset", { class: "switches" }, h("legend", {}, "Mended so far"), list),
+        h("div", { class: "stage" }, h("div", { class: "turn" }, back, on), status,
+          h("div", { class: "beside" }, plot, key, tip)),
+      );
+      return measureTwice.chart(plot, data, sets.flat(), constant, { point, choose: (run) => choose(run.trial) });
+    })();
+
+    const layers = [["intervals", "95 % intervals", true], ["published", "published values, with the trial’s number", false]]
+      .filter(([name]) => name !== "published" || data.published.length)
+      .map(([name, text, checked]) => h("label", {},
+        h("input", { type: "checkbox", name: `interactive-${name}`, checked, onchange: (event) => drawn.layer(name, event.target.checked) }), text));
+    live.querySelector(".switches").append(h("div", { class: "layers" }, h("p", {}, "Show"), ...layers));
+    const fitted = plural(sets.at(-1).filter((run) => run.comparable).length, "trial");
+    key.append(...legend(data, drawn.look, constant, `the ${fitted} of the last step`));
+    live.append(
+      h("div", { class: "chosen" },
+        h("p", { class: "pick" }, h("label", { for: "interactive-trial" }, "Follow one trial"), pick),
+        card),
+    );
+    const trials = [...new Map(sets.flat().map((run) => [run.trial, run])).values()].sort((a, b) => a.trial - b.trial);
+    pick.append(h("option", { value: "" }, "none"), ...trials.map((run) => h("option", { value: run.trial },
+      `${run.trial}: ${ms(run.rtt_ms)}, ${bytes(run.mss_bytes)}, p ${sig(run.loss_ratio)}`)));
+    const copy = h("button", {
+      type: "button", class: "md-button", onclick: async () => {
+        await navigator.clipboard.writeText(command.textContent);
+        said.textContent = "Copied";
+      },
+    }, "Copy");
+
+    function point(run, place) {
+      tip.hidden = !run;
+      if (!run) return;
+      tip.replaceChildren(h("strong", {}, `Trial ${run.trial}`), details(run, []), h("code", {}, run.command));
+      // Below the line no marks lie: so to the right of the mark and beneath it, if there is room.
+      const wide = tip.parentElement.clientWidth;
+      tip.style.left = `${Math.max(0, Math.min(place.x + 14, wide - tip.offsetWidth))}px`;
+      tip.style.top = `${place.y + 14}px`;
+    }
+
+    function tell() {
+      const run = sets[state.step].find((one) => one.trial === state.trial);
+      pick.value = state.trial ?? "";
+      said.textContent = "";
+      if (run) {
+        command.textContent = run.command;
+        card.replaceChildren(details(run, data.published), h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : [])));
+      } else {
+        card.replaceChildren(h("p", {}, state.trial === null
+          ? "Point at a mark, or choose a trial here, and see how it fares from step to step."
+          : `Trial ${state.trial} was not run at this step.`));
+      }
+    }
+
+    function choose(trial) {
+      state.trial = trial;
+      tell();
+      return drawn.choose(trial);
+    }
+
+    async function go(n, animated = !still()) {
+      state.step = n;
+      radios[n].checked = true;
+      list.querySelectorAll("li").forEach((item, i) => item.classList.toggle("taken", i <= n));
+      back.disabled = n === 0;
+      on.disabled = n === data.steps.length - 1;
+      status.replaceChildren(h("span", {}, `Step ${n + 1} of ${data.steps.length}, ${data.steps[n].title}. `), ...sentence(data, n, sets[n]));
+      tip.hidden = true;
+      tell();
+      await drawn.to(sets[n], animated);
+    }
+    await go(0, false);
+  }
+
+  measureTwice.steps = steps;
+})();

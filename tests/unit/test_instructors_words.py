@@ -1,0 +1,65 @@
+"""Words of the instructors' pages: commands that differ, maps, and a notebook as a page."""
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.docs_map import labs_map, pitfalls_map
+from measuretwice.docs_notebook import pages_of
+from measuretwice.docs_words import LabWords
+from measuretwice.lab import find_labs, load_lab
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def words() -> LabWords:
+    return LabWords(ROOT, load_lab(ROOT, "mathis"))
+
+
+def test_settings_are_what_set_takes(words: LabWords) -> None:
+    own = words.trial(7)["loss_ratio"]
+    assert words.settings(7, {"loss_percent": "=loss_ratio"}) == [f"loss_percent={own}"]
+    assert words.settings(7, {"loss_ratio": 0.00001, "rtt_ms": 10}) == [
+        "loss_ratio=0.00001",
+        "rtt_ms=10",
+    ]
+
+
+def test_command_elsewhere(words: LabWords) -> None:
+    other = words.pitfall("ack-policy").elsewhere[0]
+    command = words.elsewhere_command("ack-policy", 0, "broken")
+    assert command.startswith(f"./lab run mathis --trial {other.trial} --set ")
+    # A shell would take the parentheses for its own.
+    assert "'constant_claimed=sqrt(3/4)'" in command
+    assert "constant_claimed" not in words.elsewhere_command("ack-policy", 0, "fixed")
+
+
+def test_maps_hold_every_box() -> None:
+    labs = [LabWords(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)]
+    drawn = labs_map(labs)
+    assert drawn.startswith("```diagram\nflowchart LR\n")
+    for one in labs:
+        assert f'"{one.name}<br>{one.about.minutes} min"' in drawn
+        for pitfall in one.pitfalls:
+            assert f'"{pitfall.id}<br>{pitfall.minutes} min"' in pitfalls_map(one)
+
+
+def test_a_notebook_as_a_page() -> None:
+    svg = {"output_type": "display_data", "data": {"image/svg+xml": ["<svg>", "</svg>"]}}
+    table = '<style scoped>x</style><table border="1" class="dataframe"><td>1</td></table>'
+    html = {"output_type": "execute_result", "data": {"text/html": table, "text/plain": "1"}}
+    said = {"output_type": "stream", "text": ["one\n", "two\n"]}
+    cells = [
+        {"cell_type": "markdown", "source": ["# Title\n", "text"]},
+        {"cell_type": "code", "source": "a = 1\n\nb = 2", "outputs": [said, html, svg]},
+        {"cell_type": "code", "source": "", "outputs": []},
+    ]
+    files = pages_of({"cells": cells}, "01-x")
+    assert files["01-x-1.svg"] == "<svg></svg>"
+    page = files["01-x.md"]
+    assert page.startswith("# Title\ntext\n\n??? note ")
+    assert "    ```python\n    a = 1\n    \n    b = 2\n    ```" in page
+    assert "```text\none\ntwo\n```" in page
+    assert "\n<table><td>1</td></table>\n" in page
+    assert "](01-x-1.svg){ .figure }" in page

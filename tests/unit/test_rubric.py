@@ -1,0 +1,99 @@
+"""rubric.toml: its points are the questions', its CSV is one that Canvas imports."""
+
+import csv
+import io
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from measuretwice.errors import UserError
+from measuretwice.lab import Lab, find_labs, load_lab
+from measuretwice.rubric import FILE, csv_text, read_rubric
+
+ROOT = Path(__file__).parents[2]
+MARKED = [name for name, folder in find_labs(ROOT).items() if (folder / FILE).is_file()]
+
+
+def test_mathis_is_marked() -> None:
+    assert "mathis" in MARKED
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_each_question_has_its_points(name: str) -> None:
+    lab = load_lab(ROOT, name)
+    rubric = read_rubric(lab)
+    assert rubric is not None
+    text = (lab.folder / "questions.md").read_text()
+    asked = re.findall(r"^(\d+)\. \*\*.*?\((\d+) points\)", text, re.M)
+    marked: Counter[int] = Counter()
+    for one in rubric.criteria:
+        marked[one.question] += one.points  # type: ignore[assignment]
+    assert marked == {int(number): float(points) for number, points in asked}
+    assert rubric.points == 100
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_each_pitfall_is_marked_once(name: str) -> None:
+    lab = load_lab(ROOT, name)
+    rubric = read_rubric(lab)
+    assert rubric is not None
+    marked = [one.pitfall for one in rubric.criteria if one.pitfall]
+    assert sorted(marked) == sorted(pitfall.id for pitfall in lab.file.pitfalls)
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_csv_is_what_canvas_imports(name: str) -> None:
+    rubric = read_rubric(load_lab(ROOT, name))
+    assert rubric is not None
+    header, *rows = csv.reader(io.StringIO(csv_text(rubric)))
+    assert header[:4] == [
+        "Rubric Name", "Criteria Name", "Criteria Description", "Criteria Enable Range",
+    ]  # fmt: skip
+    assert header[4:7] == ["Rating Name", "Rating Description", "Rating Points"]
+    assert len({row[1] for row in rows}) == len(rows) == len(rubric.criteria)
+    total = 0.0
+    for row in rows:
+        assert row[0] == rubric.title
+        assert row[3] == "false"
+        assert len(row) <= len(header)
+        assert all(row)
+        points = [float(text) for text in row[6::3]]
+        assert points == sorted(points, reverse=True)
+        assert points[-1] == 0
+        total += points[0]
+    assert total == 100
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(Path(shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "labs/01-mathis")))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('pitfall = "mtu"', 'pitfall = "mut"', "mathis has no pitfall 'mut'"),
+        ('pitfall = "mtu"\npoints = 2', 'pitfall = "mtu"\npoints = "2"', "points"),
+        ('pitfall = "mtu"', 'title = "MTU"', "expected pitfall, or else title, full and half"),
+        ('pitfall = "mtu"', 'pitfall = "mtu"\nfull = "x"', "expected pitfall, or else title"),
+        ("share = 0.75", "share = 75", "ladder.1.share"),
+        ("share = 0.75", "share = ", "not valid TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(lab: Lab, old: str, new: str, says: str) -> None:
+    path = lab.folder / FILE
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError) as caught:
+        read_rubric(lab)
+    assert str(caught.value).startswith("labs/01-mathis/rubric.toml: ")
+    assert says in str(caught.value)
+
+
+def test_no_rubric(lab: Lab) -> None:
+    (lab.folder / FILE).unlink()
+    assert read_rubric(lab) is None
