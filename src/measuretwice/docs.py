@@ -22,7 +22,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from measuretwice import command_plot, docs_notebook, docs_reference, rubric
+from measuretwice import command_plot, docs_notebook, docs_reference, rubric, two_samples
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_filters import FILTERS
 from measuretwice.docs_map import labs_map, pitfalls_map
@@ -80,6 +80,7 @@ class Site:
             "labs": list(self.labs.values()),
             "model": ModelWords,
             "statistics": StatisticsWords,
+            "two_samples": two_samples,
             "instructor": self.instructor,
             "glossary": self._glossary,
             "labs_map": lambda: labs_map(list(self.labs.values())),
