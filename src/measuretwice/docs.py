@@ -26,7 +26,8 @@ from measuretwice import command_plot, docs_notebook, docs_reference, rubric, tw
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_filters import FILTERS
 from measuretwice.docs_map import labs_map, pitfalls_map
-from measuretwice.docs_words import LabWords, ModelWords, StatisticsWords
+from measuretwice.docs_statistics import StatisticsWords
+from measuretwice.docs_words import LabWords, ModelWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
 from measuretwice.record import SET_FILE, read_set, results_of

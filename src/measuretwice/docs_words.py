@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import docs_interactive, model, plot_data, record, statistics
+from measuretwice import docs_interactive, model, plot_data, record
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -60,14 +60,6 @@ class ModelWords:
     constants: ClassVar[dict[str, float]] = {
         name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()
     }
-
-
-class StatisticsWords:
-    """How far a count may be off by chance, in pages."""
-
-    binomial_interval = staticmethod(statistics.binomial_interval)
-    loss_interval = staticmethod(statistics.loss_interval)
-    difference_interval = staticmethod(statistics.difference_interval)
 
 
 class FindingWords(Block):

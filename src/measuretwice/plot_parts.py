@@ -61,10 +61,13 @@ def goodput_bar(axes: Axes, row: Row, x: float, y: float) -> None:
     if row["losses"] is None:
         return
     low, high = axes.get_ylim()
+    # An interval without an end says little, and should not look like more than that.
+    style = BAR | {"linestyle": (0, (1, 4)), "zorder": 0.5}
     if row["goodput_low_mbit"] is not None:
+        style = BAR
         low = y * row["goodput_low_mbit"] / row["goodput_mbit"]
         high = y * row["goodput_high_mbit"] / row["goodput_mbit"]
-    axes.plot([x, x], [low, high], **BAR)
+    axes.plot([x, x], [low, high], **style)
 
 
 def loss_bar(axes: Axes, row: Row) -> None:

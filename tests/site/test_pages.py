@@ -12,10 +12,11 @@ import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
 
-from measuretwice import docs_reference
+from measuretwice import docs, docs_reference
 from measuretwice.cli import cli
 from measuretwice.docs_words import LabWords
 from measuretwice.hints import GENERAL_HINTS
@@ -258,6 +259,25 @@ def test_search_finds(student: Path) -> None:
     entries = [plain(entry["title"] + " " + entry["text"]) for entry in index["docs"]]
     for words in (("netem", "limit"), ("MSS", "1448")):
         assert any(all(word in entry for word in words) for entry in entries), words
+
+
+def test_pages_can_say_how_two_sets_differ(tmp_path: Path) -> None:
+    """Mean and spread of a set's ratios: what a page on repeated runs is made of."""
+    for name in ("labs", "sample-data"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "docs").mkdir()
+    words = {"mathis": LabWords(ROOT, LABS["mathis"])}
+    site = docs.Site(tmp_path, tmp_path / "out", False, words)
+    (tmp_path / "docs/a.md").write_text(
+        "{% set ratios = statistics.column(lab('mathis').runs('offloads-on'), 'ratio') %}"
+        "{{ statistics.mean_interval(ratios)[0] | sig }} {{ statistics.relative_spread(ratios) }}"
+    )
+    site.render("a.md", "a.md")
+    ratios = [run["ratio"] for run in words["mathis"].runs("offloads-on")]
+    assert len(ratios) == 10
+    mean, spread = (tmp_path / "out/a.md").read_text().split()
+    assert float(mean) == pytest.approx(fmean(ratios), rel=0.005)
+    assert float(spread) == pytest.approx(stdev(ratios) / fmean(ratios))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.docs_words import LabWords, StatisticsWords
+from measuretwice.docs_statistics import StatisticsWords
+from measuretwice.docs_words import LabWords
 from measuretwice.errors import UserError
 from measuretwice.lab import load_lab
 

@@ -1,0 +1,325 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The buffers lab: a worked solution
+#
+# For instructors. Everything below is computed from the recorded runs in `sample-data/02-buffers`;
+# nothing is typed in. Each section answers one of the questions in `labs/02-buffers/questions.md`
+# and says what full marks look like.
+
+# %%
+import contextlib
+import json
+import math
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import SVG, Markdown, display
+
+root = next(
+    folder
+    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
+    if (folder / "labs").is_dir()
+)
+sys.path.insert(0, str(root / "src"))
+
+from measuretwice import archive, flows, model, plot_flows, plot_style, record, windows
+from measuretwice.lab import load_lab
+from measuretwice.statistics import difference_interval, mean_interval
+
+lab = load_lab(root, "buffers")
+samples = root / "sample-data" / lab.folder.name
+print(lab.file.lab.title)
+
+
+# %%
+def recorded(name: str) -> bool:
+    """Is this set recorded?"""
+    return (samples / name / record.SET_FILE).is_file()
+
+
+def runs(name: str) -> list[dict]:
+    """A recorded set's runs, each as a dict like result.json."""
+    return record.results_of(lab, samples / name)
+
+
+@contextlib.contextmanager
+def raw(name: str, run: int = 0):
+    """The raw files of one recorded run: what the tools printed."""
+    with archive.raw_folder(samples / name / record.short_name(runs(name)[run])) as folder:
+        yield folder
+
+
+def say(text: str) -> None:
+    """Text with computed numbers in it."""
+    display(Markdown(text))
+
+
+def figure(name: str, results: list[dict]) -> None:
+    """One of the lab's figures, of these runs."""
+    wanted = next(one for one in lab.file.figures if one.id == name)
+    drawn, _ = plot_flows.draw(lab, wanted, results)
+    display(SVG(plot_style.svg_text(drawn)))
+
+
+def qdisc(folder: Path, node: str, kind: str) -> dict:
+    """A node's qdisc of that kind, as tc's JSON has it at the end."""
+    found = json.loads((folder / node / "qdisc.after.json").read_text())
+    return next(one for one in found if one["kind"] == kind)
+
+
+# %% [markdown]
+# ## Question 1: the design
+#
+# The delays stand on the hosts and on g2 because a queue that makes a delay must not be the queue
+# that is measured. On g1 netem and tbf would share one interface, and a full netem would pass for a
+# full buffer.
+#
+# *Full marks:* both products in bytes and packets; both round-trip times with a full buffer; the
+# reason for the place of the delays.
+
+# %%
+meant = {**lab.defaults(), **lab.trials[1].set}
+full_ms = 8e3 * meant["buffer_bytes"] / (meant["rate_mbit"] * 1e6)
+paths_ms = {
+    name: 2 * meant[key] + meant["back_delay_ms"]
+    for name, key in (("s1", "first_delay_ms"), ("s2", "second_delay_ms"))
+}
+pd.DataFrame(
+    [
+        {
+            "path": name,
+            "RTT ms": rtt_ms,
+            "BDP bytes": model.bdp_bytes(meant["rate_mbit"], rtt_ms),
+            "BDP packets": round(model.bdp_bytes(meant["rate_mbit"], rtt_ms) / 1514),
+            "RTT with a full buffer, ms": rtt_ms + full_ms,
+        }
+        for name, rtt_ms in paths_ms.items()
+    ]
+)
+
+# %% [markdown]
+# ## Question 2: validation
+#
+# *Full marks:* netem on s1 (data), tbf on g1 (data), none on g2 towards d1, netem on d1 (ACKs), netem
+# on g2 (ACKs), none on g1 towards s1; limits read from qdisc.after.json; only tbf may drop.
+
+# %%
+with raw("hidden-queue-fixed") as folder:
+    rows = []
+    for node in ("s1", "s2", "g1", "g2", "d1", "d2"):
+        for one in json.loads((folder / node / "qdisc.after.json").read_text()):
+            if one["kind"] != "noqueue":
+                limit = one["options"].get("limit", "as a time: see question 3")
+                rows.append((node, one["dev"], one["kind"], limit, one["packets"], one["drops"]))
+    display(pd.DataFrame(rows, columns=["node", "dev", "kind", "limit", "packets", "drops"]))
+
+# %% [markdown]
+# ## Question 3: the suffix
+#
+# *Full marks:* the limit from rate, lat and burst; 'mbit' of a size is 1024 · 1024 bits; 1.25Mb is
+# 1024 · 1024 bytes times 1.25, which is what the source had.
+
+# %%
+with raw("size-suffix-broken") as folder:
+    options = qdisc(folder, "g1", "tbf")["options"]
+limit = options["lat"] / 1e6 * options["rate"] + options["burst"]
+say(
+    f"lat {options['lat']} µs · rate {options['rate']} B/s + burst {options['burst']} B = {limit:.0f} B. "
+    f"1.25 · 2^20 / 8 = {1.25 * 2**20 / 8:.0f} B. With 1.25Mb: {1.25 * 2**20:.0f} B, "
+    f"{1.25 * 2**20 / meant['buffer_bytes'] - 1:.1%} more than 1.25 MB."
+)
+
+# %% [markdown]
+# ## Question 4: whose BDP
+#
+# *Full marks:* one BDP of s1's path and two of s2's; a tenth is 125,000 bytes for one and 62,500 for
+# the other.
+
+# %%
+measured = runs("whose-bdp-fixed")[0]["measured"]
+say(
+    f"The buffer is {measured['buffer_bdp_ratio_min']:.2f} BDP of the longer path and "
+    f"{measured['buffer_bdp_ratio_max']:.2f} of the shorter. A tenth: "
+    + " or ".join(
+        f"{0.1 * model.bdp_bytes(meant['rate_mbit'], ms):.0f} B ({name})"
+        for name, ms in paths_ms.items()
+    )
+    + "."
+)
+
+# %% [markdown]
+# ## Question 5: hidden queues
+#
+# *Full marks:* ACKs on d1 and d2, data on s1 and s2; the next ACK makes a lost one good; TCP is told
+# of a drop in its own host's queue at once, so not each is a retransmission. 1000 packets at 100 Mbit/s
+# are 1000 · 1514 · 8 / 10^8 = 121 ms of delay in one host, half of that in slow start.
+
+# %%
+with raw("hidden-queue-broken") as folder:
+    display(
+        pd.DataFrame(
+            [
+                (node, *(qdisc(folder, node, "netem")[key] for key in ("packets", "drops")))
+                for node in ("s1", "s2", "d1", "d2")
+            ],
+            columns=["node", "packets", "drops"],
+        )
+    )
+broken = runs("hidden-queue-broken")[0]["measured"]
+say(
+    f"{broken['retransmits']} retransmissions, {broken['queue_drops']} drops in g1, "
+    f"{broken['other_qdisc_drops']} elsewhere. 1000 packets are {1000 * 1514 * 8 / 1e8 * 1e3:.0f} ms at 100 Mbit/s."
+)
+
+# %% [markdown]
+# ## Question 6: fields
+#
+# *Full marks:* the words are counted; the three that are gone since (`rate 0bit 0pps`) are named. A
+# check that needs no JSON: `awk 'NF < 31 { exit 1 }'`, or that word 29 is 'backlog'.
+
+# %%
+with raw("field-number-broken") as folder:
+    line = (folder / "g1" / "queue-text.txt").read_text().splitlines()[-1]
+words = line.split()
+print(line)
+say(
+    f"{len(words)} words; 'backlog' is word {words.index('backlog') + 1}, the packets word {words.index('backlog') + 3}."
+)
+
+# %% [markdown]
+# ## Question 7: units
+#
+# *Full marks:* the row at which the time goes back; a row of MBytes beside ss; 2.3 %; most rows are
+# in KBytes, so that a mean hardly changes.
+
+# %%
+with raw("units-broken") as folder:
+    rows = windows.read_rows((folder / "s2" / "cwnd.txt").read_text())
+back = next(n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n - 1])
+large = [value for value in rows.values if value > 1000]
+say(
+    f"Row {back + 1} goes from {rows.time_s[back - 1]} s back to {rows.time_s[back]} s. {len(rows.values) - back} of "
+    f"{len(rows.values)} rows were MBytes, each {1 - 1000 / 1024:.1%} too small."
+)
+
+# %% [markdown]
+# ## Question 8: decreases
+#
+# The rule: a decrease is where ss's ssthresh changes after the first slow start; what is kept is the
+# new ssthresh over cwnd in the sample before. The window grows between that sample and the loss, so
+# the share comes out high by what a tenth of a second adds.
+#
+# *Full marks:* a rule; all decreases; each against b(w) at its own window; about 0.34 given up at these
+# windows is no small portion.
+
+# %%
+source = "each-once" if recorded("each-once") else "size-suffix-fixed"
+table = []
+for number, run in enumerate(runs(source)):
+    with raw(source, number) as folder:
+        for trace in flows.traces(lab, folder):
+            for one in windows.decreases(
+                trace.time_s, trace.cwnd_segments, trace.ssthresh_segments
+            ):
+                algorithm = run["params"]["congestion_control"]
+                says = {"cubic": model.CUBIC_KEPT_RATIO, "reno": model.RENO_KEPT_RATIO}.get(
+                    algorithm, 1 - model.highspeed_decrease_ratio(one.window_segments)
+                )
+                table.append(
+                    {
+                        "trial": run["trial"],
+                        "algorithm": algorithm,
+                        "flow": trace.node,
+                        "window": one.window_segments,
+                        "kept": one.kept_ratio,
+                        "RFC": says,
+                    }
+                )
+decreases = pd.DataFrame(table)
+display(decreases[decreases["algorithm"] != "bbr"].groupby(["trial", "algorithm", "flow"]).median())
+
+# %% [markdown]
+# ## Question 9: one run
+#
+# *Full marks:* two seeds with opposite conclusions, shown; a number of runs from the spread
+# (n of about 2 (2 s/d)^2 for a difference d and a standard deviation s of each), and the check.
+
+# %%
+if recorded("one-run-fixed"):
+    by_trial = {
+        trial: {
+            run["seed"]: run["measured"]["jains_index"]
+            for run in runs("one-run-fixed")
+            if run["trial"] == trial
+        }
+        for trial in (1, 3)
+    }
+    display(pd.DataFrame(by_trial).rename(columns={1: "highspeed", 3: "cubic"}))
+    one, other = (list(values.values()) for values in by_trial.values())
+    low, high = difference_interval(one, other)
+    means = mean_interval(one)[0], mean_interval(other)[0]
+    spread = math.sqrt((pd.Series(one).var() + pd.Series(other).var()) / 2)
+    needed = 2 * (2 * spread / abs(means[0] - means[1])) ** 2
+    say(
+        f"Means {means[0]:.3f} and {means[1]:.3f}; the difference's 95 % interval is {low:.3f} to {high:.3f}. "
+        f"With a standard deviation of {spread:.3f} that takes about {needed:.0f} runs of each."
+    )
+else:
+    say("The set one-run-fixed is not recorded yet: ./lab record buffers --only one-run")
+
+# %% [markdown]
+# ## Question 10: convergence
+#
+# A rate is a window over a round-trip time. Equal goodputs need windows in the ratio of the
+# round-trip times: 2 with an empty buffer, (100 + 100)/(50 + 100) = 1.33 with a full one. So a larger
+# buffer brings equal windows and equal rates nearer to each other.
+#
+# A run without convergence has no time, only a lower bound: the run's length. Leaving it out makes the
+# mean too small; count such runs, and give medians.
+#
+# *Full marks:* the two ratios; the dashed line; the runs that never converge are counted.
+
+# %%
+shown = runs(source)
+figure("windows-and-queue", shown)
+
+# %%
+figure("window-against-window", shown)
+
+# %% [markdown]
+# ## Question 11: what is reproduced
+#
+# *Full marks:* each claim with its author, a number with an interval, and a verdict; says that two flows
+# and one rate were tested, and that the paper had a model and
+# simulations, not Linux.
+
+# %%
+if recorded("thirty-times"):
+    summary = []
+    for run in runs("thirty-times"):
+        summary.append(
+            {
+                "algorithm": run["params"]["congestion_control"],
+                "buffer": run["params"]["buffer_bytes"],
+                "jain": run["measured"]["jains_index"],
+                "used": run["measured"]["utilisation"],
+                "converged": run["measured"]["convergence_s"] is not None,
+            }
+        )
+    cells = pd.DataFrame(summary).groupby(["algorithm", "buffer"])
+    display(cells.agg({"jain": ["mean", "std", "count"], "used": "mean", "converged": "mean"}))
+else:
+    say("The set thirty-times is not recorded yet: ./lab record buffers --only thirty-times")

@@ -1,0 +1,100 @@
+"""The figures that a lab declares: drawn from recorded runs, and from rows made by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice import plot_flows, record
+from measuretwice.docs_terminals import terminals
+from measuretwice.errors import UserError
+from measuretwice.lab import FigureOf, Lab, load_lab
+from measuretwice.plot_style import svg_text
+
+ROOT = Path(__file__).parents[2]
+LAB = load_lab(ROOT, "buffers")
+SET = ROOT / "sample-data" / LAB.folder.name / "size-suffix-fixed"
+
+
+def declared(name: str) -> FigureOf:
+    return next(one for one in LAB.file.figures if one.id == name)
+
+
+def results() -> list[dict[str, Any]]:
+    return record.results_of(LAB, SET)
+
+
+def test_windows_and_queue_over_time() -> None:
+    drawn, rows = plot_flows.draw(LAB, declared("windows-and-queue"), results())
+    what = {row["what"] for row in rows}
+    assert what == {"s1 cwnd_segments", "s2 cwnd_segments", "queue_packets"}
+    assert all(0 <= row["time_s"] <= 21 for row in rows)
+    longest = max(row["value"] for row in rows if row["what"] == "queue_packets")
+    assert 700 < longest <= 1_250_000 / 1514 + 1
+    text = svg_text(drawn)
+    assert "trial 1: highspeed, 1,250,000 bytes" in text
+    assert "Jain" in drawn.description
+
+
+def test_one_window_against_the_other() -> None:
+    drawn, rows = plot_flows.draw(LAB, declared("window-against-window"), results())
+    assert {*rows[0]} == {"trial", "time_s", "s1", "s2"}
+    assert "equal rates" in svg_text(drawn)
+
+
+def run(algorithm: str, buffer: int, value: float | None, seed: int) -> dict[str, Any]:
+    params = {"congestion_control": algorithm, "buffer_bytes": buffer}
+    return {"trial": 1, "seed": seed, "params": params, "measured": {"jains_index": value}}
+
+
+def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
+    runs = [
+        *(run("cubic", 12500, value, n) for n, value in enumerate((0.7, 0.8, 0.9))),
+        run("reno", 25000, 0.6, 1),
+        run("reno", 25000, None, 2),
+    ]
+    drawn, rows = plot_flows.draw(LAB, declared("fairness-against-buffer"), runs)
+    cubic, reno = rows
+    assert (cubic["by"], cubic["x"], cubic["runs"], cubic["mean"]) == ("cubic", 1.0, 3, 0.8)
+    # Student's t with two degrees of freedom: 4.303 times 0.1/sqrt(3).
+    assert cubic["high"] - cubic["mean"] == pytest.approx(4.303 * 0.1 / 3**0.5, rel=1e-3)
+    assert (reno["x"], reno["runs"], reno["low"]) == (2.0, 1, None)
+    assert "cubic 0.8 at 1" in drawn.description
+
+
+def test_runs_of_other_trials_are_named() -> None:
+    other = [{**run("cubic", 12500, 0.5, 1), "trial": 33}]
+    with pytest.raises(UserError, match="none of these runs is of trials 1-4"):
+        plot_flows.draw(LAB, declared("windows-and-queue"), other)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('of = "each-once"', 'of = "nowhere"', "there is no recording 'nowhere'"),
+        ('x = "buffer_bytes"', 'x = "buffer"', "'buffer' is no parameter"),
+        ('by = "congestion_control"', "", "needs x, y and by"),
+        ('kind = "windows"', 'kind = "pie"', "figures.1.kind"),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused(old: str, new: str, says: str, tmp_path: Path) -> None:
+    folder = tmp_path / "labs" / LAB.folder.name
+    folder.mkdir(parents=True)
+    for path in LAB.folder.iterdir():
+        if path.name != "lab.toml":
+            (folder / path.name).symlink_to(path)
+    text = LAB.path.read_text()
+    assert old in text
+    (folder / "lab.toml").write_text(text.replace(old, new, 1))
+    with pytest.raises(UserError, match=says):
+        Lab(folder)
+
+
+def test_terminals_show_what_a_shared_script_reads() -> None:
+    """s1.sh and s2.sh read sender.sh: its settings are theirs."""
+    params = {**LAB.defaults(), **LAB.trials[33].set, "cwnd_trace": "as-printed"}
+    said = terminals(LAB, "./lab run buffers", params)
+    sender = said[said.index('=== "s1"') : said.index('=== "s2"')]
+    assert "export CWND_TRACE=as-printed" in sender
+    assert "export FIRST_DELAY_MS=145" in sender
+    assert "SECOND_DELAY_MS" not in sender
