@@ -405,13 +405,18 @@ class Recording(_Strict):
 
 
 class Panel(_Strict):
-    """What a panel of boxes shows: a measured value, or one of each flow, over `unit`."""
+    """What a panel of boxes shows: a measured value, or one of each flow, over `unit`.
+
+    Its axis begins at zero, so that a small difference doesn't look large, unless `from_zero` is
+    false or it is logarithmic.
+    """
 
     value: str
     label: str
     unit: float = Field(default=1, gt=0)
     of: Literal["run", "flow"] = "run"
     logarithmic: bool = False
+    from_zero: bool = True
 
 
 class FigureOf(_Strict):

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab, Panel
-from measuretwice.plot_style import FAINT, GRID, INK, PAPER, DescribedFigure, in_style
+from measuretwice.plot_style import FAINT, GRID, INK, PAPER, DescribedFigure, in_style, plain
 from measuretwice.result import Result
 
 Row = dict[str, Any]
@@ -91,10 +92,20 @@ def _panel(place: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row])
         )  # fmt: skip
     place.set_xlabel(panel.label)
     place.grid(True, axis="x", color=GRID, linewidth=0.6)
-    if not panel.logarithmic:
+    if panel.logarithmic:
+        ticks = LogLocator(base=10, subs=(1, 3))
+        place.xaxis.set_major_locator(ticks)
+        place.xaxis.set_major_formatter(FuncFormatter(plain))
+        place.xaxis.set_minor_formatter(NullFormatter())
+        place.margins(x=0.12)
+    else:
+        # A little room beyond the largest value, and beside zero for the points that stand there.
         low, high = place.get_xlim()
-        # From zero, unless the values lie close together: a small difference shouldn't look large.
-        place.set_xlim(0 if low < 0.8 * high else low, high)
+        most = max((row["value"] for row in rows), default=1) or 1
+        place.set_xlim(
+            -0.06 * most if panel.from_zero else low,
+            max(high, 1.08 * most if panel.from_zero else high),
+        )
     for side in ("top", "right"):
         place.spines[side].set_visible(False)
 
@@ -107,4 +118,4 @@ def _in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> str:
         ]
         if values:
             parts.append(f"{name} {statistics.median(values):.3g}")
-    return f"{panel.label}, medians: {', '.join(parts)}."
+    return f"{' '.join(panel.label.split())}, medians: {', '.join(parts)}."

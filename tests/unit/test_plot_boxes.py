@@ -39,7 +39,7 @@ def test_a_box_for_each_setting_in_order_of_trials() -> None:
     assert list(dict.fromkeys(row["by"] for row in rows)) == ["pfifo_fast", "red", "red, ECN"]
     assert len(rows) == 15 * len(FIGURE.panels)
     assert [row["value"] for row in rows[:5]] == [95.1, 95.2, 95.3, 95.4, 95.5]
-    assert "goodput, both (Mbit/s), medians: pfifo_fast 95.3, red 95.3" in figure.description
+    assert "goodput of both (Mbit/s), medians: pfifo_fast 95.3, red 95.3" in figure.description
     assert svg_text(figure) == svg_text(draw(LAB, FIGURE, results)[0])
 
 
