@@ -208,12 +208,11 @@ say(
 # %%
 with raw("units-broken") as folder:
     rows = windows.read_rows((folder / "s2" / "cwnd.txt").read_text())
-back = next(n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n - 1])
+back = [n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n - 1]]
 large = [value for value in rows.values if value > 1000]
-say(
-    f"Row {back + 1} goes from {rows.time_s[back - 1]} s back to {rows.time_s[back]} s. {len(rows.values) - back} of "
-    f"{len(rows.values)} rows were MBytes, each {1 - 1000 / 1024:.1%} too small."
-)
+for n in back:
+    say(f"Row {n + 1} goes from {rows.time_s[n - 1]} s back to {rows.time_s[n]} s.")
+say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024:.1%} too small.")
 
 # %% [markdown]
 # ## Question 8: decreases
