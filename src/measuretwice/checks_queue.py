@@ -146,7 +146,15 @@ def _summary_row(case: Case) -> Finding | None:
 
 
 def _copied_cell(case: Case) -> Finding | None:
-    """Whose addresses are in the files?"""
+    """Whose addresses are in the files, and is one of them another's copy?"""
+    if copied := case.got("copied_flows"):
+        return Finding(
+            "copied-cell",
+            "error",
+            f"{copied:.0f} of the flows stand in two files",
+            "each flow in one file",
+            "The same measurement under two names: one cell of the table holds another's numbers.",
+        )
     wanted = case.wanted.get("receiver")
     seen = {
         name.removesuffix(RECEIVED): count

@@ -1,9 +1,12 @@
 """The checks of queues and of claims about them, on cases made by hand."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from measuretwice import bring
 from measuretwice.check import check
 from measuretwice.check_set import Member
 from measuretwice.checks_queue import cell_log, same_numbers, small_n
@@ -64,6 +67,25 @@ def test_an_honest_run_raises_nothing() -> None:
 )
 def test_each_symptom_raises_its_own_finding(measured: dict[str, Any], finding: str) -> None:
     assert raised(**measured) == [finding]
+
+
+def test_iperf2_csv_that_a_person_brings(tmp_path: Path) -> None:
+    """Two senders' files, then one of them copied under a third name."""
+    corpus = Path(__file__).parents[1] / "data" / "parse" / "iperf2"
+    first, second = tmp_path / "fifo-run1-h1-h3.txt", tmp_path / "fifo-run1-h2-h3.txt"
+    shutil.copyfile(corpus / "iperf2-2.1.8-one-flow.csv", first)
+    shutil.copyfile(corpus / "iperf2-2.1.8-two-flows.csv", second)
+    brought = bring.read_files([tmp_path])
+    assert brought.measured["flows"] == 3
+    assert brought.measured["goodput_bps"] == pytest.approx(
+        8 * (10_616_892 / 4 + 2 * 7_995_452 / 3)
+    )
+    assert check(Case({"parallel_flows": 3}, brought.measured)) == []
+    shutil.copyfile(first, tmp_path / "fifo-run1-h2-h4.txt")
+    brought = bring.read_files([tmp_path])
+    found = check(Case({"parallel_flows": 3}, brought.measured))
+    assert [finding.id for finding in found] == ["copied-cell"]
+    assert brought.measured["flows"] == 3
 
 
 def test_findings_that_depend_on_what_was_wanted() -> None:
