@@ -18,13 +18,15 @@ help: ## this list
 setup: ## install what the other tasks need (they do it themselves)
 	@MEASURETWICE_SETUP=dev ./lab
 
-lint: setup ## style and types of Python and shell, spelling of everything
+lint: setup ## style and types of Python and shell, form of Markdown, spelling of everything
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 	@echo "shellcheck, shfmt"
 	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shellcheck
 	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shfmt -d -i 2 -ci
+	@echo "pymarkdown"
+	@$(FILES) | grep -z '\.md$$' | xargs -0 $(PYTHON) -m pymarkdown --strict-config scan
 	@echo "codespell"
 	@$(FILES) | xargs -0 $(PYTHON) -m codespell_lib
 

@@ -264,9 +264,9 @@ if recorded("one-run-fixed"):
             for run in runs("one-run-fixed")
             if run["trial"] == trial
         }
-        for trial in (1, 3)
+        for trial in (1, 2)
     }
-    display(pd.DataFrame(by_trial).rename(columns={1: "highspeed", 3: "cubic"}))
+    display(pd.DataFrame(by_trial).rename(columns={1: "large buffer", 2: "small buffer"}))
     one, other = (list(values.values()) for values in by_trial.values())
     low, high = difference_interval(one, other)
     means = mean_interval(one)[0], mean_interval(other)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -261,9 +262,21 @@ def _print_json(document: Any) -> None:
     click.echo(json.dumps(document, indent=2))
 
 
+def _check_usage(arguments: list[str]) -> None:
+    """Read the command line as if to run it, and complain as usual; ./lab asks before it installs."""
+    top = cli.make_context("./lab", arguments)
+    name, command, rest = cli.resolve_command(top, arguments)
+    if name and command:
+        with contextlib.suppress(click.exceptions.Exit):  # of --help
+            command.make_context(name, rest, parent=top)
+
+
 def main() -> None:
     """Run the command line: one clear line for whatever goes wrong, exit 2 for wrong usage."""
     try:
+        if os.environ.get("MEASURETWICE_USAGE_ONLY"):
+            _check_usage(sys.argv[1:])
+            sys.exit(0)
         code = cli.main(prog_name="./lab", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except UserError as error:

@@ -22,14 +22,17 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from measuretwice import command_plot, docs_notebook, docs_reference, rubric, two_samples
+from measuretwice import command_plot, docs_notebook, docs_print, docs_reference, rubric, two_samples
 from measuretwice.docs_excerpt import Block
+from measuretwice.docs_fields import FieldWords
 from measuretwice.docs_filters import FILTERS
 from measuretwice.docs_map import labs_map, pitfalls_map
 from measuretwice.docs_statistics import StatisticsWords
 from measuretwice.docs_words import LabWords, ModelWords
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, find_labs
+from measuretwice.plot_spread import spread
+from measuretwice.plot_style import save_svg
 from measuretwice.record import SET_FILE, read_set, results_of
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -82,6 +85,7 @@ class Site:
             "model": ModelWords,
             "statistics": StatisticsWords,
             "two_samples": two_samples,
+            "fields": FieldWords,
             "instructor": self.instructor,
             "glossary": self._glossary,
             "labs_map": lambda: labs_map(list(self.labs.values())),
@@ -175,6 +179,7 @@ def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
             _copy(path, out / name)
             site.written.add(out / name)
     _made_pages(site)
+    _pages_to_print(site)
     _figures(site)
     _rubrics(site)
     if instructor:
@@ -216,6 +221,22 @@ def _made_pages(site: Site) -> None:
     make("site/checks.md.j2", "reference/checks.md", checks=checks)
 
 
+def _pages_to_print(site: Site) -> None:
+    """Each module on one page, where the navigation has a place for it."""
+    navigation = (site.root / "mkdocs.yml").read_text(encoding="utf-8")
+    for words in site.labs.values():
+        place = site.out / "modules" / words.folder
+        names = docs_print.module_pages(navigation, words.folder)
+        pages = {
+            name: (place / f"{name}.md").read_text(encoding="utf-8")
+            for name in names
+            if place / f"{name}.md" in site.written
+        }
+        if pages:
+            text = docs_print.one_page(words.about.title, words.folder, pages)
+            site.write(f"modules/{words.folder}/print.md", text)
+
+
 def _figures(site: Site) -> None:
     """Draw each lab's figures from its recorded runs, unless they are of just these."""
     for words in site.labs.values():
@@ -243,6 +264,7 @@ def _figures(site: Site) -> None:
             part.mkdir(parents=True)
             if steps:
                 _draw(site.root, steps, part)
+                _draw_spread(words, part)
             for figure, folder in declared:
                 command_plot.draw_declared(lab, figure, results_of(lab, folder), part)
             part.rename(kept)
@@ -266,6 +288,14 @@ def _draw(root: Path, steps: list[Path], out: Path) -> None:
         (out / f"stages.{kind}").rename(out / f"first-and-last.{kind}")
     plot(steps, ("stages",), out)
     plot(steps[-1:], ("measured-against-model", "window-against-loss"), out)
+
+
+def _draw_spread(words: LabWords, out: Path) -> None:
+    """What chance does to the runs of the last two steps: many have few losses, others many."""
+    last_two = [words.runs(step) for step in words.steps[-2:]]
+    figure = spread(last_two[0], last_two[-1], words.bounds.max_loss_ratio)
+    if figure is not None:
+        save_svg(figure, out / "spread.svg")
 
 
 def _rubrics(site: Site) -> None:

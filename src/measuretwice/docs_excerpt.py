@@ -16,6 +16,7 @@ from typing import Any
 from measuretwice import archive
 from measuretwice.docs_filters import day
 from measuretwice.errors import UserError
+from measuretwice.parse import parse_nstat
 from measuretwice.report import fence
 
 WRAPPED_FROM = 160
@@ -116,6 +117,25 @@ def json_excerpt(run: Path, file: str, where: dict[str, Any], keys: Sequence[str
     kept = {key: found[key] for key in keys} if keys else found
     what = f"`{file}`, one object laid out for reading"
     return _block(json.dumps(kept, indent=2), file, what, run)
+
+
+def counters_excerpt(run: Path, node: str, names: Sequence[str]) -> Block:
+    """A node's counters before and after a run, and what they grew by. nstat counts since boot."""
+    said = [f"{node}/nstat.{when}.json" for when in ("before", "after")]
+    before, after = (parse_nstat(raw_text(run, file), file) for file in said)
+    missing = [name for name in names if name not in after]
+    if missing:
+        raise UserError(f"{run.parent.name}: {said[1]} has no {missing[0]}")
+    rows = [("counter", "before", "after", "difference")]
+    for name in names:
+        was, now = before.get(name, 0), after[name]
+        rows.append((name, str(was), str(now), str(now - was)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    what = f"`{said[0]}` and `{said[1]}`, {len(names)} counters laid out for reading"
+    return _block("\n".join(lines), f"{node}: nstat -az", what, run)
 
 
 def seen(run: Path, file: str, pattern: str, cut: Cut) -> str:

@@ -87,13 +87,21 @@ def commands() -> list[Command]:
             record
             for parameter in command.get_params(context)
             if isinstance(parameter, click.Option)
+            and "--help" not in parameter.opts
             and (record := parameter.get_help_record(context)) is not None
         ]
-        options = [Option(_cell(names), _cell(said)) for names, said in records]
+        options = [Option(_cell(_plain(names)), _cell(_plain(said))) for names, said in records]
         usage = command.get_usage(context).removeprefix("Usage: ")
         text = inspect.cleandoc(command.help or "")
         found.append(Command(name, " ".join(usage.split()), text, options))
     return found
+
+
+def _plain(text: str) -> str:
+    """click's words for a range in plain ones: [1<=x<=3] becomes [1 to 3]."""
+    text = re.sub(r"\b(INTEGER|FLOAT)( RANGE)?\b", "N", text)
+    text = re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text)
+    return text.replace("x>=", "at least ").replace("x>", "more than ")
 
 
 def _cell(text: str) -> str:

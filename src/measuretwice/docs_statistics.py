@@ -62,7 +62,6 @@ class StatisticsWords:
     losses_needed = staticmethod(statistics.losses_needed)
     mean_interval = staticmethod(statistics.mean_interval)
     difference_interval = staticmethod(statistics.difference_interval)
-    fit_constant = staticmethod(statistics.fit_constant)
     relative_spread = staticmethod(relative_spread)
     ratio_of_means = staticmethod(ratio_of_means)
     column = staticmethod(column)

@@ -20,6 +20,7 @@ from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
     Block,
     Cut,
+    counters_excerpt,
     excerpt,
     json_excerpt,
     json_object,
@@ -226,6 +227,19 @@ class LabWords:
             return json_excerpt(folder, file, where, keys)
         return excerpt(folder, file, Cut(first, last, grep, between))
 
+    def counters(
+        self,
+        name: str,
+        node: str,
+        names: Sequence[str],
+        *,
+        trial: int | None = None,
+        seed: int | None = None,
+    ) -> Block:
+        """A node's nstat counters before and after a recorded run, and their differences."""
+        folder = Path(self.run(name, trial, seed)["run_dir"])
+        return counters_excerpt(folder, node, names)
+
     def sockets(self, name: str, file: str, **which: int) -> tuple[SsSocket, ...]:
         """The lines of ss in a recorded run's file, read: `.bytes_sent`, `.cwnd_segments`, ..."""
         return parse_ss(raw_text(Path(self.run(name, **which)["run_dir"]), file), file)
@@ -307,9 +321,7 @@ class LabWords:
         for node, keys in ((how.sender, SENDER_COUNTERS), (how.receiver, RECEIVER_COUNTERS)):
             if node is None:
                 continue
-            found[f"nstat, {node}"] = self.excerpt(
-                name, f"{node}/nstat.after.json", where={}, keys=keys, **at
-            )
+            found[f"nstat, {node}"] = self.counters(name, node, keys, **at)
         return found
 
     def _counters(self, name: str, at: QdiscAt, run: dict[str, Any]) -> Block:
@@ -408,7 +420,7 @@ class LabWords:
 
     def figure(self, name: str, alt: str) -> str:
         """A figure of the recorded steps: first-and-last, stages, and of the last step
-        measured-against-model and window-against-loss."""
+        measured-against-model and window-against-loss; spread, of the last two."""
         return f"![{alt}](/assets/figures/{self.folder}/{name}.svg){{ .figure }}"
 
 

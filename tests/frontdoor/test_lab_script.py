@@ -293,6 +293,20 @@ def test_docs_brings_its_own_packages_but_no_tools(checkout: Checkout) -> None:
     assert checkout("docs").stderr == ""
 
 
+def test_wrong_usage_installs_nothing_more(checkout: Checkout) -> None:
+    """Where the package can say what is wrong, it does so before more is fetched for it."""
+    assert checkout("list").returncode == 0
+    (checkout.folder / "src/measuretwice/__main__.py").write_text(
+        "import os, sys\n"
+        "if os.environ.get('MEASURETWICE_USAGE_ONLY'): sys.exit('lab: wrong' if 'abc' in sys.argv else 0)\n"
+    )
+    done = checkout("docs", "--port", "abc")
+    assert done.returncode != 0
+    assert done.stderr == "lab: wrong\n"
+    assert not (checkout.venv / ".ready").read_text().count("dev ")
+    assert "Python packages" in checkout("docs", "--port", "8001").stderr
+
+
 @pytest.mark.parametrize("moment", ["pyvenv.cfg", "bin/python", "lib"])
 def test_killed_set_up_does_not_count(pristine: Checkout, moment: str) -> None:
     process = pristine.start("list")

@@ -131,21 +131,43 @@ def test_diagrams_and_figures_can_be_drawn(browser: Any, address: str) -> None:
     page.context.close()
 
 
+DRAWN = """<body><pre class="diagram"><code>flowchart LR
+  romeo --> router --> juliet</code></pre>
+<div class="vega"><script type="application/json">{"data": {"values": [{"a": 1}]}, "mark": "point",
+"encoding": {"x": {"field": "a", "type": "quantitative"}}}</script></div>
+<script src="assets/site.js"></script></body>"""
+
+
 def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
-    """From file://, with the network off: search works, formulas are set, nothing is asked for."""
+    """From file://, with the network off: search, formulas, figures and diagrams; nothing is asked for."""
     with zipfile.ZipFile(offline) as archive:
         archive.extractall(tmp_path)
+    site = tmp_path / "measuretwice"
     page, said, asked = open_page(browser, "light", 1280)
     page.context.set_offline(True)
-    home = (tmp_path / "measuretwice/index.html").as_uri()
-    page.goto(home)
-    page.fill(".md-search__input", "netem limit")
-    page.wait_for_selector(".md-search-result__item", timeout=15_000)
-    found = page.locator(".md-search-result__list").inner_text().lower()
-    assert "netem" in found
-    assert "limit" in found
-    page.goto((tmp_path / "measuretwice/start.html").as_uri())
+    for words in ("netem limit", "MSS 1448"):
+        page.goto((site / "index.html").as_uri())
+        page.fill(".md-search__input", words)
+        page.wait_for_selector(".md-search-result__item", timeout=15_000)
+        found = page.locator(".md-search-result__list").inner_text().lower()
+        assert all(word in found for word in words.lower().split()), words
+    # The way there: a result leads to a page of this folder.
+    page.locator(".md-search-result__link").first.click()
+    page.wait_for_url(f"{site.as_uri()}/**")
+    for name in ("index.html", "reference/statistics.html"):
+        page.goto((site / name).as_uri())
+        page.wait_for_load_state("networkidle")
+        pictures = "[...document.querySelectorAll('.md-content img')].map(one => one.naturalWidth)"
+        widths = page.evaluate(pictures)
+        assert widths, name
+        assert all(widths), name
+    page.goto((site / "start.html").as_uri())
     page.wait_for_selector(".arithmatex .katex")
+    # What pages may use, whether or not one of today's does.
+    (site / "drawn.html").write_text(DRAWN)
+    page.goto((site / "drawn.html").as_uri())
+    page.wait_for_selector("div.diagram svg")
+    page.wait_for_selector("div.vega svg")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
     assert said == []
     page.context.close()

@@ -52,6 +52,20 @@ def test_wrong_usage(arguments: list[str], says: str) -> None:
     assert says in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["docs", "--port", "abc"], 2), (["docs", "--nosuch"], 2), (["nosuch"], 2),
+        (["docs", "--port", "8001", "--serve"], 0), (["docs", "--help"], 0), (["docs"], 0),
+    ],
+)  # fmt: skip
+def test_usage_can_be_asked_for_alone(arguments: list[str], status: int) -> None:
+    """./lab asks so before it installs what a command needs."""
+    done = lab(*arguments, MEASURETWICE_USAGE_ONLY="1")
+    assert done.returncode == status
+    assert bool(done.stderr) == bool(status)
+
+
 def test_missing_tool_is_one_line(tmp_path: Path) -> None:
     """PATH without iperf3: named, with what to do."""
     for tool in ("bash", "ip", "ethtool", "tcpdump", "ping", "git"):

@@ -1,0 +1,170 @@
+"""A module on one page, for paper: its pages in the order of the navigation, everything unfolded.
+
+Works on pages as they are prepared, so each word is filled in already. Pure: text in, text out.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+
+FENCE = re.compile(r"^ *(```+|~~~+)")
+HEADING = re.compile(r"^(#{1,5}) +(.*?)(?: +\{ *#([\w-]+) *\})? *$")
+FOLDED = re.compile(r"^( *)\?\?\?\+? +(.*)$")
+TAB = re.compile(r'^( *)===[!+]? +"(.*)"$')
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)(\{[^}]*\})?")
+NUMBERED = re.compile(r"^\d+\. ")
+FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+ANSWER = '<div class="answer"></div>'
+HEAD = """---
+title: "{title}: to print"
+search:
+  exclude: true
+hide: [navigation, toc]
+---
+
+"""
+HINT = """The whole module on one page, its hints and answers unfolded. Print it, or save it as PDF, with your
+browser's own command: Ctrl-P.
+{ .screen-only }
+
+"""
+
+
+def module_pages(navigation: str, folder: str) -> list[str]:
+    """The names of a module's pages below modules/`folder`/, in the order of mkdocs.yml's `nav`.
+
+    Empty where the navigation has no page print.md there: then nobody asked for one.
+    """
+    nav = navigation[navigation.index("\nnav:") :].split("\ntheme:")[0]
+    names = re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
+    return [name for name in names if name != "print"] if "print" in names else []
+
+
+def one_page(title: str, folder: str, pages: Mapping[str, str]) -> str:
+    """All pages of modules/`folder`/ as one: by their names, in order, the first one's heading on top.
+
+    Headings go down one step but on the first page, folded blocks are open, tabs stand one below
+    the other, links between the pages stay on the page, and what asks for an answer leaves room.
+    """
+    parts: list[str] = []
+    for name, text in pages.items():
+        first = not parts
+        text = FRONT.sub("", text)
+        lines = _open(_unfold_tabs(text.split("\n")))
+        lines = _with_room(lines, all_numbered=name == "questions")
+        parts.append("\n".join(_moved(lines, name, folder, frozenset(pages), shift=not first)))
+    return HEAD.format(title=title) + HINT + "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _fenced(lines: list[str]) -> list[bool]:
+    """Which lines belong to a fenced block, its fences included."""
+    inside, found = "", []
+    for line in lines:
+        mark = FENCE.match(line)
+        if inside:
+            found.append(True)
+            if mark and mark[1].startswith(inside) and line.strip() == mark[1]:
+                inside = ""
+        else:
+            inside = mark[1] if mark else ""
+            found.append(bool(mark))
+    return found
+
+
+def _unfold_tabs(lines: list[str]) -> list[str]:
+    """`=== "title"` and its indented block become a bold line and the block."""
+    found: list[str] = []
+    fenced = _fenced(lines)
+    indents: list[int] = []  # of the tabs that we are in, the outermost first
+    for line, in_fence in zip(lines, fenced, strict=True):
+        depth = len(line) - len(line.lstrip(" "))
+        if line.strip():
+            while indents and depth <= indents[-1]:
+                indents.pop()
+        tab = None if in_fence else TAB.match(line)
+        own = line[4 * len(indents) :] if line.strip() else ""
+        if tab:
+            found += [f"{own[: len(own) - len(own.lstrip(' '))]}**{tab[2]}**"]
+            indents.append(depth)
+        else:
+            found.append(own)
+    return found
+
+
+def _open(lines: list[str]) -> list[str]:
+    """Folded blocks as admonitions, which are always open."""
+    fenced = _fenced(lines)
+    return [
+        line if in_fence else FOLDED.sub(r"\1!!! \2", line)
+        for line, in_fence in zip(lines, fenced, strict=True)
+    ]
+
+
+def _with_room(lines: list[str], *, all_numbered: bool) -> list[str]:
+    """Room to write: at the end of a section 'Predict', and after each of the questions."""
+    found: list[str] = []
+    fenced = _fenced(lines)
+    owed = ""
+
+    def pay() -> None:
+        nonlocal owed
+        if owed:
+            while found and not found[-1].strip():
+                found.pop()
+            found.extend(["", owed, ""])
+            owed = ""
+
+    for line, in_fence in zip(lines, fenced, strict=True):
+        if not in_fence:
+            if HEADING.match(line):
+                pay()
+                owed = ANSWER if re.fullmatch(r"## Predict *", line) else ""
+            elif all_numbered and NUMBERED.match(line):
+                pay()
+                owed = f"    {ANSWER}"
+        found.append(line)
+    pay()
+    return found
+
+
+def _moved(
+    lines: list[str], name: str, folder: str, names: frozenset[str], *, shift: bool
+) -> list[str]:
+    """Headings one step down, with names of their own; links as they are right from here."""
+    found = []
+    for line, in_fence in zip(lines, _fenced(lines), strict=True):
+        heading = None if in_fence else HEADING.match(line)
+        if heading:
+            marks, said, own = heading.groups()
+            id = name if marks == "#" else f"{name}--{own or _slug(said)}"
+            # Each page begins on a sheet of its own.
+            sheet = " .sheet" if shift and marks == "#" else ""
+            line = f"{'#' if shift else ''}{marks} {said} {{ #{id}{sheet} }}"
+        if not in_fence:
+            line = LINK.sub(lambda link: _link(link, name, folder, names), line)
+        found.append(line)
+    return found
+
+
+def _slug(text: str) -> str:
+    """As mkdocs makes a heading's anchor."""
+    plain = re.sub(r"[^\w\s-]", "", text).strip().lower()
+    return re.sub(r"[-\s]+", "-", plain)
+
+
+def _link(link: re.Match[str], name: str, folder: str, names: frozenset[str]) -> str:
+    """A link to one of the module's pages stays on this page; for others, paper says where they lead."""
+    said, target, attributes = link[1], link[2], link[3] or ""
+    path, _, anchor = target.partition("#")
+    if re.match(r"[a-z]+:", target) or attributes:
+        return link[0]
+    stem = name if not path else path.removesuffix(".md")
+    if stem in names:
+        return f"[{said}](#{stem}{f'--{anchor}' if anchor else ''})"
+    if path.endswith(".md"):
+        place = posixpath.normpath(posixpath.join("modules", folder, path)).removesuffix(".md")
+        place = place.removesuffix("index").rstrip("/")
+        return f'[{said}]({target}){{ data-paper="{place}" }}'
+    return link[0]

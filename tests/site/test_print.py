@@ -1,0 +1,88 @@
+"""Pages on paper: a module as one document, and any page without what only a screen needs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+PRINTED = (
+    "modules/01-mathis/print/",
+    "modules/01-mathis/mtu/",
+    "reference/tc/",
+    "reference/statistics/",
+)
+# What stands on a page besides its text, and must not be on paper.
+NAVIGATION = (
+    ".md-header, .md-tabs, .md-sidebar, .md-footer, .headerlink, .md-code__nav, .screen-only"
+)
+VISIBLE = f"""() => [...document.querySelectorAll('{NAVIGATION}')]
+    .filter(one => one.checkVisibility()).map(one => one.className)"""
+CUT = """() => [...document.querySelectorAll('pre > code')]
+    .filter(one => one.checkVisibility() && one.scrollWidth > one.parentElement.clientWidth + 1)
+    .map(one => one.textContent.slice(0, 60))"""
+HIDDEN = """() => [...document.querySelectorAll('.md-content details > *, .md-content .tabbed-block')]
+    .filter(one => one.textContent.trim() && !one.getBoundingClientRect().height).length"""
+# The palest text, as the share of full brightness.
+PALEST = """() => Math.max(...[...document.querySelectorAll('.md-content :is(p, li, td, code, h1, h2, a)')]
+    .filter(one => one.checkVisibility())
+    .map(one => getComputedStyle(one).color.match(/[0-9.]+/g).map(Number))
+    .map(([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255))"""
+
+
+def sheets(pdf: bytes) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_paper(browser: Any, address: str, scheme: str) -> None:
+    """Nothing to click, nothing folded, no line cut off, and dark on white from either scheme."""
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 680, "height": 960})
+    page = context.new_page()
+    for name in PRINTED:
+        page.goto(address + name)
+        page.wait_for_load_state("networkidle")
+        page.emulate_media(media="print", color_scheme=scheme)
+        assert page.evaluate(VISIBLE) == [], name
+        assert page.evaluate(CUT) == [], name
+        assert page.evaluate(HIDDEN) == 0, name
+        assert page.evaluate(PALEST) < 0.5, name
+        page.emulate_media(media="screen", color_scheme=scheme)
+    context.close()
+
+
+def test_a_module_is_one_document(browser: Any, address: str, student: Path) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{address}modules/01-mathis/print/")
+    page.wait_for_load_state("networkidle")
+    titles = page.locator(".md-content h2.sheet")
+    parts = titles.count() + 1
+    assert parts > 10
+    pdf = page.pdf(format="A4")
+    # Each part begins on a sheet of its own, and takes some six.
+    assert parts <= sheets(pdf) <= 8 * parts
+    assert len(pdf) < 4_000_000
+    # Links lead to a place in the document, or say where else they lead.
+    page.emulate_media(media="print")
+    inner = page.evaluate(
+        """() => [...document.querySelectorAll('.md-content a[href^="#"]:not(.headerlink)')]
+            .filter(one => !document.getElementById(decodeURIComponent(one.hash.slice(1)))).length"""
+    )
+    assert inner == 0
+    places = page.evaluate(
+        """() => [...document.querySelectorAll('.md-content a[data-paper]')]
+            .map(one => getComputedStyle(one, '::after').content)"""
+    )
+    assert places
+    assert all("(" in one for one in places)
+    assert page.locator(".md-content .answer").count() > parts
+    context.close()
+    # It repeats what other pages say: search leads to those.
+    index = json.loads((student / "search/search_index.json").read_text(encoding="utf-8"))
+    assert not [one["location"] for one in index["docs"] if "/print/" in one["location"]]

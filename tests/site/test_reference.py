@@ -1,0 +1,36 @@
+"""The reference pages: what they say of files, held against recorded runs."""
+
+from __future__ import annotations
+
+import re
+import tarfile
+from pathlib import Path
+
+from measuretwice import docs_reference
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_raw_file_is_explained() -> None:
+    page = (ROOT / "docs/reference/run-folder.md").read_text(encoding="utf-8")
+    explained = set(re.findall(r"`([^`/ ]+)`", page))
+    archives = sorted(ROOT.glob("sample-data/*/*-broken/*/raw.tar.xz"))
+    assert archives
+    for archive in archives:
+        with tarfile.open(archive) as packed:
+            for name in packed.getnames():
+                file = Path(name).name
+                # A step's own log has the step's name: they are explained together.
+                assert file in explained or file.endswith(".log"), name
+
+
+def test_the_command_line_is_in_plain_words() -> None:
+    options = {
+        (command.name, option.names): option.help
+        for command in docs_reference.commands()
+        for option in command.options
+    }
+    assert options["check", "--hint N"].endswith("[1 to 3]")
+    assert "1 to 65535" in options["docs", "--port N"]
+    text = " ".join(f"{names} {said}" for (_, names), said in options.items())
+    assert not re.search(r"RANGE|x&lt;|<=|--help", text)

@@ -1,0 +1,68 @@
+"""A module's pages on one page."""
+
+from measuretwice.docs_print import module_pages, one_page
+
+NAV = """
+nav:
+  - Home: index.md
+  - modules/01-a/index.md
+  - modules/01-a/b.md
+  - modules/01-a/print.md
+  - modules/02-b/index.md
+theme:
+"""
+
+
+def test_pages_in_order() -> None:
+    assert module_pages(NAV, "01-a") == ["index", "b"]
+    assert module_pages(NAV, "02-b") == []
+
+
+def made(**pages: str) -> str:
+    text = one_page("T", "01-a", pages)
+    head, body = text.split("{ .screen-only }\n\n", 1)
+    assert "search:\n  exclude: true" in head
+    return body
+
+
+def test_headings_and_links() -> None:
+    body = made(
+        index="---\ntags: [x]\n---\n# T\n\n## Run it\n\nSee [b](b.md#how) and [c](../../reference/checks.md#x).\n",
+        b="# B\n\n## How { #how }\n\n```sh\n# no heading\n```\n\n[up](index.md) [out](https://x.org/) [own](#how)\n",
+    )
+    assert body == (
+        "# T { #index }\n\n## Run it { #index--run-it }\n\n"
+        'See [b](#b--how) and [c](../../reference/checks.md#x){ data-paper="reference/checks" }.\n\n'
+        "## B { #b .sheet }\n\n### How { #b--how }\n\n```sh\n# no heading\n```\n\n"
+        "[up](#index) [out](https://x.org/) [own](#b--how)\n"
+    )
+
+
+def test_tabs_stand_one_below_the_other() -> None:
+    page = (
+        '# T\n\n=== "ping"\n\n    ```text\n    === "no tab"\n\n      deep\n    ```\n\n    word\n\n=== "ss"\n\n    x\n\nafter\n'
+        '\n??? tip "Hint"\n\n    === "inner"\n\n        y\n\n    z\n'
+    )
+    body = made(index=page)
+    assert "**ping**\n\n```text\n" in body
+    assert "\n  deep\n```\n\nword\n\n**ss**\n\nx\n\nafter\n" in body
+    assert '!!! tip "Hint"\n\n    **inner**\n\n    y\n\n    z' in body
+
+
+def test_what_is_folded_is_open() -> None:
+    body = made(
+        index='# T\n\n??? note "A"\n\n    ???+ tip "B"\n\n        text\n\n```text\n??? x\n```\n'
+    )
+    assert '!!! note "A"\n\n    !!! tip "B"\n\n        text' in body
+    assert "```text\n??? x\n```" in body
+
+
+def test_room_for_answers() -> None:
+    room = '<div class="answer"></div>'
+    body = made(
+        index="# T\n\n## Predict\n\nHow many?\n\n## Run\n\n1. x\n",
+        questions="# Q\n\n1. One?\n\n2. Two?\n\n    more\n",
+    )
+    assert f"How many?\n\n{room}\n\n## Run" in body
+    assert f"1. One?\n\n    {room}\n\n2. Two?\n\n    more\n\n    {room}" in body
+    assert body.count(room) == 3

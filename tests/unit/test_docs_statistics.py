@@ -1,0 +1,52 @@
+"""What pages say of chance."""
+
+import math
+
+import pytest
+
+from measuretwice import docs_statistics as words
+from measuretwice.plot_spread import spread
+
+
+def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> dict[str, object]:
+    said = {"confidence": 0.99, "ok": ok}
+    measured = {"goodput_bps": ratio * 1e6, "qdisc_drops": 200, "qdisc_offered_packets": 40_000}
+    return {
+        "trial": trial, "seed": seed, "run_dir": f"run-{trial}-{seed}", "ratio": ratio, "comparable": True, "measured": measured,
+        "params": {"rtt_ms": 6, "mss_bytes": 1460, "loss_ratio": 0.005},
+        "model": {"bandwidth_bps": 1e6, "constant": 1.0},
+        "expectations": [said, {"confidence": None, "ok": False}],
+    }  # fmt: skip
+
+
+def test_relative_spread() -> None:
+    assert words.relative_spread([9, 10, 11]) == pytest.approx(0.1)
+
+
+def test_differences_are_of_twins() -> None:
+    one, other = [run(7, 1, 1.5), run(7, 2, 1.7)], [run(7, 2, 1.2), run(7, 1, 1.1)]
+    assert words.differences(one, other, "ratio") == pytest.approx([0.4, 0.5])
+    assert words.differences(one, other, "goodput_bps") == pytest.approx([4e5, 5e5])
+    with pytest.raises(KeyError):
+        words.differences(one, other[:1], "ratio")
+
+
+def test_counts() -> None:
+    runs = [run(1, 1, 1.2), run(2, 1, 1.2, False), run(3, 1, 1.2, None)]
+    assert words.counts(runs) == {"judged": 2, "outside": 1}
+
+
+def test_ratio_of_means() -> None:
+    ratio, low, high = words.ratio_of_means([2, 8], [1, 2])
+    assert ratio == pytest.approx(math.sqrt(8))
+    assert low * high == pytest.approx(8)
+    assert low < ratio < high
+
+
+def test_the_spread_figure_says_what_it_shows() -> None:
+    runs = [run(n, n, 1.2 + n / 100) for n in range(4)]
+    figure = spread(runs[:2], runs, 0.02)
+    assert figure is not None
+    assert "4 runs" in figure.description
+    assert spread(runs, runs, 0.001) is None
+    assert spread(runs, runs[:2], 0.02) is None
