@@ -67,7 +67,8 @@ def units(case: Case) -> Finding | None:
         return None
     said = []
     if backwards:
-        said.append(f"time goes back {backwards:.0f} times in a trace of {rows:.0f} rows")
+        often = "once" if backwards == 1 else f"{backwards:.0f} times"
+        said.append(f"time goes back {often} in traces of {rows:.0f} rows")
     if ratio is None:
         said.append("no row that can be compared")
     elif off:

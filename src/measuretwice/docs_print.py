@@ -16,6 +16,9 @@ TAB = re.compile(r'^( *)===[!+]? +"(.*)"$')
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)(\{[^}]*\})?")
 NUMBERED = re.compile(r"^\d+\. ")
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+# What scripts draw from: paper has the picture and the table that stand beside it.
+DRAWN_FROM = re.compile(r'<script type="application/json">.*?</script>\n?', re.DOTALL)
+DRAWN = re.compile(r'<div class="(?:interactive|vega)"[^>]*?( markdown)?>')
 ANSWER = '<div class="answer"></div>'
 HEAD = """---
 title: "{title}: to print"
@@ -51,7 +54,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str]) -> str:
     parts: list[str] = []
     for name, text in pages.items():
         first = not parts
-        text = FRONT.sub("", text)
+        text = DRAWN.sub(r"<div\1>", DRAWN_FROM.sub("", FRONT.sub("", text)))
         lines = _open(_unfold_tabs(text.split("\n")))
         lines = _with_room(lines, all_numbered=name == "questions")
         parts.append("\n".join(_moved(lines, name, folder, frozenset(pages), shift=not first)))

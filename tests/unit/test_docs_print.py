@@ -66,3 +66,13 @@ def test_room_for_answers() -> None:
     assert f"How many?\n\n{room}\n\n## Run" in body
     assert f"1. One?\n\n    {room}\n\n2. Two?\n\n    more\n\n    {room}" in body
     assert body.count(room) == 3
+
+
+def test_figures_are_the_static_ones() -> None:
+    page = (
+        '# T\n\n<div class="interactive" data-figure="x" markdown>\n<script type="application/json">'
+        '{"a": [1]}</script>\n<div class="fallback" markdown>\n\n![A](a.svg)\n\n</div>\n</div>\n'
+    )
+    body = made(index=page)
+    assert '<div markdown>\n<div class="fallback" markdown>\n\n![A](a.svg)' in body
+    assert "json" not in body
