@@ -133,7 +133,7 @@ def lab_file_tables() -> list[Table]:
     names = (
         "LabFile About Topology Node Link End Parameter TrialTable InlineTrial Run Step Collect NodeFile "
         "QdiscAt FlowFiles QueueAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
-        "Factors Recording FigureOf"
+        "Factors Recording FigureOf Panel"
     ).split()
     return [_table(getattr(lab_module, name)) for name in names]
 
