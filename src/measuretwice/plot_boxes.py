@@ -81,7 +81,8 @@ def _panel(place: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row])
             continue
         if len(values) > 3:
             place.boxplot(
-                [values], positions=[height], orientation="horizontal", widths=0.6, whis=(0, 100),
+                [values], positions=[height], orientation="horizontal", widths=0.6,
+                whis=(0, 100),  # codespell:ignore whis
                 manage_ticks=False, patch_artist=True,
                 boxprops={"facecolor": GRID, "edgecolor": FAINT}, medianprops={"color": INK},
                 whiskerprops={"color": FAINT}, capprops={"color": FAINT},
