@@ -16,10 +16,12 @@ from measuretwice import collect
 from measuretwice.collect import Measured
 from measuretwice.errors import UserError
 from measuretwice.parse import (
+    Iperf2Connection,
     Iperf3Run,
     ParseError,
     Qdisc,
     SsSample,
+    parse_iperf2_csv,
     parse_iperf3_json,
     parse_iperf3_text,
     parse_ping,
@@ -43,6 +45,7 @@ class Brought:
     """What was found: parsed content by kind, and what couldn't be used, in words."""
 
     iperf3: Iperf3Run | None = None
+    iperf2: tuple[Iperf2Connection, ...] = ()
     samples: tuple[SsSample, ...] = ()
     qdiscs: tuple[Qdisc, ...] = ()
     measured: Measured = field(default_factory=dict)
@@ -101,6 +104,7 @@ def read_text(text: str, name: str, brought: Brought) -> str:
     readers: list[tuple[str, Callable[[str], bool], Callable[[str], None]]] = [
         ("ss", _has_marks, lambda t: _take_samples(t, name, brought)),
         ("iperf3", lambda t: '"start"' in t and '"intervals"' in t, lambda t: _take_iperf3(t, name, brought)),
+        ("iperf2", lambda t: re.match(r"\s*\d{14}[\d.]*,[^,\n]*,\d+,", t) is not None, lambda t: _take_iperf2(t, name, brought)),
         ("iperf3", lambda t: "[ ID]" in t, lambda t: _take_iperf3_text(t, name, brought)),
         ("tc", lambda t: '"kind"' in t or re.search(r"^qdisc ", t, re.M) is not None, lambda t: _take_tc(t, name, brought)),
         ("ping", lambda t: "bytes of data" in t or "ping statistics" in t, lambda t: _take_ping(t, name, brought)),
@@ -111,7 +115,9 @@ def read_text(text: str, name: str, brought: Brought) -> str:
         if fits(text):
             take(text)
             return kind
-    raise ParseError(name, "file", "none of iperf3, ss, tc, ping or tcpdump -e printed this")
+    raise ParseError(
+        name, "file", "none of iperf3, iperf 2 (CSV), ss, tc, ping or tcpdump -e printed this"
+    )
 
 
 def _from_first(text: str, marks: str) -> str:
@@ -132,6 +138,16 @@ def _take_iperf3(text: str, name: str, brought: Brought) -> None:
 def _take_iperf3_text(text: str, name: str, brought: Brought) -> None:
     if brought.iperf3 is None:
         brought.iperf3 = parse_iperf3_text(text, name)
+
+
+def _take_iperf2(text: str, name: str, brought: Brought) -> None:
+    """A sender's CSV. What stands in an earlier file too was read twice: it counts once."""
+    known = set(brought.iperf2)
+    mine = parse_iperf2_csv(text, name)
+    brought.measured["copied_flows"] = (brought.measured.get("copied_flows") or 0) + sum(
+        one in known for one in mine
+    )
+    brought.iperf2 += tuple(one for one in mine if one not in known)
 
 
 def _has_marks(text: str) -> bool:
@@ -160,6 +176,8 @@ def _put_together(brought: Brought) -> None:
     """Measured values from all files: which connection is the data's needs iperf3 and ss both."""
     if brought.iperf3:
         brought.measured |= collect.from_iperf3(brought.iperf3)
+    elif brought.iperf2:
+        brought.measured |= collect.from_iperf2(brought.iperf2)
     if brought.samples:
         ports = None
         if brought.iperf3 and brought.iperf3.connections:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from measuretwice.checks import CHECKS, EXPLAINS
+from measuretwice import checks, checks_queue
 from measuretwice.collect import Measured
 from measuretwice.finding import Case, Finding
 from measuretwice.hints import GENERAL_HINTS
 from measuretwice.lab import Lab, Value, find_labs
+
+CHECKS = checks.CHECKS + checks_queue.CHECKS
+EXPLAINS = checks.EXPLAINS | checks_queue.EXPLAINS
 
 
 def check(case: Case) -> list[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from measuretwice.checks_queue import SET_CHECKS
 from measuretwice.collect import Measured
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
@@ -71,6 +72,9 @@ def check_set(lab: Lab, members: list[Member]) -> list[SetFinding]:
         finding = finding or _one_run(runs)
         if finding:
             found.append(SetFinding(finding, tuple(places)))
+        for look in SET_CHECKS:
+            if said := look(runs):
+                found.append(SetFinding(said, tuple(places)))
     return found
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from measuretwice.flows import Flow, read_flows
 from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt, Value
 from measuretwice.parse import (
+    Iperf2Connection,
     Iperf3Run,
     ParseError,
     PingRun,
@@ -85,6 +86,20 @@ def from_iperf3(run: Iperf3Run) -> Measured:
         "duration_s": run.sent_seconds,
         "retransmits": run.retransmits,
         "flows": len(run.streams),
+    }
+
+
+def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
+    """Senders' CSV: from the totals of the whole test, each over its own time."""
+    totals = [one.total for one in connections]
+    return {
+        "goodput_bps": sum(
+            8 * total.bytes / (total.end_s - total.start_s)
+            for total in totals
+            if total.end_s > total.start_s
+        ),
+        "duration_s": max(total.end_s - total.start_s for total in totals),
+        "flows": len(connections),
     }
 
 

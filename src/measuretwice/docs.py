@@ -22,7 +22,14 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from measuretwice import command_plot, docs_notebook, docs_print, docs_reference, rubric
+from measuretwice import (
+    command_plot,
+    docs_notebook,
+    docs_print,
+    docs_reference,
+    rubric,
+    two_samples,
+)
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_fields import FieldWords
 from measuretwice.docs_filters import FILTERS
@@ -84,6 +91,7 @@ class Site:
             "labs": list(self.labs.values()),
             "model": ModelWords,
             "statistics": StatisticsWords,
+            "two_samples": two_samples,
             "fields": FieldWords,
             "instructor": self.instructor,
             "glossary": self._glossary,

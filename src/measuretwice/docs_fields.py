@@ -126,6 +126,16 @@ TOGETHER = {
     "length_rows_unreadable": ("your own", "lines in that file that are no two numbers"),
     "length_rows_mean_packets": ("your own", "their mean"),
     "length_rows_true_packets": ("tc", "the mean by tc's JSON at the same times"),
+    "path_rtt_ms": ("ping", "the smallest round-trip time of any flow's idle path"),
+    "busy_ping_mean_ms": ("ping", "the mean over the flows of ping's mean while they ran"),
+    "busy_ping_max_ms": ("ping", "the longest of these pings"),
+    "busy_ping_loss_ratio": ("ping", "the share of them that was lost, of the worst flow"),
+    "rate_rows": ("your own", "rows that an average of rates was taken from"),
+    "rate_rows_spanning": ("your own", "how many of these span others"),
+    "red_limit_bytes": ("tc", "red's limit, by its own word"),
+    "red_max_bytes": ("tc", "red's max"),
+    "red_ewma_log": ("tc", "how slowly red's average follows: a power of two"),
+    "red_cell_log": ("tc", "red's unit of idle time, Scell_log: a power of two"),
 }
 # Each entry of `flows`.
 FLOW = {
@@ -148,6 +158,10 @@ FLOW = {
     "decreases": "how often ssthresh changed after the first slow start",
     "kept_ratio": "the median over these of ssthresh over the window before",
     "decrease_window_segments": "the median of that window",
+    "to_address": "the receiver's address, by iperf3",
+    "busy_ping_mean_ms": "ping's mean beside it",
+    "busy_ping_max_ms": "the longest of these pings",
+    "busy_ping_loss_ratio": "the share of them that was lost",
 }
 PLAN = {
     "lab": "the lab's name",

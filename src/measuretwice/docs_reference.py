@@ -43,6 +43,14 @@ LOOKS_AT = {
     "units": "A window's trace taken from iperf3's text, against ss: its times, and its sizes.",
     "whose-bdp": "The buffer over each flow's own bandwidth-delay product, against what it is called.",
     "one-run": "Trials that are compared by a value: the interval of the difference of their means.",
+    "default-qdisc": "Which qdisc tc prints below the link's rate, against the one that was meant.",
+    "no-bottleneck": "Whether the queue that is looked at ever had packets in it.",
+    "red-limits": "red's limit, against its max and a burst together.",
+    "red-bandwidth": "The unit of idle time that tc gave red, against the one for the link's rate.",
+    "wrong-metric": "The share of the link in use, where throughput is to tell disciplines apart.",
+    "summary-row": "Whether one of the rows that were averaged spans the others.",
+    "copied-cell": "The addresses in iperf3's own files, and whether two trials agree in every value.",
+    "small-n": "How many values an arm has, against what the claim that is made of them needs.",
     "cherry-picking": "How often each trial of a set was run, and whether all have the same settings.",
 }
 
@@ -125,7 +133,7 @@ def lab_file_tables() -> list[Table]:
     names = (
         "LabFile About Topology Node Link End Parameter TrialTable InlineTrial Run Step Collect NodeFile "
         "QdiscAt FlowFiles QueueAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
-        "Factors Recording FigureOf"
+        "Factors Recording FigureOf Panel"
     ).split()
     return [_table(getattr(lab_module, name)) for name in names]
 

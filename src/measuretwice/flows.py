@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from measuretwice.flow_facts import key_of, marks, rate_rows, received, red_setup
 from measuretwice.lab import FlowFiles, Lab, QueueAt, Value
 from measuretwice.parse import (
     Iperf3Run,
@@ -84,15 +85,21 @@ class Flow:
     decreases: int
     kept_ratio: float | None
     decrease_window_segments: float | None
+    to_address: str | None = None
+    busy_ping_mean_ms: float | None = None
+    busy_ping_max_ms: float | None = None
+    busy_ping_loss_ratio: float | None = None
 
 
 @dataclass(frozen=True)
 class Queue:
     """A queue over time: parallel lists, one entry a sample. Counters count from the start.
 
-    `limit_bytes` is the room in it, by tc's own word; None where it counts packets.
+    `kind` is the qdisc's, as in "red"; `limit_bytes` the room in it, by tc's own word, None where it
+    counts packets.
     """
 
+    kind: str
     limit_bytes: int | None
 
     time_s: list[float]
@@ -150,6 +157,9 @@ def read_flows(
         for (path, run, trace), rate_bps in zip(found, rates, strict=True)
     ]
     values = _together(flows, end_s - start_s)
+    values |= received(lab, [flow.to_address for flow in flows])
+    if how.rates:
+        values |= rate_rows(raw, how.rates)
     acked = [(trace.time_s, trace.acked_bytes) for _, _, trace in found]
     values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(found) > 1 else None
     if how.windows:
@@ -159,8 +169,11 @@ def read_flows(
         seen = _queue(sampled, raw)
         values |= _queue_summary(seen, start_s, end_s, rate_bps)
         values |= _in_bdp(seen, rate_bps, flows)
+        at_node = _file(sampled, raw).parent
         if sampled.lengths:
-            values |= _lengths_taken(raw / sampled.node / sampled.lengths, seen)
+            values |= _lengths_taken(at_node / sampled.lengths, seen)
+        if sampled.setup:
+            values |= red_setup(at_node / sampled.setup)
     return flows, values
 
 
@@ -225,8 +238,15 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         "retransmits": sum(flow.retransmits for flow in flows),
         "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6),
         "rtt_min_ms": min((f.rtt_min_ms for f in flows if f.rtt_min_ms is not None), default=None),
+        "path_rtt_ms": min((f.path_rtt_ms for f in flows if f.path_rtt_ms), default=None),
         "mss_bytes": flows[0].mss_bytes if len({flow.mss_bytes for flow in flows}) == 1 else None,
     }
+    if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
+        values |= {
+            "busy_ping_mean_ms": round(sum(busy) / len(busy), 6),
+            "busy_ping_max_ms": max(flow.busy_ping_max_ms or 0 for flow in flows),
+            "busy_ping_loss_ratio": max(flow.busy_ping_loss_ratio or 0 for flow in flows),
+        }
     nodes = [flow.node for flow in flows]
     if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
         wanted = (
@@ -235,7 +255,7 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         )  # fmt: skip
         for flow in flows:
             own = asdict(flow)
-            values |= {f"{flow.node.replace('-', '_')}_{name}": own[name] for name in wanted}
+            values |= {f"{key_of(flow.node)}_{name}": own[name] for name in wanted}
     return values
 
 
@@ -287,7 +307,12 @@ def _flow(
     if how.ping:
         ping = raw / node / how.ping
         path_rtt_ms = parse_ping(_text(ping), _name(ping)).rtt_min_ms
-    ids = {one.stream_id for one in run.connections if one.local_port == trace.local_port}
+    busy = None
+    if how.ping_busy:
+        ping = raw / node / how.ping_busy
+        busy = parse_ping(_text(ping), _name(ping))
+    mine = [one for one in run.connections if one.local_port == trace.local_port]
+    ids = {one.stream_id for one in mine}
     cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
     stream = next((one for one in run.streams if one.stream_id in ids), None)
     return Flow(
@@ -312,23 +337,35 @@ def _flow(
         decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
         if cuts
         else None,
+        to_address=mine[0].remote_host if mine else None,
+        busy_ping_mean_ms=busy.rtt_avg_ms if busy else None,
+        busy_ping_max_ms=busy.rtt_max_ms if busy else None,
+        busy_ping_loss_ratio=busy.loss_ratio if busy else None,
     )
 
 
+def _file(how: QueueAt, raw: Path) -> Path:
+    """The file with the samples: at its node, or at the one node that has it."""
+    found = [raw / how.node / how.file] if how.node else sorted(raw.glob(f"*/{how.file}"))
+    if len(found) != 1:
+        raise ParseError(how.file, "file", f"{len(found)} nodes have such a file; expected one")
+    return found[0]
+
+
 def _queue(how: QueueAt, raw: Path) -> Queue:
-    path = raw / how.node / how.file
+    path = _file(how, raw)
     samples = parse_qdisc_samples(_text(path), _name(path))
-    seen = Queue(None, [], [], [], [], [], [])
+    seen = Queue("", None, [], [], [], [], [], [])
     for sample in samples:
         qdisc = _of_kind(sample, how.kind, _name(path))
         if not seen.time_s:
-            seen = replace(seen, limit_bytes=_limit_bytes(qdisc))
+            seen = replace(seen, kind=qdisc.kind, limit_bytes=_limit_bytes(qdisc))
         seen.time_s.append(sample.time_s)
         seen.backlog_bytes.append(qdisc.backlog_bytes or 0)
         seen.backlog_packets.append(qdisc.qlen_packets or 0)
         seen.sent_bytes.append(qdisc.sent_bytes or 0)
         seen.drops.append(qdisc.drops or 0)
-        seen.marks.append(qdisc.marked_packets or 0)
+        seen.marks.append(marks(qdisc))
     if len(seen.time_s) < 2:
         raise ParseError(_name(path), "file", "fewer than two samples")
     return seen
@@ -341,10 +378,14 @@ def _limit_bytes(qdisc: Qdisc) -> int | None:
     return qdisc.limit_bytes
 
 
-def _of_kind(sample: QdiscSample, kind: str, source: str) -> Qdisc:
+def _of_kind(sample: QdiscSample, kind: str | None, source: str) -> Qdisc:
+    """The qdisc of this kind; without one the innermost, which is no other's parent."""
+    parents = {(qdisc.parent or "").split(":")[0] for qdisc in sample.qdiscs}
     for qdisc in sample.qdiscs:
-        if qdisc.kind == kind:
+        if qdisc.kind == kind or (not kind and qdisc.handle.split(":")[0] not in parents):
             return qdisc
+    if not kind:
+        raise ParseError(source, "file", "there is no qdisc in it")
     kinds = ", ".join(qdisc.kind for qdisc in sample.qdiscs) or "none"
     raise ParseError(source, "file", f"there is no {kind} qdisc in it (there are: {kinds})")
 
@@ -368,6 +409,8 @@ def _queue_summary(
         "queue_delay_mean_ms": 8e3 * mean_bytes / rate_bps,
         "queue_drops": seen.drops[-1] - seen.drops[0],
         "queue_marks": seen.marks[-1] - seen.marks[0],
+        # Values are numbers, so a kind is a name with a one.
+        f"queue_is_{seen.kind}": 1,
     }
 
 

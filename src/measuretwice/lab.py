@@ -32,6 +32,7 @@ UNITS = {
 }
 Value = float | int | str
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+NodeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
 
 
 class _Strict(BaseModel):
@@ -47,13 +48,13 @@ class About(_Strict):
 
 
 class Node(_Strict):
-    name: Name
+    name: NodeName
     routes: list[str] = []
     forward: bool = False
 
 
 class End(_Strict):
-    node: Name
+    node: NodeName
     address: str
 
     @field_validator("address")
@@ -161,7 +162,7 @@ class Step(_Strict):
     with `stop`, told to end.
     """
 
-    node: Name
+    node: NodeName
     phase: Name
     background: bool = False
     stop: bool = False
@@ -173,14 +174,14 @@ class Run(_Strict):
 
 
 class NodeFile(_Strict):
-    node: Name
+    node: NodeName
     file: str
 
 
 class QdiscAt(_Strict):
     """A qdisc, found by its node, its interface's address and its kind."""
 
-    node: Name
+    node: NodeName
     address: str
     kind: str
 
@@ -189,27 +190,35 @@ class FlowFiles(_Strict):
     """Files that every node with a flow has, by the same name; `iperf3` may be a pattern.
 
     A flow belongs to the node that started it, where its iperf3 client wrote its JSON and ss was
-    sampled. Which nodes these are may differ from trial to trial. `windows`, where a node has it,
-    is what a person took from iperf3's text: lines of seconds and KBytes.
+    sampled. Which nodes these are may differ from trial to trial.
+    `ping` was taken on the idle path, `ping_busy` beside the flows. `windows`, where a node has it,
+    is what a person took from iperf3's text: lines of seconds and KBytes. `rates` are the rows that
+    a node's average was taken from: start, end (seconds) and bit/s, a line each.
     """
 
     iperf3: str
     ss: str
     ping: str | None = None
+    ping_busy: str | None = None
+    rates: str | None = None
     windows: str | None = None
 
 
 class QueueAt(_Strict):
     """Samples of a node's queue: `file` has one interface's qdiscs, `kind` is the one meant.
 
-    `rate` names the parameter with the link's rate in Mbit/s. `lengths`, where the node has it, is
-    what a person took from tc's text: lines of Unix time and packets.
+    Without `node`, it is the one that has such a file: which queue fills may differ from trial to
+    trial. Without `kind`, the qdisc is the innermost: no other's parent.
+    `rate` names the parameter with the link's rate in Mbit/s. `setup` is a file with what
+    `tc -s -d qdisc show` said of the same interface before the run. `lengths`, where the node has
+    it, is what a person took from tc's text: lines of Unix time and packets.
     """
 
-    node: Name
+    node: NodeName | None = None
     file: str
-    kind: str
+    kind: str | None = None
     rate: Name
+    setup: str | None = None
     lengths: str | None = None
 
 
@@ -217,8 +226,8 @@ class Collect(_Strict):
     """Where a result's numbers come from: of one flow with its sender and its receiver, or of
     many."""
 
-    sender: Name | None = None
-    receiver: Name | None = None
+    sender: NodeName | None = None
+    receiver: NodeName | None = None
     flows: FlowFiles | None = None
     queue: QueueAt | None = None
     ping: NodeFile | None = None
@@ -395,17 +404,33 @@ class Recording(_Strict):
     step: bool = False
 
 
+class Panel(_Strict):
+    """What a panel of boxes shows: a measured value, or one of each flow, over `unit`.
+
+    Its axis begins at zero, so that a small difference doesn't look large, unless `from_zero` is
+    false or it is logarithmic.
+    """
+
+    value: str
+    label: str
+    unit: float = Field(default=1, gt=0)
+    of: Literal["run", "flow"] = "run"
+    logarithmic: bool = False
+    from_zero: bool = True
+
+
 class FigureOf(_Strict):
     """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
 
-    Kinds: `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
+    Kinds: `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
+    of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), and `against` (the mean of the measured value
     `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`). `trials` are those that it is of.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    kind: Literal["over-time", "windows", "against"]
+    kind: Literal["over-time", "windows", "against", "boxes"]
     title: str
     of: str
     trials: str = "all"
@@ -415,9 +440,13 @@ class FigureOf(_Strict):
     y: str | None = None
     y_label: str = ""
     by: Name | None = None
+    and_by: Name | None = None
+    panels: list[Panel] = []
 
     @model_validator(mode="after")
     def _has_axes(self) -> FigureOf:
+        if self.kind == "boxes" and not (self.panels and self.by):
+            raise ValueError("a figure of kind boxes needs panels and by")
         if self.kind == "against" and not (self.x and self.y and self.by):
             raise ValueError("a figure of kind against needs x, y and by")
         return self
@@ -685,7 +714,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
         "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again, "elsewhere": Elsewhere, "vary": Factors,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
-        "figures": FigureOf,
+        "figures": FigureOf, "panels": Panel,
     }  # fmt: skip
     if not loc:
         return LabFile

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from measuretwice import flows
+from measuretwice import flows, plot_boxes
 from measuretwice.archive import raw_folder
 from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab, select_trials
@@ -224,6 +224,7 @@ def _against(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
 
 
 KINDS: dict[str, Callable[[Lab, FigureOf, Sequence[Result]], Drawn]] = {
+    "boxes": plot_boxes.boxes,
     "over-time": _over_time,
     "windows": _windows,
     "against": _against,

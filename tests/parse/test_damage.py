@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from measuretwice.parse import (
     ParseError,
     TruncatedError,
+    parse_iperf2_csv,
     parse_iperf3_json,
     parse_iperf3_text,
     parse_nstat,
@@ -29,6 +30,7 @@ from measuretwice.parse import (
 Parser = Callable[[str, str], Any]
 DATA = Path(__file__).parents[1] / "data" / "parse"
 PARSERS: list[Parser] = [
+    parse_iperf2_csv,
     parse_iperf3_json,
     parse_iperf3_text,
     parse_nstat,
@@ -43,6 +45,8 @@ PARSERS: list[Parser] = [
 
 def parser_of(path: Path) -> Parser:
     """The parser that is right for a corpus."""
+    if path.parent.name == "iperf2":
+        return parse_iperf2_csv
     if path.parent.name == "iperf3":
         return parse_iperf3_json if path.suffix == ".json" else parse_iperf3_text
     if path.parent.name == "tc" and path.name.startswith("samples"):
@@ -68,6 +72,8 @@ def attempt(parse: Parser, text: str, name: str) -> Any:
 
 CORPORA = sorted(p for p in DATA.glob("*/*"))
 # They are about files that end too early, or hold too much.
+# iperf 2's rows don't tell a cut after the first second from a test without -i: test_iperf2.py has them.
+CUT = [p for p in CORPORA if p.parent.name != "iperf2"]
 WRONG = {"ping-20221126-killed.txt", "iperf3-3.9-refused.json", "iperf3-3.22-json-stream.json"}
 
 
@@ -81,7 +87,7 @@ def test_whole(path: Path) -> None:
         parser_of(path)(text, path.name)
 
 
-@pytest.mark.parametrize("path", [p for p in CORPORA if p.name not in WRONG], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [p for p in CUT if p.name not in WRONG], ids=lambda p: p.name)
 def test_cut_off(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     parse = parser_of(path)

@@ -1,4 +1,4 @@
-"""What the tools said, as values: iperf3, ss, tc, ping, nstat.
+"""What the tools said, as values: iperf3, iperf 2, ss, tc, ping, nstat.
 
 Each parser is a pure function of (text, source); `source` is the file's name, for messages. It
 gives frozen dataclasses whose field names end in their units, with None for what the tool didn't
@@ -6,6 +6,7 @@ say, or raises `ParseError`, one line that names file and place. Nothing is half
 """
 
 from measuretwice.parse.errors import ParseError, TruncatedError
+from measuretwice.parse.iperf2 import Iperf2Connection, Iperf2Row, parse_iperf2_csv
 from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
 from measuretwice.parse.iperf3_json import parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_text
@@ -17,6 +18,8 @@ from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
 from measuretwice.parse.tc import Qdisc, TcClass, parse_tc_classes, parse_tc_qdiscs
 
 __all__ = [
+    "Iperf2Connection",
+    "Iperf2Row",
     "Iperf3Connection",
     "Iperf3Interval",
     "Iperf3Run",
@@ -31,6 +34,7 @@ __all__ = [
     "SsUser",
     "TcClass",
     "TruncatedError",
+    "parse_iperf2_csv",
     "parse_iperf3_json",
     "parse_iperf3_text",
     "parse_nstat",

@@ -19,6 +19,7 @@ _BEGINNINGS = (
     (re.compile(r"(qdisc|class) \w+ [0-9a-f]*:"), "tc output"),
     (re.compile(r"PING "), "ping output"),
     (re.compile(r"#kernel"), "nstat output"),
+    (re.compile(r"\d{14},[^,\n]*,\d+,"), "iperf 2's CSV"),
     (re.compile(r"Connecting to host|iperf 3|iperf3: "), "iperf3 text output"),
 )
 

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Lab 05, host-3: a sender in some trials and the receiver in others. host.sh says what it does.
+#
+#     sudo bash host-3.sh prepare     set the host up, and its share of the delay
+#     bash host-3.sh validate         ping the receiver before you measure
+#     bash host-3.sh serve            if it is the receiver: answer both senders, then end
+#     bash host-3.sh measure          if it is a sender: one TCP flow, and pings beside it
+set -euo pipefail
+SELF=host-3
+# shellcheck source=labs/05-queues/nodes/host.sh
+. "$(dirname "${BASH_SOURCE[0]}")/host.sh"

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Lab 05, router-1: the queue before the link to the other router. router.sh says what it does.
+#
+#     sudo bash router-1.sh prepare   set the link's rate and its queue's discipline
+#     bash router-1.sh watch          sample the queue until you end it (Ctrl-C)
+#     sudo bash router-1.sh undo      take both away again
+set -euo pipefail
+SELF=router-1
+# shellcheck source=labs/05-queues/nodes/router.sh
+. "$(dirname "${BASH_SOURCE[0]}")/router.sh"

@@ -1,0 +1,288 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The queues lab: a worked solution
+#
+# For instructors. Everything below is computed from the recorded runs in `sample-data/05-queues`;
+# nothing is typed in. Each section answers one of the questions in `labs/05-queues/questions.md`
+# and says what full marks look like.
+
+# %%
+import contextlib
+import os
+import statistics
+import sys
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import SVG, Markdown, display
+
+root = next(
+    folder
+    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
+    if (folder / "labs").is_dir()
+)
+sys.path.insert(0, str(root / "src"))
+
+from measuretwice import archive, checks_queue, parse, plot_flows, plot_style, record, two_samples
+from measuretwice.lab import load_lab
+
+lab = load_lab(root, "queues")
+samples = root / "sample-data" / lab.folder.name
+print(lab.file.lab.title)
+
+
+# %%
+def recorded(name: str) -> bool:
+    """Is this set recorded?"""
+    return (samples / name / record.SET_FILE).is_file()
+
+
+def runs(name: str) -> list[dict]:
+    """A recorded set's runs, each as a dict like result.json."""
+    return record.results_of(lab, samples / name)
+
+
+@contextlib.contextmanager
+def raw(name: str, run: int = 0):
+    """The raw files of one recorded run: what the tools printed."""
+    with archive.raw_folder(samples / name / record.short_name(runs(name)[run])) as folder:
+        yield folder
+
+
+def say(text: str) -> None:
+    """Text with computed numbers in it."""
+    display(Markdown(text))
+
+
+def figure(name: str, results: list[dict]) -> None:
+    """One of the lab's figures, of these runs."""
+    wanted = next(one for one in lab.file.figures if one.id == name)
+    drawn, _ = plot_flows.draw(lab, wanted, results)
+    display(SVG(plot_style.svg_text(drawn)))
+
+
+def table(name: str, *values: str) -> pd.DataFrame:
+    """Measured values of a set's runs, a row a run."""
+    return pd.DataFrame(
+        [
+            {
+                "trial": run["trial"],
+                "discipline": run["params"]["discipline"],
+                "ECN": run["params"]["ecn"],
+                **{value: run["measured"].get(value) for value in values},
+            }
+            for run in runs(name)
+        ]
+    )
+
+
+meant = {**lab.defaults(), **lab.trials[1].set}
+
+# %% [markdown]
+# ## Question 1: the design
+#
+# Of a frame of 1514 bytes 1448 are data: timestamps are on. Both flows together can't have more than
+# that share of the rate, and their mean is a half of it, whatever the discipline.
+#
+# *Full marks:* both bounds with headers; delay under load (ping-busy.txt, ss.txt), drops and marks
+# (queue.txt), queue length (queue.txt), how evenly the flows share (both iperf3.json).
+
+# %%
+most = meant["rate_mbit"] * 1448 / 1514
+say(f"At most {most:.2f} Mbit/s for one flow, and a mean of {most / 2:.2f} Mbit/s for two.")
+
+# %% [markdown]
+# ## Question 2: the queue
+#
+# *Full marks:* red's counters in router-1 (no drops, no backlog); drops and backlog of tbf on
+# router-2's cable to host-3; the rates of both; asks for `tc -s qdisc` of every interface after the run.
+
+# %%
+with raw("no-bottleneck-broken") as folder:
+    rows = []
+    for node in ("router-1", "router-2"):
+        text = (folder / node / "qdisc.after.json").read_text()
+        for one in parse.parse_tc_qdiscs(text, node):
+            if one.kind in ("red", "tbf") and (one.sent_packets or 0) > 1000:
+                rows.append((node, one.dev, one.kind, one.sent_packets, one.drops))
+display(pd.DataFrame(rows, columns=["node", "dev", "kind", "packets", "drops"]))
+measured = runs("no-bottleneck-broken")[0]["measured"]
+say(
+    f"red's link was {measured['utilisation']:.1%} in use, its queue held {measured['queue_mean_packets']:.3f} packets "
+    f"on average; ping took {measured['busy_ping_mean_ms']:.1f} ms all the same."
+)
+
+# %% [markdown]
+# ## Question 3: the metric
+#
+# *Full marks:* all four values of both runs; delay for users (it is what they feel, and the only one
+# that differs much); drops or marks and queue length for those who run the network.
+
+# %%
+display(
+    table(
+        "wrong-metric-broken",
+        "goodput_bps", "utilisation", "busy_ping_mean_ms", "queue_mean_packets", "queue_drops",
+    )
+)  # fmt: skip
+
+# %% [markdown]
+# ## Question 4: the control arm
+#
+# *Full marks:* the output of `tc qdisc show` and `sysctl net.core.default_qdisc`, and which file in
+# /usr/lib/sysctl.d sets it; an experiment that leaves it to the system has another control arm on
+# another system; inside tbf waits a bfifo of tbf's own limit.
+
+# %%
+display(table("default-qdisc-broken", "busy_ping_mean_ms", "queue_mean_packets", "queue_drops"))
+display(table("default-qdisc-fixed", "busy_ping_mean_ms", "queue_mean_packets", "queue_drops"))
+
+# %% [markdown]
+# ## Question 5: limits
+#
+# *Full marks:* 366,000, which one of the source's limits equals and the other is below; equal goodput,
+# drops and delay in both runs and pdrop 0; traffic: many short flows that start at once, or a large
+# window that comes after a pause.
+
+# %%
+needed = meant["red_max_bytes"] + meant["red_burst_packets"] * meant["red_avpkt_bytes"]
+say(f"max plus burst is {needed} B. The longest queue in either run:")
+display(table("red-limits-broken", "red_limit_bytes", "queue_max_bytes", "queue_drops"))
+display(table("red-limits-fixed", "red_limit_bytes", "queue_max_bytes", "queue_drops"))
+
+# %% [markdown]
+# ## Question 6: idle time
+#
+# Scell_log is the unit of idle time, as a power of two of the clock's ticks: the longer a packet takes
+# on the link, the larger. A factor of ten is 3.3 doublings.
+#
+# *Full marks:* the two values and 2 to the power of their difference, about ten; red looks at idle
+# time only when its queue has run empty.
+
+# %%
+broken = runs("red-bandwidth-broken")[0]["measured"]
+fixed = runs("red-bandwidth-fixed")[0]["measured"]
+doublings = broken["red_cell_log"] - fixed["red_cell_log"]
+say(f"{broken['red_cell_log']} and {fixed['red_cell_log']}: 2^{doublings} = {2**doublings}.")
+display(
+    pd.DataFrame(
+        [(mbit, checks_queue.cell_log(mbit, 1000, 6)) for mbit in (1, 10, 20, 50, 100, 1000)],
+        columns=["Mbit/s", "Scell_log"],
+    )
+)
+
+# %% [markdown]
+# ## Question 7: averages
+#
+# If the total is equal to the mean, the sum of squares stays and n grows by one: the deviation
+# shrinks by sqrt((n - 1) / n), for ten seconds by 5 %.
+#
+# *Full marks:* both pairs of numbers; why the total is near the mean; sqrt(9/10).
+
+# %%
+with raw("summary-row-broken") as folder:
+    rows = [
+        [float(word) for word in line.split()]
+        for line in (folder / "host-1" / "rates.txt").read_text().splitlines()
+    ]
+seconds = [row[2] / 1e6 for row in rows if row[1] - row[0] < 1.5]
+everything = [row[2] / 1e6 for row in rows]
+for name, values in (("seconds", seconds), ("all rows", everything)):
+    say(
+        f"{name}: n = {len(values)}, mean {statistics.mean(values):.3f}, deviation {statistics.stdev(values):.3f} Mbit/s"
+    )
+expected = ((len(seconds) - 1) / len(seconds)) ** 0.5
+say(
+    f"The deviation came out {statistics.stdev(everything) / statistics.stdev(seconds):.3f} times as large; expected {expected:.3f}."
+)
+
+# %% [markdown]
+# ## Question 8: cells
+#
+# *Full marks:* the pairs from iperf3's "connected" or ss; a check that builds the set of pairs from the
+# data, compares it with all ordered pairs between the two sides, and counts each.
+
+# %%
+rows = []
+for run in runs("copied-cell-broken"):
+    for flow in run["flows"]:
+        rows.append((run["trial"], run["params"]["receiver"], flow["node"], flow["to_address"]))
+display(pd.DataFrame(rows, columns=["trial", "receiver meant", "from", "to"]))
+
+# %% [markdown]
+# ## Question 9: significance
+#
+# *Full marks:* t and F with p (two-sided: twice the one-sided one); about 3; one flow's gain is the
+# other's loss; Welch's test with the runs' mean delays.
+
+# %%
+means = two_samples.welch_of(51.56, 1.61, 8, 50.82, 2.49, 8)
+spreads = two_samples.spread_of(1.61, 8, 2.49, 8)
+say(
+    f"Published: t = {means.statistic:.2f}, p = {means.p:.2f}; F = {spreads.statistic:.2f}, p = {spreads.p:.2f} on both sides, "
+    f"{spreads.p / 2:.2f} on one. Eight values notice a ratio of {two_samples.noticeable_spread(8):.1f}; a ratio of 1.5 takes "
+    f"{two_samples.values_for_spread(1.5)}."
+)
+delays = {
+    arm: [
+        run["measured"]["busy_ping_mean_ms"]
+        for run in runs("small-n-fixed")
+        if run["params"]["discipline"] == arm
+    ]
+    for arm in ("pfifo_fast", "red")
+}
+test = two_samples.welch(*delays.values())
+say(f"Delay, n = {len(delays['red'])} runs each: t = {test.statistic:.1f}, p = {test.p:.2g}.")
+figure("two-arms", runs("two-arms" if recorded("two-arms") else "small-n-fixed"))
+
+# %% [markdown]
+# ## Question 10: today's disciplines
+#
+# With a queue for each flow ping waits in a queue of its own, which is empty: it says nothing of how
+# long the flows' packets wait. So fq is among the best by ping and among the worst by the flows' RTT.
+# ECN replaces drops by marks and saves retransmissions; delay stays as it was.
+#
+# *Full marks:* both orders; the reason above; counts of drops and marks; a choice with its value.
+
+# %%
+if recorded("disciplines"):
+    means_by = (
+        table(
+            "disciplines",
+            "busy_ping_mean_ms", "rtt_mean_ms", "queue_drops", "queue_marks", "jains_index",
+        )
+        .drop(columns="trial")
+        .groupby(["discipline", "ECN"])
+        .mean()
+    )  # fmt: skip
+    display(means_by.sort_values("busy_ping_mean_ms"))
+    display(means_by.sort_values("rtt_mean_ms"))
+    figure("disciplines", runs("disciplines"))
+else:
+    say("The set disciplines is not recorded yet: ./lab record queues --only disciplines")
+if recorded("two-arms-once"):
+    figure("windows-and-queue", runs("two-arms-once"))
+
+# %% [markdown]
+# ## Question 11: what is reproduced
+#
+# *Full marks:* FIFO a little higher: not told apart, and couldn't be; a larger spread: not by these
+# numbers; the cause: no queue where RED stood, or none that is proved, and a metric that can't differ. Open:
+# where the queue really was on their testbed, and how long their round trips took.
+
+# %%
+display(
+    table("no-bottleneck-broken", "goodput_bps", "busy_ping_mean_ms", "queue_drops"),
+    table("no-bottleneck-fixed", "goodput_bps", "busy_ping_mean_ms", "queue_drops"),
+)
