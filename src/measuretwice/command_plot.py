@@ -40,11 +40,15 @@ def plot_command(
     as_json: bool,
 ) -> int:
     """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
+    anywhere = [
+        *FIGURES,
+        *(f.id for lab in find_labs(root).values() for f in Lab(lab).file.figures),
+    ]
+    _refuse_unknown(figures, list(dict.fromkeys(anywhere)))
     sets = _choose(root, targets, seed)
     lab = _lab_of(root, sets)
     known = [figure.id for figure in lab.file.figures] + ([*FIGURES] if lab.file.model else [])
-    if unknown := [figure for figure in figures if figure not in known]:
-        raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(known)}")
+    _refuse_unknown(figures, known)
     if lab.file.figures and not lab.file.model:
         return _plot_declared(lab, sets, figures, out or _folder(root, lab), as_json)
     use = _model_of(lab)
@@ -68,6 +72,11 @@ def plot_command(
         for file in files:
             print(file)
     return 0
+
+
+def _refuse_unknown(figures: Sequence[str], known: Sequence[str]) -> None:
+    if unknown := [figure for figure in figures if figure not in known]:
+        raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(known)}")
 
 
 def _folder(root: Path, lab: Lab) -> Path:

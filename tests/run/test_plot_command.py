@@ -137,7 +137,7 @@ def test_what_cannot_be_plotted_is_one_line(root: Path) -> None:
     lab = load_lab(root, LAB)
     assert f"run ./lab run {LAB} first" in refused(plot(root, LAB))
     assert "no such folder of runs, and no lab; labs are" in refused(plot(root, "nowhere"))
-    assert "has no [model]" in refused(plot(root, "calibrate"))
+    assert "has neither [model] nor [[figures]]" in refused(plot(root, "calibrate"))
     known = "expected one of measured-against-model, window-against-loss, stages"
     assert known in refused(plot(root, LAB, "--figure", "pie"))
     assert "LAB|RUN..." in refused(plot(root))

@@ -28,12 +28,21 @@ def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+# Declared and still to be run: their pages say so. What is recorded goes from here.
+TO_BE_RECORDED = {
+    "buffers": {"each-once", "thirty-times", "buffer-sweep", "hosts-limit-as-the-source"},
+    "queues": {"two-arms", "no-queue", "disciplines", "disciplines-once"},
+}
+
+
 def test_everything_that_a_lab_records_is_there_and_nothing_else() -> None:
     for folder in SAMPLES.iterdir():
         if folder.is_dir():
             lab = load_lab(ROOT, folder.name)
             wanted = {one.name for one in record.sets_of(lab)}
-            assert {path.name for path in folder.iterdir() if path.is_dir()} == wanted
+            there = {path.name for path in folder.iterdir() if path.is_dir()}
+            assert wanted - there == TO_BE_RECORDED.get(lab.name, set())
+            assert there <= wanted
 
 
 def test_recorded_runs_are_small() -> None:
