@@ -1,6 +1,6 @@
 """The proof of the checker: every pitfall, broken and fixed, over many seeds and settings.
 
-    make checker-matrix                     all of it, under ten minutes on two free CPUs
+    make checker-matrix                     all of it, eight minutes on two free CPUs
     make checker-matrix ARGS='--seeds 1'    one seed each
     make checker-matrix ARGS='--only mtu'   one pitfall
     make checker-matrix ARGS='--seeds 0 --elsewhere 0 --corners 3'
