@@ -21,7 +21,6 @@
 # constant, the figures and the discussion.
 
 # %%
-import contextlib
 import json
 import os
 import re
@@ -39,20 +38,17 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import archive, model, parse, plot, plot_data, plot_style, record, statistics
+from measuretwice import model, parse, plot, plot_data, plot_style, record, statistics
 from measuretwice.lab import load_lab
+from measuretwice.notebook import Recordings
 
 lab = load_lab(root, "mathis")
-samples = root / "sample-data" / lab.folder.name
+sets = Recordings(root, lab)
+runs, raw = sets.runs, sets.raw
 print(lab.file.lab.title)
 
 
 # %%
-def runs(name: str) -> list[dict]:
-    """A recorded set's runs, each as a dict like result.json."""
-    return record.results_of(lab, samples / name)
-
-
 def table(name: str) -> pd.DataFrame:
     """The numbers of a set, a row a run."""
     rows = []
@@ -74,13 +70,6 @@ def table(name: str) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-@contextlib.contextmanager
-def raw(name: str, run: int = 0):
-    """The raw files of one recorded run: what the tools printed."""
-    with archive.raw_folder(samples / name / record.short_name(runs(name)[run])) as folder:
-        yield folder
 
 
 def say(text: str) -> None:

@@ -18,7 +18,6 @@
 # and says what full marks look like.
 
 # %%
-import contextlib
 import json
 import math
 import os
@@ -35,33 +34,19 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import archive, flows, model, plot_flows, plot_style, record, windows
+from measuretwice import flows, model, plot_flows, plot_style, windows
 from measuretwice.lab import load_lab
-from measuretwice.statistics import difference_interval, mean_interval
+from measuretwice.notebook import Recordings
+from measuretwice.statistics import mean_interval
+from measuretwice.two_samples import difference_interval
 
 lab = load_lab(root, "buffers")
-samples = root / "sample-data" / lab.folder.name
+sets = Recordings(root, lab)
+recorded, runs, raw = sets.recorded, sets.runs, sets.raw
 print(lab.file.lab.title)
 
 
 # %%
-def recorded(name: str) -> bool:
-    """Is this set recorded?"""
-    return (samples / name / record.SET_FILE).is_file()
-
-
-def runs(name: str) -> list[dict]:
-    """A recorded set's runs, each as a dict like result.json."""
-    return record.results_of(lab, samples / name)
-
-
-@contextlib.contextmanager
-def raw(name: str, run: int = 0):
-    """The raw files of one recorded run: what the tools printed."""
-    with archive.raw_folder(samples / name / record.short_name(runs(name)[run])) as folder:
-        yield folder
-
-
 def say(text: str) -> None:
     """Text with computed numbers in it."""
     display(Markdown(text))

@@ -14,7 +14,8 @@ from measuretwice.collect import Measured
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value
 from measuretwice.result import Result
-from measuretwice.statistics import difference_interval, mean_interval
+from measuretwice.statistics import mean_interval
+from measuretwice.two_samples import difference_interval
 
 # Fewer trials than this make no figure.
 LEAST_TRIALS = 3

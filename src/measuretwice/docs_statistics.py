@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from measuretwice import statistics
+from measuretwice import statistics, two_samples
 from measuretwice.result import Result
 
 
@@ -61,7 +61,7 @@ class StatisticsWords:
     ratio_bounds = staticmethod(statistics.ratio_bounds)
     losses_needed = staticmethod(statistics.losses_needed)
     mean_interval = staticmethod(statistics.mean_interval)
-    difference_interval = staticmethod(statistics.difference_interval)
+    difference_interval = staticmethod(two_samples.difference_interval)
     relative_spread = staticmethod(relative_spread)
     ratio_of_means = staticmethod(ratio_of_means)
     column = staticmethod(column)

@@ -105,37 +105,6 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     return mean, mean - half, mean + half
 
 
-def difference_interval(
-    one: Sequence[float], other: Sequence[float], confidence: float = 0.95
-) -> tuple[float, float]:
-    """Return the interval of the difference of two means, `one` less `other`.
-
-    Their spreads may differ: Welch, "The generalization of Student's problem when several
-    different population variances are involved", Biometrika 34, 1947. Infinite where either has a
-    single value. ValueError for no values.
-    """
-    if not one or not other:
-        raise ValueError("expected at least one value of each")
-    if min(len(one), len(other)) == 1:
-        return -math.inf, math.inf
-    from scipy.special import stdtrit
-
-    means = [math.fsum(values) / len(values) for values in (one, other)]
-    # What each mean's own error contributes, squared.
-    parts = [
-        math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
-        for values, mean in zip((one, other), means, strict=True)
-    ]
-    difference = means[0] - means[1]
-    if sum(parts) == 0:
-        return difference, difference
-    degrees = sum(parts) ** 2 / sum(
-        part**2 / (len(values) - 1) for part, values in zip(parts, (one, other), strict=True)
-    )
-    half = float(stdtrit(degrees, 0.5 + confidence / 2)) * math.sqrt(sum(parts))
-    return difference - half, difference + half
-
-
 @dataclass(frozen=True)
 class ConstantFit:
     """The constant C of measured = C * model, and its interval.

@@ -32,21 +32,48 @@ def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
     return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
 
 
+def _welch_error(
+    deviation_a: float, count_a: int, deviation_b: float, count_b: int
+) -> tuple[float, float]:
+    """The standard error of the difference of two means, and its degrees of freedom."""
+    part_a, part_b = deviation_a**2 / count_a, deviation_b**2 / count_b
+    if part_a + part_b == 0:
+        return 0.0, count_a + count_b - 2
+    below = part_a**2 / (count_a - 1) + part_b**2 / (count_b - 1)
+    return math.sqrt(part_a + part_b), (part_a + part_b) ** 2 / below
+
+
 def welch_of(
     mean_a: float, deviation_a: float, count_a: int, mean_b: float, deviation_b: float, count_b: int
 ) -> Comparison:
     """Welch's t of two means, from what papers print: mean, deviation, count of each."""
     from scipy.special import stdtr
 
-    part_a, part_b = deviation_a**2 / count_a, deviation_b**2 / count_b
-    if part_a + part_b == 0:
+    error, freedom = _welch_error(deviation_a, count_a, deviation_b, count_b)
+    if error == 0:
         p = 1.0 if mean_a == mean_b else 0.0
-        return Comparison(0.0 if p else math.inf, (count_a + count_b - 2,), p)
-    t = (mean_a - mean_b) / math.sqrt(part_a + part_b)
-    freedom = (part_a + part_b) ** 2 / (
-        part_a**2 / (count_a - 1) + part_b**2 / (count_b - 1)
-    )  # fmt: skip
+        return Comparison(0.0 if p else math.inf, (freedom,), p)
+    t = (mean_a - mean_b) / error
     return Comparison(t, (freedom,), 2 * float(stdtr(freedom, -abs(t))))
+
+
+def difference_interval(
+    a: Sequence[float], b: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Return Welch's interval of the difference of two means, `a` less `b`.
+
+    Infinite where either has a single value. ValueError for no values.
+    """
+    if not a or not b:
+        raise ValueError("expected at least one value of each")
+    if min(len(a), len(b)) == 1:
+        return -math.inf, math.inf
+    from scipy.special import stdtrit
+
+    (mean_a, deviation_a), (mean_b, deviation_b) = mean_and_deviation(a), mean_and_deviation(b)
+    error, freedom = _welch_error(deviation_a, len(a), deviation_b, len(b))
+    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
+    return mean_a - mean_b - half, mean_a - mean_b + half
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Comparison:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from measuretwice import model
-from measuretwice.statistics import difference_interval
+from measuretwice.two_samples import difference_interval
 from measuretwice.windows import at, convergence_s, decreases, over_truth, read_rows
 
 

@@ -9,6 +9,9 @@ from measuretwice.parse.errors import ParseError, TruncatedError
 # Control characters, what decoders put in place of bytes that are no UTF-8, and lone surrogates.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd\ud800-\udfff]")
 
+# What the labs' samplers write before a sample. EPOCHREALTIME has the locale's decimal mark.
+SAMPLE_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
+
 # How each tool's output begins: only to tell a person which file was taken by mistake.
 _BEGINNINGS = (
     (re.compile(r'\{\s*"(start|event)"'), "iperf3 JSON"),

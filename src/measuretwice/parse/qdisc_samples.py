@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-from measuretwice.parse._text import clean, cut_off, excerpt, foreign
+from measuretwice.parse._text import SAMPLE_MARK, clean, cut_off, excerpt, foreign
 from measuretwice.parse.errors import ParseError
 from measuretwice.parse.tc import Qdisc, parse_tc_qdiscs
 
 _EXPECTED = "samples of tc, each after a line '# t=SECONDS'"
-_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ def parse_qdisc_samples(
         raise cut_off(source, len(lines), "tc's JSON after the last '# t='")
     samples = []
     for place in range(0, len(lines) - 1, 2):
-        mark = _MARK.fullmatch(lines[place])
+        mark = SAMPLE_MARK.fullmatch(lines[place])
         if not mark:
             raise ParseError(
                 source,

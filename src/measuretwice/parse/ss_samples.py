@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from measuretwice.parse._text import clean, cut_off, excerpt, foreign
+from measuretwice.parse._text import SAMPLE_MARK, clean, cut_off, excerpt, foreign
 from measuretwice.parse.errors import ParseError, TruncatedError
 from measuretwice.parse.ss import SsSocket, has_second_lines, read_sockets
 
 _EXPECTED = "samples of ss, each after a line '# t=SECONDS'"
-# EPOCHREALTIME, which the sampler writes, has the locale's decimal mark.
-_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def parse_ss_samples(
     marks = None if local_ports is None or second_lines else [f":{port} " for port in local_ports]
     samples: list[SsSample] = []
     for start, end in zip(starts, ends, strict=False):
-        mark = _MARK.fullmatch(lines[start])
+        mark = SAMPLE_MARK.fullmatch(lines[start])
         if not mark:
             raise ParseError(
                 source,
