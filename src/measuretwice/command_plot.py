@@ -40,15 +40,12 @@ def plot_command(
     as_json: bool,
 ) -> int:
     """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
-    anywhere = [
-        *FIGURES,
-        *(f.id for lab in find_labs(root).values() for f in Lab(lab).file.figures),
-    ]
-    _refuse_unknown(figures, list(dict.fromkeys(anywhere)))
+    labs = {name: Lab(folder) for name, folder in find_labs(root).items()}
+    meant = [labs[target] for target in targets if target in labs] or list(labs.values())
+    _refuse_unknown(figures, list(dict.fromkeys(f for lab in meant for f in _known(lab))))
     sets = _choose(root, targets, seed)
     lab = _lab_of(root, sets)
-    known = [figure.id for figure in lab.file.figures] + ([*FIGURES] if lab.file.model else [])
-    _refuse_unknown(figures, known)
+    _refuse_unknown(figures, _known(lab))
     if lab.file.figures and not lab.file.model:
         return _plot_declared(lab, sets, figures, out or _folder(root, lab), as_json)
     use = _model_of(lab)
@@ -72,6 +69,11 @@ def plot_command(
         for file in files:
             print(file)
     return 0
+
+
+def _known(lab: Lab) -> list[str]:
+    """The figures that a lab's runs can be drawn as."""
+    return [figure.id for figure in lab.file.figures] + ([*FIGURES] if lab.file.model else [])
 
 
 def _refuse_unknown(figures: Sequence[str], known: Sequence[str]) -> None:
