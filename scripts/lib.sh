@@ -151,17 +151,3 @@ sample_queue() {
   paste -d '\n' "$file.times" "$file.json" >"$file"
   rm -f "$file.times" "$file.json"
 }
-
-# give_way COMMAND...: run it so that every other process goes before it.
-#
-# iperf3 3.12 waits for its peer's last word by reading the clock in a loop. In the virtual kernel
-# such reads are what moves the clock, and the scheduler takes them for no time at all: while one
-# node's iperf3 waits so behind a long queue, all other nodes stand still, for many virtual seconds.
-# As an idle process (chrt -i) it is put aside whenever another one has something to do.
-give_way() {
-  if [[ -n ${SS_SAMPLER:-} ]]; then
-    chrt -i 0 "$@"
-  else
-    "$@"
-  fi
-}

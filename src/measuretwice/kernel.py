@@ -19,6 +19,9 @@ from measuretwice.errors import UserError
 
 # Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
 GUEST_MEMORY_MB = 512
+# A program that waits for a connection's data gets them in portions of this many microseconds; to
+# TCP it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result.
+READER_INTERVAL_US = 10_000
 # All runs start at the same moment, 2023-11-14 22:13:20 UTC, so that nothing depends on today.
 START_NS = 1_700_000_000 * 10**9
 # Where the run's folder, the checkout and the kernel's folder appear inside (guest-init.c).
@@ -137,7 +140,10 @@ def run_inside(
         f'MT_KERNEL="{kernel.folder}"',
     ]  # fmt: skip
     if virtual_time:
-        command += ["time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}"]
+        command += [
+            "time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}",
+            f"tcp_reader_interval_us={READER_INTERVAL_US}",
+        ]  # fmt: skip
     with open(folder / "console.txt", "wb") as console:
         process = subprocess.Popen(
             command,

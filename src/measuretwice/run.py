@@ -169,8 +169,8 @@ def likely_seconds(job: Job) -> float:
     packets = 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio)
     at_line_rate = number("rate_mbit", 1e4) * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
     if "loss_ratio" not in job.plan.params:
-        # Only the link limits these flows. They fill it, and every packet wakes the receiver alone.
-        return 0.9 + 45e-6 * at_line_rate
+        # Only the link limits these flows, and they fill it.
+        return 0.9 + 7e-6 * at_line_rate
     return 0.9 + 3.5e-6 * min(packets, at_line_rate)
 
 

@@ -79,7 +79,7 @@ serve
 a iperf3 -c 10.0.0.2 -t 1 -M 9000 -w 1M -J >/run/measuretwice/iperf3.json &
 sleep 0.5; echo "== mss"; a ss -tinOH; wait
 echo "== iperf3"; grep -E 'tcp_mss"|sndbuf_actual|sock_bufsize' /run/measuretwice/iperf3.json
-echo "== metrics"; a ip tcp_metrics show
+sleep 0.5; echo "== metrics"; a ip tcp_metrics show
 """
 
 

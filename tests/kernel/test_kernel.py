@@ -285,7 +285,113 @@ END""",
     )
     reads, price = map(int, said.split())
     assert reads < 25_000
-    assert 101 * 256 <= price < 103 * 256
+    assert 101 * 32 <= price < 103 * 32
+
+
+READ_IN_ALL_WAYS = """
+ip link set lo mtu 1500 up
+ethtool -K lo tso off gso off gro off
+tc qdisc add dev lo root tbf rate 20mbit burst 3100 limit 1000000
+python3 - <<'END'
+import hashlib, os, random, select, socket, time
+data = random.Random(7).randbytes(3_000_000)
+listener = socket.create_server(("127.0.0.1", 5000))
+if os.fork() == 0:
+    sender = socket.create_connection(("127.0.0.1", 5000))
+    sender.sendall(data[:2_900_000])
+    sender.sendall(data[2_900_000:])
+    os._exit(0)
+source, got, waits = listener.accept()[0], bytearray(), 0
+def more(part):
+    got.extend(part)
+    return part
+for _ in range(5):
+    assert len(more(source.recv(70_001, socket.MSG_WAITALL))) == 70_001
+for _ in range(20):
+    seen = source.recv(5000, socket.MSG_PEEK)
+    assert more(source.recv(len(seen), socket.MSG_WAITALL)) == seen
+for _ in range(50):
+    assert more(source.recv(700))
+source.setblocking(False)
+start = time.monotonic()
+while len(got) < 2_000_000:
+    select.select([source], [], [])
+    waits += 1
+    more(source.recv(200_000))
+print("waits", waits, "seconds", time.monotonic() - start, flush=True)
+source.setblocking(True)
+while more(source.recv(100_000)):
+    pass
+print("same", hashlib.sha256(got).digest() == hashlib.sha256(data).digest(), flush=True)
+os.wait()
+
+# Who doesn't read lets the window close, and loses nothing.
+if os.fork() == 0:
+    sender = socket.create_connection(("127.0.0.1", 5000))
+    sender.setblocking(False)
+    sent = 0
+    for _ in range(40):
+        time.sleep(0.1)
+        try:
+            sent += sender.send(data[sent:])
+        except BlockingIOError:
+            pass
+    print("sent", sent, flush=True)
+    sender.setblocking(True)
+    sender.sendall(data[sent:])
+    os._exit(0)
+source, got = listener.accept()[0], bytearray()
+source.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50_000)
+time.sleep(5)
+while more(source.recv(100_000)):
+    pass
+print("same", bytes(got) == data)
+END
+"""
+
+
+@pytest.mark.parametrize("interval_us", [0, 10_000])
+def test_reading_ahead(kernel: Path, tmp_path: Path, interval_us: int) -> None:
+    """All ways to read give the data that were sent; a program is woken once in an interval."""
+    said = run_inside(
+        kernel, tmp_path, READ_IN_ALL_WAYS, extra=(f"tcp_reader_interval_us={interval_us}",)
+    )
+    words = said.split()
+    assert words[4:6] == words[8:] == ["same", "True"], said
+    waits, seconds, sent = int(words[1]), float(words[3]), int(words[7])
+    if interval_us:
+        assert 0.9 * seconds < waits * interval_us / 1e6 < 1.1 * seconds
+    else:
+        assert waits > 1000
+    assert 50_000 < sent < 2_900_000
+
+
+def test_splice_of_what_was_read_ahead_is_refused(kernel: Path, tmp_path: Path) -> None:
+    said = run_inside(
+        kernel,
+        tmp_path,
+        """ip link set lo mtu 1500 up
+tc qdisc add dev lo root tbf rate 20mbit burst 3100 limit 1000000
+python3 - <<'END'
+import os, select, socket
+listener = socket.create_server(("127.0.0.1", 5000))
+if os.fork() == 0:
+    socket.create_connection(("127.0.0.1", 5000)).sendall(bytes(1_000_000))
+    os._exit(0)
+source, (out, into), refused = listener.accept()[0], os.pipe(), set()
+for _ in range(30):
+    select.select([source], [], [])
+    try:
+        os.splice(source.fileno(), into, 1000)
+        os.read(out, 1000)
+    except OSError as error:
+        refused.add(error.strerror)
+        source.recv(100_000)
+print(*refused)
+END""",
+        extra=("tcp_reader_interval_us=10000",),
+    )
+    assert said.strip() == "Operation not supported"
 
 
 def test_real_time(kernel: Path, tmp_path: Path) -> None:
@@ -473,7 +579,8 @@ TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt; echo ss $?
     gaps = {
         round(float(after[0]) - float(before[0]), 6) for before, after in itertools.pairwise(times)
     }
-    assert gaps <= {0.1, 0.099999, 0.100001}
+    # Another program that is ready at the same moment may go first, for some reads of the clock.
+    assert all(abs(gap - 0.1) < 5e-6 for gap in gaps), gaps
 
 
 def test_killed_sampler_leaves_what_it_had(kernel: Path, tmp_path: Path) -> None:

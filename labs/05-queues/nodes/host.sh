@@ -93,7 +93,7 @@ measure() {
   # --8<-- [start:measure]
   ping -n -i "$PING_INTERVAL_S" -w "${DURATION_S%.*}" "$to" >"$OUT/ping-busy.txt" &
   ping_pid=$!
-  give_way iperf3 -c "$to" -p "$port" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i 1 -J \
+  iperf3 -c "$to" -p "$port" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i 1 -J \
     >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
   # --8<-- [end:measure]
   # A lost ping is no failure: a full queue loses pings too.
