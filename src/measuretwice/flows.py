@@ -185,7 +185,9 @@ def _windows_taken(raw: Path, file: str, those: Sequence[Trace]) -> dict[str, fl
         if path.is_file() and trace.mss_bytes:
             rows = read_rows(_text(path))
             kbytes = [cwnd * trace.mss_bytes / 1024 for cwnd in trace.cwnd_segments]
-            taken.append((rows, over_truth(rows, trace.time_s[0], trace.time_s, kbytes)))
+            two_segments = 2 * trace.mss_bytes / 1024
+            ratio = over_truth(rows, trace.time_s[0], trace.time_s, kbytes, two_segments)
+            taken.append((rows, ratio))
     if not taken:
         return {}
     ratios = [ratio for _, ratio in taken if ratio is not None]

@@ -111,12 +111,17 @@ def read_rows(text: str) -> Rows:
 
 
 def over_truth(
-    rows: Rows, start_s: float, times: Sequence[float], truth: Sequence[float]
+    rows: Rows,
+    start_s: float,
+    times: Sequence[float],
+    truth: Sequence[float],
+    grain: float = 0.0,
 ) -> float | None:
     """Return the median of rows over the truth at their times, of the larger half of rows.
 
     Rows' times count from `start_s`. A wrong unit spoils the large values first; the median leaves
-    out what changes between two samples. None without rows.
+    out what changes between two samples, and a difference up to `grain`, in the truth's unit, is
+    none: a row may be read a step or two of the window later. None without rows.
     """
     pairs = [
         (value, at(times, truth, start_s + time_s))
@@ -124,4 +129,7 @@ def over_truth(
     ]
     large = sorted(((told, true) for told, true in pairs if true > 0), key=lambda pair: pair[1])
     large = large[len(large) // 2 :]
-    return round(statistics.median(told / true for told, true in large), 6) if large else None
+    if not large:
+        return None
+    nearest = ((told, min(max(told, true - grain), true + grain)) for told, true in large)
+    return round(statistics.median(told / true for told, true in nearest), 6)

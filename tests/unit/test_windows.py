@@ -79,6 +79,17 @@ def test_a_wrong_unit_shows_in_the_large_values() -> None:
     assert over_truth(read_rows(""), 0.0, times, truth) is None
 
 
+def test_a_step_of_the_window_is_no_wrong_unit() -> None:
+    times = [float(n) for n in range(10)]
+    late = "\n".join(f"{n} 81.4" for n in range(10))
+    assert over_truth(read_rows(late), 0.0, times, [80.0] * 10) == 1.0175
+    assert over_truth(read_rows(late), 0.0, times, [80.0] * 10, grain=2.8) == 1
+    large = "\n".join(f"{n} 1000" for n in range(10))
+    assert over_truth(read_rows(large), 0.0, times, [1024.0] * 10, grain=2.8) == pytest.approx(
+        0.979, abs=1e-3
+    )
+
+
 def test_the_interval_of_a_difference() -> None:
     """Welch by hand: means 2 and 5, variances 1 and 4, three values each."""
     low, high = difference_interval([1, 2, 3], [3, 5, 7])
