@@ -222,6 +222,21 @@ class QueueAt(_Strict):
     lengths: str | None = None
 
 
+class SenderAt(_Strict):
+    """One sender that is looked at closely: the flow of `node`.
+
+    `average_from` names the parameter with the time, in seconds from the flow's start, from which
+    on it is averaged. `table`, where the node has it, is what a person took from iperf3: lines of
+    start, end (s), rate (bit/s), cwnd (bytes) and segments sent again. `queue`, where it has it, is what
+    `tc qdisc show` said of the host's own queue.
+    """
+
+    node: NodeName
+    average_from: Name
+    table: str | None = None
+    queue: str | None = None
+
+
 class Collect(_Strict):
     """Where a result's numbers come from: of one flow with its sender and its receiver, or of
     many."""
@@ -230,6 +245,7 @@ class Collect(_Strict):
     receiver: NodeName | None = None
     flows: FlowFiles | None = None
     queue: QueueAt | None = None
+    one_sender: SenderAt | None = None
     ping: NodeFile | None = None
     iperf3: NodeFile | None = None
     ss: NodeFile | None = None
@@ -711,7 +727,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     by_key: dict[str, type[BaseModel]] = {
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
-        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "one_sender": SenderAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again, "elsewhere": Elsewhere, "vary": Factors,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
         "figures": FigureOf, "panels": Panel,
