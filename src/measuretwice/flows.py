@@ -182,10 +182,16 @@ def read_flows(
 
 
 def _one_sender(
-    how: SenderAt, raw: Path, params: dict[str, Value], flows: Sequence[Flow], those: Sequence[Trace]
+    how: SenderAt,
+    raw: Path,
+    params: dict[str, Value],
+    flows: Sequence[Flow],
+    those: Sequence[Trace],
 ) -> dict[str, float | int | None]:
     """One node's flow once it has settled, and what was noted of it."""
-    own = [(flow, trace) for flow, trace in zip(flows, those, strict=True) if trace.node == how.node]
+    own = [
+        (flow, trace) for flow, trace in zip(flows, those, strict=True) if trace.node == how.node
+    ]
     if len(own) != 1:
         raise ParseError(how.node, "file", f"has {len(own)} flows; expected one")
     flow, trace = own[0]

@@ -228,13 +228,15 @@ class SenderAt(_Strict):
     `average_from` names the parameter with the time, in seconds from the flow's start, from which
     on it is averaged. `table`, where the node has it, is what a person took from iperf3: lines of
     start, end (s), rate (bit/s), cwnd (bytes) and segments sent again. `queue`, where it has it, is what
-    `tc qdisc show` said of the host's own queue.
+    `tc qdisc show` said of the host's own queue. `capture` is what `tcpdump -n -tt` printed, where
+    there is one.
     """
 
     node: NodeName
     average_from: Name
     table: str | None = None
     queue: str | None = None
+    capture: str | None = None
 
 
 class Collect(_Strict):
@@ -440,13 +442,14 @@ class FigureOf(_Strict):
 
     Kinds: `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
-    window against the other's, a panel a trial), and `against` (the mean of the measured value
+    window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
+    what was acknowledged, against time), and `against` (the mean of the measured value
     `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`). `trials` are those that it is of.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    kind: Literal["over-time", "windows", "against", "boxes"]
+    kind: Literal["over-time", "windows", "against", "boxes", "sequence"]
     title: str
     of: str
     trials: str = "all"

@@ -7,6 +7,7 @@ from a moment that the experiment names.
 
 from __future__ import annotations
 
+import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def settled(trace: Traced, start_s: float, end_s: float) -> Values:
     if len(inside) < PARTS or end_s <= start_s:
         return {}
     ends = [start_s + (end_s - start_s) * n / PARTS for n in range(PARTS + 1)]
-    parts = [rate_bps(trace, a, b) for a, b in zip(ends, ends[1:], strict=False)]
+    parts = [rate_bps(trace, a, b) for a, b in itertools.pairwise(ends)]
     goodput = rate_bps(trace, start_s, end_s)
     rtts = sorted(trace.rtt_ms[n] for n in inside)
     cwnd = sum(trace.cwnd_segments[n] for n in inside) / len(inside)
@@ -72,7 +73,7 @@ def settled(trace: Traced, start_s: float, end_s: float) -> Values:
         "steady_cwnd_segments": round(cwnd, 6),
         "steady_retransmits": trace.retransmits[inside[-1]] - trace.retransmits[inside[0]],
         "rising_ratio": parts[-1] / parts[0] if parts[0] > 0 else None,
-        "rising_steps": sum(b > a for a, b in zip(parts, parts[1:], strict=False)),
+        "rising_steps": sum(b > a for a, b in itertools.pairwise(parts)),
         "tcp_min_rtt_ms": min((ms for ms in trace.min_rtt_ms if ms is not None), default=None),
     }
     if trace.mss_bytes and goodput > 0:

@@ -27,28 +27,25 @@ OFFLOADS="${OFFLOADS:-off}"
 OUT="${OUT:-.}"
 
 prepare() {
-  local up down
+  local up down interface loss_percent
   up=$(iface_to 10.4.2.1) down=$(iface_to 10.4.1.2)
   set_offloads "$OFFLOADS" "$up" "$down"
   [[ $HOP == radio ]] || return 0
-  # --8<-- [start:radio]
-  tc qdisc add dev "$up" root netem $(radio "$AIR_HIGH_PACKETS")
-  tc qdisc add dev "$down" root netem $(radio "$AIR_HIGH_PACKETS")
-  # --8<-- [end:radio]
-}
-
-# radio PACKETS: netem's words for a radio that sends at most so many at once.
-radio() {
-  printf 'loss %s%% limit %s slot %sms %sms packets %s' \
-    "$(awk "BEGIN { printf \"%.8f\", 100 * $AIR_LOSS_RATIO }")" "$AIR_LIMIT_PACKETS" \
-    "$AIR_LOW_MS" "$AIR_HIGH_MS" "$1"
+  loss_percent=$(awk "BEGIN { printf \"%.8f\", 100 * $AIR_LOSS_RATIO }")
+  for interface in "$up" "$down"; do
+    # --8<-- [start:radio]
+    tc qdisc add dev "$interface" root netem loss "$loss_percent%" limit "$AIR_LIMIT_PACKETS" \
+      slot "${AIR_LOW_MS}ms" "${AIR_HIGH_MS}ms" packets "$AIR_HIGH_PACKETS"
+    # --8<-- [end:radio]
+  done
 }
 
 vary() {
-  local told='' up down packets to_tc tc_pid
+  local told='' up down interface loss_percent packets to_tc tc_pid
   announce_ready
   [[ $HOP == radio ]] || return 0
   up=$(iface_to 10.4.2.1) down=$(iface_to 10.4.1.2)
+  loss_percent=$(awk "BEGIN { printf \"%.8f\", 100 * $AIR_LOSS_RATIO }")
   trap 'told=yes' TERM
   # One tc reads a command a line: starting it anew for each costs more than the experiment.
   exec {to_tc}> >(exec tc -batch -)
@@ -56,7 +53,10 @@ vary() {
   until [[ -n $told ]]; do
     # --8<-- [start:vary]
     packets=$((AIR_LOW_PACKETS + $(od -An -N4 -tu4 /dev/urandom) % (AIR_HIGH_PACKETS - AIR_LOW_PACKETS + 1)))
-    printf 'qdisc change dev %s root netem %s\n' "$up" "$(radio "$packets")" "$down" "$(radio "$packets")" >&"$to_tc"
+    for interface in "$up" "$down"; do
+      echo "qdisc change dev $interface root netem loss $loss_percent% limit $AIR_LIMIT_PACKETS" \
+        "slot ${AIR_LOW_MS}ms ${AIR_HIGH_MS}ms packets $packets" >&"$to_tc"
+    done
     # --8<-- [end:vary]
     printf '%s %d\n' "$EPOCHREALTIME" "$packets" >>"$OUT/radio.txt"
     pause "$AIR_CHANGE_S"
