@@ -51,8 +51,9 @@ def time_sequence(packets: Sequence[TcpPacket]) -> TimeSequence:
             kind = result.again if packet.seq_first < highest else result.sent
             kind.append((time_s, packet.seq_first, packet.seq_last))
             highest = max(highest, packet.seq_last)
-        elif (packet.to_address, packet.to_port) == sender and start_s is not None:
-            if packet.ack is not None and acked < packet.ack <= highest:
-                acked = packet.ack
-                result.acked.append((round(packet.time_s - start_s, 6), acked))
+            continue
+        ours = (packet.to_address, packet.to_port) == sender and start_s is not None
+        if ours and packet.ack is not None and acked < packet.ack <= highest:
+            acked = packet.ack
+            result.acked.append((round(packet.time_s - (start_s or 0), 6), acked))
     return result
