@@ -29,6 +29,7 @@ from measuretwice.docs_excerpt import (
     seen,
 )
 from measuretwice.docs_terminals import terminals
+from measuretwice.docs_traces import traces_data
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
@@ -422,7 +423,15 @@ class LabWords:
         return self._lab.file.model
 
     def interactive(self, name: str) -> Block:
-        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model."""
+        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model;
+        "traces", the recorded flows of the set "signatures"."""
+        if name == "traces":
+            fallback = self.figure(
+                "signatures", "Each flow's window over time, and the queue below it"
+            )
+            return docs_interactive.element(
+                name, traces_data(self._lab, self.runs("signatures")), fallback
+            )
         picture = self.figure("stages", "Goodput against the model, one panel for each step")
         return docs_interactive.block(self._lab, self.bounds, self._named_steps(), name, picture)
 

@@ -95,19 +95,26 @@ class BbrCycle:
     probe_rtt_ms: list[float]
 
 
+def bbr_states(samples: Sequence[SsSample], port: int) -> list[tuple[float, int]]:
+    """A connection's pacing gain and window (segments) in each sample; empty where it has no gain."""
+    return [(gain, window) for _, gain, window in _bbr_samples(samples, port)]
+
+
+def _bbr_samples(samples: Sequence[SsSample], port: int) -> list[tuple[float, float, int]]:
+    return [
+        (sample.time_s, float(socket.algorithm["pacing_gain"]), socket.cwnd_segments or 0)
+        for sample in samples
+        for socket in sample.sockets
+        if socket.local_port == port and socket.algorithm and "pacing_gain" in socket.algorithm
+    ]
+
+
 def bbr_cycle(samples: Sequence[SsSample], port: int) -> BbrCycle | None:
     """Read BBR's own state out of ss; None where the connection has none."""
-    times: list[float] = []
-    gains: list[float] = []
-    windows: list[int] = []
-    for sample in samples:
-        for socket in sample.sockets:
-            if socket.local_port == port and "pacing_gain" in (socket.algorithm or {}):
-                times.append(sample.time_s)
-                gains.append(float((socket.algorithm or {})["pacing_gain"]))
-                windows.append(socket.cwnd_segments or 0)
-    if not times:
+    seen = _bbr_samples(samples, port)
+    if not seen:
         return None
+    times, gains, windows = ([one[n] for one in seen] for n in range(3))
     starts = [
         times[n] for n in range(1, len(times)) if gains[n] == 1.25 and gains[n - 1] != gains[n]
     ]
