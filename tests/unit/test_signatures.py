@@ -56,7 +56,7 @@ def test_bbr_probes_and_cuts_its_window_for_a_moment() -> None:
     assert cycle.cycle_s == pytest.approx(16 * 0.02)
     assert cycle.gain_share[1.25] == pytest.approx(10 / 91)
     assert cycle.probe_rtt_s == [pytest.approx(1.6)]
-    assert cycle.probe_rtt_ms == [pytest.approx(200)]
+    assert cycle.probe_rtt_ms == [pytest.approx(180)]
 
 
 def test_another_algorithm_has_no_cycle() -> None:
