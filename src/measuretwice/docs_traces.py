@@ -65,7 +65,8 @@ def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str
     """What the flow is doing at each of its samples, in words."""
     count = len(trace.time_s)
     if algorithm == "bbr":
-        return [_bbr(*state) for state in bbr_states(samples, trace.local_port)]
+        states = bbr_states(samples, trace.local_port)
+        return [_bbr(*states[when]) if when in states else "begins" for when in trace.time_s]
     epochs: list[Epoch] = []
     if algorithm == "cubic":
         epochs = cubic_epochs(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)

@@ -95,9 +95,10 @@ class BbrCycle:
     probe_rtt_ms: list[float]
 
 
-def bbr_states(samples: Sequence[SsSample], port: int) -> list[tuple[float, int]]:
-    """A connection's pacing gain and window (segments) in each sample; empty where it has no gain."""
-    return [(gain, window) for _, gain, window in _bbr_samples(samples, port)]
+def bbr_states(samples: Sequence[SsSample], port: int) -> dict[float, tuple[float, int]]:
+    """A connection's pacing gain and window (segments) by the samples' Unix times; without those in
+    which ss prints no gain, as before the connection stands."""
+    return {when: (gain, window) for when, gain, window in _bbr_samples(samples, port)}
 
 
 def _bbr_samples(samples: Sequence[SsSample], port: int) -> list[tuple[float, float, int]]:
