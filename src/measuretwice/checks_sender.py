@@ -79,6 +79,9 @@ def still_rising(case: Case) -> Finding | None:
         return None
     if ratio < RISING_RATIO or steps < ALL_STEPS:
         return None
+    # A flow that lost something has met its limit: what goes up comes down again, and goes up.
+    if case.got("steady_retransmits"):
+        return None
     goodput_bps = case.got("steady_goodput_bps") or 0
     return Finding(
         "ten-seconds",

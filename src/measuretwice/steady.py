@@ -81,12 +81,17 @@ def settled(trace: Traced, start_s: float, end_s: float) -> Values:
     return values
 
 
+def _often(trace: Traced) -> bool:
+    """Is there a sample in each tenth of a second, or nearly?"""
+    return (trace.time_s[-1] - trace.time_s[0]) / len(trace.time_s) <= 1.5 * TENTH_S
+
+
 def lowest_tenth_bps(trace: Traced) -> float | None:
     """The least rate in any tenth of a second, from the second second on; None where the trace has
     no sample in each."""
     start_s, end_s = trace.time_s[0] + 1, trace.time_s[-1]
     count = int((end_s - start_s) / TENTH_S)
-    if count < 1 or (end_s - trace.time_s[0]) / len(trace.time_s) > 1.5 * TENTH_S:
+    if count < 1 or not _often(trace):
         return None
     return min(
         rate_bps(trace, start_s + n * TENTH_S, start_s + (n + 1) * TENTH_S) for n in range(count)
@@ -131,7 +136,10 @@ def of_table(rows: Sequence[TableRow], trace: Traced) -> Values:
         "table_rows": len(rows),
         "table_interval_s": round(interval_s, 3),
         "table_lowest_bps": min((row.rate_bps for row in whole), default=None),
-        "table_rows_foreign": min(_foreign(rows, trace, offset) for offset in offsets),
+        # A trace that looks no more often than the window changes can't say which it had.
+        "table_rows_foreign": min(_foreign(rows, trace, offset) for offset in offsets)
+        if _often(trace)
+        else None,
     }
 
 

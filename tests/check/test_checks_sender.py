@@ -60,6 +60,8 @@ def test_a_rate_that_still_rises() -> None:
     assert raised({}, rising_ratio=1.26, rising_steps=4) == ["ten-seconds"]
     assert raised({}, rising_ratio=1.24, rising_steps=4) == []
     assert raised({}, rising_ratio=2.0, rising_steps=3) == []
+    # A saw's tooth rises too.
+    assert raised({}, rising_ratio=2.0, rising_steps=4, steady_retransmits=3) == []
 
 
 def test_rows_that_hide_what_a_loss_did() -> None:

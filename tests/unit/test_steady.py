@@ -101,3 +101,8 @@ def test_a_table_is_read_whole_or_not_at_all() -> None:
     assert read_table("0 1 5 6 7\n") == [TableRow(0, 1, 5, 6, 7)]
     with pytest.raises(ValueError, match="line 2"):
         read_table("0 1 5 6 7\n1 2 x\n")
+
+
+def test_a_coarse_trace_does_not_judge_a_table() -> None:
+    trace = trace_of([10e6] * 20, step_s=0.5)
+    assert of_table(rows_of(SAW, 1), trace)["table_rows_foreign"] is None
