@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from measuretwice import checks, checks_queue
+from measuretwice import checks, checks_queue, checks_sender
 from measuretwice.collect import Measured
 from measuretwice.finding import Case, Finding
 from measuretwice.hints import GENERAL_HINTS
 from measuretwice.lab import Lab, Value, find_labs
 
-CHECKS = checks.CHECKS + checks_queue.CHECKS
-EXPLAINS = checks.EXPLAINS | checks_queue.EXPLAINS
+CHECKS = checks.CHECKS + checks_queue.CHECKS + checks_sender.CHECKS
+EXPLAINS = checks.EXPLAINS | checks_queue.EXPLAINS | checks_sender.EXPLAINS
 
 
 def check(case: Case) -> list[Finding]:

@@ -37,16 +37,21 @@ def block(lab: Lab, use: ModelUse, steps: Sequence[NamedSet], name: str, picture
     """
     if name == "steps":
         fallback = f"{picture}\n\n{steps_summary(use, steps)}"
-        return _element(name, steps_data(lab, use, steps), fallback)
+        return element(name, steps_data(lab, use, steps), fallback)
     if name == "explorer":
-        return _element(name, explorer_data(lab, use), explorer_table(lab, use))
+        return element(name, explorer_data(lab, use), explorer_table(lab, use))
     raise UserError(f"interactive({name!r}): expected 'steps' or 'explorer'")
 
 
-SCRIPTS = {"steps": "common chart steps", "explorer": "common formulas explorer"}
+SCRIPTS = {
+    "steps": "common chart steps",
+    "explorer": "common formulas explorer",
+    "traces": "common traces",
+}
 
 
-def _element(name: str, data: dict[str, Any], fallback: str) -> Block:
+def element(name: str, data: dict[str, Any], fallback: str) -> Block:
+    """A figure's place in a page: its scripts by name, its data, and Markdown for those without."""
     # No sign in the data may end the script or begin a tag, nor look like a word of the page.
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":

@@ -43,7 +43,7 @@ LOOKS_AT = {
     "units": "A window's trace taken from iperf3's text, against ss: its times, and its sizes.",
     "whose-bdp": "The buffer over each flow's own bandwidth-delay product, against what it is called.",
     "one-run": "Trials that are compared by a value: the interval of the difference of their means.",
-    "default-qdisc": "Which qdisc tc prints below the link's rate, against the one that was meant.",
+    "default-qdisc": "Which qdisc tc prints below the link's rate, or on the sender, against the one that was meant.",
     "no-bottleneck": "Whether the queue that is looked at ever had packets in it.",
     "red-limits": "red's limit, against its max and a burst together.",
     "red-bandwidth": "The unit of idle time that tc gave red, against the one for the link's rate.",
@@ -51,6 +51,11 @@ LOOKS_AT = {
     "summary-row": "Whether one of the rows that were averaged spans the others.",
     "copied-cell": "The addresses in iperf3's own files, and whether two trials agree in every value.",
     "small-n": "How many values an arm has, against what the claim that is made of them needs.",
+    "wrong-algorithm": "The congestion control that the kernel names, against the one that was meant.",
+    "terminated-tcp": "TCP's smallest round-trip time, and cwnd over rate, against ping's.",
+    "ten-seconds": "Whether the rate rises through the whole time over which it is averaged.",
+    "averages-hide": "The lowest row of a table of rates, against the lowest tenth of a second by ss.",
+    "mixed-runs": "The windows in a table, against those of the connection that it is said to be of.",
     "cherry-picking": "How often each trial of a set was run, and whether all have the same settings.",
 }
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import docs_interactive, model, plot_data, record
+from measuretwice import docs_interactive, flows, model, plot_data, record
+from measuretwice.archive import raw_folder
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -28,15 +29,18 @@ from measuretwice.docs_excerpt import (
     seen,
 )
 from measuretwice.docs_terminals import terminals
+from measuretwice.docs_traces import traces_data
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
+from measuretwice.parse.ss_samples import parse_ss_samples
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
 from measuretwice.rubric import Rubric, read_rubric
+from measuretwice.signatures import Signature, signature_of
 from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
@@ -254,6 +258,19 @@ class LabWords:
         grown = {key: value - before.get(key, 0) for key, value in after.items()}
         return {key: value for key, value in grown.items() if value}
 
+    def signature(self, name: str, trial: int | None = None, seed: int | None = None) -> Signature:
+        """What gives the algorithm of a run's one sender away: `.epochs`, `.cycle`, `.band`."""
+        run = self.run(name, trial, seed)
+        one, ss = self._lab.file.collect.one_sender, self._lab.file.collect.flows
+        if one is None or ss is None:
+            raise UserError(f"{self.name}: its lab.toml has no collect.one_sender")
+        with raw_folder(Path(run["run_dir"])) as raw:
+            trace = next(each for each in flows.traces(self._lab, raw) if each.node == one.node)
+            text = (raw / one.node / ss.ss).read_text(encoding="utf-8")
+            samples = parse_ss_samples(text, ss.ss, local_ports={trace.local_port})
+            from_s = float(run["params"][one.average_from])
+            return signature_of(trace, flows.queue(self._lab, raw), samples, from_s)
+
     def fit(self, name: str) -> ConstantFit:
         """C over a set's comparable trials, and the slope on logarithmic axes, with 95 % intervals."""
         runs = self.runs(name)
@@ -406,7 +423,15 @@ class LabWords:
         return self._lab.file.model
 
     def interactive(self, name: str) -> Block:
-        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model."""
+        """A figure that the reader can change: "steps", all recorded steps; "explorer", the model;
+        "traces", the recorded flows of the set "signatures"."""
+        if name == "traces":
+            fallback = self.figure(
+                "signatures", "Each flow's window over time, and the queue below it"
+            )
+            return docs_interactive.element(
+                name, traces_data(self._lab, self.runs("signatures")), fallback
+            )
         picture = self.figure("stages", "Goodput against the model, one panel for each step")
         return docs_interactive.block(self._lab, self.bounds, self._named_steps(), name, picture)
 

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from measuretwice.flow_facts import key_of, marks, rate_rows, received, red_setup
-from measuretwice.lab import FlowFiles, Lab, QueueAt, Value
+from measuretwice.lab import FlowFiles, Lab, QueueAt, SenderAt, Value
 from measuretwice.parse import (
     Iperf3Run,
     ParseError,
@@ -25,8 +25,10 @@ from measuretwice.parse import (
     parse_ping,
     parse_qdisc_samples,
     parse_ss_samples,
+    parse_tc_qdiscs,
 )
 from measuretwice.statistics import jains_index
+from measuretwice.steady import lowest_tenth_bps, of_table, read_table, settled
 from measuretwice.windows import Rows, at, convergence_s, decreases, over_truth, read_rows
 
 # With more flows than this, a run's measured values name no single one.
@@ -164,6 +166,8 @@ def read_flows(
     values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(found) > 1 else None
     if how.windows:
         values |= _windows_taken(raw, how.windows, [trace for _, _, trace in found])
+    if one := lab.file.collect.one_sender:
+        values |= _one_sender(one, raw, params, flows, [trace for _, _, trace in found])
     if sampled := lab.file.collect.queue:
         rate_bps = float(params[sampled.rate]) * 1e6
         seen = _queue(sampled, raw)
@@ -175,6 +179,42 @@ def read_flows(
         if sampled.setup:
             values |= red_setup(at_node / sampled.setup)
     return flows, values
+
+
+def _one_sender(
+    how: SenderAt,
+    raw: Path,
+    params: dict[str, Value],
+    flows: Sequence[Flow],
+    those: Sequence[Trace],
+) -> dict[str, float | int | None]:
+    """One node's flow once it has settled, and what was noted of it."""
+    own = [
+        (flow, trace) for flow, trace in zip(flows, those, strict=True) if trace.node == how.node
+    ]
+    if len(own) != 1:
+        raise ParseError(how.node, "file", f"has {len(own)} flows; expected one")
+    flow, trace = own[0]
+    start_s, end_s = common_interval(those)
+    values = settled(trace, max(start_s, trace.time_s[0] + float(params[how.average_from])), end_s)
+    # Values are numbers, so a name is a name with a one.
+    values[f"uses_{flow.congestion_control}"] = 1
+    values |= {
+        "lowest_tenth_bps": lowest_tenth_bps(trace),
+        "sender_path_rtt_ms": flow.path_rtt_ms,
+        "sender_retransmits": flow.retransmits,
+    }
+    if how.table:
+        table = raw / how.node / how.table
+        try:
+            values |= of_table(read_table(_text(table)), trace)
+        except ValueError as error:
+            raise ParseError(_name(table), "file", str(error)) from None
+    if how.queue and (raw / how.node / how.queue).is_file():
+        path = raw / how.node / how.queue
+        for qdisc in parse_tc_qdiscs(_text(path), _name(path)):
+            values[f"host_queue_is_{qdisc.kind}"] = 1
+    return values
 
 
 def _windows_taken(raw: Path, file: str, those: Sequence[Trace]) -> dict[str, float | int | None]:

@@ -222,6 +222,23 @@ class QueueAt(_Strict):
     lengths: str | None = None
 
 
+class SenderAt(_Strict):
+    """One sender that is looked at closely: the flow of `node`.
+
+    `average_from` names the parameter with the time, in seconds from the flow's start, from which
+    on it is averaged. `table`, where the node has it, is what a person took from iperf3: lines of
+    start, end (s), rate (bit/s), cwnd (bytes) and segments sent again. `queue`, where it has it, is what
+    `tc qdisc show` said of the host's own queue. `capture` is what `tcpdump -n -tt` printed, where
+    there is one.
+    """
+
+    node: NodeName
+    average_from: Name
+    table: str | None = None
+    queue: str | None = None
+    capture: str | None = None
+
+
 class Collect(_Strict):
     """Where a result's numbers come from: of one flow with its sender and its receiver, or of
     many."""
@@ -230,6 +247,7 @@ class Collect(_Strict):
     receiver: NodeName | None = None
     flows: FlowFiles | None = None
     queue: QueueAt | None = None
+    one_sender: SenderAt | None = None
     ping: NodeFile | None = None
     iperf3: NodeFile | None = None
     ss: NodeFile | None = None
@@ -424,13 +442,14 @@ class FigureOf(_Strict):
 
     Kinds: `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
-    window against the other's, a panel a trial), and `against` (the mean of the measured value
+    window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
+    what was acknowledged, against time), and `against` (the mean of the measured value
     `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`). `trials` are those that it is of.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    kind: Literal["over-time", "windows", "against", "boxes"]
+    kind: Literal["over-time", "windows", "against", "boxes", "sequence"]
     title: str
     of: str
     trials: str = "all"
@@ -711,7 +730,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     by_key: dict[str, type[BaseModel]] = {
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
-        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "pitfalls": Pitfall,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "one_sender": SenderAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again, "elsewhere": Elsewhere, "vary": Factors,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
         "figures": FigureOf, "panels": Panel,

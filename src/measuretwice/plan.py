@@ -103,6 +103,10 @@ def resolve(params: dict[str, Value]) -> dict[str, Value]:
 
 
 def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:
-    """Return the SHA-256 (first 16 digits) of each shell file that takes part in a run."""
-    files = sorted((lab.folder / "nodes").glob("*.sh")) + sorted(scripts_folder.glob("*.sh"))
+    """Return the SHA-256 (first 16 digits) of each script that takes part in a run."""
+    files = [
+        *sorted((lab.folder / "nodes").glob("*.sh")),
+        *sorted((lab.folder / "nodes").glob("*.py")),
+        *sorted(scripts_folder.glob("*.sh")),
+    ]
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}

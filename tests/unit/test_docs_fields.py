@@ -50,6 +50,7 @@ def test_many_flows() -> None:
     assert [one.name for one in fields(Flow)] == list(docs_fields.FLOW)
     alone = ("traces", "queue", "_flow", "_queue")
     written = keys_written("flows.py", outside=alone) | keys_written("flow_facts.py", outside=())
+    written |= keys_written("steady.py", outside=())
     assert written == set(docs_fields.TOGETHER)
 
 

@@ -47,7 +47,14 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
                 assert line in script.read_text(), f"{script.name}: {key}"
                 seen.add(key)
     # What is claimed is for the analysis, no node needs it.
-    claims = {"compare_with", "constant_claimed", "compare_by", "judged_by", "claim"}
+    claims = {
+        "average_from_s",
+        "compare_with",
+        "constant_claimed",
+        "compare_by",
+        "judged_by",
+        "claim",
+    }
     left = {name for name in set(lab.defaults()) - seen if "claimed" not in name}
     assert left <= claims
 

@@ -1,0 +1,271 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The variants lab: a worked solution
+#
+# For instructors. Everything below is computed from the recorded runs in `sample-data/04-variants`;
+# nothing of ours is typed in. Each section answers one of the questions in
+# `labs/04-variants/questions.md` and says what full marks look like.
+
+# %%
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import SVG, Markdown, display
+
+root = next(
+    folder
+    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
+    if (folder / "labs").is_dir()
+)
+sys.path.insert(0, str(root / "src"))
+
+from measuretwice import flows, model, plot_flows, plot_style, signatures, steady, windows
+from measuretwice.lab import load_lab
+from measuretwice.notebook import Recordings
+from measuretwice.parse import parse_ss_samples
+from measuretwice.statistics import mean_interval
+from measuretwice.two_samples import difference_interval
+
+lab = load_lab(root, "variants")
+sets = Recordings(root, lab)
+recorded, runs, raw = sets.recorded, sets.runs, sets.raw
+print(lab.file.lab.title)
+
+
+# %%
+def say(text: str) -> None:
+    """Text with computed numbers in it."""
+    display(Markdown(text))
+
+
+def figure(name: str, results: list[dict]) -> None:
+    """One of the lab's figures, of these runs."""
+    wanted = next(one for one in lab.file.figures if one.id == name)
+    drawn, _ = plot_flows.draw(lab, wanted, results)
+    display(SVG(plot_style.svg_text(drawn)))
+
+
+def table(*names: str) -> pd.DataFrame:
+    """Both stages of a mistake, or others, by these measured values."""
+    rows = [
+        {"set": name, **{key: run["measured"].get(key) for key in KEYS}}
+        for name in names
+        for run in runs(name)
+    ]
+    return pd.DataFrame(rows)
+
+
+KEYS = (
+    "steady_goodput_bps",
+    "steady_rtt_ms",
+    "cwnd_over_rate_ms",
+    "tcp_min_rtt_ms",
+    "rising_ratio",
+)
+
+
+# %% [markdown]
+# ## Question 1: the path
+#
+# *Full marks:* the product, the full buffer's round trip, and the queues: the client's card (none
+# unless set), air's netem in both directions (may drop: limit and loss), the gateway's tbf (may
+# drop), wan's netem in both directions (must not).
+
+# %%
+meant = {**lab.defaults(), **lab.trials[1].set}
+bdp = model.bdp_bytes(meant["rate_mbit"], meant["wire_rtt_ms"])
+full_ms = meant["wire_rtt_ms"] + 8e3 * meant["buffer_bytes"] / (meant["rate_mbit"] * 1e6)
+say(f"BDP {bdp:.0f} B, {bdp / 1514:.0f} packets; with a full buffer {full_ms:.0f} ms.")
+
+# %% [markdown]
+# ## Question 2: the four rules
+#
+# *Full marks:* Reno: a loss; half (RFC 5681). CUBIC: a loss; keeps 0.7, then C (t - K)^3 + W_max with
+# C = 0.4 (RFC 9438). Vegas: more than 4 packets of its own in the queue; one segment less a round trip,
+# one more below 2 (Brakmo and Peterson 1995). BBR version 1: none as such; paces at the highest
+# delivery rate of ten round trips, a window of two BDP (Cardwell and others 2016).
+
+# %% [markdown]
+# ## Question 3: the setting
+#
+# *Full marks:* ss (the word after the addresses), iperf3's JSON (`sender_tcp_congestion`), the round-trip
+# time; sysctl-p.txt says why. `#` at the end of the line fails as well: it begins a comment only at the
+# beginning of a line.
+
+# %%
+with raw("config-comment-broken") as folder:
+    print((folder / "client" / "sysctl.conf").read_text())
+    print((folder / "client" / "sysctl-p.txt").read_text())
+display(table("config-comment-broken", "config-comment-fixed"))
+
+# %% [markdown]
+# ## Question 4: the sender's queue
+#
+# *Full marks:* when the interface first comes up, or its qdisc is deleted; `tc qdisc replace`, or make the
+# interface anew. It did not matter: TCP has paced by its own timer since Linux 4.13.
+
+# %%
+for stage in ("broken", "fixed"):
+    with raw(f"default-qdisc-{stage}") as folder:
+        print((folder / "client" / "tc.txt").read_text())
+display(table("default-qdisc-broken", "default-qdisc-fixed"))
+
+# %% [markdown]
+# ## Question 5: where TCP ends
+#
+# *Full marks:* the division; of the source's four rows all are below 77 ms; above is possible, where the
+# window isn't full: the application has nothing to send, or BBR's cap.
+
+# %%
+with raw("terminated-tcp-broken") as folder:
+    text = (folder / "client" / "ss.txt").read_text()
+    (trace,) = flows.traces(lab, folder)
+    middle = len(trace.time_s) // 2
+    near = steady.rate_bps(trace, trace.time_s[middle - 10], trace.time_s[middle + 10])
+    window = trace.cwnd_segments[middle] * (trace.mss_bytes or 0)
+    say(f"{window} B over {near / 1e6:.1f} Mbit/s: {8e3 * window / near:.1f} ms.")
+    print((folder / "gateway" / "ss-gateway.txt").read_text()[:600])
+say(
+    "The source's rows: "
+    + ", ".join(
+        f"{8e3 * kbytes * 1024 / (mbit * 1e6):.2f} ms"
+        for kbytes, mbit in ((65.6, 75.1), (5.70, 200), (38.5, 148), (4.28, 230))
+    )
+)
+display(table("terminated-tcp-broken", "terminated-tcp-fixed"))
+
+# %% [markdown]
+# ## Question 6: ten seconds
+#
+# *Full marks:* one segment a round trip; the time from the window at two seconds to the BDP; the same for
+# the source. Its mean over a minute follows from a straight line, as the link is not full before.
+
+# %%
+with raw("ten-seconds-broken") as folder:
+    (trace,) = flows.traces(lab, folder)
+first = next(n for n, when in enumerate(trace.time_s) if when - trace.time_s[0] >= 3)
+grown = trace.cwnd_segments[-1] - trace.cwnd_segments[first]
+trips = (trace.time_s[-1] - trace.time_s[first]) / (meant["wire_rtt_ms"] / 1e3)
+say(f"{grown} segments in {trips:.0f} round trips: {grown / trips:.2f} a round trip.")
+left = (bdp / 1514 - trace.cwnd_segments[-1]) * meant["wire_rtt_ms"] / 1e3
+say(f"From {trace.cwnd_segments[-1]} segments it is {left:.1f} s to the BDP.")
+source_kbytes = [119, 136, 153, 170, 187, 202, 219, 236, 252, 269]
+slope = (source_kbytes[-1] - source_kbytes[0]) / 9
+at_30 = source_kbytes[0] + slope * 29.5
+say(
+    f"The source: {slope:.1f} KBytes a second; in the middle of a minute {at_30:.0f} KBytes, at 77 ms "
+    f"{at_30 * 1024 * 8 / 0.077 / 1e6:.0f} Mbit/s."
+)
+
+# %% [markdown]
+# ## Question 7: rows
+#
+# *Full marks:* teeth by calculation (half the BDP in round trips) and by ssthresh's changes; aliasing;
+# for 100 ms an interval of the order of a second is enough, since a tooth takes many seconds.
+
+# %%
+with raw("averages-hide-fixed") as folder:
+    (trace,) = flows.traces(lab, folder)
+cuts = windows.decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
+seconds = trace.time_s[-1] - trace.time_s[0]
+half = model.bdp_bytes(meant["rate_mbit"], 10) / 1514 / 2
+say(f"By ss {len(cuts) / seconds:.1f} a second; by calculation {1 / (half * 0.010):.1f}.")
+
+# %% [markdown]
+# ## Question 8: one table
+#
+# *Full marks:* two rows with the lines of ss of their times; the mean of the source's row for BBR is
+# 174 Mbit/s, its total 155.
+
+# %%
+rates = [63.7, 126, 161, 211, 205, 211, 205, 217, 179, 162]
+say(f"The source's row has a mean of {sum(rates) / len(rates):.0f} Mbit/s.")
+for stage in ("broken", "fixed"):
+    measured = runs(f"mixed-runs-{stage}")[0]["measured"]
+    say(f"{stage}: {measured['table_rows_foreign']} of {measured['table_rows']} rows are foreign.")
+
+# %% [markdown]
+# ## Question 9: signatures
+#
+# *Full marks:* rules that are stated; 0.7; K by each window; cycles of BBR; ProbeRTT each ten seconds
+# costs about 200 ms of each, two per cent; Vegas' least queue is at its alpha or beta.
+
+# %%
+found = {}
+for number, run in enumerate(runs("signatures")):
+    with raw("signatures", number) as folder:
+        (trace,) = flows.traces(lab, folder)
+        text = (folder / "client" / "ss.txt").read_text()
+        samples = parse_ss_samples(text, "ss.txt", local_ports={trace.local_port})
+        queue = flows.queue(lab, folder)
+        found[run["params"]["congestion_control"]] = signatures.signature_of(
+            trace, queue, samples, 20
+        )
+display(pd.DataFrame([vars(one) | {"convex": one.convex} for one in found["cubic"].epochs]))
+say(f"BBR: {found['bbr'].cycle}")
+say(f"Vegas: {found['vegas'].band}")
+figure("signatures", runs("signatures"))
+figure("sequence", runs("sequence"))
+
+# %% [markdown]
+# ## Question 10: which is faster
+#
+# *Full marks:* two seeds with opposite conclusions; a number of runs from the spread; that BBR's
+# neighbours were not measured, and what would measure them (the rival's own goodput).
+
+# %%
+by_trial = {
+    trial: {
+        run["seed"]: run["measured"]["steady_goodput_bps"] / 1e6
+        for run in runs("one-server-fixed")
+        if run["trial"] == trial
+    }
+    for trial in (2, 4)
+}
+display(pd.DataFrame(by_trial).rename(columns={2: "CUBIC", 4: "BBR"}))
+cubic, bbr = (list(values.values()) for values in by_trial.values())
+low, high = difference_interval(bbr, cubic)
+say(
+    f"Means {mean_interval(cubic)[0]:.0f} and {mean_interval(bbr)[0]:.0f} Mbit/s; the difference's 95 % "
+    f"interval is {low:.0f} to {high:.0f}."
+)
+
+# %% [markdown]
+# ## Question 11: what is reproduced
+#
+# *Full marks:* each claim with a number, an interval and a verdict; path, buffer or time where it turns on
+# these.
+
+# %%
+summary = []
+for name in ("paths", "rivals"):
+    if recorded(name):
+        for run in runs(name):
+            summary.append(
+                {
+                    "set": name,
+                    "hop": run["params"]["hop"],
+                    "relay": run["params"]["relay"],
+                    "algorithm": run["params"]["congestion_control"],
+                    "goodput": run["measured"]["steady_goodput_bps"] / 1e6,
+                    "rtt": run["measured"]["steady_rtt_ms"],
+                }
+            )
+if summary:
+    cells = pd.DataFrame(summary).groupby(["set", "relay", "hop", "algorithm"])
+    display(cells.agg(["mean", "std", "count"]))
+else:
+    say("The sets paths and rivals are not recorded yet: ./lab record variants --only paths")

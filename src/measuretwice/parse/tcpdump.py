@@ -1,0 +1,63 @@
+"""TCP packets as tcpdump prints them: `tcpdump -n -tt`, with or without `-e`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from measuretwice.parse._text import clean, foreign
+
+_EXPECTED = "the text output of tcpdump (`tcpdump -n -tt`)"
+# 1700000006.884614 IP 10.4.1.2.58422 > 10.4.3.2.5201: Flags [P.], seq 1:38, ack 1, win 502, ...
+_PACKET = re.compile(
+    r"(?P<time>\d+\.\d+) .*?\b(?P<from>\d+\.\d+\.\d+\.\d+)\.(?P<from_port>\d+) > "
+    r"(?P<to>\d+\.\d+\.\d+\.\d+)\.(?P<to_port>\d+): Flags \[(?P<flags>[^\]]*)\]"
+    r"(?:, seq (?P<first>\d+)(?::(?P<last>\d+))?)?(?:, ack (?P<ack>\d+))?.*?, length (?P<length>\d+)"
+)
+
+
+@dataclass(frozen=True)
+class TcpPacket:
+    """One packet. Sequence numbers are as printed: relative to the connection's start, but for the
+    SYNs' own. `seq_first` to `seq_last` (exclusive) are its data, None where it has none."""
+
+    time_s: float
+    from_address: str
+    from_port: int
+    to_address: str
+    to_port: int
+    flags: str
+    seq_first: int | None
+    seq_last: int | None
+    ack: int | None
+    data_bytes: int
+
+
+def parse_tcpdump(text: str, source: str) -> tuple[TcpPacket, ...]:
+    """Read the TCP packets over IPv4 that tcpdump printed, in its order; other lines are left out.
+
+    Raises ParseError for another tool's text. A last line that is cut off is left out too: a
+    capture ends when it is told to.
+    """
+    text = clean(text, source, _EXPECTED)
+    packets = [_packet(match) for line in text.splitlines() if (match := _PACKET.match(line))]
+    if not packets:
+        raise foreign(text, source, _EXPECTED)
+    return tuple(packets)
+
+
+def _packet(match: re.Match[str]) -> TcpPacket:
+    length = int(match["length"])
+    first = int(match["first"]) if match["first"] and length else None
+    return TcpPacket(
+        time_s=float(match["time"]),
+        from_address=match["from"],
+        from_port=int(match["from_port"]),
+        to_address=match["to"],
+        to_port=int(match["to_port"]),
+        flags=match["flags"],
+        seq_first=first,
+        seq_last=None if first is None else first + length,
+        ack=int(match["ack"]) if match["ack"] else None,
+        data_bytes=length,
+    )
