@@ -197,7 +197,8 @@ it = readings[1]
 line = last_ss(1)
 rtt_s, rate_bps = it["params"]["rtt_ms"] / 1e3, it["params"]["rate_mbit"] * 1e6
 (wide,) = record.results_of(lab, samples / "wide-buffer")
-limited = re.findall(r"sndbuf_limited:(\S+)", raw(1, "romeo/ss.txt").split("# t=")[-1])
+# The last sample may come after the data connection's end.
+limited = re.findall(r"sndbuf_limited:(\S+)", raw(1, "romeo/ss.txt"))
 say(
     f"ss prints `sndbuf_limited:{limited[-1]}`. The product is {rate_bps / 1e6:g} Mbit/s × {rtt_s * 1e3:g} ms = "
     f"{rate_bps * rtt_s / 8e6:.3g} MB; the send buffer is {it['params']['wmem_max_bytes'] / 1e6:.3g} MB. cwnd isn't the reason: it is "
