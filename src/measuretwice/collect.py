@@ -35,7 +35,9 @@ Measured = dict[str, float | int | None]
 ETHERNET_HEADER_BYTES = 14
 
 
-def measure(lab: Lab, raw: Path, params: dict[str, Value]) -> tuple[Measured, Sequence[Flow | CrowdFlow]]:
+def measure(
+    lab: Lab, raw: Path, params: dict[str, Value]
+) -> tuple[Measured, Sequence[Flow | CrowdFlow]]:
     """Return the measured values of the run whose nodes' files stand under `raw`/<node>/, and its
     flows where the lab has many.
 

@@ -20,6 +20,7 @@ from measuretwice.parse import (
     ParseError,
     SsSocket,
     parse_iperf3_json,
+    parse_nstat,
     parse_ping,
     parse_ss_samples,
 )
@@ -57,9 +58,7 @@ class _Seen:
     sockets: list[SsSocket]
 
 
-def read_crowd(
-    lab: Lab, raw: Path, params: Mapping[str, Value]
-) -> tuple[list[CrowdFlow], Values]:
+def read_crowd(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[CrowdFlow], Values]:
     """Every flow of a run, by node and port, and what they did together.
 
     ParseError where files can't be read, where there is no flow, or no moment in which all that
@@ -101,7 +100,8 @@ def read_crowd(
         values |= _drop_ratios(flows, values)
     values |= _shares(flows, str(params[how.rival]))
     values |= _constants(flows, values)
-    values |= _own_results(how, raw, flows)
+    values["spurious_retransmits"] = _needless(raw, {flow.node for flow in flows})
+    values |= _own_results(how, raw, flows, start_s, end_s)
     return flows, values
 
 
@@ -208,9 +208,7 @@ def _together(flows: Sequence[CrowdFlow], seconds: float) -> Values:
 def _paths(how: CrowdFiles, raw: Path) -> Values:
     if not how.ping:
         return {}
-    least = [
-        parse_ping(_text(path), _name(path)).rtt_min_ms for path in raw.glob(f"*/{how.ping}")
-    ]
+    least = [parse_ping(_text(path), _name(path)).rtt_min_ms for path in raw.glob(f"*/{how.ping}")]
     return {"path_rtt_ms": min((ms for ms in least if ms is not None), default=None)}
 
 
@@ -224,7 +222,9 @@ def _queue_values(seen: Queue, start_s: float, end_s: float, rate_bps: float) ->
 
     mean_bytes = sum(seen.backlog_bytes[n] for n in inside) / len(inside)
     mean_packets = sum(seen.backlog_packets[n] for n in inside) / len(inside)
-    full = [seen.backlog_bytes[n] / seen.backlog_packets[n] for n in inside if seen.backlog_packets[n]]
+    full = [
+        seen.backlog_bytes[n] / seen.backlog_packets[n] for n in inside if seen.backlog_packets[n]
+    ]
     return {
         "utilisation": round(8 * grown(seen.sent_bytes) / (end_s - start_s) / rate_bps, 6),
         "queue_mean_bytes": round(mean_bytes),
@@ -275,7 +275,9 @@ def _constants(flows: Sequence[CrowdFlow], values: Values) -> Values:
 
     each = list(enumerate(flows))
     return {
-        "c_by_retransmits": fit({n: f.retransmits / f.segments if f.segments else None for n, f in each}),
+        "c_by_retransmits": fit(
+            {n: f.retransmits / f.segments if f.segments else None for n, f in each}
+        ),
         "c_by_halvings": fit(
             {n: f.halvings / f.segments if f.halvings and f.segments else None for n, f in each}
         ),
@@ -283,12 +285,26 @@ def _constants(flows: Sequence[CrowdFlow], values: Values) -> Values:
     }
 
 
-def _own_results(how: CrowdFiles, raw: Path, flows: Sequence[CrowdFlow]) -> Values:
+def _needless(raw: Path, nodes: set[str]) -> int | None:
+    """Retransmissions of the whole run that receivers said they had already: TCPDSACKRecv."""
+    counts = []
+    for node in nodes:
+        paths = [raw / node / f"nstat.{when}.json" for when in ("before", "after")]
+        if not all(path.is_file() for path in paths):
+            return None
+        before, after = (parse_nstat(_text(path), _name(path)) for path in paths)
+        counts.append(after.get("TcpExtTCPDSACKRecv", 0) - before.get("TcpExtTCPDSACKRecv", 0))
+    return sum(counts)
+
+
+def _own_results(
+    how: CrowdFiles, raw: Path, flows: Sequence[CrowdFlow], start_s: float, end_s: float
+) -> Values:
     """What a person worked out, read from where it stands; each name begins with `own_`."""
     values: Values = {}
     if how.counted and (paths := sorted(raw.glob(f"*/{how.counted}"))):
-        rows = _own_counts(paths, {(flow.node, flow.local_port) for flow in flows})
-        values |= {"own_flat_samples": rows[1], "own_counted_halvings": rows[3]}
+        wanted = {(flow.node, flow.local_port) for flow in flows}
+        values["own_counted_halvings"] = _own_counts(paths, wanted, start_s, end_s)
     for path in raw.glob(f"*/{how.summary}") if how.summary else ():
         for name, number in _numbers(path).items():
             values[f"own_{name}"] = number
@@ -297,18 +313,20 @@ def _own_results(how: CrowdFiles, raw: Path, flows: Sequence[CrowdFlow]) -> Valu
     return values
 
 
-def _own_counts(paths: Sequence[Path], wanted: set[tuple[str, int]]) -> list[int]:
-    """Rises, flats, falls and halvings, of all the flows that are wanted."""
-    sums = [0, 0, 0, 0]
+def _own_counts(
+    paths: Sequence[Path], wanted: set[tuple[str, int]], start_s: float, end_s: float
+) -> int:
+    """How many halvings were counted in the interval, of all the flows that are wanted."""
+    found = 0
     for path in paths:
         for number, line in enumerate(_text(path).splitlines(), start=1):
             try:
-                port, *counts = map(int, line.split())
+                time_text, port_text = line.split()
+                time_s, port = float(time_text), int(port_text)
             except ValueError:
-                raise ParseError(_name(path), f"line {number}", "expected whole numbers") from None
-            if (path.parent.name, port) in wanted and len(counts) == len(sums):
-                sums = [a + b for a, b in zip(sums, counts, strict=True)]
-    return sums
+                raise ParseError(_name(path), f"line {number}", "expected time and port") from None
+            found += (path.parent.name, port) in wanted and start_s <= time_s <= end_s
+    return found
 
 
 def _numbers(path: Path) -> dict[str, float]:
@@ -318,7 +336,9 @@ def _numbers(path: Path) -> dict[str, float]:
         try:
             found[name] = float(text)
         except ValueError:
-            raise ParseError(_name(path), f"line {number}", "expected a name and a number") from None
+            raise ParseError(
+                _name(path), f"line {number}", "expected a name and a number"
+            ) from None
     return found
 
 

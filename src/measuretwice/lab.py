@@ -248,8 +248,8 @@ class CrowdFiles(_Strict):
     in include/uapi/linux/tcp.h) whenever that changed. Nothing before `warmup`, a parameter in
     seconds, after the last flow's start is counted. `asked` is the parameter with the number of
     flows, `rival` the one with the algorithm of those that differ.
-    `counted`, where there is one: lines of port, rises, flats, falls and halvings, by the person's
-    own counter. `summary` and `groups` stand on one node and are a person's own results: lines of a
+    `counted`, where there is one: lines of Unix time and port, a halving each, by the person's own
+    counter. `summary` and `groups` stand on one node and are a person's own results: lines of a
     name and a number; and of an algorithm, its flows and their sum in bit/s.
     """
 

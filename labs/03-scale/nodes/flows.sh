@@ -27,9 +27,10 @@ share() {
 # processes NUMBER: this pair's iperf3 processes, a line each: port, algorithm, streams. The rivals
 # come first; no process has more than STREAMS_COUNT streams (iperf3 itself allows 128).
 processes() {
-  local all rivals port=5201
+  local all rivals algorithm left streams port=5201
   all=$(share "$FLOWS" "$1")
-  rivals=$([[ $RIVAL == none ]] && echo 0 || share "$RIVAL_FLOWS" "$1")
+  rivals=0
+  [[ $RIVAL == none ]] || rivals=$(share "$RIVAL_FLOWS" "$1")
   # --8<-- [start:processes]
   while read -r algorithm left; do
     while ((left > 0)); do

@@ -124,7 +124,7 @@ per_flow() {
       if ($1 >= start && $1 <= end && $3 > 1 && state[flow] < 2) halvings[flow]++
       state[flow] = $3
     }
-    pass == 3 && by != "events" { halvings[node " " $1] = $5 }
+    pass == 3 && by != "events" && $1 >= start && $1 <= end { halvings[node " " $2]++ }
     END {
       for (n = 1; n <= flows; n++) {
         f = name[n]

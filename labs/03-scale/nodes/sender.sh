@@ -11,12 +11,12 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/flows.sh"
 
 # --8<-- [start:settings]
-DURATION_S="${DURATION_S:-120}"
+DURATION_S="${DURATION_S:-180}"
 START_SPREAD_MS="${START_SPREAD_MS:-5000}"
 WMEM_MAX_BYTES="${WMEM_MAX_BYTES:-33554432}"
 OFFLOADS="${OFFLOADS:-off}"
 # --8<-- [end:settings]
-PING_COUNT="${PING_COUNT:-5}"
+PING_COUNT="${PING_COUNT:-3}"
 SAMPLE_INTERVAL_S="${SAMPLE_INTERVAL_S:-1}"
 HALVINGS_BY="${HALVINGS_BY:-events}"
 FAILURES="${FAILURES:-stop}"
@@ -121,18 +121,16 @@ count_halvings() {
   esac
   # --8<-- [start:counter]
   awk -v flat_is_rise="$flat_is_rise" '
+    /^# t=/ { time = substr($2, 3) }
     / cwnd:/ {
       split($4, local, ":"); port = local[2]
-      match($0, / cwnd:[0-9]+/); cwnd = substr($0, RSTART + 6, RLENGTH - 6)
+      match($0, / cwnd:[0-9]+/); cwnd = substr($0, RSTART + 6, RLENGTH - 6) + 0
       if (port in last) {
-        if (cwnd > last[port]) { rises[port]++; rising[port] = 1 }
-        if (cwnd == last[port]) { flats[port]++; if (flat_is_rise) rising[port] = 1 }
-        if (cwnd < last[port]) { falls[port]++; halvings[port] += rising[port]; rising[port] = 0 }
+        if (cwnd > last[port] || (flat_is_rise && cwnd == last[port])) rising[port] = 1
+        if (cwnd < last[port] && rising[port]) { print time, port; rising[port] = 0 }
       }
       last[port] = cwnd
-    }
-    END { for (port in last) print port, rises[port]+0, flats[port]+0, falls[port]+0, halvings[port]+0 }
-  ' "$OUT/ss.txt" | sort -n >"$OUT/counted.txt"
+    }' "$OUT/ss.txt" >"$OUT/counted.txt"
   # --8<-- [end:counter]
   # Samples so close together are large. One flow's windows stay, and of all flows a sample a second.
   awk '/^# t=/ { time = substr($2, 3) + 0 }
