@@ -5,6 +5,8 @@ Every number and every line of output on a page comes through here.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import docs_interactive, model, plot_data, record
+from measuretwice import audit, docs_interactive, model, plot_data, record
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_excerpt import (
@@ -55,6 +57,7 @@ class ModelWords:
     time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
     highspeed_decrease = staticmethod(model.highspeed_decrease_ratio)
     bdp_bytes = staticmethod(model.bdp_bytes)
+    payload_limit = staticmethod(audit.payload_limit)
     cubic_kept: ClassVar[float] = model.CUBIC_KEPT_RATIO
     reno_constant = staticmethod(model.sack_reno_constant)
     rto_ms = staticmethod(model.linux_rto_ms)
@@ -356,6 +359,16 @@ class LabWords:
     def hints(self, pitfall: str) -> Block:
         """The three hints of a pitfall, each folded."""
         return folded_hints(self.pitfall(pitfall).hints)
+
+    @property
+    def audited(self) -> list[dict[str, Any]]:
+        """The rows of the lab's audit.csv as they stand there, each with what can't be true in it."""
+        text = (self._lab.folder / "audit.csv").read_text(encoding="utf-8")
+        problems = [audit.problems_of(row) for row in audit.read_rows(text, "audit.csv")]
+        return [
+            {**cells, "problems": [one.said for one in found]}
+            for cells, found in zip(csv.DictReader(io.StringIO(text)), problems, strict=True)
+        ]
 
     def questions(self) -> Block:
         """The lab's report questions as a numbered list."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from measuretwice import flows, plot_boxes
+from measuretwice import flows, plot_boxes, plot_regression
 from measuretwice.archive import raw_folder
 from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab, select_trials
@@ -228,6 +228,7 @@ KINDS: dict[str, Callable[[Lab, FigureOf, Sequence[Result]], Drawn]] = {
     "over-time": _over_time,
     "windows": _windows,
     "against": _against,
+    "regression": plot_regression.regression,
 }
 
 

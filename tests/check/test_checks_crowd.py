@@ -44,7 +44,14 @@ def test_an_honest_run_raises_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("counted", "events", "found"),
-    [(62, 60, False), (79, 60, False), (300, 60, True), (10, 60, True), (3, 0, False), (9, 0, True)],
+    [
+        (62, 60, False),
+        (79, 60, False),
+        (300, 60, True),
+        (10, 60, True),
+        (3, 0, False),
+        (9, 0, True),
+    ],
 )
 def test_counted_halvings(counted: int, events: int, found: bool) -> None:
     assert raised(own_counted_halvings=counted, halvings=events) == ["halving-counter"] * found
@@ -105,8 +112,6 @@ def test_segments_together_explain_what_their_drops_are() -> None:
 
 def test_other_labs_are_not_judged_by_what_they_lack() -> None:
     other = load_lab(ROOT, "queues")
-    case = Case(
-        {**other.defaults(), **other.trials[1].set}, {"flows": 2, "goodput_bps": 95e6}
-    )
+    case = Case({**other.defaults(), **other.trials[1].set}, {"flows": 2, "goodput_bps": 95e6})
     ids = {one.id for one in check(case)}
     assert not ids & {"missing-flows", "unequal-intervals", "standing-queue", "fair-share"}

@@ -31,6 +31,18 @@ def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 # Declared and still to be run: their pages say so. What is recorded goes from here.
 TO_BE_RECORDED = {
     "buffers": {"each-once", "thirty-times", "buffer-sweep", "hosts-limit-as-the-source"},
+    "scale": {
+        "edge-ten-times",
+        "edge-long",
+        "edge-long-30",
+        "edge-long-50",
+        "edge-100-ms",
+        "edge-200-ms",
+        "intermediate",
+        "intermediate-half",
+        "core",
+        "core-half",
+    },
     "queues": {"two-arms", "no-queue", "disciplines", "disciplines-once"},
 }
 
