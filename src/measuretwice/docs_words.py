@@ -363,7 +363,10 @@ class LabWords:
     @property
     def audited(self) -> list[dict[str, Any]]:
         """The rows of the lab's audit.csv as they stand there, each with what can't be true in it."""
-        text = (self._lab.folder / "audit.csv").read_text(encoding="utf-8")
+        path = self._lab.folder / "audit.csv"
+        if not path.is_file():
+            return []
+        text = path.read_text(encoding="utf-8")
         problems = [audit.problems_of(row) for row in audit.read_rows(text, "audit.csv")]
         return [
             {**cells, "problems": [one.said for one in found]}

@@ -137,7 +137,7 @@ count_halvings() {
     / cwnd:/ {
       split($4, local, ":")
       match($0, / bytes_acked:[0-9]+/)
-      if (!port && substr($0, RSTART + 13, RLENGTH - 13) > 1000000) port = local[2]
+      if (!port && substr($0, RSTART + 13, RLENGTH - 13) + 0 > 1000000) port = local[2]
       if (local[2] == port) { match($0, / cwnd:[0-9]+/); if (!start) start = time; printf "%.3f %s\n", time - start, substr($0, RSTART + 6, RLENGTH - 6) }
     }' "$OUT/ss.txt" >"$OUT/cwnd.txt"
   awk '/^# t=/ { time = substr($2, 3) + 0; keep = time >= next_s; if (keep) next_s = time + 0.995 } keep' \
