@@ -369,8 +369,10 @@ class LabWords:
         text = path.read_text(encoding="utf-8")
         problems = [audit.problems_of(row) for row in audit.read_rows(text, "audit.csv")]
         return [
-            {**cells, "problems": [one.said for one in found]}
-            for cells, found in zip(csv.DictReader(io.StringIO(text)), problems, strict=True)
+            {"number": number, **cells, "problems": [one.said for one in found]}
+            for number, (cells, found) in enumerate(
+                zip(csv.DictReader(io.StringIO(text)), problems, strict=True), start=1
+            )
         ]
 
     def questions(self) -> Block:
