@@ -60,10 +60,12 @@ def measure_again(root: Path, run: Path) -> tuple[Lab, dict[str, Any], Measured]
     """Return a finished run's lab, its plan.json, and the values that its raw files hold.
 
     These may stand in a folder or, as recorded runs have them, in an archive. UserError where
-    the run was never finished, or a file can't be read.
+    the run was never finished, a file can't be read, or plan.json was changed after the run.
     """
     with raw_folder(run) as raw:
-        return _measure(root, run, raw)
+        lab, plan, measured = _measure(root, run, raw)
+    _read_plan(run / "plan.json", plan)
+    return lab, plan, measured
 
 
 def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured]:

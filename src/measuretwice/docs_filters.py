@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
-from measuretwice.statistics import mean_interval
+from measuretwice.statistics import mean_interval, median_interval
 
 # Between a number and its unit, and between groups of three digits: lines don't break there.
 SPACE = "\u00a0"
@@ -84,6 +84,11 @@ def interval(values: Iterable[float]) -> tuple[float, float]:
     return mean_interval(list(values))[1:]
 
 
+def median(values: Iterable[float | None]) -> tuple[float, float, float]:
+    """The median and the ends of its 95 % interval. None, what did not come to its end, is infinite."""
+    return median_interval([math.inf if value is None else value for value in values])
+
+
 FILTERS: dict[str, Callable[..., Any]] = {
     "sig": sig,
     "count": count,
@@ -96,4 +101,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "day": day,
     "mean": mean,
     "interval": interval,
+    "median": median,
 }

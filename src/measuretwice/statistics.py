@@ -7,6 +7,7 @@ of the binomial", Biometrika 26, 1934; for the rest any textbook's chapter on re
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -103,6 +104,28 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
     half = float(stdtrit(count - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(count)
     return mean, mean - half, mean + half
+
+
+def median_interval(
+    values: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the median of independent values and its interval: median, low, high.
+
+    The interval is that of two order statistics (the sign test's): it assumes nothing of how the
+    values are distributed, and some may be infinite, for what did not end while it was watched.
+    Below six values no two of them are far enough apart, and the interval is infinite.
+    ValueError for no values. Source: Conover, "Practical nonparametric statistics".
+    """
+    if not values:
+        raise ValueError("expected at least one value")
+    from scipy.special import bdtr
+
+    ordered, count = sorted(values), len(values)
+    middle = statistics.median(ordered)
+    if 2 * bdtr(0, count, 0.5) > 1 - confidence:
+        return middle, -math.inf, math.inf
+    outside = max(k for k in range(count // 2) if 2 * bdtr(k, count, 0.5) <= 1 - confidence)
+    return middle, ordered[outside], ordered[count - 1 - outside]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from measuretwice import bring
+from measuretwice.again import measure_again
 from measuretwice.check import check, with_help
 from measuretwice.check_set import Member, check_set
 from measuretwice.docs_reference import LOOKS_AT
@@ -336,9 +337,10 @@ def load_matrix() -> ModuleType:
 
 @pytest.mark.kernel
 @pytest.mark.slow
-def test_every_pitfall_is_found_broken_and_not_found_fixed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lab", sorted(find_labs(ROOT)))
+def test_every_pitfall_is_found_broken_and_not_found_fixed(tmp_path: Path, lab: str) -> None:
     """One seed of the matrix; `make checker-matrix` runs all of it."""
-    assert load_matrix().measure("mathis", 1, 0, tmp_path, talk=False) == []
+    assert load_matrix().measure(lab, 1, 0, tmp_path, talk=False) == []
 
 
 @pytest.mark.kernel
@@ -388,3 +390,16 @@ def test_a_lab_may_mean_what_elsewhere_is_a_mistake() -> None:
         assert found == (["offload"] if run.name.startswith("trial-06") else []), run.name
     for name in find_labs(ROOT):
         assert {*load_lab(ROOT, name).file.checks.leave_out} <= {*LOOKS_AT}
+
+
+def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
+    """What a run was to do stands in its plan; whoever edits it changes what is found."""
+    recorded = next((ROOT / "sample-data").glob("*/*-fixed/**/plan.json")).parent
+    run = tmp_path / "run"
+    shutil.copytree(recorded, run)
+    measure_again(ROOT, run)
+    plan = json.loads((run / "plan.json").read_text())
+    plan["params"]["duration_s"] = 1
+    (run / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(UserError, match="was changed after the run"):
+        measure_again(ROOT, run)

@@ -6,7 +6,7 @@ import re
 import tarfile
 from pathlib import Path
 
-from measuretwice import docs_reference
+from measuretwice import docs_reference, kernel
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,3 +34,16 @@ def test_the_command_line_is_in_plain_words() -> None:
     assert "1 to 65535" in options["docs", "--port N"]
     text = " ".join(f"{names} {said}" for (_, names), said in options.items())
     assert not re.search(r"RANGE|x&lt;|<=|--help", text)
+
+
+def test_the_virtual_kernels_page_says_what_is_built() -> None:
+    page = (ROOT / "docs" / "reference" / "virtual-kernel.md").read_text()
+    patches = sorted((ROOT / "scripts" / "kernel" / "patches").glob("*.patch"))
+    assert len(patches) == 7
+    assert "Seven small patches" in page
+    assert page.count("\n| ", page.index("| patch | why |")) >= len(patches)
+    clock = patches[0].read_text()
+    assert "#define TIME_TRAVEL_READ_COST_NS\t32ULL" in clock
+    assert "| 32 ns;" in page
+    assert kernel.READER_INTERVAL_US == 10_000
+    assert "every 10 ms" in page

@@ -12,6 +12,7 @@ from measuretwice.statistics import (
     loss_interval,
     losses_needed,
     mean_interval,
+    median_interval,
     ratio_bounds,
     relative_error_of_loss,
     relative_error_of_ratio,
@@ -97,3 +98,22 @@ def test_jains_index() -> None:
     for wrong in ([], [1.0, -1.0]):
         with pytest.raises(ValueError, match="rates"):
             jains_index(wrong)
+
+
+def test_median_interval_is_the_sign_tests() -> None:
+    # Conover's table for n = 30: the 10th and the 21st value; for n = 10 the 2nd and the 9th.
+    assert median_interval(range(1, 31)) == (15.5, 10, 21)
+    assert median_interval(range(1, 11)) == (5.5, 2, 9)
+    assert median_interval([1, 2, 3, 4, 5, math.inf]) == (3.5, 1, math.inf)
+    assert median_interval([1, 2, 3]) == (2, -math.inf, math.inf)
+    with pytest.raises(ValueError, match="at least one"):
+        median_interval([])
+
+
+def test_median_interval_holds_its_confidence() -> None:
+    dice = random.Random(5)
+    held = 0
+    for _ in range(2000):
+        _, low, high = median_interval([dice.expovariate(1) for _ in range(30)])
+        held += low <= math.log(2) <= high
+    assert 0.945 < held / 2000 < 0.975
