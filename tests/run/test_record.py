@@ -29,8 +29,7 @@ def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 # Declared and still to be run: their pages say so. What is recorded goes from here.
-TO_BE_RECORDED = {
-    "buffers": {"each-once", "thirty-times", "buffer-sweep", "hosts-limit-as-the-source"},
+TO_BE_RECORDED: dict[str, set[str]] = {
     "scale": {
         "edge-ten-times",
         "edge-long",
@@ -43,7 +42,6 @@ TO_BE_RECORDED = {
         "core",
         "core-half",
     },
-    "queues": {"two-arms", "no-queue", "disciplines", "disciplines-once"},
 }
 
 
@@ -113,24 +111,31 @@ def test_stages_recorded_are_stages_found() -> None:
 
 
 def test_a_set_named_by_different_paths_and_with_a_tampered_plan(tmp_path: Path) -> None:
-    """Some runs by their full paths, some from here; one whose trial the lab hasn't."""
+    """Some runs by their full paths, some from here; then one more whose plan was changed."""
     folder = SAMPLES / "01-mathis" / "cherry-picking-broken"
     copy = tmp_path / "copy"
     shutil.copytree(next(folder.glob("trial-*")), copy)
     plan = json.loads((copy / "plan.json").read_text())
     (copy / "plan.json").write_text(json.dumps({**plan, "trial": 999}))
     runs = [str(run) for run in folder.glob("trial-*")]
-    mixed = [*runs[1:], os.path.relpath(runs[0]), str(copy)]
-    done = subprocess.run(
-        [sys.executable, "-m", "measuretwice", "check", *mixed],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+
+    def check(*targets: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "measuretwice", "check", *targets],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    done = check(*runs[1:], os.path.relpath(runs[0]))
     assert done.returncode == 1
     assert done.stderr == ""
     assert "cherry-picking (error)" in done.stdout
+    done = check(*runs, str(copy))
+    assert done.returncode == 2
+    assert "plan.json: was changed after the run" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_unknown_set_names_those_there_are() -> None:
