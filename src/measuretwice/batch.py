@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice import run as runner
@@ -11,8 +11,10 @@ from measuretwice.lab import Again, Lab, Value
 from measuretwice.plan import StageName, digest_scripts, make_plan
 from measuretwice.result import Result
 
-# A trial is given up after this much real time and its own duration besides.
+# A trial is given up after this much real time, its own duration besides, and this many times what
+# it is likely to take: a fast link's seconds are long.
 WALL_LIMIT_S = 120.0
+PATIENCE = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,10 @@ class Batch:
             stage=stage,
         )
         limit_s = self.wall_limit_s or WALL_LIMIT_S + float(plan.params.get("duration_s", 0))
-        return runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
+        job = runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
+        if self.wall_limit_s:
+            return job
+        return replace(job, wall_limit_s=limit_s + PATIENCE * runner.likely_seconds(job))
 
 
 def open_batch(root: Path, lab: Lab, out: Path, wall_limit_s: float | None = None) -> Batch:

@@ -9,14 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from measuretwice import checks, checks_queue, checks_sender
+from measuretwice import checks, checks_crowd, checks_queue, checks_sender
 from measuretwice.collect import Measured
 from measuretwice.finding import Case, Finding
 from measuretwice.hints import GENERAL_HINTS
 from measuretwice.lab import Lab, Value, find_labs
 
-CHECKS = checks.CHECKS + checks_queue.CHECKS + checks_sender.CHECKS
-EXPLAINS = checks.EXPLAINS | checks_queue.EXPLAINS | checks_sender.EXPLAINS
+CHECKS = checks.CHECKS + checks_queue.CHECKS + checks_crowd.CHECKS + checks_sender.CHECKS
+# What a finding explains is said where its kin are: one may explain findings of several kinds.
+EXPLAINS: dict[str, frozenset[str]] = {}
+for _kind in (checks, checks_queue, checks_crowd, checks_sender):
+    for _id, _others in _kind.EXPLAINS.items():
+        EXPLAINS[_id] = EXPLAINS.get(_id, frozenset()) | _others
 
 
 def check(case: Case) -> list[Finding]:

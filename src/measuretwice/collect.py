@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from measuretwice.crowd import CrowdFlow, read_crowd
 from measuretwice.flows import Flow, read_flows
 from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt, Value
 from measuretwice.parse import (
@@ -33,7 +35,9 @@ Measured = dict[str, float | int | None]
 ETHERNET_HEADER_BYTES = 14
 
 
-def measure(lab: Lab, raw: Path, params: dict[str, Value]) -> tuple[Measured, list[Flow]]:
+def measure(
+    lab: Lab, raw: Path, params: dict[str, Value]
+) -> tuple[Measured, Sequence[Flow | CrowdFlow]]:
     """Return the measured values of the run whose nodes' files stand under `raw`/<node>/, and its
     flows where the lab has many.
 
@@ -60,6 +64,9 @@ def measure(lab: Lab, raw: Path, params: dict[str, Value]) -> tuple[Measured, li
     if how.bottleneck:
         measured |= _from_qdisc(raw, how.bottleneck)
     measured |= _from_counters(raw, how)
+    if how.crowd:
+        crowd, of_all = read_crowd(lab, raw, params)
+        return measured | of_all, crowd
     flows, together = read_flows(lab, raw, params)
     return measured | together, flows
 

@@ -182,6 +182,54 @@ FLOW = {
     "busy_ping_max_ms": "the longest of these pings",
     "busy_ping_loss_ratio": "the share of them that was lost",
 }
+# `measured` of a crowd of flows: over the time that all share and in which slow start is over.
+CROWD = {
+    "flows": ("ss", "data connections"),
+    "duration_s": ("ss", "how long all flows were there together, after the warm-up"),
+    "goodput_bps": ("ss", "the sum of the flows' goodputs in that time"),
+    "own_goodput_bps": ("iperf3", "the sum of their rates, each over its own whole life"),
+    "jains_index": ("ss", "Jain's fairness index of their goodputs"),
+    "rtt_mean_ms": ("ss", "the mean over the flows of their mean round-trip time"),
+    "rtt_min_ms": ("ss", "the smallest round-trip time of any flow"),
+    "path_rtt_ms": ("ping", "the smallest round-trip time of any idle path"),
+    "mss_bytes": ("ss", "the flows' segment size; null where they differ"),
+    "segments": ("ss", "segments with data that they sent, those sent again included"),
+    "retransmits": ("ss", "segments sent again"),
+    "spurious_retransmits": ("nstat", "needless ones in the whole run (TcpExtTCPDSACKRecv)"),
+    "halvings": ("events", "how often a connection took a smaller window, by the kernel's word"),
+    "retransmits_per_halving": ("ss", "the one over the other"),
+    "drops_per_halving": ("tc", "the router's drops over the halvings"),
+    "utilisation": ("tc", "what passed the queue over the link's rate, headers counted; 0 to 1"),
+    "queue_mean_bytes": ("tc", "the mean length of the queue"),
+    "queue_mean_packets": ("tc", "its mean length in packets"),
+    "queue_packet_bytes": ("tc", "the largest that the mean packet in the queue was in any sample"),
+    "queue_delay_mean_ms": ("tc", "how long the mean queue takes to drain at the link's rate"),
+    "queue_drops": ("tc", "packets that the queue dropped"),
+    "loss_ratio": ("tc", "these over the segments sent"),
+    "rivals_found": ("ss", "flows with the rivals' algorithm"),
+    "rival_share": ("ss", "their part of the sum, 0 to 1"),
+    "rival_fair_share": ("ss", "their part of the flows, 0 to 1"),
+    "rival_multiple": ("ss", "the one over the other: 1 is fair"),
+    "c_by_retransmits": ("ss", "C of the Mathis model, by regression over the flows, from their retransmissions"),
+    "c_by_halvings": ("events", "the same from their halvings"),
+    "c_by_drops": ("tc", "the same from the router's drops, shared by all flows"),
+    "own_counted_halvings": ("your own", "halvings that your own counter saw"),
+    "own_groups_error_ratio": (
+        "your own", "how far a row of groups.txt is from what its algorithm's flows add up to"
+    ),
+}  # fmt: skip
+# Each entry of `flows` of a crowd.
+CROWD_FLOW = {
+    "node": "the node that started it",
+    "local_port": "its port at the sender",
+    "congestion_control": "its algorithm, by ss",
+    "goodput_bps": "bytes acknowledged in the time that all share, as a rate",
+    "own_goodput_bps": "the rate over its own whole life, by iperf3",
+    "rtt_mean_ms": "the mean of its smoothed round-trip time",
+    "segments": "segments with data that it sent",
+    "retransmits": "how many of them were sent again",
+    "halvings": "how often its window was made smaller; null where events are missing",
+}
 PLAN = {
     "lab": "the lab's name",
     "trial": "the trial's number",
@@ -267,6 +315,8 @@ class FieldWords:
     measured = _table(MEASURED)
     together = _table(TOGETHER)
     flow = _table(FLOW)
+    crowd = _table(CROWD)
+    crowd_flow = _table(CROWD_FLOW)
     plan = _table(PLAN)
     provenance = _table(PROVENANCE)
     recorded_set = _table(RECORDED_SET)

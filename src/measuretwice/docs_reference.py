@@ -18,7 +18,7 @@ from measuretwice.hints import GENERAL_HINTS
 # What each finding's check looks at. A test holds these against the findings that checks can raise.
 LOOKS_AT = {
     "flows": "How many data connections iperf3 names, against how many were meant.",
-    "offload": "The largest packet that tcpdump printed on the router, against MSS and headers.",
+    "offload": "The largest packet that tcpdump printed on the router, or the mean one in its queue, against MSS and headers.",
     "mtu": "The MSS that ss prints, against the one that was meant and the MTU of the path.",
     "timestamps": "The MSS that ss prints: is it 12 bytes, a timestamp option, too small?",
     "segment-size": "The MSS that ss prints, where neither MTU nor timestamps explain it.",
@@ -56,6 +56,13 @@ LOOKS_AT = {
     "ten-seconds": "Whether the rate rises through the whole time over which it is averaged.",
     "averages-hide": "The lowest row of a table of rates, against the lowest tenth of a second by ss.",
     "mixed-runs": "The windows in a table, against those of the connection that it is said to be of.",
+    "missing-flows": "Flows in the files, against those that were asked for and the n of your own index.",
+    "unequal-intervals": "Your own sum of goodputs, against ss over the time in which all flows were there.",
+    "standing-queue": "The round-trip time that you put into the model, against the mean of ss's.",
+    "halving-counter": "Halvings that you counted from samples, against the kernel's own events.",
+    "loss-definition": "Retransmissions against the router's drops, where you call the one a loss.",
+    "mislabelled-row": "Your own sum of each algorithm's flows, against what their connections add up to.",
+    "fair-share": "A rival's part of the goodput over its part of the flows, where you judge by percent.",
     "cherry-picking": "How often each trial of a set was run, and whether all have the same settings.",
 }
 

@@ -14,15 +14,22 @@ from measuretwice.report import fence
 def terminals(lab: Lab, command: str, params: dict[str, Value]) -> Block:
     """A tab with `command`, which does all of it, and one a node, in the order of the lab's steps.
 
+    Nodes that share a script have one tab together.
+
     `params` are all of the run's parameters by name. A node is told those that its script reads
     and whose default there is another: `MTU_BYTES="${MTU_BYTES:-1500}"`.
     """
     phases: dict[str, list[str]] = {}
-    for step in (*lab.file.run.prepare, *lab.file.run.measure):
+    sharing: dict[str, list[str]] = {}
+    for step in (*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude):
         phases.setdefault(step.node, []).append(step.phase)
+    for node in phases:
+        sharing.setdefault(lab.script_name(node), []).append(node)
     tabs = [("one command", fence(command, "sh"))]
-    for node, names in phases.items():
-        script = lab.script(node)
+    # Nodes with one script do the same: one tab is for all of them.
+    for alike in sharing.values():
+        node, names = _range(alike), phases[alike[0]]
+        script = lab.script(alike[0])
         text = _with_what_it_reads(script)
         lines = [
             f"export {name}={value}"
@@ -38,6 +45,10 @@ def terminals(lab: Lab, command: str, params: dict[str, Value]) -> Block:
             for title, block in tabs
         )
     )
+
+
+def _range(alike: list[str]) -> str:
+    return alike[0] if len(alike) == 1 else f"{alike[0]} to {alike[-1]}"
 
 
 def _with_what_it_reads(script: Path) -> str:

@@ -5,6 +5,8 @@ Every number and every line of output on a page comes through here.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shlex
 from collections.abc import Sequence
@@ -14,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import docs_interactive, flows, model, plot_data, record
+from measuretwice import audit, docs_interactive, flows, model, plot_data, record
 from measuretwice.archive import raw_folder
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
@@ -59,6 +61,7 @@ class ModelWords:
     time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
     highspeed_decrease = staticmethod(model.highspeed_decrease_ratio)
     bdp_bytes = staticmethod(model.bdp_bytes)
+    payload_limit = staticmethod(audit.payload_limit)
     cubic_kept: ClassVar[float] = model.CUBIC_KEPT_RATIO
     reno_constant = staticmethod(model.sack_reno_constant)
     rto_ms = staticmethod(model.linux_rto_ms)
@@ -373,6 +376,21 @@ class LabWords:
     def hints(self, pitfall: str) -> Block:
         """The three hints of a pitfall, each folded."""
         return folded_hints(self.pitfall(pitfall).hints)
+
+    @property
+    def audited(self) -> list[dict[str, Any]]:
+        """The rows of the lab's audit.csv as they stand there, each with what can't be true in it."""
+        path = self._lab.folder / "audit.csv"
+        if not path.is_file():
+            return []
+        text = path.read_text(encoding="utf-8")
+        problems = [audit.problems_of(row) for row in audit.read_rows(text, "audit.csv")]
+        return [
+            {"number": number, **cells, "problems": [one.said for one in found]}
+            for number, (cells, found) in enumerate(
+                zip(csv.DictReader(io.StringIO(text)), problems, strict=True), start=1
+            )
+        ]
 
     def questions(self) -> Block:
         """The lab's report questions as a numbered list."""

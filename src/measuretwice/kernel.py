@@ -80,7 +80,7 @@ def _read(folder: Path) -> Kernel:
     return Kernel(folder, facts)
 
 
-def memory_folder() -> Path:
+def memory_folder(memory_mb: int = GUEST_MEMORY_MB) -> Path:
     """Return a folder that can hold the guest's memory: room for it, and executable.
 
     UML keeps its memory in a file that is deleted as soon as it is open. UserError where
@@ -101,12 +101,12 @@ def memory_folder() -> Path:
             problems.append(f"{name} is not writable")
         elif stat.f_flag & os.ST_NOEXEC:
             problems.append(f"{name} is mounted noexec")
-        elif free_mb < GUEST_MEMORY_MB:
+        elif free_mb < memory_mb:
             problems.append(f"{name} has {free_mb} MB free")
         else:
             return folder
     raise UserError(
-        f"the virtual kernel's memory needs {GUEST_MEMORY_MB} MB in a folder that allows exec: "
+        f"the virtual kernel's memory needs {memory_mb} MB in a folder that allows exec: "
         f"{'; '.join(problems)}. Set TMPDIR to such a folder."
     )
 
@@ -119,6 +119,7 @@ def run_inside(
     wall_limit_s: float,
     *,
     virtual_time: bool = True,
+    memory_mb: int = GUEST_MEMORY_MB,
 ) -> int:
     """Run `folder`/experiment.sh inside the kernel; `folder` is the only place it can write to.
 
@@ -132,7 +133,7 @@ def run_inside(
     command = [
         "setpriv", "--pdeathsig", "KILL",
         str(kernel.folder / "linux"),
-        f"mem={GUEST_MEMORY_MB}M", "seccomp=on", "quiet", "panic=-1",
+        f"mem={memory_mb}M", "seccomp=on", "quiet", "panic=-1",
         "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1",
         f'init="{kernel.folder / "guest-init"}"',
         f'MT_FOLDER="{folder}"',
@@ -151,7 +152,7 @@ def run_inside(
             stdout=console,
             stderr=subprocess.STDOUT,
             # Nothing of the person's environment reaches the experiment.
-            env={"TMPDIR": str(memory_folder()), "HOME": str(folder), "PATH": os.defpath},
+            env={"TMPDIR": str(memory_folder(memory_mb)), "HOME": str(folder), "PATH": os.defpath},
             start_new_session=True,
         )
         try:

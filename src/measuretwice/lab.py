@@ -30,6 +30,8 @@ UNITS = {
     "count": "a count",
     "flows": "flows",
 }
+# Names that are their own unit.
+COUNTED = frozenset({"flows"})
 Value = float | int | str
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 NodeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
@@ -48,7 +50,11 @@ class About(_Strict):
 
 
 class Node(_Strict):
+    """A host or router. Nodes that differ by their addresses only may share a `script`: the name of
+    a file in nodes/, without its ending. Without one, it is the node's own name."""
+
     name: NodeName
+    script: NodeName | None = None
     routes: list[str] = []
     forward: bool = False
 
@@ -89,6 +95,8 @@ class Parameter(_Strict):
 
     Without a `default` it is not set: the node scripts derive it from the others. Setting it
     apart is how a mistake is staged (a loss in percent that isn't the ratio that was meant).
+    `sets`, by choice: the values that other parameters have with it, unless a trial, a stage or
+    --set says otherwise.
     """
 
     default: Value | None = None
@@ -98,6 +106,7 @@ class Parameter(_Strict):
     integer: bool = False
     choices: list[str] | None = None
     pattern: str | None = None
+    sets: dict[str, dict[Name, Value]] = {}
 
     @property
     def numeric(self) -> bool:
@@ -148,7 +157,7 @@ def refers(value: Value) -> bool:
 def unit_of(name: str) -> str:
     """Return the unit in a parameter's name, in words; ValueError where it has none."""
     unit = UNITS.get(name.rsplit("_", 1)[-1])
-    if unit is None or "_" not in name:
+    if unit is None or ("_" not in name and name not in COUNTED):
         raise ValueError(
             f"{name}: a number's name ends in its unit, one of _{', _'.join(UNITS)} (as in rtt_ms)"
         )
@@ -169,8 +178,18 @@ class Step(_Strict):
 
 
 class Run(_Strict):
+    """The steps of a run, in order. `conclude` comes when all is measured: what a person works out
+    from the nodes' files.
+
+    `memory` names the parameter with the virtual kernel's memory in bytes, where 512 MB aren't
+    enough. With more, TCP may use up to a half of it, and the backlog between drivers and IP holds
+    100000 packets instead of 1000.
+    """
+
     prepare: list[Step]
     measure: list[Step]
+    conclude: list[Step] = []
+    memory: Name | None = None
 
 
 class NodeFile(_Strict):
@@ -239,13 +258,38 @@ class SenderAt(_Strict):
     capture: str | None = None
 
 
+class CrowdFiles(_Strict):
+    """Files of runs with up to thousands of flows. All but the last have each node with flows.
+
+    `ss` is sampled, `events` are lines of Unix time, port and TCP's congestion state (a number, as
+    in include/uapi/linux/tcp.h) whenever that changed. Nothing before `warmup`, a parameter in
+    seconds, after the last flow's start is counted. `asked` is the parameter with the number of
+    flows, `rival` the one with the algorithm of those that differ.
+    `counted`, where there is one: lines of Unix time and port, a halving each, by the person's own
+    counter. `summary` and `groups` stand on one node and are a person's own results: lines of a
+    name and a number; and of an algorithm, its flows and their sum in bit/s.
+    """
+
+    iperf3: str
+    ss: str
+    events: str
+    warmup: Name
+    asked: Name
+    rival: Name
+    ping: str | None = None
+    counted: str | None = None
+    summary: str | None = None
+    groups: str | None = None
+
+
 class Collect(_Strict):
-    """Where a result's numbers come from: of one flow with its sender and its receiver, or of
-    many."""
+    """Where a result's numbers come from: of one flow with its sender and its receiver, of a few
+    (`flows`), or of a `crowd`."""
 
     sender: NodeName | None = None
     receiver: NodeName | None = None
     flows: FlowFiles | None = None
+    crowd: CrowdFiles | None = None
     queue: QueueAt | None = None
     one_sender: SenderAt | None = None
     ping: NodeFile | None = None
@@ -440,7 +484,8 @@ class Panel(_Strict):
 class FigureOf(_Strict):
     """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
 
-    Kinds: `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
+    Kinds: `regression` (each flow's goodput against what the Mathis model with C = 1 gives by its
+    losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), and `against` (the mean of the measured value
@@ -449,7 +494,7 @@ class FigureOf(_Strict):
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    kind: Literal["over-time", "windows", "against", "boxes", "sequence"]
+    kind: Literal["over-time", "windows", "against", "boxes", "sequence", "regression"]
     title: str
     of: str
     trials: str = "all"
@@ -557,8 +602,23 @@ class Lab:
                     f"{where}: {name} = {value!r}: no such parameter; there are {known}"
                 )
 
+    def presets(self, params: dict[str, Value]) -> dict[str, Value]:
+        """Return what the choices among `params` set of other parameters."""
+        return {
+            name: value
+            for chosen, parameter in self.file.parameters.items()
+            for name, value in parameter.sets.get(str(params.get(chosen)), {}).items()
+        }
+
+    def script_name(self, node: str) -> str:
+        """Return the name of a node's script, which several nodes may share."""
+        for one in self.file.topology.nodes:
+            if one.name == node and one.script:
+                return one.script
+        return node
+
     def script(self, node: str) -> Path:
-        return self.folder / "nodes" / f"{node}.sh"
+        return self.folder / "nodes" / f"{self.script_name(node)}.sh"
 
     def _fail(self, key: str, problem: str) -> UserError:
         return UserError(f"{_short(self.path)}: {key}: {problem}")
@@ -573,19 +633,29 @@ class Lab:
                     parameter.read(name, parameter.default)
             except ValueError as error:
                 raise self._fail(f"parameters.{name}", str(error)) from None
+            for choice, values in parameter.sets.items():
+                if choice not in (parameter.choices or ()):
+                    raise self._fail(f"parameters.{name}.sets", f"{choice!r} is no choice of it")
+                self.read_set(dict(values), f"{_short(self.path)}: parameters.{name}.sets")
         nodes = {node.name for node in file.topology.nodes}
         steps = [("run.prepare", step) for step in file.run.prepare]
         steps += [("run.measure", step) for step in file.run.measure]
+        steps += [("run.conclude", step) for step in file.run.conclude]
         for key, step in steps:
             if step.node not in nodes:
                 raise self._fail(key, f"{step.node!r} is no node; nodes are {sorted(nodes)}")
             if not self.script(step.node).is_file():
-                raise self._fail(key, f"nodes/{step.node}.sh is missing")
+                raise self._fail(key, f"nodes/{self.script(step.node).name} is missing")
         used = (
             [("model", file.model.mss), ("model", file.model.rtt), ("model", file.model.loss)]
             if file.model
             else []
         )
+        if file.run.memory:
+            used.append(("run.memory", file.run.memory))
+        if crowd := file.collect.crowd:
+            named = (crowd.warmup, crowd.asked, crowd.rival)
+            used += [("collect.crowd", name) for name in named]
         used += [(f"expect[{n}].param", e.param) for n, e in enumerate(file.expect) if e.param]
         for key, name in used:
             if name not in file.parameters:
@@ -730,7 +800,7 @@ def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
     by_key: dict[str, type[BaseModel]] = {
         "lab": About, "topology": Topology, "nodes": Node, "links": Link, "a": End, "b": End,
         "parameters": Parameter, "run": Run, "prepare": Step, "measure": Step,
-        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "queue": QueueAt, "one_sender": SenderAt, "pitfalls": Pitfall,
+        "collect": Collect, "ping": NodeFile, "iperf3": NodeFile, "ss": NodeFile, "ss_last": NodeFile, "flows": FlowFiles, "crowd": CrowdFiles, "conclude": Step, "queue": QueueAt, "one_sender": SenderAt, "pitfalls": Pitfall,
         "broken": Stage, "fixed": Stage, "again": Again, "elsewhere": Elsewhere, "vary": Factors,
         "capture": NodeFile, "bottleneck": QdiscAt, "model": ModelUse, "checks": Checks, "expect": Expectation, "recordings": Recording,
         "figures": FigureOf, "panels": Panel,

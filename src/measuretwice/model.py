@@ -14,7 +14,7 @@ Sources, cited by name below:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 # RFC 3649, section 5: up to the low window HighSpeed TCP is Reno; at the high one it gives up a tenth.
@@ -74,6 +74,18 @@ def mathis_bandwidth_bps(
     if loss_ratio == 0 or rtt_ms == 0:
         return math.inf
     return constant * mss_bytes * 8 / (rtt_ms / 1e3) / math.sqrt(loss_ratio)
+
+
+def constant_by_regression(points: Sequence[tuple[float, float]]) -> float:
+    """Return C of measured = C * model, by least squares over flows and through zero.
+
+    `points` are model bandwidth (C = 1) and measured bandwidth, in one unit. Large flows weigh
+    more than in `statistics.fit_constant`. ValueError without points.
+    """
+    squares = math.fsum(x * x for x, _ in points)
+    if not squares:
+        raise ValueError("expected at least one point whose model bandwidth is not zero")
+    return math.fsum(x * y for x, y in points) / squares
 
 
 def mathis_expected_losses(

@@ -10,6 +10,7 @@ import shlex
 from pathlib import Path
 
 from measuretwice import topology
+from measuretwice.kernel import GUEST_MEMORY_MB
 from measuretwice.lab import Lab, Step
 from measuretwice.plan import Plan
 
@@ -21,6 +22,30 @@ GUEST_TCP_LIMITS = {
     "tcp_rmem": "4096 131072 4044608",
     "tcp_wmem": "4096 16384 4044608",
 }
+# What large runs need: the backlog between a driver and IP must hold a burst of all senders.
+LARGE_BACKLOG_PACKETS = 100_000
+PAGE_BYTES = 4096
+
+
+def memory_mb(lab: Lab, plan: Plan) -> int:
+    """Return the virtual kernel's memory for a plan, in MB of 2^20 bytes."""
+    name = lab.file.run.memory
+    return int(plan.params[name]) // 2**20 if name else GUEST_MEMORY_MB
+
+
+def kernel_settings(memory: int) -> dict[str, str]:
+    """Return what is set in the virtual kernel's /proc/sys/net for that much memory (MB), by file.
+
+    Beyond the usual memory TCP gets up to a half of it: Linux itself would leave it a sixteenth.
+    """
+    limits = {f"ipv4/{name}": value for name, value in GUEST_TCP_LIMITS.items()}
+    if memory <= GUEST_MEMORY_MB:
+        return limits
+    pages = memory * 2**20 // PAGE_BYTES
+    return limits | {
+        "ipv4/tcp_mem": f"{pages // 4} {pages // 3} {pages // 2}",
+        "core/netdev_max_backlog": str(LARGE_BACKLOG_PACKETS),
+    }
 
 
 def environment(plan: Plan) -> dict[str, str]:
@@ -61,8 +86,8 @@ def experiment_script(
         lines += [
             f"export SS_SAMPLER={shlex.quote(sampler)}",
             *(
-                f"echo {value!r} >/proc/sys/net/ipv4/{name}"
-                for name, value in GUEST_TCP_LIMITS.items()
+                f"echo {value!r} >/proc/sys/net/{name}"
+                for name, value in kernel_settings(memory_mb(lab, plan)).items()
             ),
         ]
     lines += [
@@ -72,12 +97,14 @@ def experiment_script(
         "",
         *_STEP_FUNCTIONS.splitlines(),
         f'lab="$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}',
+        f"declare -A script=({' '.join(f'[{name}]={lab.script_name(name)}' for name in nodes)})",
         f"prefix={shlex.quote(prefix)}",
         "",
         *_steps(lab.file.run.prepare),
         f"snapshot before {' '.join(nodes)}",
         *_steps(lab.file.run.measure),
         "end_background",
+        *_steps(lab.file.run.conclude),
         f"snapshot after {' '.join(nodes)}",
         ': >"$out/finished"',
         "",
@@ -98,7 +125,7 @@ _STEP_FUNCTIONS = f"""\
 # on NODE PHASE: become one phase of a node's script, on that node.
 on() {{
   export OUT="$out/$1" READY_FILE="$out/$1/$2.ready"
-  exec ip netns exec "$prefix$1" bash "$lab/nodes/$1.sh" "$2" >"$out/$1/$2.log" 2>&1
+  exec ip netns exec "$prefix$1" bash "$lab/nodes/${{script[$1]}}.sh" "$2" >"$out/$1/$2.log" 2>&1
 }}
 failed() {{
   printf '%s %s\\n' "$1" "$2" >"$out/failed"

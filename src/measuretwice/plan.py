@@ -76,11 +76,13 @@ def make_plan(
 ) -> Plan:
     """Return the plan of one trial.
 
-    Its parameters are the lab's defaults, over them the trial's values, then those of a
-    pitfall's stage, then `changes`.
+    Its parameters are the lab's defaults, over them what a choice among them sets of others, then
+    the trial's values, those of a pitfall's stage, and `changes`.
     """
     stage_set = lab.pitfall(pitfall).stage(stage).set if pitfall and stage else {}
-    params = resolve({**lab.defaults(), **lab.trials[trial].set, **stage_set, **changes})
+    chosen = {**lab.trials[trial].set, **stage_set, **changes}
+    own = lab.defaults()
+    params = resolve({**own, **lab.presets({**own, **chosen}), **chosen})
     return Plan(
         lab=lab.name,
         trial=trial,

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from measuretwice import flows, plot_boxes, plot_sequence
+from measuretwice import flows, plot_boxes, plot_regression, plot_sequence
 from measuretwice.archive import raw_folder
 from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab, select_trials
@@ -229,6 +229,7 @@ KINDS: dict[str, Callable[[Lab, FigureOf, Sequence[Result]], Drawn]] = {
     "windows": _windows,
     "against": _against,
     "sequence": plot_sequence.sequence,
+    "regression": plot_regression.regression,
 }
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from measuretwice import model
 from measuretwice.collect import Measured
+from measuretwice.crowd import CrowdFlow
 from measuretwice.errors import UserError
 from measuretwice.flows import Flow
 from measuretwice.lab import Expectation, Lab, ModelUse
@@ -21,7 +22,9 @@ Result = dict[str, Any]
 DONE = "DONE"
 
 
-def make_result(lab: Lab, plan: Plan, measured: Measured, flows: Sequence[Flow] = ()) -> Result:
+def make_result(
+    lab: Lab, plan: Plan, measured: Measured, flows: Sequence[Flow | CrowdFlow] = ()
+) -> Result:
     """Return result.json's content, but for `run_dir`, which is where the reader finds it."""
     result: Result = {
         "lab": plan.lab,

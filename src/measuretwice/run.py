@@ -310,7 +310,10 @@ def run_job(job: Job) -> Result:
             (work / "experiment.sh").write_text(script, encoding="utf-8")
             write_json(work / "plan.json", plan.to_json())
             try:
-                run_inside(job.kernel, job.root, work, plan.kernel_seed, job.wall_limit_s)
+                run_inside(
+                    job.kernel, job.root, work, plan.kernel_seed, job.wall_limit_s,
+                    memory_mb=nodes.memory_mb(lab, plan),
+                )  # fmt: skip
             except TimeoutError:
                 raise UserError(
                     f"{label}: not finished after {job.wall_limit_s:.0f} s of wall time; "

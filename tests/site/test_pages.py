@@ -79,6 +79,7 @@ def test_every_finding_is_described() -> None:
         "checks.py",
         "checks_flows.py",
         "checks_queue.py",
+        "checks_crowd.py",
         "checks_sender.py",
         "check_set.py",
     ):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice import docs_fields
+from measuretwice.crowd import CrowdFlow
 from measuretwice.finding import Finding
 from measuretwice.flows import Flow
 from measuretwice.plan import Plan
@@ -52,6 +53,11 @@ def test_many_flows() -> None:
     written = keys_written("flows.py", outside=alone) | keys_written("flow_facts.py", outside=())
     written |= keys_written("steady.py", outside=())
     assert written == set(docs_fields.TOGETHER)
+
+
+def test_a_crowd_of_flows() -> None:
+    assert [one.name for one in fields(CrowdFlow)] == list(docs_fields.CROWD_FLOW)
+    assert keys_written("crowd.py") == set(docs_fields.CROWD)
 
 
 def test_result() -> None:

@@ -56,6 +56,9 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
         "claim",
     }
     left = {name for name in set(lab.defaults()) - seen if "claimed" not in name}
+    # Nor what the virtual kernel is given, nor a choice that sets others.
+    left -= {lab.file.run.memory}
+    left -= {name for name, one in lab.file.parameters.items() if one.sets}
     assert left <= claims
 
 

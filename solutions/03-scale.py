@@ -1,0 +1,285 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The scale lab: a worked solution
+#
+# For instructors. Everything below is computed from the recorded runs in `sample-data/03-scale`;
+# nothing is typed in but what was published. Each section answers one of the questions in
+# `labs/03-scale/questions.md` and says what full marks look like.
+
+# %%
+import os
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pandas as pd
+from IPython.display import SVG, Markdown, display
+
+root = next(
+    folder
+    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
+    if (folder / "labs").is_dir()
+)
+sys.path.insert(0, str(root / "src"))
+
+from measuretwice import audit, model, plot_flows, plot_style
+from measuretwice.lab import load_lab
+from measuretwice.notebook import Recordings
+from measuretwice.statistics import mean_interval
+
+lab = load_lab(root, "scale")
+sets = Recordings(root, lab)
+recorded, runs, raw = sets.recorded, sets.runs, sets.raw
+print(lab.file.lab.title)
+
+
+# %%
+def say(text: str) -> None:
+    """Text with computed numbers in it."""
+    display(Markdown(text))
+
+
+def figure(name: str, results: list[dict]) -> None:
+    """One of the lab's figures, of these runs."""
+    wanted = next(one for one in lab.file.figures if one.id == name)
+    drawn, _ = plot_flows.draw(lab, wanted, results)
+    display(SVG(plot_style.svg_text(drawn)))
+
+
+def stages(pitfall: str, *values: str) -> pd.DataFrame:
+    """Measured values of both stages of a mistake."""
+    return pd.DataFrame(
+        {
+            stage: {value: runs(f"{pitfall}-{stage}")[0]["measured"].get(value) for value in values}
+            for stage in ("broken", "fixed")
+        }
+    )
+
+
+def lines(pitfall: str, file: str) -> list[list[str]]:
+    """A raw file of a broken stage, in words."""
+    with raw(f"{pitfall}-broken") as folder:
+        return [line.split() for line in (folder / file).read_text().splitlines()]
+
+
+# %% [markdown]
+# ## Question 1: bounds
+#
+# *Full marks:* the link's rate times 1448/1538 (1448/1514 where a shaper counts frames); one loss for
+# each halving at least; the base delay; 1/n to 1 for the index, and no more than 1 - k/n with k flows missing.
+# Files: summary.txt, events.txt with queue.txt, ss.txt, flows.txt.
+
+# %%
+scales = lab.file.parameters["scale"].sets
+display(
+    pd.DataFrame(
+        {
+            name: {
+                "Mbit/s on Ethernet": audit.payload_limit(values["rate_mbit"]),
+                "Mbit/s by a shaper's count": audit.payload_limit(values["rate_mbit"], wire=False),
+                "least index": 1 / values["flows"],
+            }
+            for name, values in scales.items()
+        }
+    )
+)
+
+# %% [markdown]
+# ## Question 2: the round trip
+#
+# The queue takes its bytes over the link's rate to drain; that and the base delay are the mean RTT.
+# A full buffer adds 240 ms at edge, 200 at intermediate, 300 at core. So base delays of 20 and 200 ms
+# make round trips that differ by far less than ten times.
+#
+# *Full marks:* the sum, held against ss; all three scales; that results 'by RTT' are by base delay.
+
+# %%
+display(
+    stages(
+        "standing-queue", "queue_mean_bytes", "queue_delay_mean_ms", "rtt_mean_ms",
+        "own_rtt_ms", "own_c_by_halvings",
+    )
+)  # fmt: skip
+display(
+    pd.DataFrame(
+        {
+            name: {
+                f"{delay} ms": delay + 8e3 * values["buffer_bytes"] / (values["rate_mbit"] * 1e6)
+                for delay in (20, 100, 200)
+            }
+            for name, values in scales.items()
+        }
+    )
+)
+
+# %% [markdown]
+# ## Question 3: the counter
+#
+# *Full marks:* a list of samples with a flat one between two falls; the factor over all flows; C goes
+# with the root because x has 1/sqrt(p) in it. Less often than once in a round trip, so that a whole recovery
+# lies between two samples; but then slow flows with several halvings are missed. No interval is right for all.
+
+# %%
+display(stages("halving-counter", "own_halvings", "halvings", "queue_drops", "own_c_by_halvings"))
+broken = runs("halving-counter-broken")[0]["measured"]
+factor = broken["own_counted_halvings"] / broken["halvings"]
+say(f"The counter is off by {factor:.1f}; the root of that is {factor**0.5:.2f}.")
+samples = [(float(t), int(w)) for t, w in lines("halving-counter", "sender-0/cwnd.txt")]
+falls = [
+    n for n in range(1, len(samples)) if samples[n][1] < samples[n - 1][1] and samples[n][0] > 10
+]
+if falls:
+    display(pd.DataFrame(samples[falls[0] - 3 : falls[0] + 20], columns=["s", "segments"]))
+
+# %% [markdown]
+# ## Question 4: the loss
+#
+# *Full marks:* drops by the router's counter, needless ones by the receivers' duplicate SACKs
+# (TcpExtTCPDSACKRecv); both over times that are named. A halving for a packet that was only late is
+# undone when the duplicate SACK comes.
+
+# %%
+display(
+    stages("loss-definition", "queue_drops", "retransmits", "spurious_retransmits", "own_losses")
+)
+
+# %% [markdown]
+# ## Question 5: the unit
+#
+# *Full marks:* backlog over qlen, more than 1514; that a drop of such a packet is counted once and
+# costs several segments; 2064 over 1223 is about what a packet of that size would make.
+
+# %%
+display(stages("offload-at-scale", "queue_packet_bytes", "queue_drops", "retransmits"))
+say(f"The source: {2064 / 1223:.2f} segments for each drop.")
+
+# %% [markdown]
+# ## Question 6: the sum
+#
+# All bytes pass within t + s, from first start to last end; each flow's rate is over t. So the sum is
+# (t + s)/t of the link. For a thousandth: t = 1000 s.
+#
+# *Full marks:* the formula, the check, and 5000 s for a spread of five.
+
+# %%
+display(stages("unequal-intervals", "own_sum_bps", "goodput_bps", "own_jain"))
+params = runs("unequal-intervals-broken")[0]["params"]
+spread_s = params["start_spread_ms"] / 1e3
+say(
+    f"At most {(params['duration_s'] + spread_s) / params['duration_s']:.2f} times the link; "
+    f"seen: {runs('unequal-intervals-broken')[0]['measured']['own_sum_bps'] / audit.payload_limit(1e8, wire=False):.2f}."
+)
+
+# %% [markdown]
+# ## Question 7: the missing
+#
+# With m = n - k flows that ran, (sum x)^2 <= m sum x^2 (Cauchy and Schwarz), so the index is at most
+# m/n = 1 - k/n. 0.958 of 5000 are 210 flows. Also possible: flows that stopped early, or of half length.
+#
+# *Full marks:* the proof; both numbers; another cause.
+
+# %%
+display(stages("missing-flows", "flows", "own_flows", "own_jain", "jains_index"))
+missing = runs("missing-flows-broken")[0]["measured"]
+say(
+    f"Ceiling {missing['flows'] / missing['own_flows']:.3f}; "
+    f"index of those that ran {missing['jains_index']:.3f}; their product "
+    f"{missing['jains_index'] * missing['flows'] / missing['own_flows']:.3f}."
+)
+
+# %% [markdown]
+# ## Question 8: the name
+#
+# *Full marks:* both sums; that swapped rows break no bound; a test such as
+# `awk '!/^#/ { s[$4] += $5 } END { for (a in s) print a, s[a] }' flows.txt | sort | diff - groups.txt`.
+
+# %%
+sums: dict[str, float] = defaultdict(float)
+for row in lines("mislabelled-row", "router/flows.txt"):
+    if row[0] != "#":
+        sums[row[3]] += float(row[4])
+table = {row[0]: float(row[2]) for row in lines("mislabelled-row", "router/groups.txt")}
+display(pd.DataFrame({"recomputed": sums, "in the table": table}))
+
+# %% [markdown]
+# ## Question 9: the share
+#
+# *Full marks:* the three ways; the multiple belongs into the abstract, with n and the length of the run.
+
+# %%
+display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple", "jains_index"))
+
+# %% [markdown]
+# ## Question 10: the audit
+#
+# *Full marks:* all rows below, each by its test; likely causes: rates over unequal intervals, segments
+# of more than an MTU, a digit that was changed, a command whose flows did not all start.
+
+# %%
+rows = audit.read_rows((root / "labs/03-scale/audit.csv").read_text(), "audit.csv")
+display(
+    pd.DataFrame(
+        [(row.name, one.kind, one.said) for row in rows for one in audit.problems_of(row)],
+        columns=["row", "test", "what"],
+    )
+)
+over = [row.name for row in rows if row.link and row.total.low > audit.payload_limit(row.link)]
+say(f"{len(over)} of {len(rows)} rows have more than an MTU of 1500 allows on Ethernet.")
+
+# %% [markdown]
+# ## Question 11: what holds
+#
+# *Full marks:* each finding with three sources and intervals. Of definitions: what p is, what fair is.
+# Of mistakes: the counter, the sums. What remains: how unfair BBR is, and on what that depends.
+
+# %%
+shown = runs("edge-once") if recorded("edge-once") else runs("fair-share-fixed")
+display(
+    pd.DataFrame(
+        [
+            {
+                "trial": run["trial"],
+                **{
+                    name: run["measured"].get(name)
+                    for name in (
+                        "flows", "jains_index", "drops_per_halving", "c_by_retransmits",
+                        "c_by_halvings", "rival_share", "rival_multiple",
+                    )
+                },
+            }
+            for run in shown
+        ]
+    ).set_index("trial")
+)  # fmt: skip
+say(
+    f"Theory: C between {model.MATHIS_CONSTANTS['sqrt(3/2)'].value:.2f} and "
+    f"{model.MATHIS_CONSTANTS['1.31'].value}, where p is the rate of halvings."
+)
+figure("regression", [run for run in shown if run["trial"] == shown[0]["trial"]])
+
+# %%
+figure("regression", [{**runs("halving-counter-fixed")[0], "trial": 1}])
+
+# %%
+if recorded("edge-ten-times"):
+    for number in (1, 2, 3):
+        values = [
+            run["measured"]["jains_index"]
+            for run in runs("edge-ten-times")
+            if run["trial"] == number
+        ]
+        mean, low, high = mean_interval(values)
+        say(f"Trial {number}: index {mean:.3f} ({low:.3f} to {high:.3f}), {len(values)} runs.")
+else:
+    say("The set edge-ten-times is not recorded yet: ./lab record scale --only edge-ten-times")

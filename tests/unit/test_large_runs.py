@@ -1,0 +1,90 @@
+"""What a lab with many nodes and large runs needs of the engine."""
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice import nodes, plot_regression
+from measuretwice.docs_terminals import terminals
+from measuretwice.errors import UserError
+from measuretwice.lab import Lab, Value, load_lab
+from measuretwice.plan import Plan, make_plan
+
+ROOT = Path(__file__).parents[2]
+LAB = load_lab(ROOT, "scale")
+
+
+def plan(lab: Lab = LAB, trial: int = 1, **changes: Value) -> Plan:
+    return make_plan(
+        lab, trial, seed=1, changes=changes, where="virtual", kernel="k", tools={}, scripts={}
+    )
+
+
+def test_a_choice_sets_others_and_is_overruled_by_what_is_said() -> None:
+    core = plan(scale="core")
+    assert (core.params["rate_mbit"], core.params["buffer_bytes"]) == (10_000, 375_000_000)
+    assert core.params["flows"] == 1000
+    assert plan(scale="core", flows=3000).params["flows"] == 3000
+    # A trial's own word stands, too: one flow alone.
+    assert plan(trial=7, scale="core").params["flows"] == 1
+    assert plan().params == {**LAB.defaults(), **LAB.trials[1].set}
+
+
+def test_memory_follows_the_plan_and_other_labs_have_the_usual() -> None:
+    assert nodes.memory_mb(LAB, plan(scale="core")) == 6000
+    assert nodes.memory_mb(LAB, plan()) == 512
+    other = load_lab(ROOT, "mathis")
+    assert nodes.memory_mb(other, plan(other)) == 512
+
+
+def test_tcp_gets_half_of_a_large_memory() -> None:
+    assert nodes.kernel_settings(512) == {
+        f"ipv4/{name}": value for name, value in nodes.GUEST_TCP_LIMITS.items()
+    }
+    large = nodes.kernel_settings(6000)
+    assert large["ipv4/tcp_mem"] == "384000 512000 768000"
+    assert large["core/netdev_max_backlog"] == "100000"
+    script = nodes.experiment_script(LAB, plan(scale="core"), ROOT, "/out", "/sampler")
+    assert "echo '384000 512000 768000' >/proc/sys/net/ipv4/tcp_mem" in script
+
+
+def test_nodes_that_share_a_script() -> None:
+    script = nodes.experiment_script(LAB, plan(), ROOT, "/out", None)
+    assert "[sender-3]=sender" in script
+    assert "[router]=router" in script
+    # What is worked out at the end comes after the last background step has ended.
+    assert script.index("end_background\n") < script.index("step router report")
+    tabs = terminals(LAB, "./lab run scale", dict(plan().params))
+    assert tabs.count('=== "') == 5
+    assert '=== "sender-0 to sender-9"' in tabs
+    assert "labs/03-scale/nodes/sender.sh measure" in tabs
+
+
+def test_a_choice_that_sets_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    text = (ROOT / "labs/03-scale/lab.toml").read_text()
+    folder = tmp_path / "labs" / "03-scale"
+    folder.mkdir(parents=True)
+    (folder / "nodes").symlink_to(ROOT / "labs/03-scale/nodes")
+    for old, new, said in (
+        ("sets.core = { rate_mbit", "sets.care = { rate_mbit", "'care' is no choice"),
+        ("sets.core = { rate_mbit", "sets.core = { rate_gbit", "no parameter 'rate_gbit'"),
+        ('memory = "memory_bytes"', 'memory = "memory"', "'memory' is no parameter"),
+    ):
+        (folder / "lab.toml").write_text(text.replace(old, new, 1))
+        with pytest.raises(UserError, match=said):
+            Lab(folder)
+
+
+def test_the_regression_needs_flows_with_losses() -> None:
+    figure = next(one for one in LAB.file.figures if one.kind == "regression")
+    flow = {
+        "rtt_mean_ms": 100.0, "segments": 10_000, "retransmits": 4, "halvings": 1,
+        "goodput_bps": 8 * 1448 / 0.1 / 0.02 * 1.2,
+    }  # fmt: skip
+    run = {"measured": {"mss_bytes": 1448}, "flows": [flow, {**flow, "halvings": 0}]}
+    drawn, rows = plot_regression.regression(LAB, figure, [run])
+    assert "C = 1.20" in drawn.description
+    assert [row["by"] for row in rows] == ["retransmits", "retransmits", "halvings"]
+    nothing = {**run, "flows": [{**flow, "retransmits": 0}]}
+    with pytest.raises(UserError, match="no flow of these runs has retransmits"):
+        plot_regression.regression(LAB, figure, [nothing])
