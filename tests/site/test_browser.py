@@ -12,10 +12,12 @@ import pytest
 pytestmark = pytest.mark.slow
 
 # Compressed, as servers send it; the libraries of interactive figures apart.
-MAX_PAGE_BYTES = 400_000
+# Without the index of the search, which is fetched once for all pages and has a limit of its own.
+MAX_PAGE_BYTES = 420_000
+MAX_SEARCH_INDEX_BYTES = 250_000
 # A whole module on one page, some eighty sheets.
 MAX_PRINT_BYTES = 500_000
-NO_PART_OF_THE_WEIGHT = ("/vendor/vega", "/vendor/mermaid")
+NO_PART_OF_THE_WEIGHT = ("/vendor/vega", "/vendor/mermaid", "/search/search_index.json")
 SCHEMES = ("light", "dark")
 # On a phone axe looks at a page of each kind; at every page it does so at full width.
 ONE_OF_A_KIND = {
@@ -48,6 +50,10 @@ def open_page(browser: Any, scheme: str, width: int) -> tuple[Any, list[str], li
 
 def from_elsewhere(asked: list[str], address: str) -> list[str]:
     return [url for url in asked if not url.startswith((address, "data:", "blob:", "about:"))]
+
+
+def test_the_index_of_the_search_is_light(student: Path) -> None:
+    assert weight(student / "search" / "search_index.json") < MAX_SEARCH_INDEX_BYTES
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
