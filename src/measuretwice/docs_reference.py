@@ -144,7 +144,7 @@ def lab_file_tables() -> list[Table]:
     """Return the tables of lab.toml, outermost first, from the models that read it."""
     names = (
         "LabFile About Topology Node Link End Parameter TrialTable InlineTrial Run Step Collect NodeFile "
-        "QdiscAt FlowFiles QueueAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
+        "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
         "Factors Recording FigureOf Panel"
     ).split()
     return [_table(getattr(lab_module, name)) for name in names]
