@@ -91,7 +91,7 @@ def test_steps_by_keyboard_only(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
 
     def tab_until(what: str) -> None:
-        for _ in range(80):
+        for _ in range(160):
             page.keyboard.press("Tab")
             if page.evaluate(f"document.activeElement.matches({what!r})"):
                 return

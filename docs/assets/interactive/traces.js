@@ -107,7 +107,7 @@
       oninput: () => { stop(); go(Number(slider.value)); },
     });
     // With reduced motion nothing plays: the slider and its arrow keys do the same.
-    const play = h("button", { type: "button", class: "md-button", hidden: still(), onclick: () => (playing ? stop() : start()) }, "Play");
+    const play = h("button", { type: "button", class: "md-button", hidden: still(), style: still() ? "display:none" : "", onclick: () => (playing ? stop() : start()) }, "Play");
     const choose = (name, label, options, taken) => h("fieldset", {}, h("legend", {}, label), h("div", { class: "turn" },
       ...options.map(([value, text], n) => h("label", {},
         h("input", { type: "radio", name: `traces-${name}`, value, checked: n === 0, onchange: () => taken(value) }), ` ${text}`))));
