@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from IPython.display import SVG, Markdown, display
+from IPython.display import SVG, display
 from matplotlib.figure import Figure
 
 root = next(
@@ -36,15 +36,11 @@ sys.path.insert(0, str(root / "src"))
 
 from measuretwice import archive, parse, plot_style, record, statistics
 from measuretwice.lab import load_lab
+from measuretwice.notebook import say
 
 lab = load_lab(root, "calibrate")
 samples = root / "sample-data" / lab.folder.name
 readings = {run["trial"]: run for run in record.results_of(lab, samples / "readings")}
-
-
-def say(text: str) -> None:
-    """Text with computed numbers in it."""
-    display(Markdown(text))
 
 
 def raw(trial: int, name: str) -> str:

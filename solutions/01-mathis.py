@@ -29,7 +29,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from IPython.display import SVG, Markdown, display
+from IPython.display import SVG, display
 
 root = next(
     folder
@@ -40,7 +40,7 @@ sys.path.insert(0, str(root / "src"))
 
 from measuretwice import model, parse, plot, plot_data, plot_style, record, statistics
 from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings
+from measuretwice.notebook import Recordings, say
 
 lab = load_lab(root, "mathis")
 sets = Recordings(root, lab)
@@ -70,11 +70,6 @@ def table(name: str) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def say(text: str) -> None:
-    """Text with computed numbers in it."""
-    display(Markdown(text))
 
 
 def grep(path: Path, pattern: str, count: int = 5) -> None:

@@ -25,7 +25,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from IPython.display import SVG, Markdown, display
+from IPython.display import display
 
 root = next(
     folder
@@ -34,31 +34,19 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import flows, model, plot_flows, plot_style, windows
+from measuretwice import flows, model, windows
 from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings
+from measuretwice.notebook import Recordings, say
 from measuretwice.statistics import mean_interval
 from measuretwice.two_samples import difference_interval
 
 lab = load_lab(root, "buffers")
 sets = Recordings(root, lab)
-recorded, runs, raw = sets.recorded, sets.runs, sets.raw
+recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
 # %%
-def say(text: str) -> None:
-    """Text with computed numbers in it."""
-    display(Markdown(text))
-
-
-def figure(name: str, results: list[dict]) -> None:
-    """One of the lab's figures, of these runs."""
-    wanted = next(one for one in lab.file.figures if one.id == name)
-    drawn, _ = plot_flows.draw(lab, wanted, results)
-    display(SVG(plot_style.svg_text(drawn)))
-
-
 def qdisc(folder: Path, node: str, kind: str) -> dict:
     """A node's qdisc of that kind, as tc's JSON has it at the end."""
     found = json.loads((folder / node / "qdisc.after.json").read_text())

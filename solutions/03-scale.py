@@ -24,7 +24,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pandas as pd
-from IPython.display import SVG, Markdown, display
+from IPython.display import display
 
 root = next(
     folder
@@ -33,30 +33,18 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import audit, model, plot_flows, plot_style
+from measuretwice import audit, frames, model
 from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings
+from measuretwice.notebook import Recordings, say
 from measuretwice.statistics import mean_interval
 
 lab = load_lab(root, "scale")
 sets = Recordings(root, lab)
-recorded, runs, raw = sets.recorded, sets.runs, sets.raw
+recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
 # %%
-def say(text: str) -> None:
-    """Text with computed numbers in it."""
-    display(Markdown(text))
-
-
-def figure(name: str, results: list[dict]) -> None:
-    """One of the lab's figures, of these runs."""
-    wanted = next(one for one in lab.file.figures if one.id == name)
-    drawn, _ = plot_flows.draw(lab, wanted, results)
-    display(SVG(plot_style.svg_text(drawn)))
-
-
 def stages(pitfall: str, *values: str) -> pd.DataFrame:
     """Measured values of both stages of a mistake."""
     return pd.DataFrame(
@@ -86,8 +74,8 @@ display(
     pd.DataFrame(
         {
             name: {
-                "Mbit/s on Ethernet": audit.payload_limit(values["rate_mbit"]),
-                "Mbit/s by a shaper's count": audit.payload_limit(values["rate_mbit"], wire=False),
+                "Mbit/s on Ethernet": frames.payload_limit(values["rate_mbit"]),
+                "Mbit/s by a shaper's count": frames.payload_limit(values["rate_mbit"], wire=False),
                 "least index": 1 / values["flows"],
             }
             for name, values in scales.items()
@@ -178,7 +166,7 @@ params = runs("unequal-intervals-broken")[0]["params"]
 spread_s = params["start_spread_ms"] / 1e3
 say(
     f"At most {(params['duration_s'] + spread_s) / params['duration_s']:.2f} times the link; "
-    f"seen: {runs('unequal-intervals-broken')[0]['measured']['own_sum_bps'] / audit.payload_limit(1e8, wire=False):.2f}."
+    f"seen: {runs('unequal-intervals-broken')[0]['measured']['own_sum_bps'] / frames.payload_limit(1e8, wire=False):.2f}."
 )
 
 # %% [markdown]
@@ -234,7 +222,7 @@ display(
         columns=["row", "test", "what"],
     )
 )
-over = [row.name for row in rows if row.link and row.total.low > audit.payload_limit(row.link)]
+over = [row.name for row in rows if row.link and row.total.low > frames.payload_limit(row.link)]
 say(f"{len(over)} of {len(rows)} rows have more than an MTU of 1500 allows on Ethernet.")
 
 # %% [markdown]

@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from IPython.display import SVG, Markdown, display
+from IPython.display import display
 
 root = next(
     folder
@@ -32,32 +32,19 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import flows, model, plot_flows, plot_style, signatures, steady, windows
+from measuretwice import flows, model, signatures, steady, windows
 from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings
-from measuretwice.parse import parse_ss_samples
+from measuretwice.notebook import Recordings, say
 from measuretwice.statistics import mean_interval
 from measuretwice.two_samples import difference_interval
 
 lab = load_lab(root, "variants")
 sets = Recordings(root, lab)
-recorded, runs, raw = sets.recorded, sets.runs, sets.raw
+recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
 # %%
-def say(text: str) -> None:
-    """Text with computed numbers in it."""
-    display(Markdown(text))
-
-
-def figure(name: str, results: list[dict]) -> None:
-    """One of the lab's figures, of these runs."""
-    wanted = next(one for one in lab.file.figures if one.id == name)
-    drawn, _ = plot_flows.draw(lab, wanted, results)
-    display(SVG(plot_style.svg_text(drawn)))
-
-
 def table(*names: str) -> pd.DataFrame:
     """Both stages of a mistake, or others, by these measured values."""
     rows = [
@@ -207,12 +194,9 @@ for stage in ("broken", "fixed"):
 found = {}
 for number, run in enumerate(runs("signatures")):
     with raw("signatures", number) as folder:
-        (trace,) = flows.traces(lab, folder)
-        text = (folder / "client" / "ss.txt").read_text()
-        samples = parse_ss_samples(text, "ss.txt", local_ports={trace.local_port})
-        queue = flows.queue(lab, folder)
+        seen = signatures.read_sender(lab, folder)
         found[run["params"]["congestion_control"]] = signatures.signature_of(
-            trace, queue, samples, 20
+            seen.trace, seen.queue, seen.samples, 20
         )
 display(pd.DataFrame([vars(one) | {"convex": one.convex} for one in found["cubic"].epochs]))
 say(f"BBR: {found['bbr'].cycle}")

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from IPython.display import SVG, Markdown, display
+from IPython.display import display
 
 root = next(
     folder
@@ -33,29 +33,17 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import checks_queue, parse, plot_flows, plot_style, two_samples
+from measuretwice import checks_queue, parse, two_samples
 from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings
+from measuretwice.notebook import Recordings, say
 
 lab = load_lab(root, "queues")
 sets = Recordings(root, lab)
-recorded, runs, raw = sets.recorded, sets.runs, sets.raw
+recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
 # %%
-def say(text: str) -> None:
-    """Text with computed numbers in it."""
-    display(Markdown(text))
-
-
-def figure(name: str, results: list[dict]) -> None:
-    """One of the lab's figures, of these runs."""
-    wanted = next(one for one in lab.file.figures if one.id == name)
-    drawn, _ = plot_flows.draw(lab, wanted, results)
-    display(SVG(plot_style.svg_text(drawn)))
-
-
 def table(name: str, *values: str) -> pd.DataFrame:
     """Measured values of a set's runs, a row a run."""
     return pd.DataFrame(

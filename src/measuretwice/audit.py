@@ -17,8 +17,6 @@ from decimal import Decimal, InvalidOperation
 from measuretwice.model import constant_by_regression
 from measuretwice.parse import ParseError
 
-# Segments of 1448 B in Ethernet frames, as Linux' shapers count these: the wire adds 24 B more.
-PAYLOAD_BYTES, FRAME_BYTES, WIRE_BYTES = 1448, 1514, 1538
 # From how many flows' best index a common ceiling is told, and from how far below the others' best.
 CEILING_ROWS = 3
 CEILING_GAP = 0.02
@@ -83,14 +81,6 @@ def problems_of(row: Row) -> list[Problem]:
     if row.asked is not None and row.asked != row.flows:
         found.append(Problem(row, "flows", f"{row.flows} flows of {row.asked} that were asked for"))
     return found
-
-
-def payload_limit(link: float, *, wire: bool = True) -> float:
-    """Return the most goodput that a link allows with an MTU of 1500 and TCP's timestamps.
-
-    With `wire`, all that a frame takes on Ethernet counts; else only what Linux' shapers count.
-    """
-    return link * PAYLOAD_BYTES / (WIRE_BYTES if wire else FRAME_BYTES)
 
 
 def missing_shares(rows: Sequence[Row]) -> dict[int, float]:

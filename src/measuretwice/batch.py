@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice import run as runner
@@ -51,11 +51,12 @@ class Batch:
             pitfall=pitfall,
             stage=stage,
         )
-        limit_s = self.wall_limit_s or WALL_LIMIT_S + float(plan.params.get("duration_s", 0))
-        job = runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
-        if self.wall_limit_s:
-            return job
-        return replace(job, wall_limit_s=limit_s + PATIENCE * runner.likely_seconds(job))
+        limit_s = self.wall_limit_s or (
+            WALL_LIMIT_S
+            + float(plan.params.get("duration_s", 0))
+            + PATIENCE * runner.likely_seconds(plan)
+        )
+        return runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
 
 
 def open_batch(root: Path, lab: Lab, out: Path, wall_limit_s: float | None = None) -> Batch:

@@ -12,15 +12,18 @@ from collections.abc import Callable
 
 from measuretwice.checks_flows import CHECKS_FLOWS, EXPLAINS_FLOWS
 from measuretwice.finding import Case, Finding
+from measuretwice.frames import (
+    ETHERNET_HEADER_BYTES,
+    IP_TCP_HEADERS_BYTES,
+    TIMESTAMP_OPTION_BYTES,
+    largest_packet_bytes,
+)
 from measuretwice.model import MATHIS_CONSTANTS, mathis_bandwidth_bps
 from measuretwice.statistics import binomial_interval
 
 CONFIDENCE = 0.9999
-IP_TCP_HEADERS_BYTES = 40
-TIMESTAMP_OPTION_BYTES = 12
 # With n losses the loss ratio is known to 1/sqrt(n): 100 make that 10 %.
 LOSSES_WANTED = 100
-ETHERNET_OVERHEAD_BYTES = 14
 
 
 Check = Callable[[Case], Finding | None]
@@ -30,7 +33,7 @@ def _offload(case: Case) -> Finding | None:
     largest, mss_bytes = case.got("largest_packet_bytes"), case.got("mss_bytes")
     if largest is None or mss_bytes is None:
         return None
-    limit = mss_bytes + IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES
+    limit = largest_packet_bytes(mss_bytes)
     if largest <= limit:
         return None
     return Finding(
@@ -316,7 +319,7 @@ def _link_rate(case: Case) -> Finding | None:
     mss_bytes = case.got("mss_bytes")
     if goodput_bps is None or not rate_mbit or not mss_bytes:
         return None
-    frame = mss_bytes + IP_TCP_HEADERS_BYTES + ETHERNET_OVERHEAD_BYTES
+    frame = mss_bytes + IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES
     limit_bps = rate_mbit * 1e6 * mss_bytes / frame
     if goodput_bps <= 1.01 * limit_bps:
         return None

@@ -6,9 +6,8 @@ As in checks.py: what a check needs and the run does not have, it does not judge
 from __future__ import annotations
 
 from measuretwice.finding import Case, Finding
+from measuretwice.frames import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
 
-ETHERNET_HEADER_BYTES = 14
-IP_TCP_HEADERS_BYTES = 52
 # How far a person's own number may be from the raw files: another way of taking it at the ends of
 # the interval makes a percent or so.
 RATE_TOLERANCE_RATIO = 0.03
@@ -26,7 +25,7 @@ def _large_packets(case: Case) -> Finding | None:
     seen, mss_bytes = case.got("queue_packet_bytes"), case.got("mss_bytes")
     if seen is None or mss_bytes is None:
         return None
-    limit = mss_bytes + IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES
+    limit = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
     if seen <= limit + 1:
         return None
     retransmits, drops = case.got("retransmits"), case.got("queue_drops")
@@ -69,8 +68,7 @@ def _unequal_intervals(case: Case) -> Finding | None:
         return None
     most = ""
     if rate_mbit and mss_bytes:
-        frame = mss_bytes + IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES
-        most = f"; the link can carry {rate_mbit * mss_bytes / frame:.4g}"
+        most = f"; the link can carry {payload_limit(rate_mbit, mss_bytes, wire=False):.4g}"
     return Finding(
         "unequal-intervals",
         "error",

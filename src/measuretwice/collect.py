@@ -14,6 +14,7 @@ from typing import Any
 
 from measuretwice.crowd import CrowdFlow, read_crowd
 from measuretwice.flows import Flow, read_flows
+from measuretwice.frames import ETHERNET_HEADER_BYTES
 from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt, Value
 from measuretwice.parse import (
     Iperf2Connection,
@@ -32,7 +33,6 @@ from measuretwice.parse import (
 )
 
 Measured = dict[str, float | int | None]
-ETHERNET_HEADER_BYTES = 14
 
 
 def measure(

@@ -105,7 +105,7 @@ def measure_jobs(
             file=sys.stderr,
         )
     if todo and not quiet:
-        seconds = sum(map(runner.likely_seconds, todo)) / parallel
+        seconds = sum(runner.likely_seconds(job.plan) for job in todo) / parallel
         print(
             f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, each in a virtual kernel of "
             f"its own: about {_roughly(seconds)}. Ctrl-C loses nothing that is finished.",

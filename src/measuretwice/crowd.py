@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measuretwice.flows import Queue, queue
+from measuretwice.flow_facts import name_of, text_of
+from measuretwice.flows import Queue, queue, queue_means
 from measuretwice.lab import CrowdFiles, Lab, Value
 from measuretwice.model import constant_by_regression, mathis_bandwidth_bps
 from measuretwice.parse import (
@@ -110,7 +111,7 @@ def _own_rates(how: CrowdFiles, raw: Path) -> dict[tuple[str, int], float | None
     failed has none: its connections are missing, and that is counted elsewhere."""
     rates: dict[tuple[str, int], float | None] = {}
     for path in sorted(raw.glob(f"*/{how.iperf3}")):
-        run = parse_iperf3_json(_text(path), _name(path))
+        run = parse_iperf3_json(text_of(path), name_of(path))
         if run.error:
             continue
         by_id = {stream.stream_id: stream.receiver_rate_bps for stream in run.streams}
@@ -126,7 +127,7 @@ def _connections(
     for path in sorted(raw.glob(f"*/{how.ss}")):
         node = path.parent.name
         ports = {port for of, port in wanted if of == node}
-        for sample in parse_ss_samples(_text(path), _name(path)):
+        for sample in parse_ss_samples(text_of(path), name_of(path)):
             for socket in sample.sockets:
                 if socket.local_port not in ports or socket.bytes_acked is None:
                     continue
@@ -169,13 +170,13 @@ def _halvings(
     for path in sorted(raw.glob(f"*/{how.events}")):
         counts: dict[int, int] = defaultdict(int)
         states: dict[int, int] = {}
-        for number, line in enumerate(_text(path).splitlines(), start=1):
+        for number, line in enumerate(text_of(path).splitlines(), start=1):
             try:
                 time_text, port_text, state_text = line.split()
                 time_s, port, state = float(time_text), int(port_text), int(state_text)
             except ValueError:
                 raise ParseError(
-                    _name(path), f"line {number}", "expected time, port and state"
+                    name_of(path), f"line {number}", "expected time, port and state"
                 ) from None
             was = states.get(port, 0)
             if was <= LAST_NORMAL_STATE < state and start_s <= time_s <= end_s:
@@ -208,29 +209,27 @@ def _together(flows: Sequence[CrowdFlow], seconds: float) -> Values:
 def _paths(how: CrowdFiles, raw: Path) -> Values:
     if not how.ping:
         return {}
-    least = [parse_ping(_text(path), _name(path)).rtt_min_ms for path in raw.glob(f"*/{how.ping}")]
+    least = [
+        parse_ping(text_of(path), name_of(path)).rtt_min_ms for path in raw.glob(f"*/{how.ping}")
+    ]
     return {"path_rtt_ms": min((ms for ms in least if ms is not None), default=None)}
 
 
 def _queue_values(seen: Queue, start_s: float, end_s: float, rate_bps: float) -> Values:
-    inside = [n for n, time_s in enumerate(seen.time_s) if start_s <= time_s <= end_s]
-    if len(inside) < 2:
-        raise ParseError("queue samples", "file", "there are none while all flows were there")
+    inside, means = queue_means(seen, start_s, end_s, rate_bps)
 
     def grown(values: Sequence[int]) -> float:
         return at(seen.time_s, values, end_s) - at(seen.time_s, values, start_s)
 
-    mean_bytes = sum(seen.backlog_bytes[n] for n in inside) / len(inside)
-    mean_packets = sum(seen.backlog_packets[n] for n in inside) / len(inside)
     full = [
         seen.backlog_bytes[n] / seen.backlog_packets[n] for n in inside if seen.backlog_packets[n]
     ]
     return {
         "utilisation": round(8 * grown(seen.sent_bytes) / (end_s - start_s) / rate_bps, 6),
-        "queue_mean_bytes": round(mean_bytes),
-        "queue_mean_packets": round(mean_packets, 1),
+        "queue_mean_bytes": round(means["queue_mean_bytes"]),
+        "queue_mean_packets": round(means["queue_mean_packets"], 1),
         "queue_packet_bytes": round(max(full), 1) if full else None,
-        "queue_delay_mean_ms": round(8e3 * mean_bytes / rate_bps, 3),
+        "queue_delay_mean_ms": round(means["queue_delay_mean_ms"], 3),
         "queue_drops": round(grown(seen.drops)),
     }
 
@@ -292,7 +291,7 @@ def _needless(raw: Path, nodes: set[str]) -> int | None:
         paths = [raw / node / f"nstat.{when}.json" for when in ("before", "after")]
         if not all(path.is_file() for path in paths):
             return None
-        before, after = (parse_nstat(_text(path), _name(path)) for path in paths)
+        before, after = (parse_nstat(text_of(path), name_of(path)) for path in paths)
         counts.append(after.get("TcpExtTCPDSACKRecv", 0) - before.get("TcpExtTCPDSACKRecv", 0))
     return sum(counts)
 
@@ -319,25 +318,27 @@ def _own_counts(
     """How many halvings were counted in the interval, of all the flows that are wanted."""
     found = 0
     for path in paths:
-        for number, line in enumerate(_text(path).splitlines(), start=1):
+        for number, line in enumerate(text_of(path).splitlines(), start=1):
             try:
                 time_text, port_text = line.split()
                 time_s, port = float(time_text), int(port_text)
             except ValueError:
-                raise ParseError(_name(path), f"line {number}", "expected time and port") from None
+                raise ParseError(
+                    name_of(path), f"line {number}", "expected time and port"
+                ) from None
             found += (path.parent.name, port) in wanted and start_s <= time_s <= end_s
     return found
 
 
 def _numbers(path: Path) -> dict[str, float]:
     found = {}
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
         name, _, text = line.partition(" ")
         try:
             found[name] = float(text)
         except ValueError:
             raise ParseError(
-                _name(path), f"line {number}", "expected a name and a number"
+                name_of(path), f"line {number}", "expected a name and a number"
             ) from None
     return found
 
@@ -348,22 +349,14 @@ def _own_groups(path: Path, flows: Sequence[CrowdFlow]) -> Values:
     for flow in flows:
         sums[flow.congestion_control] += flow.goodput_bps
     worst = 0.0
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
         try:
             name, _, text = line.split()
             said = float(text)
         except ValueError:
             raise ParseError(
-                _name(path), f"line {number}", "expected an algorithm, its flows and their sum"
+                name_of(path), f"line {number}", "expected an algorithm, its flows and their sum"
             ) from None
         true = sums.get(name, 0.0)
         worst = max(worst, abs(said - true) / max(said, true, 1.0))
     return {"own_groups_error_ratio": round(worst, 6)}
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"

@@ -6,12 +6,14 @@ or the package change.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +29,28 @@ def notebook_files(root: Path, source: Path, kept: Path) -> dict[str, bytes]:
     """
     place = kept / source.stem / _digest(root, source)
     if not place.is_dir():
-        shutil.rmtree(place.parent, ignore_errors=True)
-        part = place.with_name("part")
-        part.mkdir(parents=True)
-        _execute(root, source, part)
-        notebook = json.loads((part / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
-        for name, content in pages_of(notebook, source.stem).items():
-            (part / name).write_text(content, encoding="utf-8")
-        (part / f"{source.stem}.ipynb").unlink()
-        part.rename(place)
+        kept.mkdir(parents=True, exist_ok=True)
+        # Another build may be at it at the same time: each works in a folder of its own.
+        with tempfile.TemporaryDirectory(dir=kept) as own:
+            part = Path(own) / "part"
+            part.mkdir()
+            _execute(root, source, part)
+            notebook = json.loads((part / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
+            for name, content in pages_of(notebook, source.stem).items():
+                (part / name).write_text(content, encoding="utf-8")
+            (part / f"{source.stem}.ipynb").unlink()
+            _put(part, place)
     return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+
+
+def _put(part: Path, place: Path) -> None:
+    """Move `part` to `place`, unless another build has put the same there, and drop older ones."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        part.rename(place)
+    for old in place.parent.iterdir():
+        if old != place:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _digest(root: Path, source: Path) -> str:

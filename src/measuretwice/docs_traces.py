@@ -11,14 +11,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from measuretwice import flows
 from measuretwice.archive import raw_folder
 from measuretwice.errors import UserError
 from measuretwice.flows import Trace
 from measuretwice.lab import Lab
-from measuretwice.parse import SsSample, parse_ss_samples
+from measuretwice.parse import SsSample
 from measuretwice.result import Result
-from measuretwice.signatures import BBR_LEAST_WINDOW_SEGMENTS, Epoch, bbr_states, cubic_epochs
+from measuretwice.signatures import (
+    BBR_LEAST_WINDOW_SEGMENTS,
+    Epoch,
+    bbr_states,
+    cubic_epochs,
+    read_sender,
+)
 
 NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR"}
 SLOW_START = "slow start: doubles in a round trip"
@@ -35,14 +40,9 @@ def traces_data(lab: Lab, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _run(lab: Lab, result: Result) -> dict[str, Any]:
-    one, how = lab.file.collect.one_sender, lab.file.collect.flows
-    if one is None or how is None:
-        raise UserError(f"{lab.name}: its lab.toml has no collect.one_sender")
     with raw_folder(Path(result["run_dir"])) as raw:
-        trace = next(each for each in flows.traces(lab, raw) if each.node == one.node)
-        queue = flows.queue(lab, raw)
-        text = (raw / one.node / how.ss).read_text(encoding="utf-8")
-        samples = parse_ss_samples(text, how.ss, local_ports={trace.local_port})
+        seen = read_sender(lab, raw)
+    trace, queue = seen.trace, seen.queue
     if queue is None:
         raise UserError(f"{lab.name}: its lab.toml samples no queue")
     start_s, algorithm = trace.time_s[0], str(result["params"]["congestion_control"])
@@ -57,7 +57,7 @@ def _run(lab: Lab, result: Result) -> dict[str, Any]:
         "cwnd": trace.cwnd_segments,
         "queue": backlog,
         "rtt_ms": [round(rtt, DIGITS) for rtt in trace.rtt_ms],
-        "doing": doing(algorithm, trace, samples),
+        "doing": doing(algorithm, trace, seen.samples),
     }
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from measuretwice import audit, docs_interactive, flows, model, plot_data, record
+from measuretwice import audit, docs_interactive, frames, model, plot_data, record
 from measuretwice.archive import raw_folder
 from measuretwice.check import check_run, with_help
 from measuretwice.check_set import Member, check_set
@@ -37,12 +37,11 @@ from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
-from measuretwice.parse.ss_samples import parse_ss_samples
 from measuretwice.plan import StageName
 from measuretwice.report import fence, read_questions
 from measuretwice.result import Result
 from measuretwice.rubric import Rubric, read_rubric
-from measuretwice.signatures import Signature, signature_of
+from measuretwice.signatures import Signature, read_sender, signature_of
 from measuretwice.statistics import ConstantFit
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
@@ -61,7 +60,7 @@ class ModelWords:
     time_for_losses_s = staticmethod(model.mathis_time_for_losses_s)
     highspeed_decrease = staticmethod(model.highspeed_decrease_ratio)
     bdp_bytes = staticmethod(model.bdp_bytes)
-    payload_limit = staticmethod(audit.payload_limit)
+    payload_limit = staticmethod(frames.payload_limit)
     cubic_kept: ClassVar[float] = model.CUBIC_KEPT_RATIO
     reno_constant = staticmethod(model.sack_reno_constant)
     rto_ms = staticmethod(model.linux_rto_ms)
@@ -264,15 +263,11 @@ class LabWords:
     def signature(self, name: str, trial: int | None = None, seed: int | None = None) -> Signature:
         """What gives the algorithm of a run's one sender away: `.epochs`, `.cycle`, `.band`."""
         run = self.run(name, trial, seed)
-        one, ss = self._lab.file.collect.one_sender, self._lab.file.collect.flows
-        if one is None or ss is None:
-            raise UserError(f"{self.name}: its lab.toml has no collect.one_sender")
         with raw_folder(Path(run["run_dir"])) as raw:
-            trace = next(each for each in flows.traces(self._lab, raw) if each.node == one.node)
-            text = (raw / one.node / ss.ss).read_text(encoding="utf-8")
-            samples = parse_ss_samples(text, ss.ss, local_ports={trace.local_port})
-            from_s = float(run["params"][one.average_from])
-            return signature_of(trace, flows.queue(self._lab, raw), samples, from_s)
+            seen = read_sender(self._lab, raw)
+        one = self._lab.file.collect.one_sender
+        from_s = float(run["params"][one.average_from]) if one else 0.0
+        return signature_of(seen.trace, seen.queue, seen.samples, from_s)
 
     def fit(self, name: str) -> ConstantFit:
         """C over a set's comparable trials, and the slope on logarithmic axes, with 95 % intervals."""

@@ -38,12 +38,12 @@ def rate_rows(raw: Path, name: str) -> Values:
     rows = spanning = 0
     for path in sorted(raw.glob(f"*/{name}")):
         spans: list[tuple[float, float]] = []
-        for number, line in enumerate(_text(path).splitlines(), start=1):
+        for number, line in enumerate(text_of(path).splitlines(), start=1):
             try:
                 start_s, end_s, _ = map(float, line.split())
             except ValueError:
                 raise ParseError(
-                    _name(path), f"line {number}", "expected start, end and bit/s"
+                    name_of(path), f"line {number}", "expected start, end and bit/s"
                 ) from None
             spans.append((start_s, end_s))
         rows += len(spans)
@@ -54,7 +54,7 @@ def rate_rows(raw: Path, name: str) -> Values:
 def red_setup(path: Path) -> Values:
     """What red was told, as `tc -d` prints it: its limits, and the logarithms that follow from burst
     and bandwidth (tc-red(8)); nothing for other disciplines."""
-    for qdisc in parse_tc_qdiscs(_text(path), _name(path)):
+    for qdisc in parse_tc_qdiscs(text_of(path), name_of(path)):
         if qdisc.kind == "red":
             cell, ewma = qdisc.options.get("Scell_log"), qdisc.options.get("ewma")
             return {
@@ -74,9 +74,11 @@ def marks(qdisc: Qdisc) -> int:
     return (qdisc.marked_packets or 0) + seen
 
 
-def _text(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """A raw file's text; what is no UTF-8 shows as such."""
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _name(path: Path) -> str:
+def name_of(path: Path) -> str:
+    """A raw file's name as errors say it: its node's folder and its own."""
     return f"{path.parent.name}/{path.name}"

@@ -12,7 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from measuretwice.flow_facts import key_of, marks, rate_rows, received, red_setup
+from measuretwice.flow_facts import (
+    key_of,
+    marks,
+    name_of,
+    rate_rows,
+    received,
+    red_setup,
+    text_of,
+)
 from measuretwice.lab import FlowFiles, Lab, QueueAt, SenderAt, Value
 from measuretwice.parse import (
     Iperf3Run,
@@ -207,12 +215,12 @@ def _one_sender(
     if how.table:
         table = raw / how.node / how.table
         try:
-            values |= of_table(read_table(_text(table)), trace)
+            values |= of_table(read_table(text_of(table)), trace)
         except ValueError as error:
-            raise ParseError(_name(table), "file", str(error)) from None
+            raise ParseError(name_of(table), "file", str(error)) from None
     if how.queue and (raw / how.node / how.queue).is_file():
         path = raw / how.node / how.queue
-        for qdisc in parse_tc_qdiscs(_text(path), _name(path)):
+        for qdisc in parse_tc_qdiscs(text_of(path), name_of(path)):
             values[f"host_queue_is_{qdisc.kind}"] = 1
     return values
 
@@ -223,7 +231,7 @@ def _windows_taken(raw: Path, file: str, those: Sequence[Trace]) -> dict[str, fl
     for trace in those:
         path = raw / trace.node / file
         if path.is_file() and trace.mss_bytes:
-            rows = read_rows(_text(path))
+            rows = read_rows(text_of(path))
             kbytes = [cwnd * trace.mss_bytes / 1024 for cwnd in trace.cwnd_segments]
             two_segments = 2 * trace.mss_bytes / 1024
             ratio = over_truth(rows, trace.time_s[0], trace.time_s, kbytes, two_segments)
@@ -242,7 +250,7 @@ def _lengths_taken(path: Path, seen: Queue) -> dict[str, float | int | None]:
     """What a person took from tc's text, against its JSON over the same time."""
     if not path.is_file():
         return {}
-    rows = read_rows(_text(path))
+    rows = read_rows(text_of(path))
     true = [at(seen.time_s, seen.backlog_packets, time_s) for time_s in rows.time_s]
     return {
         "length_rows": len(rows.values),
@@ -305,19 +313,19 @@ def _runs(how: FlowFiles, raw: Path) -> Iterator[tuple[Path, Iperf3Run, list[Tra
     """Each iperf3 client's file, what it says, and the traces of its connections."""
     samples: dict[Path, tuple[SsSample, ...]] = {}
     for path in sorted(raw.glob(f"*/{how.iperf3}")):
-        text = _text(path)
+        text = text_of(path)
         parse = parse_iperf3_json if text.lstrip().startswith("{") else parse_iperf3_text
-        run = parse(text, _name(path))
+        run = parse(text, name_of(path))
         if run.error:
-            raise ParseError(_name(path), "error", f"iperf3 says: {run.error}")
+            raise ParseError(name_of(path), "error", f"iperf3 says: {run.error}")
         ports = [connection.local_port for connection in run.connections]
         sampled = path.parent / how.ss
         if sampled not in samples:
-            samples[sampled] = parse_ss_samples(_text(sampled), _name(sampled))
+            samples[sampled] = parse_ss_samples(text_of(sampled), name_of(sampled))
         its = _traces(path.parent.name, samples[sampled], set(ports))
         missing = [port for port in ports if port not in its]
         if missing:
-            raise ParseError(_name(sampled), "file", f"holds nothing of port {missing[0]}")
+            raise ParseError(name_of(sampled), "file", f"holds nothing of port {missing[0]}")
         yield path, run, [its[port] for port in sorted(ports)]
 
 
@@ -348,11 +356,11 @@ def _flow(
     path_rtt_ms = None
     if how.ping:
         ping = raw / node / how.ping
-        path_rtt_ms = parse_ping(_text(ping), _name(ping)).rtt_min_ms
+        path_rtt_ms = parse_ping(text_of(ping), name_of(ping)).rtt_min_ms
     busy = None
     if how.ping_busy:
         ping = raw / node / how.ping_busy
-        busy = parse_ping(_text(ping), _name(ping))
+        busy = parse_ping(text_of(ping), name_of(ping))
     mine = [one for one in run.connections if one.local_port == trace.local_port]
     ids = {one.stream_id for one in mine}
     cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
@@ -396,10 +404,10 @@ def _file(how: QueueAt, raw: Path) -> Path:
 
 def _queue(how: QueueAt, raw: Path) -> Queue:
     path = _file(how, raw)
-    samples = parse_qdisc_samples(_text(path), _name(path))
+    samples = parse_qdisc_samples(text_of(path), name_of(path))
     seen = Queue("", None, [], [], [], [], [], [])
     for sample in samples:
-        qdisc = _of_kind(sample, how.kind, _name(path))
+        qdisc = _of_kind(sample, how.kind, name_of(path))
         if not seen.time_s:
             seen = replace(seen, kind=qdisc.kind, limit_bytes=_limit_bytes(qdisc))
         seen.time_s.append(sample.time_s)
@@ -409,7 +417,7 @@ def _queue(how: QueueAt, raw: Path) -> Queue:
         seen.drops.append(qdisc.drops or 0)
         seen.marks.append(marks(qdisc))
     if len(seen.time_s) < 2:
-        raise ParseError(_name(path), "file", "fewer than two samples")
+        raise ParseError(name_of(path), "file", "fewer than two samples")
     return seen
 
 
@@ -432,33 +440,39 @@ def _of_kind(sample: QdiscSample, kind: str | None, source: str) -> Qdisc:
     raise ParseError(source, "file", f"there is no {kind} qdisc in it (there are: {kinds})")
 
 
-def _queue_summary(
+def queue_means(
     seen: Queue, start_s: float, end_s: float, rate_bps: float
-) -> dict[str, float | int | None]:
+) -> tuple[list[int], dict[str, float]]:
+    """Which samples lie between two Unix times, and the queue's mean length over them.
+
+    Also as a delay: how long the mean queue takes to drain at `rate_bps`. ParseError below two.
+    """
     inside = [n for n, time_s in enumerate(seen.time_s) if start_s <= time_s <= end_s]
     if len(inside) < 2:
         raise ParseError("queue samples", "file", "there are none while all flows were there")
-    backlog = [seen.backlog_bytes[n] for n in inside]
-    first, last = inside[0], inside[-1]
-    seconds = seen.time_s[last] - seen.time_s[first]
-    mean_bytes = sum(backlog) / len(backlog)
-    return {
-        "utilisation": 8 * (seen.sent_bytes[last] - seen.sent_bytes[first]) / seconds / rate_bps,
+    mean_bytes = sum(seen.backlog_bytes[n] for n in inside) / len(inside)
+    return inside, {
         "queue_mean_bytes": mean_bytes,
-        "queue_limit_bytes": seen.limit_bytes,
-        "queue_max_bytes": max(backlog),
         "queue_mean_packets": sum(seen.backlog_packets[n] for n in inside) / len(inside),
         "queue_delay_mean_ms": 8e3 * mean_bytes / rate_bps,
+    }
+
+
+def _queue_summary(
+    seen: Queue, start_s: float, end_s: float, rate_bps: float
+) -> dict[str, float | int | None]:
+    inside, means = queue_means(seen, start_s, end_s, rate_bps)
+    first, last = inside[0], inside[-1]
+    seconds = seen.time_s[last] - seen.time_s[first]
+    return {
+        "utilisation": 8 * (seen.sent_bytes[last] - seen.sent_bytes[first]) / seconds / rate_bps,
+        "queue_mean_bytes": means["queue_mean_bytes"],
+        "queue_limit_bytes": seen.limit_bytes,
+        "queue_max_bytes": max(seen.backlog_bytes[n] for n in inside),
+        "queue_mean_packets": means["queue_mean_packets"],
+        "queue_delay_mean_ms": means["queue_delay_mean_ms"],
         "queue_drops": seen.drops[-1] - seen.drops[0],
         "queue_marks": seen.marks[-1] - seen.marks[0],
         # Values are numbers, so a kind is a name with a one.
         f"queue_is_{seen.kind}": 1,
     }
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"

@@ -20,7 +20,8 @@ from measuretwice.errors import UserError
 # Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
 GUEST_MEMORY_MB = 512
 # A program that waits for a connection's data gets them in portions of this many microseconds; to
-# TCP it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result.
+# TCP it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result, and not
+# of a plan: whoever changes it raises RECIPE in scripts/kernel/build.sh, by which plans name the kernel.
 READER_INTERVAL_US = 10_000
 # All runs start at the same moment, 2023-11-14 22:13:20 UTC, so that nothing depends on today.
 START_NS = 1_700_000_000 * 10**9

@@ -6,9 +6,16 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from measuretwice import archive, record
+from IPython.display import SVG, Markdown, display
+
+from measuretwice import archive, plot_flows, plot_style, record
 from measuretwice.lab import Lab
 from measuretwice.result import Result
+
+
+def say(text: str) -> None:
+    """Show Markdown with computed numbers in it."""
+    display(Markdown(text))
 
 
 class Recordings:
@@ -31,3 +38,9 @@ class Recordings:
         short = record.short_name(self.runs(name)[run])
         with archive.raw_folder(self._folder / name / short) as folder:
             yield folder
+
+    def figure(self, name: str, results: list[Result]) -> None:
+        """Show one of the lab's own figures, of these runs."""
+        wanted = next(one for one in self._lab.file.figures if one.id == name)
+        drawn, _ = plot_flows.draw(self._lab, wanted, results)
+        display(SVG(plot_style.svg_text(drawn)))

@@ -11,7 +11,16 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab, Panel
-from measuretwice.plot_style import FAINT, GRID, INK, PAPER, DescribedFigure, in_style, plain
+from measuretwice.plot_style import (
+    FAINT,
+    GRID,
+    INK,
+    PAPER,
+    DescribedFigure,
+    in_style,
+    open_frame,
+    plain,
+)
 from measuretwice.result import Result
 
 Row = dict[str, Any]
@@ -107,8 +116,7 @@ def _panel(place: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row])
             -0.06 * most if panel.from_zero else low,
             max(high, 1.08 * most if panel.from_zero else high),
         )
-    for side in ("top", "right"):
-        place.spines[side].set_visible(False)
+    open_frame(place)
 
 
 def _in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> str:

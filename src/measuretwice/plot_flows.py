@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.axes import Axes
-
 from measuretwice import flows, plot_boxes, plot_regression, plot_sequence
 from measuretwice.archive import raw_folder
 from measuretwice.errors import UserError
@@ -18,13 +16,13 @@ from measuretwice.lab import FigureOf, Lab, select_trials
 from measuretwice.parse import ParseError
 from measuretwice.plot_style import (
     FAINT,
-    GRID,
     INK,
     MARKER_SIZE,
     MIDDLE,
     DescribedFigure,
     in_style,
     plain,
+    plain_axes,
     shades,
     shapes,
 )
@@ -72,7 +70,7 @@ def _over_time(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
             height_ratios=[2, 1] * lines,
         )  # fmt: skip
         for panel in panels.flat:
-            _plain_axes(panel)
+            plain_axes(panel)
         for place, run in enumerate(runs):
             line, column = divmod(place, columns)
             upper, lower = panels[2 * line][column], panels[2 * line + 1][column]
@@ -141,7 +139,7 @@ def _windows(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
             panel.set_xlim(0, most)
             panel.set_ylim(0, most)
             panel.set_aspect("equal")
-            _plain_axes(panel)
+            plain_axes(panel)
             panel.set_title(_named(lab, run))
             panel.set_xlabel(f"{first.node}'s window (segments)")
             panel.set_ylabel(f"{second.node}'s window (segments)")
@@ -189,7 +187,7 @@ def _against(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
     with in_style():
         drawn = DescribedFigure(figsize=(WIDTH_INCHES, 4.0), layout="constrained")
         panel = drawn.subplots()
-        _plain_axes(panel)
+        plain_axes(panel)
         panel.set_xscale("log")
         xs = sorted({row["x"] for row in rows})
         panel.set_xticks(xs, [plain(x) for x in xs])
@@ -280,9 +278,3 @@ def _in_words(run: Result) -> str:
         if measured.get(name) is not None:
             parts.append(words.format(scale * measured[name]))
     return ", ".join(parts) + "."
-
-
-def _plain_axes(panel: Axes) -> None:
-    panel.grid(True, color=GRID, linewidth=0.6)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)

@@ -11,7 +11,7 @@ from typing import Any
 from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab
 from measuretwice.model import constant_by_regression, mathis_bandwidth_bps
-from measuretwice.plot_style import FAINT, GRID, INK, PAPER, DescribedFigure, in_style
+from measuretwice.plot_style import FAINT, INK, PAPER, DescribedFigure, in_style, plain_axes
 from measuretwice.result import Result
 
 Row = dict[str, Any]
@@ -63,9 +63,7 @@ def regression(
             place.set_xlabel("MSS / (RTT · √p), Mbit/s")
             place.set_xlim(left=0)
             place.set_ylim(bottom=0)
-            place.grid(True, color=GRID, linewidth=0.6)
-            for side in ("top", "right"):
-                place.spines[side].set_visible(False)
+            plain_axes(place)
             said.append(f"{title}: {len(xs)} flows, C = {constant:.2f}.")
         axes[0].set_ylabel("goodput of a flow (Mbit/s)")
     drawn.description = " ".join(said)

@@ -13,7 +13,7 @@ from measuretwice.errors import UserError
 from measuretwice.lab import FigureOf, Lab
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
-from measuretwice.plot_style import FAINT, GRID, INK, DescribedFigure, in_style
+from measuretwice.plot_style import FAINT, INK, DescribedFigure, in_style, plain_axes
 from measuretwice.result import Result
 from measuretwice.sequence import TimeSequence, time_sequence
 
@@ -65,9 +65,7 @@ def sequence(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
 
 
 def _draw(panel: Axes, seen: TimeSequence, unit: float) -> None:
-    panel.grid(True, color=GRID, linewidth=0.6)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
+    plain_axes(panel)
     times, ends = [t for t, _, _ in seen.sent], [end / unit for _, _, end in seen.sent]
     panel.plot(
         times, ends, linestyle="", marker=".", markersize=1.5, color=FAINT, label="sent",

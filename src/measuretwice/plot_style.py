@@ -96,6 +96,18 @@ def marker_style(shape: str, shade: str, filled: bool) -> dict[str, Any]:
     }
 
 
+def open_frame(axes: Axes) -> None:
+    """Leave only the two sides of the frame that have numbers."""
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def plain_axes(axes: Axes) -> None:
+    """A light grid, and an open frame."""
+    axes.grid(True, color=GRID, linewidth=0.6)
+    open_frame(axes)
+
+
 def logarithmic(axes: Axes) -> None:
     """Make both axes logarithmic, labelled as plain numbers where these are short."""
     axes.set_xscale("log")
@@ -104,10 +116,8 @@ def logarithmic(axes: Axes) -> None:
         axis.set_major_locator(LogLocator(base=10, numticks=12))
         axis.set_major_formatter(FuncFormatter(plain))
         axis.set_minor_formatter(NullFormatter())
-    axes.grid(True, color=GRID, linewidth=0.6)
+    plain_axes(axes)
     axes.tick_params(which="minor", length=1.5, width=0.5)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
 
 
 def plain(value: float, _position: object = None) -> str:

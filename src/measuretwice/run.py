@@ -152,7 +152,7 @@ def _derive_again(job: Job) -> Result:
     return {**result, "run_dir": str(job.folder)}
 
 
-def likely_seconds(job: Job) -> float:
+def likely_seconds(plan: Plan) -> float:
     """Guess how long a trial takes one CPU: a fixed part, and some microseconds a packet.
 
     From parameters that a lab may have (a Reno flow sends t/(RTT sqrt(p)) packets). It decides
@@ -160,7 +160,7 @@ def likely_seconds(job: Job) -> float:
     """
 
     def number(name: str, default: float) -> float:
-        value = job.plan.params.get(name, default)
+        value = plan.params.get(name, default)
         return float(value) if isinstance(value, int | float) else default
 
     duration_s = number("duration_s", 1.0)
@@ -168,7 +168,7 @@ def likely_seconds(job: Job) -> float:
     loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
     packets = 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio)
     at_line_rate = number("rate_mbit", 1e4) * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
-    if "loss_ratio" not in job.plan.params:
+    if "loss_ratio" not in plan.params:
         # Only the link limits these flows, and they fill it.
         return 0.9 + 7e-6 * at_line_rate
     return 0.9 + 3.5e-6 * min(packets, at_line_rate)
@@ -176,7 +176,7 @@ def likely_seconds(job: Job) -> float:
 
 def longest_first(jobs: list[Job]) -> list[Job]:
     """Order jobs so that no CPU waits for a long one at the end."""
-    return sorted(jobs, key=likely_seconds, reverse=True)
+    return sorted(jobs, key=lambda job: likely_seconds(job.plan), reverse=True)
 
 
 def sweep(folder: Path) -> None:

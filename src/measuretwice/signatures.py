@@ -1,6 +1,6 @@
 """What gives an algorithm away in a run's traces: CUBIC's curve, BBR's cycle, Vegas' band.
 
-Pure functions. CUBIC: RFC 9438. BBR: version 1, as in Linux' tcp_bbr (Cardwell et al., ACM Queue
+Pure functions, but for `read_sender`. CUBIC: RFC 9438. BBR: version 1, as in Linux' tcp_bbr (Cardwell et al., ACM Queue
 14(5), 2016). Vegas: Brakmo and Peterson, IEEE JSAC 13(8), 1995, with Linux' alpha and beta.
 """
 
@@ -11,10 +11,15 @@ import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from measuretwice import flows
+from measuretwice.errors import UserError
+from measuretwice.flow_facts import text_of
 from measuretwice.flows import Queue, Trace
+from measuretwice.lab import Lab
 from measuretwice.model import CUBIC_KEPT_RATIO
-from measuretwice.parse import SsSample
+from measuretwice.parse import SsSample, parse_ss_samples
 from measuretwice.windows import decreases
 
 CUBIC_C = 0.4
@@ -155,6 +160,27 @@ class Signature:
     epochs: list[Epoch]
     cycle: BbrCycle | None
     band: VegasBand | None
+
+
+@dataclass(frozen=True)
+class SenderFiles:
+    """What is known over time of the one sender that a lab looks at closely."""
+
+    trace: Trace
+    queue: Queue | None
+    samples: Sequence[SsSample]
+
+
+def read_sender(lab: Lab, raw: Path) -> SenderFiles:
+    """Read that sender's flow from a run's raw files. UserError where the lab names none, ParseError
+    where the files can't be read."""
+    one, how = lab.file.collect.one_sender, lab.file.collect.flows
+    if one is None or how is None:
+        raise UserError(f"{lab.name}: its lab.toml has no collect.one_sender")
+    trace = next(each for each in flows.traces(lab, raw) if each.node == one.node)
+    text = text_of(raw / one.node / how.ss)
+    samples = parse_ss_samples(text, how.ss, local_ports={trace.local_port})
+    return SenderFiles(trace, flows.queue(lab, raw), samples)
 
 
 def signature_of(

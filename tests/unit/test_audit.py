@@ -12,10 +12,10 @@ from measuretwice.audit import (
     Row,
     constants,
     missing_shares,
-    payload_limit,
     problems_of,
     read_rows,
 )
+from measuretwice.frames import payload_limit
 from measuretwice.parse import ParseError
 
 ROOT = Path(__file__).parents[2]
