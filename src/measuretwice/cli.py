@@ -141,6 +141,58 @@ def run(lab_name: str, **options: Any) -> None:
 
 
 @cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
+@click.option("--pitfall", metavar="ID", help="With a mistake's settings: see ./lab list.")
+@click.option(
+    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
+)
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
+@click.option("--tmux", is_flag=True, help="Open the terminals at once, side by side.")
+def up(lab_name: str, **options: Any) -> None:
+    """Bring LAB's network up in a virtual kernel, in real time, for ./lab enter.
+
+    It stays until ./lab down. The settings stand in each shell's environment, where the node's
+    script reads them.
+    """
+    from measuretwice import command_live
+
+    sys.exit(command_live.up_command(root_folder(), lab_name, **options))
+
+
+@cli.command(context_settings={"ignore_unknown_options": True})
+@click.argument("node", metavar="NODE")
+@click.argument("command", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--lab", "lab_name", metavar="LAB", help="Where two labs that are up have NODE.")
+def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> None:
+    """Open a shell on NODE of the lab that is up, in this terminal, or run COMMAND there.
+
+    You are root there, and only there. Files go into the node's own folder.
+    """
+    from measuretwice import command_live
+
+    sys.exit(command_live.enter_command(root_folder(), node, command, lab_name))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+def down(lab_name: str | None) -> None:
+    """End the lab that is up, or all. What was written on nodes stays."""
+    from measuretwice import command_live
+
+    sys.exit(command_live.down_command(root_folder(), lab_name))
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def status(as_json: bool) -> None:
+    """Say which labs are up, since when, and where their files go."""
+    from measuretwice import command_live
+
+    sys.exit(command_live.status_command(root_folder(), as_json))
+
+
+@cli.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
 @click.option("--trial", help="For files of your own: which trial.")

@@ -16,6 +16,7 @@ from measuretwice.command_run import read_changes
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import Lab, Value, load_lab, select_trials
+from measuretwice.live import FACTS, facts_of
 
 
 def check_command(
@@ -34,7 +35,11 @@ def check_command(
     if ours:
         documents += [_check_own(root, run, hint) for run in ours]
         documents += _check_together(root, documents, hint)
-    if brought := [target for target in targets if not own_runs(target)]:
+    brought = [target for target in targets if not own_runs(target)]
+    for target in [target for target in brought if (target / FACTS).is_file()]:
+        brought.remove(target)
+        documents.append(_check_live(root, target, hint))
+    if brought:
         documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
     if as_json:
         print(json.dumps(documents, indent=2))
@@ -110,6 +115,13 @@ def _folder_of(runs: list[str]) -> str:
     return os.path.relpath(os.path.commonpath([Path(run).parent.resolve() for run in runs]))
 
 
+def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
+    """What a person did by hand in a live lab: their files, against what the lab was up for."""
+    facts = facts_of(folder)
+    lab = load_lab(root, facts["lab"])
+    return _check_files(lab, facts["params"], [folder / "raw"], hint)
+
+
 def _check_brought(
     root: Path,
     targets: list[Path],
@@ -129,6 +141,12 @@ def _check_brought(
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
     params = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    return _check_files(lab, params, targets, hint)
+
+
+def _check_files(
+    lab: Lab, params: dict[str, Value], targets: list[Path], hint: int | None
+) -> dict[str, Any]:
     brought = bring.read_files(targets)
     findings = check_run(lab, params, brought.measured, hint)
     name = ", ".join(map(str, targets))

@@ -112,21 +112,19 @@ def memory_folder(memory_mb: int = GUEST_MEMORY_MB) -> Path:
     )
 
 
-def run_inside(
+def start(
     kernel: Kernel,
     root: Path,
     folder: Path,
-    seed: int,
-    wall_limit_s: float,
-    *,
-    virtual_time: bool = True,
-    memory_mb: int = GUEST_MEMORY_MB,
-) -> int:
-    """Run `folder`/experiment.sh inside the kernel; `folder` is the only place it can write to.
+    *options: str,
+    memory_mb: int,
+    pass_fd: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start the kernel with `folder`/experiment.sh; `folder` is the only place it can write to.
 
-    The process inherits the caller's CPU affinity (pin it to one: unpinned it is ten times
-    slower) and dies with the caller's thread, however that ends. Returns UML's exit status;
-    the console's text is in `folder`/console.txt. TimeoutError past `wall_limit_s` seconds.
+    `options` are words for its command line. The process inherits the caller's CPU affinity (pin
+    it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
+    ends. The console's text is in `folder`/console.txt.
     """
     for path in (root, folder, kernel.folder):
         if '"' in str(path):
@@ -140,14 +138,10 @@ def run_inside(
         f'MT_FOLDER="{folder}"',
         f'MT_ROOT="{root}"',
         f'MT_KERNEL="{kernel.folder}"',
+        *options,
     ]  # fmt: skip
-    if virtual_time:
-        command += [
-            "time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}",
-            f"tcp_reader_interval_us={READER_INTERVAL_US}",
-        ]  # fmt: skip
     with open(folder / "console.txt", "wb") as console:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=console,
@@ -155,13 +149,42 @@ def run_inside(
             # Nothing of the person's environment reaches the experiment.
             env={"TMPDIR": str(memory_folder(memory_mb)), "HOME": str(folder), "PATH": os.defpath},
             start_new_session=True,
+            pass_fds=() if pass_fd is None else (pass_fd,),
         )
-        try:
-            return process.wait(timeout=wall_limit_s)
-        except subprocess.TimeoutExpired:
-            raise TimeoutError from None
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-            shutil.rmtree(folder / ".uml", ignore_errors=True)
+
+
+def end(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """End a kernel that still runs, and remove what it kept of itself in `folder`."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    shutil.rmtree(folder / ".uml", ignore_errors=True)
+
+
+def run_inside(
+    kernel: Kernel,
+    root: Path,
+    folder: Path,
+    seed: int,
+    wall_limit_s: float,
+    *,
+    virtual_time: bool = True,
+    memory_mb: int = GUEST_MEMORY_MB,
+) -> int:
+    """Run `folder`/experiment.sh inside the kernel (see `start`) until it ends.
+
+    Returns UML's exit status. TimeoutError past `wall_limit_s` seconds.
+    """
+    options = []
+    if virtual_time:
+        options = [
+            "time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}",
+            f"tcp_reader_interval_us={READER_INTERVAL_US}",
+        ]  # fmt: skip
+    process = start(kernel, root, folder, *options, memory_mb=memory_mb)
+    try:
+        return process.wait(timeout=wall_limit_s)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    finally:
+        end(process, folder)

@@ -60,17 +60,12 @@ def _number(value: float | int | str) -> str:
     return str(value)
 
 
-def experiment_script(
-    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
-) -> str:
-    """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside).
-
-    `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None.
-    """
+def _beginning(
+    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str
+) -> list[str]:
+    """The lines that a trial and a live lab begin with: settings and topology."""
     nodes = [node.name for node in lab.file.topology.nodes]
     lines = [
-        "#!/bin/bash",
-        f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
         "set -euo pipefail",
         f"root={shlex.quote(str(root))}",
         f"out={shlex.quote(out)}",
@@ -90,11 +85,21 @@ def experiment_script(
                 for name, value in kernel_settings(memory_mb(lab, plan)).items()
             ),
         ]
-    lines += [
-        "",
-        "# Topology",
-        *topology.build_commands(lab.file.topology, prefix),
-        "",
+    return [*lines, "", "# Topology", *topology.build_commands(lab.file.topology, prefix), ""]
+
+
+def experiment_script(
+    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
+) -> str:
+    """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside).
+
+    `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None.
+    """
+    nodes = [node.name for node in lab.file.topology.nodes]
+    lines = [
+        "#!/bin/bash",
+        f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
+        *_beginning(lab, plan, root, out, sampler, prefix),
         *_STEP_FUNCTIONS.splitlines(),
         f'lab="$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}',
         f"declare -A script=({' '.join(f'[{name}]={lab.script_name(name)}' for name in nodes)})",
@@ -110,6 +115,58 @@ def experiment_script(
         "",
     ]
     return "\n".join(lines)
+
+
+def live_script(
+    lab: Lab, plan: Plan, root: Path, folder: str, sampler: str, python: str, console: int
+) -> str:
+    """Return the bash script of a live lab: the topology, and then shells on its nodes on demand.
+
+    `python` is an interpreter that the virtual kernel sees, `console` the number of its console
+    that leads to the keeper. Files that a shell writes go to `folder`/raw/<node>/.
+    """
+    place = f"/run/lab/{'/'.join(lab.folder.parts[-2:])}"
+    lines = [
+        "#!/bin/bash",
+        f"# {lab.name}, trial {plan.trial}: made by ./lab up.",
+        *_beginning(lab, plan, root, f"{folder}/raw", sampler, ""),
+        "mkdir -p /run/bin",
+        "cat >/run/bin/sudo <<'END'",
+        *_SUDO.splitlines(),
+        "END",
+        "chmod +x /run/bin/sudo",
+        "cat >/run/bashrc <<'END'",
+        f"PATH=/run/bin:{place}/nodes:$root/scripts:$PATH",
+        f"HISTFILE={folder}/history-$NODE",
+        *_BASHRC.splitlines(),
+        "END",
+        f"mknod /run/console c 4 {console}",
+        "export root out",
+        'export PYTHONPATH="$root/src" PYTHONDONTWRITEBYTECODE=1',
+        f'exec {shlex.quote(python)} -s -m measuretwice.live_agent /run/console /run/bashrc "$out"',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# A node's shell is root's already: what a page says of another machine works here too.
+_SUDO = """\
+#!/bin/bash
+while [[ ${1:-} == -* ]]; do shift; done
+exec env "$@"
+"""
+_BASHRC = """\
+unset PYTHONPATH PYTHONDONTWRITEBYTECODE root out
+export PATH LC_ALL=C.UTF-8 HOME=$PWD
+HISTCONTROL=ignoreboth
+PROMPT_COMMAND='history -a'
+PS1='\\[\\e[1;36m\\]$NODE\\[\\e[0m\\]:\\w\\$ '
+if [[ $- == *i* ]]; then
+  shopt -s checkwinsize
+  alias ls='ls --color=auto' grep='grep --color=auto' ip='ip -color=auto'
+  [[ ! -r /usr/share/bash-completion/bash_completion ]] || . /usr/share/bash-completion/bash_completion
+fi
+"""
 
 
 def _steps(steps: list[Step]) -> list[str]:
