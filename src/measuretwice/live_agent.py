@@ -21,8 +21,6 @@ from typing import Any
 
 from measuretwice import live_wire as wire
 
-NETNS = "/run/netns"
-
 
 @dataclass
 class Shell:
@@ -140,7 +138,7 @@ class Agent:
         tty.setraw(self.console)
         reader = wire.Reader()
         self.selector.register(self.console, selectors.EVENT_READ)
-        self.say(wire.READY, 0, {"nodes": sorted(os.listdir(NETNS))})
+        self.say(wire.READY, 0)
         while True:
             for key, events in self.selector.select():
                 if key.fd != self.console:
@@ -149,6 +147,7 @@ class Agent:
                 data = os.read(self.console, wire.PORTION_BYTES)
                 if not data:
                     return
+                self.say(wire.TAKEN, 0, {"bytes": len(data)})
                 for frame in reader.feed(data):
                     if frame.kind == wire.OFF:
                         return

@@ -48,11 +48,25 @@ class Keeper:
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     clients: dict[int, Client] = field(default_factory=dict)
     off_at: float | None = None
+    unsent: bytes = b""
+    on_its_way_bytes: int = 0
 
     def tell(self, kind: bytes, shell: int, payload: bytes | dict[str, Any] = b"") -> None:
-        """Say something to the agent inside."""
+        """Say something to the agent inside, as soon as it has room."""
+        self.unsent += wire.pack(kind, shell, payload)
+        self._send()
+
+    def taken(self, count: int) -> None:
+        """The agent has read so many bytes."""
+        self.on_its_way_bytes -= count
+        self._send()
+
+    def _send(self) -> None:
+        part = self.unsent[: wire.WINDOW_BYTES - self.on_its_way_bytes]
+        self.unsent = self.unsent[len(part) :]
+        self.on_its_way_bytes += len(part)
         with contextlib.suppress(OSError):  # the kernel has gone: its end is noticed elsewhere
-            self.console.sendall(wire.pack(kind, shell, payload))
+            self.console.sendall(part)
 
     def switch_off(self) -> None:
         self.tell(wire.OFF, 0)
@@ -174,6 +188,8 @@ def _serve(keeper: Keeper, kernel: int, told: int) -> None:
                     ready = True
                     os.write(told, b"ready\n")
                     os.close(told)
+                elif frame.kind == wire.TAKEN:
+                    keeper.taken(frame.document["bytes"])
                 else:
                     keeper.pass_on(frame)
 

@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 # To the node: OPEN (JSON: node, rows, columns, term, command), DATA, SIZE (JSON: rows, columns), CLOSE.
-# From it: DATA, EXIT (JSON: status), READY (JSON: nodes). OFF, to the kernel, ends all.
-OPEN, DATA, SIZE, CLOSE, EXIT, READY, OFF = b"o", b"d", b"s", b"c", b"x", b"r", b"q"
+# From it: DATA, EXIT (JSON: status), READY. OFF, to the kernel, ends all; TAKEN, from it, says how
+# many bytes were read (JSON: bytes).
+OPEN, DATA, SIZE, CLOSE, EXIT, READY, OFF, TAKEN = b"o", b"d", b"s", b"c", b"x", b"r", b"q", b"t"
 HEADER = struct.Struct(">cBH")
 MAX_SHELLS = 255
 PORTION_BYTES = 4096
+# User-Mode Linux' console stops for good once its input buffer of 4096 bytes has been nearly full:
+# no more than this is on its way at a time.
+WINDOW_BYTES = 2048
 
 
 @dataclass(frozen=True)
