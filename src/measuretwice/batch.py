@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from measuretwice import host
 from measuretwice import run as runner
 from measuretwice.kernel import Kernel, ensure_kernel, memory_folder
 from measuretwice.lab import Again, Lab, Value
@@ -24,7 +25,8 @@ class Batch:
     root: Path
     lab: Lab
     out: Path
-    kernel: Kernel
+    # None is the machine's own.
+    kernel: Kernel | None
     tools: dict[str, str]
     scripts: dict[str, str]
     wall_limit_s: float | None = None
@@ -44,8 +46,8 @@ class Batch:
             trial,
             seed=seed,
             changes=changes or {},
-            where="virtual",
-            kernel=self.kernel.name,
+            where="virtual" if self.kernel else "host",
+            kernel=self.kernel.name if self.kernel else host.kernel_name(),
             tools=self.tools,
             scripts=self.scripts,
             pitfall=pitfall,
@@ -59,15 +61,19 @@ class Batch:
         return runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
 
 
-def open_batch(root: Path, lab: Lab, out: Path, wall_limit_s: float | None = None) -> Batch:
+def open_batch(
+    root: Path, lab: Lab, out: Path, wall_limit_s: float | None = None, *, on_host: bool = False
+) -> Batch:
     """Return a batch that can run: tools found, folder writable, kernel built.
 
     UserError names what is missing.
     """
     runner.check_writable(out)
     tools = runner.tool_versions()
-    memory_folder()
-    kernel = ensure_kernel(root)
+    kernel = None
+    if not on_host:
+        memory_folder()
+        kernel = ensure_kernel(root)
     runner.sweep(out / lab.name)
     scripts = digest_scripts(lab, root / "scripts")
     return Batch(root, lab, out, kernel, tools, scripts, wall_limit_s)

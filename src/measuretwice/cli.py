@@ -115,7 +115,14 @@ def list_labs(as_json: bool) -> None:
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
 )
-@click.option("--on", "where", default="virtual", show_default=True, help="Where to run: virtual.")
+@click.option(
+    "--on",
+    "where",
+    default="virtual",
+    show_default=True,
+    metavar="virtual|host",
+    help="Where to run: in the virtual kernel; or in namespaces of this machine's own, as root.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+from measuretwice import host, terminal
 from measuretwice import run as runner
-from measuretwice import terminal
 from measuretwice.batch import odd_trials, open_batch
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, Stage, Value, load_lab, select_trials
@@ -39,10 +39,10 @@ def run_command(
     lab = load_lab(root, lab_name)
     numbers = _numbers(lab, trials, pitfall, stage)
     settings = read_changes(lab, changes, duration)
-    if where != "virtual":
-        raise UserError(f"--on {where}: expected virtual")
+    if where not in ("virtual", "host"):
+        raise UserError(f"--on {where}: expected virtual or host")
     out = (out or terminal.default_out(root)).absolute()
-    batch = open_batch(root, lab, out, wall_limit)
+    batch = open_batch(root, lab, out, wall_limit, on_host=where == "host")
     staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
 
     def job(number: int, number_seed: int) -> runner.Job:
@@ -52,6 +52,12 @@ def run_command(
     if fresh:
         for one in work:
             shutil.rmtree(one.folder, ignore_errors=True)
+    if where == "host":
+        host.sweep(root)
+        host.check(lab, [one.plan for one in work])
+        if jobs and jobs > 1:
+            raise UserError("--jobs: on one kernel in real time trials would disturb each other: 1")
+        jobs = 1
     results, failures = measure_jobs(work, jobs, as_json)
     while staged.again and not failures and (odd := odd_trials(staged.again, results)):
         if not as_json:
@@ -105,10 +111,9 @@ def measure_jobs(
             file=sys.stderr,
         )
     if todo and not quiet:
-        seconds = sum(runner.likely_seconds(job.plan) for job in todo) / parallel
         print(
-            f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, each in a virtual kernel of "
-            f"its own: about {_roughly(seconds)}. Ctrl-C loses nothing that is finished.",
+            f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {_how_long(todo, parallel)}. "
+            "Ctrl-C loses nothing that is finished.",
             file=sys.stderr,
         )
     results = dict(kept)
@@ -132,6 +137,14 @@ def measure_jobs(
             file=sys.stderr,
         )
     return [results[job.folder] for job in work if job.folder in results], failures
+
+
+def _how_long(todo: list[runner.Job], parallel: int) -> str:
+    if todo[0].kernel is None:
+        seconds = sum(float(job.plan.params.get("duration_s", 0)) + 5 for job in todo)
+        return f"on this machine's own kernel: about {_roughly(seconds)}"
+    seconds = sum(runner.likely_seconds(job.plan) for job in todo) / parallel
+    return f"each in a virtual kernel of its own: about {_roughly(seconds)}"
 
 
 def _count(number: int, noun: str) -> str:

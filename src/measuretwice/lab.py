@@ -184,12 +184,18 @@ class Run(_Strict):
     `memory` names the parameter with the virtual kernel's memory in bytes, where 512 MB aren't
     enough. With more, TCP may use up to a half of it, and the backlog between drivers and IP holds
     100000 packets instead of 1000.
+
+    `qdiscs` and `algorithms` are the queue disciplines and congestion controls that the kernel must
+    have; `=name` stands for what that parameter says. The virtual kernel has them all, others are
+    asked before a run.
     """
 
     prepare: list[Step]
     measure: list[Step]
     conclude: list[Step] = []
     memory: Name | None = None
+    qdiscs: list[str] = []
+    algorithms: list[str] = []
 
 
 class NodeFile(_Strict):

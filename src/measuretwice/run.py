@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from measuretwice import __version__, collect, nodes
+from measuretwice import __version__, collect, host, nodes
 from measuretwice.check import check_run
 from measuretwice.errors import UserError
 from measuretwice.kernel import (
@@ -63,7 +63,7 @@ class Job:
     lab_folder: Path
     root: Path
     out: Path
-    kernel: Kernel
+    kernel: Kernel | None  # or the machine's own
     wall_limit_s: float
 
     @property
@@ -213,6 +213,7 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
             yield from run_on(pool, jobs, interrupted)
         finally:
             _end_pool(pool)
+            host.wait_until_undone(os.getpid())
 
 
 @contextmanager
@@ -303,17 +304,10 @@ def run_job(job: Job) -> Result:
     started = datetime.datetime.now(datetime.UTC)
     try:
         with _work_folder(job.folder) as work:
-            script = nodes.experiment_script(
-                lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER
-            )
             (work / "raw").mkdir()
-            (work / "experiment.sh").write_text(script, encoding="utf-8")
             write_json(work / "plan.json", plan.to_json())
             try:
-                run_inside(
-                    job.kernel, job.root, work, plan.kernel_seed, job.wall_limit_s,
-                    memory_mb=nodes.memory_mb(lab, plan),
-                )  # fmt: skip
+                _measure(job, lab, work)
             except TimeoutError:
                 raise UserError(
                     f"{label}: not finished after {job.wall_limit_s:.0f} s of wall time; "
@@ -325,7 +319,7 @@ def run_job(job: Job) -> Result:
                 raise UserError(
                     f"{label}: the disk with {job.out} is full; make room and run again", 1
                 )
-            _check_finished(work, label)
+            _check_finished(work, label, "the virtual kernel" if job.kernel else "its script")
             for ready in (work / "raw").glob("*/*.ready"):
                 ready.unlink()
             result = derive(job, work / "raw")
@@ -335,6 +329,7 @@ def run_job(job: Job) -> Result:
             if job.folder.exists():
                 shutil.rmtree(job.folder)
             os.rename(work, job.folder)
+            host.give_back(job.folder)
     except ParseError as error:
         raise UserError(f"{label}: {error}", 1) from None
     except OSError as error:
@@ -342,7 +337,26 @@ def run_job(job: Job) -> Result:
     return {**result, "run_dir": str(job.folder)}
 
 
-def _check_finished(work: Path, label: str) -> None:
+def _measure(job: Job, lab: Lab, work: Path) -> None:
+    """Run the plan's script, in the virtual kernel or as root on the machine's own."""
+    plan = job.plan
+    if job.kernel is None:
+        own = host.prefix(os.getppid())
+        script = nodes.experiment_script(lab, plan, job.root, str(work / "raw"), None, own)
+        (work / "experiment.sh").write_text(script, encoding="utf-8")
+        host.run_script(job.root, work, os.getppid(), job.wall_limit_s)
+        return
+    script = nodes.experiment_script(
+        lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER
+    )
+    (work / "experiment.sh").write_text(script, encoding="utf-8")
+    run_inside(
+        job.kernel, job.root, work, plan.kernel_seed, job.wall_limit_s,
+        memory_mb=nodes.memory_mb(lab, plan),
+    )  # fmt: skip
+
+
+def _check_finished(work: Path, label: str, what: str) -> None:
     if (work / "raw" / "finished").exists():
         (work / "raw" / "finished").unlink()
         return
@@ -359,10 +373,8 @@ def _check_finished(work: Path, label: str) -> None:
         text = (work / name).read_text(errors="replace").strip() if (work / name).exists() else ""
         lines = [line for line in text.splitlines() if "Power down" not in line]
         if lines:
-            raise UserError(
-                f"{label}: the virtual kernel ended early: {lines[-1]} (see {work / name})", 1
-            )
-    raise UserError(f"{label}: the virtual kernel ended early and said nothing (see {work})", 1)
+            raise UserError(f"{label}: {what} ended early: {lines[-1]} (see {work / name})", 1)
+    raise UserError(f"{label}: {what} ended early and said nothing (see {work})", 1)
 
 
 def _provenance(job: Job, lab: Lab, started: datetime.datetime) -> dict[str, Any]:
@@ -373,8 +385,8 @@ def _provenance(job: Job, lab: Lab, started: datetime.datetime) -> dict[str, Any
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": {"architecture": platform.machine(), "system": _os_name()},
-        "kernel": job.kernel.facts,
-        "virtual_start_ns": START_NS,
+        "kernel": job.kernel.facts if job.kernel else {"version": platform.release()},
+        "virtual_start_ns": START_NS if job.kernel else None,
         "command": _command(job.plan, lab),
         "plan_digest": job.plan.digest,
     }
@@ -400,7 +412,8 @@ def _command(plan: Plan, lab: Lab) -> str:
         for name, value in plan.params.items()
         if same.params.get(name) != value
     )
-    return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}"
+    there = "" if plan.where == "virtual" else f" --on {plan.where}"
+    return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}{there}"
 
 
 def _os_name() -> str:
