@@ -1,0 +1,165 @@
+"""Whose runs are these? Held against the others', the recorded ones, and the seeds that were dealt.
+
+The virtual kernel is deterministic: the same seed and settings make the same bytes, honestly. So
+the same bytes prove something only where the seeds were dealt, where two runs claim different
+seeds, or where they come from a testbed, whose tests never come out the same twice.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from measuretwice.archive import ARCHIVE, raw_folder
+from measuretwice.grade_read import cookies
+from measuretwice.lab import Lab
+from measuretwice.record import SET_FILE, read_set, short_name
+from measuretwice.roster import Roster, Student
+
+Run = dict[str, Any]
+Kind = Literal["seed", "copy", "recorded", "same seed"]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is odd about where a run comes from. Who made it is open then, unless it `proves_nothing`."""
+
+    kind: Kind
+    run: str
+    says: str
+
+    @property
+    def proves_nothing(self) -> bool:
+        return self.kind == "same seed"
+
+
+def lines(found: Sequence[Remark]) -> list[str]:
+    """Remarks in words, a line for all runs of which the same is said."""
+    by_words: dict[str, list[str]] = defaultdict(list)
+    for remark in found:
+        by_words[remark.says].append(remark.run.rsplit("/", 1)[-1])
+    return [f"{says}: {_list(runs)}" for says, runs in by_words.items()]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The course's own runs of a lab: their raw files' digests, and of each test's cookie the
+    trial and seed."""
+
+    digests: frozenset[str]
+    cookies: dict[str, tuple[int, int]]
+
+
+def read_recorded(root: Path, lab: Lab) -> Recorded:
+    """Read what sample-data/ has of a lab; nothing where it has none."""
+    digests: set[str] = set()
+    found: dict[str, tuple[int, int]] = {}
+    for folder in sorted(path.parent for path in _sample(root, lab).glob(f"*/{SET_FILE}")):
+        for row in read_set(folder)["runs"]:
+            digests.add(row["raw_sha256"])
+            run = folder / short_name(row)
+            if (run / ARCHIVE).is_file():
+                with raw_folder(run) as raw:
+                    found |= dict.fromkeys(cookies(raw), (row["trial"], row["seed"]))
+    return Recorded(frozenset(digests), found)
+
+
+def _sample(root: Path, lab: Lab) -> Path:
+    return root / "sample-data" / lab.folder.name
+
+
+def remarks(
+    names: list[str],
+    documents: list[Run],
+    students: list[Student | None],
+    roster: Roster | None,
+    recorded: Recorded,
+) -> list[list[Remark]]:
+    """Return for each submission (its name, what was read, whose it is) what is odd about its runs."""
+    dealt = roster is not None and bool(roster.by_seed)
+    by_digest: dict[str, set[int]] = defaultdict(set)
+    by_cookie: dict[str, list[tuple[int, Run]]] = defaultdict(list)
+    by_file: dict[str, set[int]] = defaultdict(set)
+    for place, document in enumerate(documents):
+        for run in document["runs"]:
+            by_digest[run["digest"]].add(place)
+            for cookie in run["cookies"]:
+                by_cookie[cookie].append((place, run))
+        for brought in document["brought"]:
+            for digest in brought["digests"]:
+                by_file[digest].add(place)
+    found: list[list[Remark]] = []
+    for place, document in enumerate(documents):
+        own: list[Remark] = []
+        for run in document["runs"]:
+            if dealt and (said := _foreign(run, students[place], roster)):
+                own.append(Remark("seed", run["run"], said))
+            own += _as_recorded(run, recorded, dealt)
+            others = {one for one in by_digest[run["digest"]] if one != place}
+            own += _as_others(run, place, others, by_cookie, names, dealt)
+        for brought in document["brought"]:
+            for digest, file in brought["digests"].items():
+                same = sorted(names[one] for one in by_file[digest] if one != place)
+                if same:
+                    said = f"{file} is byte for byte {_list(same)}'s, and two tests never are"
+                    own.append(Remark("copy", brought["folder"], said))
+        found.append(own)
+    return found
+
+
+def _foreign(run: Run, student: Student | None, roster: Roster | None) -> str | None:
+    if student is None or roster is None or run["seed"] in student.seeds:
+        return None
+    owner = roster.owner(run["seed"])
+    whose = f"was dealt to {owner.name}" if owner else "was dealt to nobody"
+    return f"seed {run['seed']} {whose}; theirs are {student.seeds[0]} to {student.seeds[-1]}"
+
+
+def _as_recorded(run: Run, recorded: Recorded, dealt: bool) -> list[Remark]:
+    if run["digest"] in recorded.digests:
+        why = "" if dealt else "; who runs it with that seed gets the same, so it may be honest"
+        return [Remark("recorded", run["run"], f"same as the recorded run of the course{why}")]
+    # The same test, but other bytes: somebody has written into the files, or set something else.
+    same = [recorded.cookies[cookie] for cookie in run["cookies"] if cookie in recorded.cookies]
+    if same and (dealt or (run["trial"], run["seed"]) not in same):
+        said = "has a flow of a recorded run of the course, in other files or of another seed"
+        return [Remark("recorded", run["run"], said)]
+    return []
+
+
+def _as_others(
+    run: Run,
+    place: int,
+    whole: set[int],
+    by_cookie: dict[str, list[tuple[int, Run]]],
+    names: list[str],
+    dealt: bool,
+) -> list[Remark]:
+    """The same bytes, or one flow of iperf3's, under another's name."""
+    told: dict[int, bool] = dict.fromkeys(whole, False)
+    for cookie in run["cookies"]:
+        for other, theirs in by_cookie[cookie]:
+            if other != place:
+                seeds = (run["trial"], run["seed"]) != (theirs["trial"], theirs["seed"])
+                told[other] = told.get(other, False) or seeds
+    found = []
+    for other, other_seed in sorted(told.items()):
+        bytes_ = "the same bytes as" if other in whole else "a flow in common with"
+        said = f"{bytes_} runs of {names[other]}'s"
+        if other_seed:
+            found.append(
+                Remark("copy", run["run"], f"{said}, whose plan says another seed or trial")
+            )
+        elif dealt:
+            found.append(Remark("copy", run["run"], f"{said}; their seeds are not the same"))
+        else:
+            said = f"{said}: same seed, so the same bytes: that proves nothing"
+            found.append(Remark("same seed", run["run"], said))
+    return found
+
+
+def _list(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
