@@ -13,6 +13,7 @@ from measuretwice.roster import (
     LAB_COLUMN,
     SEED_COLUMN,
     SEEDS_EACH,
+    Roster,
     csv_text,
     deal,
     read_roster,
@@ -30,16 +31,10 @@ def deal_command(
     if not term.strip():
         raise UserError("--term: expected a word of yours, another each term")
     seeds = deal(roster.students, lab.name, term)
-    columns = [column for column in roster.columns if column not in OURS]
-    rows = [[*columns, *OURS]]
-    for student in roster.students:
-        seed = seeds[student.id]
-        own = [student.row[column] for column in columns]
-        rows.append([*own, lab.name, str(seed), "\n".join(commands(lab, seed))])
     out = out or path.with_name(f"{path.stem}-{lab.name}-seeds.csv")
     if out.resolve() == path.resolve():
         raise UserError(f"--out {out}: is the roster itself; name another file")
-    write_text(out, csv_text(rows))
+    write_text(out, csv_text(dealt_rows(roster, lab, seeds)))
     if as_json:
         dealt = [{"student": s.id, "lab": lab.name, "seed": seeds[s.id]} for s in roster.students]
         print(json.dumps(dealt, indent=2))
@@ -49,6 +44,17 @@ def deal_command(
             "The same word deals the same seeds again; keep it to yourself."
         )
     return 0
+
+
+def dealt_rows(roster: Roster, lab: Lab, seeds: dict[str, int]) -> list[list[str]]:
+    """The roster as it is, with each student's lab, seed and commands behind."""
+    columns = [column for column in roster.columns if column not in OURS]
+    rows = [[*columns, *OURS]]
+    for student in roster.students:
+        seed = seeds[student.id]
+        own = [student.row[column] for column in columns]
+        rows.append([*own, lab.name, str(seed), "\n".join(commands(lab, seed))])
+    return rows
 
 
 def commands(lab: Lab, seed: int) -> list[str]:

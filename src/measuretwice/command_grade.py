@@ -6,11 +6,13 @@ import json
 import sys
 from pathlib import Path
 
+from rich.console import Console
+
 from measuretwice import terminal
 from measuretwice.command_report import now
 from measuretwice.errors import UserError
 from measuretwice.grade import Graded, choose_lab, judge_brought, marks
-from measuretwice.grade_copies import lines, read_recorded, remarks
+from measuretwice.grade_copies import Recorded, lines, read_recorded, remarks
 from measuretwice.grade_page import canvas_csv, make_page, moodle_csv, render, row
 from measuretwice.grade_read import Document
 from measuretwice.grade_work import read_all
@@ -47,15 +49,8 @@ def grade_command(
     target = _target(folder, out)
     documents = _read(root, submissions, jobs, as_json)
     lab = choose_lab(list(labs), [_or_nothing(said) for said in documents], wanted)
-    graded = grade(root, lab, labs[lab], submissions, documents, roster)
-    if roster:
-        here = {one.student for one in graded}
-        graded += [
-            Graded(student.name, student.id, handed_in=False)
-            for student in roster.students
-            if student.id not in here
-        ]
-    graded.sort(key=lambda one: one.name.casefold())
+    recorded = read_recorded(root, lab)
+    graded = grade(lab, labs[lab], submissions, documents, roster, recorded)
     _write(target, lab, labs[lab], roster, graded, others, assignment)
     if as_json:
         document = {
@@ -66,7 +61,7 @@ def grade_command(
         }
         print(json.dumps(document, indent=2))
     else:
-        _print(graded, others, labs[lab], target)
+        print_grades(terminal.console(sys.stdout), graded, others, labs[lab], target)
     return 1 if others or any(one.odd for one in graded) else 0
 
 
@@ -129,21 +124,21 @@ def _read(
 
 
 def grade(
-    root: Path,
     lab: Lab,
     rubric: Rubric,
     submissions: list[Submission],
     documents: list[Document | str],
     roster: Roster | None,
+    recorded: Recorded,
 ) -> list[Graded]:
-    """Return what each submission is worth by machine. Runs of other labs are only counted."""
+    """Return what each submission is worth by machine, and who of the roster handed nothing in."""
     own = [_of_lab(_or_nothing(said), lab) for said in documents]
     odd = remarks(
         [one.name for one in submissions],
         own,
         [one.student for one in submissions],
         roster,
-        read_recorded(root, lab),
+        recorded,
     )
     graded = []
     for submission, said, document, found in zip(submissions, documents, own, odd, strict=True):
@@ -159,7 +154,13 @@ def grade(
         )
         one.marks = marks(lab, rubric, document, one)
         graded.append(one)
-    return graded
+    here = {one.student for one in graded}
+    graded += [
+        Graded(student.name, student.id, handed_in=False)
+        for student in (roster.students if roster else [])
+        if student.id not in here
+    ]
+    return sorted(graded, key=lambda one: one.name.casefold())
 
 
 def _of_lab(document: Document, lab: Lab) -> Document:
@@ -205,8 +206,10 @@ def _write(
     write_text(target / "grades-moodle.csv", moodle_csv(roster, graded, title))
 
 
-def _print(graded: list[Graded], others: list[str], rubric: Rubric, target: Path) -> None:
-    out = terminal.console(sys.stdout)
+def print_grades(
+    out: Console, graded: list[Graded], others: list[str], rubric: Rubric, target: Path
+) -> None:
+    """Print a line a student, then what there is to say of each."""
     headings = ["student", "id", "runs", "shown", "answered", "mended", "again", "certain", "possible", "look at"]  # fmt: skip
     terminal.print_rows(out, headings, [row(one) for one in graded], numeric=range(2, 9))
     for one in graded:

@@ -15,12 +15,16 @@ from typing import Any, Literal
 
 from measuretwice.archive import ARCHIVE, raw_folder
 from measuretwice.grade_read import cookies
+from measuretwice.handin import shown
 from measuretwice.lab import Lab
 from measuretwice.record import SET_FILE, read_set, short_name
 from measuretwice.roster import Roster, Student
 
 Run = dict[str, Any]
 Kind = Literal["seed", "copy", "recorded", "same seed"]
+
+
+Seeds = Literal["not dealt", "own", "other's"]
 
 
 @dataclass(frozen=True)
@@ -95,11 +99,13 @@ def remarks(
     for place, document in enumerate(documents):
         own: list[Remark] = []
         for run in document["runs"]:
-            if dealt and (said := _foreign(run, students[place], roster)):
-                own.append(Remark("seed", run["run"], said))
+            foreign = _foreign(run, students[place], roster) if dealt else None
+            if foreign:
+                own.append(Remark("seed", run["run"], foreign))
             own += _as_recorded(run, recorded, dealt)
             others = {one for one in by_digest[run["digest"]] if one != place}
-            own += _as_others(run, place, others, by_cookie, names, dealt)
+            seeds: Seeds = "not dealt" if not dealt else "other's" if foreign else "own"
+            own += _as_others(run, place, others, by_cookie, names, seeds)
         for brought in document["brought"]:
             for digest, file in brought["digests"].items():
                 same = sorted(names[one] for one in by_file[digest] if one != place)
@@ -114,8 +120,8 @@ def _foreign(run: Run, student: Student | None, roster: Roster | None) -> str | 
     if student is None or roster is None or run["seed"] in student.seeds:
         return None
     owner = roster.owner(run["seed"])
-    whose = f"was dealt to {owner.name}" if owner else "was dealt to nobody"
-    return f"seed {run['seed']} {whose}; theirs are {student.seeds[0]} to {student.seeds[-1]}"
+    whose = f"was dealt to {owner.name}" if owner else "is none that was dealt"
+    return f"seed {shown(run['seed'])} {whose}"
 
 
 def _as_recorded(run: Run, recorded: Recorded, dealt: bool) -> list[Remark]:
@@ -136,30 +142,34 @@ def _as_others(
     whole: set[int],
     by_cookie: dict[str, list[tuple[int, Run]]],
     names: list[str],
-    dealt: bool,
+    seeds: Seeds,
 ) -> list[Remark]:
     """The same bytes, or one flow of iperf3's, under another's name."""
     told: dict[int, bool] = dict.fromkeys(whole, False)
     for cookie in run["cookies"]:
         for other, theirs in by_cookie[cookie]:
             if other != place:
-                seeds = (run["trial"], run["seed"]) != (theirs["trial"], theirs["seed"])
-                told[other] = told.get(other, False) or seeds
+                differ = (run["trial"], run["seed"]) != (theirs["trial"], theirs["seed"])
+                told[other] = told.get(other, False) or differ
     found = []
-    for other, other_seed in sorted(told.items()):
-        bytes_ = "the same bytes as" if other in whole else "a flow in common with"
-        said = f"{bytes_} runs of {names[other]}'s"
-        if other_seed:
+    for other, differ in sorted(told.items()):
+        what = "the same bytes" if other in whole else "a flow in common"
+        said = f"{what} as in the submission of {names[other]}"
+        if differ:
             found.append(
                 Remark("copy", run["run"], f"{said}, whose plan says another seed or trial")
             )
-        elif dealt:
-            found.append(Remark("copy", run["run"], f"{said}; their seeds are not the same"))
-        else:
+        elif seeds == "not dealt":
             said = f"{said}: same seed, so the same bytes: that proves nothing"
             found.append(Remark("same seed", run["run"], said))
+        elif seeds == "own":
+            found.append(
+                Remark("same seed", run["run"], f"{said}, but with this student's own seed")
+            )
+        else:
+            found.append(Remark("copy", run["run"], said))
     return found
 
 
 def _list(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

@@ -16,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from measuretwice.grade_read import Document, read_submission
+from measuretwice.statistics import binomial_interval
 
 MEMORY_BYTES = 4 * 2**30
 CPU_S = 240
@@ -39,6 +40,8 @@ def read_all(
 
     Where that didn't come to an end, a line says why.
     """
+    # What all will need is loaded once, here, and not by each.
+    binomial_interval(10, 0.5, 0.9)
     context = multiprocessing.get_context("fork")
     waiting = list(enumerate(submissions))[::-1]
     working: list[_Work] = []
