@@ -14,7 +14,7 @@ from typing import Any
 
 from measuretwice.check import check_run
 from measuretwice.errors import UserError
-from measuretwice.grade_copies import Remark, Run
+from measuretwice.grade_copies import Remark, Run, brief
 from measuretwice.grade_read import Document, plain
 from measuretwice.lab import Lab, Pitfall, select_trials
 from measuretwice.plan import StageName, make_plan
@@ -190,7 +190,7 @@ def _mark(
         high * criterion.points,
         shown=_said_shown(broken, certain, unread),
         diagnosed=_said_diagnosed(pitfall, place, answered, broken, document["quotes"].get(asked)),
-        mended=f"yes, {_name(fixed[0])}" if fixed else "no" + ("; see what is unread" * unread),
+        mended=f"yes, {brief(_name(fixed[0]))}" if fixed else _no(unread),
         again=_said_again(pitfall, broken, fixed),
     )
 
@@ -239,10 +239,14 @@ def _fixed(lab: Lab, pitfall: Pitfall, own: Graded, broken: list[Run]) -> list[R
 
 def _said_shown(broken: list[Run], certain: list[Run], unread: bool) -> str:
     if certain:
-        return f"yes, {_name(certain[0])}"
+        return f"yes, {brief(_name(certain[0]))}"
     if broken:
-        return f"open: see what is odd about {_name(broken[0])}"
-    return "no" + ("; see what is unread" * unread)
+        return f"open: {brief(_name(broken[0]))} is odd"
+    return _no(unread)
+
+
+def _no(unread: bool) -> str:
+    return "no, or in what is unread" if unread else "no"
 
 
 def _said_diagnosed(
@@ -256,14 +260,18 @@ def _said_diagnosed(
     if answered is False:
         return "no: not answered"
     if not place:
-        return f"{BY_HAND}: no answer in a report that can be read"
+        return f"{BY_HAND}: no report"
     text = place.casefold()
     says = [f"{len(place.split())} words"]
     if any(name in text for name in (pitfall.id, pitfall.finding)):
         says.append("names the finding")
     own = {_name(run) for run in broken}
     files = sorted({f for run, names in (quotes or {}).items() if run in own for f in names})
-    says.append(f"quotes {', '.join(files[:3])}" if files else "quotes no line of the broken run")
+    says.append(
+        f"quotes {', '.join(f.removeprefix('raw/') for f in files[:3])}"
+        if files
+        else "quotes no line of the broken run"
+    )
     return f"yes, answered ({'; '.join(says)}); if it is right: {BY_HAND}"
 
 

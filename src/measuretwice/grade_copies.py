@@ -7,6 +7,7 @@ seeds, or where they come from a testbed, whose tests never come out the same tw
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,11 +41,16 @@ class Remark:
         return self.kind == "same seed"
 
 
+def brief(run: str) -> str:
+    """A run's name without the folders above it and the plan's digest: the page has it in full."""
+    return re.sub(r"(-seed[0-9]+)-[0-9a-f]{8}$", r"\1", run.rsplit("/", 1)[-1])
+
+
 def lines(found: Sequence[Remark]) -> list[str]:
     """Remarks in words, a line for all runs of which the same is said."""
     by_words: dict[str, list[str]] = defaultdict(list)
     for remark in found:
-        by_words[remark.says].append(remark.run.rsplit("/", 1)[-1])
+        by_words[remark.says].append(brief(remark.run))
     return [f"{says}: {_list(runs)}" for says, runs in by_words.items()]
 
 

@@ -85,8 +85,8 @@ def test_an_honest_student(said: dict[str, Any]) -> None:
     assert not ada["says"]
     assert {one["kind"] for one in ada["remarks"]} == {"same seed"}
     mtu = mark(ada, "mtu")
-    assert mtu["shown"].startswith("yes, lovelaceada")
-    assert "names the finding; quotes raw/romeo/ss-last.txt" in mtu["diagnosed"]
+    assert mtu["shown"].startswith("yes, trial-09-mtu-broken-seed")
+    assert "names the finding; quotes romeo/ss-last.txt" in mtu["diagnosed"]
     assert mtu["mended"].startswith("yes, ")
     assert mtu["again"].startswith("yes, only the mistake's settings differ")
     # A quarter of two points is certain; all of it is possible.
@@ -113,7 +113,7 @@ def test_another_students_runs(said: dict[str, Any]) -> None:
     euler = said["Euler"]
     assert {one["kind"] for one in euler["remarks"]} == {"seed", "copy"}
     assert any("was dealt to Lovelace, Ada" in one["says"] for one in euler["remarks"])
-    assert mark(euler, "mtu")["shown"].startswith("open: see what is odd")
+    assert mark(euler, "mtu")["shown"].startswith("open: trial-09-mtu-broken")
     assert mark(euler, "mtu")["low"] == 0
     assert euler["low"] == 0
 
