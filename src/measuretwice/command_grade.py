@@ -174,6 +174,9 @@ def _of_lab(document: Document, lab: Lab) -> Document:
 def _says(document: Document, lab: Lab) -> list[str]:
     """What the instructor should know of what was not read."""
     said = [f"refused: {line}" for line in document["refused"]]
+    others = {run["lab"] for run in document["runs"]}
+    if others and lab.name not in others:
+        said.append(f"its runs are of {', '.join(sorted(others))}, none of {lab.name}")
     said += [f"not used: {line}" for line in document["unusable"]]
     for brought in document["brought"]:
         said += [f"not used: {line}" for line in brought["refused"]]

@@ -92,15 +92,19 @@ def remarks(
     dealt = roster is not None and bool(roster.by_seed)
     by_digest: dict[str, set[int]] = defaultdict(set)
     by_cookie: dict[str, list[tuple[int, Run]]] = defaultdict(list)
+    by_any: dict[str, set[int]] = defaultdict(set)
     by_file: dict[str, set[int]] = defaultdict(set)
     for place, document in enumerate(documents):
         for run in document["runs"]:
             by_digest[run["digest"]].add(place)
             for cookie in run["cookies"]:
                 by_cookie[cookie].append((place, run))
+                by_any[cookie].add(place)
         for brought in document["brought"]:
             for digest in brought["digests"]:
                 by_file[digest].add(place)
+            for cookie in brought["cookies"]:
+                by_any[cookie].add(place)
     found: list[list[Remark]] = []
     for place, document in enumerate(documents):
         own: list[Remark] = []
@@ -113,11 +117,14 @@ def remarks(
             seeds: Seeds = "not dealt" if not dealt else "other's" if foreign else "own"
             own += _as_others(run, place, others, by_cookie, names, seeds)
         for brought in document["brought"]:
-            for digest, file in brought["digests"].items():
-                same = sorted(names[one] for one in by_file[digest] if one != place)
-                if same:
-                    said = f"{file} is byte for byte {_list(same)}'s, and two tests never are"
-                    own.append(Remark("copy", brought["folder"], said))
+            same = {one for digest in brought["digests"] for one in by_file[digest]}
+            same |= {one for cookie in brought["cookies"] for one in by_any[cookie]}
+            if whose := _list(sorted(names[one] for one in same - {place})):
+                said = f"a test in common with the submission of {whose}, and two tests never are the same"
+                own.append(Remark("copy", brought["folder"], said))
+            if any(cookie in recorded.cookies for cookie in brought["cookies"]):
+                said = "a flow of a recorded run of the course, and not a testbed's"
+                own.append(Remark("recorded", brought["folder"], said))
         found.append(own)
     return found
 

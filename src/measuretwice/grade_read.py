@@ -33,6 +33,9 @@ MAX_QUOTES = 100
 QUOTED = 16
 # iperf3 draws it for each test, from the system's randomness: two tests don't have the same.
 COOKIE = re.compile(rb'"cookie":\s*"([a-z2-7]{16,64})"')
+# Output of a test that is under way. What describes a machine may well be the same on another, and
+# ping's times, in the virtual kernel, of another seed.
+NEVER_THE_SAME = frozenset({"iperf3", "iperf2", "ss", "tcpdump"})
 # What a folder of a student's own files says of them.
 MEANT = re.compile(r"trial-([0-9]{1,4})(?:-([a-z][a-z0-9-]*)-(broken|fixed))?\b")
 WRITTEN = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".tex", ".pages", ".ipynb", ".md", ".html", ".htm")  # fmt: skip
@@ -135,12 +138,11 @@ def _digest(digests: dict[str, str]) -> str:
 
 def cookies(raw: Path) -> set[str]:
     """What iperf3 called each of a run's tests."""
-    return {
-        found.decode()
-        for path in raw.rglob("*")
-        if path.is_file()
-        for found in COOKIE.findall(path.read_bytes())
-    }
+    return _cookies([path for path in raw.rglob("*") if path.is_file()])
+
+
+def _cookies(files: list[Path]) -> set[str]:
+    return {found.decode() for path in files for found in COOKIE.findall(path.read_bytes())}
 
 
 def _changed(run: RunData) -> list[str]:
@@ -208,6 +210,7 @@ def _measured(folder: Path, paths: list[Path], tree: Path) -> Document:
         "refused": [],
         "missing": [],
         "digests": {},
+        "cookies": [],
     }
     try:
         found = bring.read_files(paths[: bring.MAX_FILES])
@@ -220,12 +223,12 @@ def _measured(folder: Path, paths: list[Path], tree: Path) -> Document:
         "measured": found.measured,
         "refused": [shown_line(line.replace(f"{tree}/", "")) for line in found.refused][:20],
         "missing": found.missing,
-        # A small file may be the same by chance: tc's of an idle path, for one.
         "digests": {
             hashlib.sha256(path.read_bytes()).hexdigest(): shown(path.relative_to(tree).as_posix())
-            for path in paths
-            if path.stat().st_size >= 500
+            for kind, path in ((kind, Path(name)) for kind, name in found.used.items())
+            if kind in NEVER_THE_SAME
         },
+        "cookies": sorted(_cookies(paths)),
     }
 
 

@@ -261,11 +261,28 @@ def test_files_of_a_testbed(bare: Path, tmp_path: Path) -> None:
     done = grade(tmp_path / "in", "--lab", "mathis", "--json", root=bare)
     ada, grace = json.loads(done.stdout)["students"]
     assert ada["brought"][0]["findings"][0]["id"] == "mtu"
-    assert {one["kind"] for one in ada["remarks"]} == {"copy"}
+    assert [one["says"] for one in ada["remarks"]] == [
+        "a test in common with the submission of grace, and two tests never are the same"
+    ]
     assert mark(ada, "mtu")["low"] == 0
     assert mark(ada, "mtu")["high"] > 0
     assert any("notes/ping.txt" in line for line in ada["says"])
     assert not any("notes/ping.txt" in line for line in grace["says"])
+
+
+def test_a_machines_own_facts_may_be_the_same(bare: Path, tmp_path: Path) -> None:
+    """What ethtool, nstat and an idle path's ping print is the same for two honest students."""
+    for name, trials in (("ada", "offloads-off"), ("grace", "offloads-off")):
+        runs = sorted((ROOT / "sample-data/01-mathis" / trials).glob("trial-*"))
+        run = copy_run(runs[name == "grace"], tmp_path / name, 1)
+        shutil.copytree(run / "raw", tmp_path / f"in/{name}/trial-03")
+    done = grade(tmp_path / "in", "--lab", "mathis", "--json", root=bare)
+    ada, grace = json.loads(done.stdout)["students"]
+    assert ada["brought"][0]["problem"] is grace["brought"][0]["problem"] is None
+    assert ada["remarks"] == grace["remarks"] == []
+    # Seen against the course's own, they are no testbed's.
+    both = json.loads(grade(tmp_path / "in", "--lab", "mathis", "--json").stdout)["students"]
+    assert [one["kind"] for student in both for one in student["remarks"]] == ["recorded"] * 2
 
 
 def test_answers_in_the_html_alone(tmp_path: Path) -> None:
