@@ -251,7 +251,7 @@ def test_a_folder_with_what_is_no_file(opened: Opened, tmp_path: Path) -> None:
     (mine / "everything").symlink_to("/")
     os.mkfifo(mine / "pipe")
     (mine / ".hidden").write_text("x")
-    with open(os.fsencode(mine) + b"/caf\xe9", "w") as file:
+    with open(os.fsencode(mine) + b"/\xe9t\xe9", "w") as file:
         file.write("x")
     with open(mine / "huge", "w") as file:
         file.truncate(100 << 30)
