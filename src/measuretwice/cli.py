@@ -294,6 +294,74 @@ def record(lab_name: str, **options: Any) -> None:
 
 
 @cli.command()
+@click.argument("roster", metavar="ROSTER.csv", type=click.Path(path_type=Path))
+@click.option("--lab", "lab_name", metavar="LAB", required=True, help="For which lab.")
+@click.option(
+    "--term", metavar="WORD", required=True, help="A word of yours that students don't know."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE.csv",
+    help="Where to write.  [default: ROSTER-LAB-seeds.csv beside the roster]",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def deal(roster: Path, **options: Any) -> None:
+    """Deal each student of a class a seed of their own, with the commands to run.
+
+    ROSTER.csv is what your learning management system exports: a heading, then a line for each
+    student. The same word deals the same seeds again. ./lab grade holds runs against them.
+    """
+    from measuretwice import command_deal
+
+    sys.exit(command_deal.deal_command(root_folder(), roster, **options))
+
+
+@cli.command()
+@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path))
+@click.option("--lab", "lab_name", metavar="LAB", help="Which lab.  [default: the runs' own]")
+@click.option(
+    "--roster",
+    "roster_file",
+    type=click.Path(path_type=Path),
+    metavar="ROSTER.csv",
+    help="The class, as your learning management system exports it.",
+)
+@click.option(
+    "--deal",
+    "deal_file",
+    type=click.Path(path_type=Path),
+    metavar="DEALT.csv",
+    help="The class with its seeds, as ./lab deal wrote it.",
+)
+@click.option(
+    "--assignment",
+    metavar="TITLE",
+    help="The column's title in the CSV.  [default: the lab's name]",
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for the grades.  [default: FOLDER-grades, beside it]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Submissions at a time.  [default: one a CPU]"
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def grade(folder: Path, **options: Any) -> None:
+    """Grade a class's submissions as far as a machine can: runs, findings, points by the rubric.
+
+    FOLDER holds a folder or archive for each student, as your learning management system packs
+    them. All is measured anew from the raw files; nothing in them is executed, nothing written
+    among them. Exit 0 where all is well, 1 where there is something to look at.
+    """
+    from measuretwice import command_grade
+
+    sys.exit(command_grade.grade_command(root_folder(), folder, **options))
+
+
+@cli.command()
 @click.option(
     "--build", "what", flag_value="build", default="build", help="Into site/: the default."
 )

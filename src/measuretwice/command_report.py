@@ -21,6 +21,7 @@ from measuretwice.report import (
     render_html,
     render_markdown,
 )
+from measuretwice.result import write_text
 
 # With fewer, a table says it better.
 RUNS_FOR_A_FIGURE = 3
@@ -39,7 +40,7 @@ def report_command(
     folder = _common(targets)
     page = _page(out, folder)
     notes = page.with_suffix(".md")
-    made = _now()
+    made = now()
     runs, unusable = _read(root, targets, folder)
     for line in unusable:
         print(f"lab: not used: {clean(line)}", file=sys.stderr)
@@ -50,8 +51,8 @@ def report_command(
     _keep_answers(report, answers, notes)
     page.parent.mkdir(parents=True, exist_ok=True)
     figures = _figures(runs)
-    _write(page, render_html(report, figures))
-    _write(notes, render_markdown(report, figures))
+    write_text(page, render_html(report, figures))
+    write_text(notes, render_markdown(report, figures))
     if as_json:
         print(json.dumps([document(run) for run in runs], indent=2))
     else:
@@ -130,7 +131,7 @@ def _page(out: Path | None, folder: Path) -> Path:
     return out
 
 
-def _now() -> datetime:
+def now() -> datetime:
     """Now, or the time in SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch)."""
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given is None:
@@ -158,16 +159,3 @@ def _keep_answers(report: Report, answers: dict[str, str], notes: Path) -> None:
             f"{notes}: has answers to questions that these runs don't ask; "
             "move it away, or give another --out"
         )
-
-
-def _write(path: Path, text: str) -> None:
-    """Write whole or not at all: to a neighbour file first, then renamed."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(
-            f"{path}: can't be written ({error.strerror}); choose another file with --out"
-        ) from None

@@ -33,6 +33,7 @@ from measuretwice import (
 from measuretwice.docs_excerpt import Block
 from measuretwice.docs_fields import FieldWords
 from measuretwice.docs_filters import FILTERS
+from measuretwice.docs_grade import graded_class
 from measuretwice.docs_map import labs_map, pitfalls_map
 from measuretwice.docs_statistics import StatisticsWords
 from measuretwice.docs_words import LabWords, ModelWords
@@ -96,6 +97,7 @@ class Site:
             "instructor": self.instructor,
             "glossary": self._glossary,
             "labs_map": lambda: labs_map(list(self.labs.values())),
+            "graded_class": lambda name, pitfalls: graded_class(self.root, name, tuple(pitfalls)),
             "pitfalls_map": lambda name: pitfalls_map(self._lab(name)),
             **self._own_words(page),
             **extra,

@@ -349,10 +349,8 @@ def _with_unit(name: str, value: object) -> list[str]:
 
 
 _NUMBERED = re.compile(r"^[0-9]+[.)] +", re.MULTILINE)
-_ANSWERED = re.compile(
-    r"^\*\*Question [0-9]+\.\*\* ([^\n]*)\n\nYour answer:\n\n(.*?)^<!-- end of answer -->$",
-    re.MULTILINE | re.DOTALL,
-)
+_ASKED = re.compile(r"^\*\*Question [0-9]+\.\*\* ([^\n]*)\n\nYour answer:\n\n", re.MULTILINE)
+_ANSWER_ENDS = re.compile(r"^<!-- end of answer -->$", re.MULTILINE)
 
 
 def read_questions(lab: Lab) -> list[str]:
@@ -366,9 +364,16 @@ def read_questions(lab: Lab) -> list[str]:
 
 def read_answers(text: str) -> dict[str, str]:
     """Return the answers in an earlier report's Markdown, by the question as it stands there."""
-    return {
-        asked: answer.strip("\n") for asked, answer in _ANSWERED.findall(text) if answer.strip()
-    }
+    return {asked: answer for asked, answer in read_places(text).items() if answer.strip()}
+
+
+def read_places(text: str) -> dict[str, str]:
+    """Return what stands in each place for an answer, also where that is nothing."""
+    places = {}
+    for part in _ANSWER_ENDS.split(text)[:-1]:
+        if asked := _ASKED.search(part):
+            places[asked[1]] = part[asked.end() :].strip("\n")
+    return places
 
 
 # Text
@@ -409,7 +414,8 @@ def _drawing(svg: str) -> Markup:
     return Markup(svg[start:] if start >= 0 else "")
 
 
-def _environment(**options: Any) -> Environment:
+def environment(**options: Any) -> Environment:
+    """The templates' room: what they are given is escaped, and what they lack is an error."""
     return Environment(
         loader=FileSystemLoader(TEMPLATES),
         undefined=StrictUndefined,
@@ -422,14 +428,14 @@ def _environment(**options: Any) -> Environment:
 
 def render_html(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
     """Return the report as one HTML file. `figures` are captions and SVG texts of our own."""
-    room = _environment(finalize=clean)
+    room = environment(finalize=clean)
     drawings = [(caption, _drawing(svg)) for caption, svg in figures]
     return room.get_template("report.html.j2").render(report=report, figures=drawings)
 
 
 def render_markdown(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
     """Return the same as Markdown. Of `figures` only the captions: drawings are in the HTML."""
-    room = _environment(finalize=markdown_text)
+    room = environment(finalize=markdown_text)
     room.filters |= {"fence": fence, "verbatim": Markup}
     captions = [caption for caption, _ in figures]
     text = room.get_template("report.md.j2").render(report=report, figures=captions)

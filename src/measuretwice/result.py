@@ -152,6 +152,19 @@ def write_json(path: Path, content: Any) -> None:
     os.replace(part, path)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write what a person asked for, whole or not at all; UserError where that can't be."""
+    part = path.with_name(path.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(
+            f"{path}: can't be written ({error.strerror}); choose another place with --out"
+        ) from None
+
+
 def read_result(run: Path) -> Result | None:
     """Return a finished run's result with its `run_dir`; None where the run never finished.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TextIO
@@ -171,6 +171,27 @@ def progress(total: int, quiet: bool) -> tuple[AbstractContextManager[object], A
         bar = Bar(total)
         return bar.progress, bar.advance
     return nullcontext(), Lines(total).advance
+
+
+def counter(what: str, total: int, quiet: bool) -> tuple[AbstractContextManager[object], Advance]:
+    """The same for other work: a bar on a terminal, else nothing. Names of people aren't shown."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext(), lambda place, said: None
+    bar = Bar(total)
+    bar.progress.update(bar.task, description=what)
+    return bar.progress, lambda place, said: bar.progress.advance(bar.task)
+
+
+def print_rows(
+    out: Console, headings: list[str], rows: list[list[str]], numeric: Collection[int]
+) -> None:
+    """Print a plain table; its text is text, never markup."""
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place in numeric else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out.print(table)
 
 
 def in_brief(result: Result) -> str:

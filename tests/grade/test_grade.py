@@ -1,0 +1,463 @@
+"""A class graded: from recorded runs under made-up names, honest, copied, damaged and hostile."""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice.again import read_run
+from measuretwice.archive import digest_of
+from measuretwice.docs_grade import copy_run, make_class
+from measuretwice.grade_read import cookies, read_submission
+from measuretwice.grade_work import read_all
+from measuretwice.lab import find_labs, load_lab
+from measuretwice.report import make_report, read_places, render_html
+from measuretwice.rubric import read_rubric
+
+ROOT = Path(__file__).parents[2]
+PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")
+HOSTILE = "<script>alert(1)</script>\x1b[31m=1+1|"
+
+
+def recorded(name: str) -> Path:
+    return next(iter(sorted((ROOT / "sample-data/01-mathis" / name).glob("trial-*"))))
+
+
+def grade(*arguments: str | Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "measuretwice", "grade", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout without recorded runs: the class's are made of them."""
+    root = tmp_path_factory.mktemp("bare")
+    (root / "labs").symlink_to(ROOT / "labs")
+    return root
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("class")
+    return make_class(ROOT, load_lab(ROOT, "mathis"), PITFALLS, folder)
+
+
+@pytest.fixture(scope="module")
+def said(made: tuple[Path, Path], bare: Path) -> dict[str, Any]:
+    """The class graded with its seeds: by name."""
+    handed, dealt = made
+    before = {p: p.stat().st_mtime_ns for p in handed.rglob("*")}
+    done = grade(handed, "--deal", dealt, "--json", root=bare)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr == ""
+    assert {p: p.stat().st_mtime_ns for p in handed.rglob("*")} == before
+    document = json.loads(done.stdout)
+    assert document["lab"] == "mathis"
+    return {one["name"].split(",")[0]: one for one in document["students"]}
+
+
+def mark(student: dict[str, Any], pitfall: str) -> dict[str, Any]:
+    return next(one for one in student["marks"] if one["pitfall"] == pitfall)
+
+
+def test_an_honest_student(said: dict[str, Any]) -> None:
+    ada = said["Lovelace"]
+    assert ada["student"] == "s1815"
+    assert len(ada["runs"]) == 4
+    assert not ada["says"]
+    assert {one["kind"] for one in ada["remarks"]} == {"same seed"}
+    mtu = mark(ada, "mtu")
+    assert mtu["shown"].startswith("yes, trial-09-mtu-broken-seed")
+    assert "names the finding; quotes romeo/ss-last.txt" in mtu["diagnosed"]
+    assert mtu["mended"].startswith("yes, ")
+    assert mtu["again"].startswith("yes, only the mistake's settings differ")
+    # A quarter of two points is certain; all of it is possible.
+    assert (mtu["low"], mtu["high"], mtu["points"]) == (0.5, 2, 2)
+    # Shown, mended, and not a word about it: nothing above Shown is possible.
+    offload = mark(ada, "offload")
+    assert offload["diagnosed"] == "no: not answered"
+    assert (offload["low"], offload["high"]) == (1, 1)
+    assert mark(ada, "timestamps")["high"] == 0
+    assert (ada["low"], ada["high"]) == (1.5, 5)
+
+
+def test_without_a_report_answers_are_open(said: dict[str, Any]) -> None:
+    grace = said["Hopper"]
+    assert not grace["remarks"]
+    assert "by hand" in mark(grace, "rtt-doubling")["diagnosed"]
+    assert (mark(grace, "rtt-doubling")["low"], mark(grace, "rtt-doubling")["high"]) == (0.5, 2)
+    assert mark(grace, "mtu")["high"] == 0
+    others = [one for one in grace["marks"] if one["pitfall"] is None]
+    assert all(one["low"] == 0 and one["high"] == one["points"] for one in others)
+
+
+def test_another_students_runs(said: dict[str, Any]) -> None:
+    euler = said["Euler"]
+    assert {one["kind"] for one in euler["remarks"]} == {"seed", "copy"}
+    assert any("was dealt to Lovelace, Ada" in one["says"] for one in euler["remarks"])
+    assert mark(euler, "mtu")["shown"].startswith("open: trial-09-mtu-broken")
+    assert mark(euler, "mtu")["low"] == 0
+    assert euler["low"] == 0
+
+
+def test_whose_plan_lies_about_its_seed(
+    made: tuple[Path, Path], bare: Path, tmp_path: Path
+) -> None:
+    """The same bytes under two seeds, each its student's own: one of the two was rewritten."""
+    _, dealt = made
+    rows = list(csv.DictReader(io.StringIO(dealt.read_text())))
+    for who in (0, 1):
+        copy_run(
+            recorded("mtu-broken"),
+            tmp_path / "in" / rows[who]["SIS User ID"],
+            int(rows[who]["seed"]) + 7,
+        )
+    # ... and some bytes were changed, so that a digest of all wouldn't show it.
+    log = next((tmp_path / "in/s1906").rglob("ss-last.txt"))
+    log.write_text(log.read_text() + "\n")
+    done = grade(tmp_path / "in", "--deal", dealt, "--json", root=bare)
+    students = [one for one in json.loads(done.stdout)["students"] if one["handed_in"]]
+    for one in students:
+        assert [r["kind"] for r in one["remarks"]] == ["copy"]
+        assert "a flow in common" in one["remarks"][0]["says"]
+        assert one["low"] == 0
+
+
+def test_recorded_runs(tmp_path: Path) -> None:
+    """As they are in sample-data, archive and all; and with another seed and changed bytes."""
+    shutil.copytree(recorded("mtu-broken"), tmp_path / "in/lazy/run")
+    folder = copy_run(recorded("mtu-broken"), tmp_path / "in/sly", 1_234_500)
+    log = folder / "raw/romeo/ss-last.txt"
+    log.write_text(log.read_text() + "\n")
+    done = grade(tmp_path / "in", "--json")
+    lazy, sly = json.loads(done.stdout)["students"]
+    assert [r["says"] for r in lazy["remarks"] if r["kind"] == "recorded"] == [
+        "same as the recorded run of the course; who runs it with that seed gets the same, "
+        "so it may be honest"
+    ]
+    assert any("has a flow of a recorded run" in r["says"] for r in sly["remarks"])
+    assert lazy["low"] == sly["low"] == 0
+    assert len(lazy["runs"]) == 1
+    assert lazy["runs"][0]["findings"][0]["id"] == "mtu"
+
+
+def test_the_same_seed_proves_nothing(bare: Path, tmp_path: Path) -> None:
+    for name in ("ada", "grace"):
+        copy_run(recorded("mtu-broken"), tmp_path / "in" / name, 1)
+    done = grade(tmp_path / "in", root=bare)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "same seed, so the same bytes: that proves nothing" in done.stdout
+    assert (tmp_path / "in-grades/grades.html").is_file()
+
+
+def test_a_hostile_submission_is_graded_all_the_same(said: dict[str, Any]) -> None:
+    gauss = said["Gauss"]
+    assert len(gauss["says"]) == 3
+    assert gauss["low"] == 0.5
+    assert said["Turing"]["handed_in"] is False
+
+
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("plan.json", lambda p: p.write_text("[" * 200_000)),
+        ("plan.json", lambda p: p.write_text(re.sub(r'"rtt_ms": [0-9.]+', '"rtt_ms": NaN', p.read_text()))),
+        ("plan.json", lambda p: p.write_text(p.read_text().replace('"trial": 9', '"trial": 1' + "0" * 5000))),
+        ("plan.json", lambda p: p.write_text(p.read_text().replace('"mathis"', '"../../etc"'))),
+        ("plan.json", lambda p: p.write_text('{"lab": "mathis"}')),
+        ("plan.json", lambda p: p.write_bytes(os.urandom(5000))),
+        ("raw/romeo/iperf3.json", lambda p: p.write_text("[" * 200_000)),
+        ("raw/romeo/iperf3.json", lambda p: p.write_text(re.sub(r'"bits_per_second":\s*[0-9.e+]+', '"bits_per_second": 1e999', p.read_text()))),
+        ("raw/romeo/iperf3.json", lambda p: p.write_text("9" * 10_000)),
+        ("raw/romeo/ss.txt", lambda p: p.write_bytes(os.urandom(50_000))),
+        ("raw/romeo/ping.txt", lambda p: p.unlink()),
+        ("DONE", lambda p: p.unlink()),
+    ],
+)  # fmt: skip
+def test_a_damaged_run_is_refused_in_words(
+    tmp_path: Path, name: str, write: Callable[[Path], Any]
+) -> None:
+    good = Path(__file__).parents[1] / "data/report/trial-07-seed1-b402df08"
+    shutil.copytree(good, tmp_path / "in/good")
+    bad = copy_run(recorded("mtu-broken"), tmp_path / "in", 5)
+    path = bad / name
+    if not path.exists():
+        path = next(iter(sorted((bad / "raw").rglob("*" + path.suffix))))
+    write(path)
+    (tmp_path / "work").mkdir()
+    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "work/tree")
+    json.dumps(document)
+    assert [run["run"] for run in document["runs"]] == ["good"]
+    assert len(document["unusable"]) == 1
+    assert str(tmp_path) not in document["unusable"][0]
+
+
+def test_result_json_is_never_trusted(tmp_path: Path) -> None:
+    run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
+    (run / "result.json").write_text('{"findings": [{"id": "mtu"}], "measured": {}}')
+    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert document["runs"][0]["findings"] == []
+
+
+def test_the_digest_is_the_recordings(tmp_path: Path) -> None:
+    run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
+    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert document["runs"][0]["digest"] == digest_of(run / "raw")
+    assert document["runs"][0]["cookies"] == sorted(cookies(run / "raw"))
+    assert document["runs"][0]["cookies"]
+
+
+def test_a_run_handed_in_twice_counts_once(tmp_path: Path) -> None:
+    run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
+    shutil.copytree(run, tmp_path / "in/again/deeper/run")
+    (tmp_path / "in/report.md").write_text("# Something of my own")
+    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert len(document["runs"]) == 1
+    assert not document["unusable"]
+    assert document["written"] == ["report.md"]
+
+
+def test_a_mistake_in_a_set_of_runs(bare: Path, tmp_path: Path) -> None:
+    """One fixed run of five raises no finding, and is no proof that anything was mended."""
+    for stage in ("broken", "fixed"):
+        found = sorted((ROOT / f"sample-data/01-mathis/cherry-picking-{stage}").glob("trial-*"))
+        for run in found:
+            copy_run(run, tmp_path / "in/whole", int(run.name.rsplit("seed", 1)[1]))
+        for run in found if stage == "broken" else found[:1]:
+            copy_run(run, tmp_path / "in/part", int(run.name.rsplit("seed", 1)[1]))
+    document = json.loads(grade(tmp_path / "in", "--json", root=bare).stdout)
+    part, whole = document["students"]
+    assert mark(whole, "cherry-picking")["shown"].startswith("yes")
+    assert mark(whole, "cherry-picking")["mended"].startswith("yes")
+    assert mark(part, "cherry-picking")["shown"].startswith("yes")
+    assert mark(part, "cherry-picking")["mended"] == "no"
+
+
+def test_files_of_a_testbed(bare: Path, tmp_path: Path) -> None:
+    """By the name of their folder; byte for byte the same under two names, they are copied."""
+    run = copy_run(recorded("mtu-broken"), tmp_path / "run", 1)
+    for name in ("ada", "grace"):
+        shutil.copytree(run / "raw", tmp_path / f"in/{name}/trial-09-mtu-broken")
+    (tmp_path / "in/ada/notes").mkdir()
+    (tmp_path / "in/ada/notes/ping.txt").write_text("PING")
+    done = grade(tmp_path / "in", "--lab", "mathis", "--json", root=bare)
+    ada, grace = json.loads(done.stdout)["students"]
+    assert ada["brought"][0]["findings"][0]["id"] == "mtu"
+    assert [one["says"] for one in ada["remarks"]] == [
+        "a test in common with the submission of grace, and two tests never are the same"
+    ]
+    assert mark(ada, "mtu")["low"] == 0
+    assert mark(ada, "mtu")["high"] > 0
+    assert any("notes/ping.txt" in line for line in ada["says"])
+    assert not any("notes/ping.txt" in line for line in grace["says"])
+
+
+def test_a_machines_own_facts_may_be_the_same(bare: Path, tmp_path: Path) -> None:
+    """What ethtool, nstat and an idle path's ping print is the same for two honest students."""
+    for name, trials in (("ada", "offloads-off"), ("grace", "offloads-off")):
+        runs = sorted((ROOT / "sample-data/01-mathis" / trials).glob("trial-*"))
+        run = copy_run(runs[name == "grace"], tmp_path / name, 1)
+        shutil.copytree(run / "raw", tmp_path / f"in/{name}/trial-03")
+    done = grade(tmp_path / "in", "--lab", "mathis", "--json", root=bare)
+    ada, grace = json.loads(done.stdout)["students"]
+    assert ada["brought"][0]["problem"] is grace["brought"][0]["problem"] is None
+    assert ada["remarks"] == grace["remarks"] == []
+    # Seen against the course's own, they are no testbed's.
+    both = json.loads(grade(tmp_path / "in", "--lab", "mathis", "--json").stdout)["students"]
+    assert [one["kind"] for student in both for one in student["remarks"]] == ["recorded"] * 2
+
+
+def test_answers_in_the_html_alone(tmp_path: Path) -> None:
+    run = copy_run(recorded("mtu-broken"), tmp_path / "in", 5)
+    lab = load_lab(ROOT, "mathis")
+    data = read_run(ROOT, run, "run")
+    questions = [
+        " ".join(text.split())
+        for text in re.split(r"(?m)^[0-9]+\. ", (lab.folder / "questions.md").read_text())[1:]
+    ]
+    from datetime import UTC, datetime
+
+    html = render_html(
+        make_report(
+            [data], title=None, author=None, made=datetime(2026, 1, 1, tzinfo=UTC),
+            answers={questions[4]: "Line one <b>\n\nline two"},
+        )
+    )  # fmt: skip
+    (tmp_path / "in/report.html").write_text(html)
+    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert len(document["places"]) == len(questions)
+    assert [answer for answer in document["places"].values() if answer] == [
+        "Line one <b>\n\nline two"
+    ]
+
+
+def test_reading_answers_takes_time_in_proportion() -> None:
+    text = "**Question 1.** x\n\nYour answer:\n\n" * 30_000
+    began = time.process_time()
+    assert read_places(text) == {}
+    assert len(read_places(text + "here\n<!-- end of answer -->\n")) == 1
+    assert time.process_time() - began < 5
+
+
+def test_a_submission_that_hangs_takes_no_other_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(root: Path, sources: list[Path], tree: Path) -> dict[str, Any]:
+        if sources[0].name == "hangs":
+            time.sleep(60)
+        if sources[0].name == "eats":
+            bytearray(40 * 2**30)
+        if sources[0].name == "dies":
+            os.kill(os.getpid(), 9)
+        tree.mkdir()
+        (tree / "x").touch()
+        return {"place": str(tree)}
+
+    monkeypatch.setattr("measuretwice.grade_work.read_submission", read)
+    names = ["hangs", "eats", "dies", "good"]
+    found = dict(read_all(ROOT, [[tmp_path / name] for name in names], 4, wall_s=4))
+    assert "took more than" in found[0]
+    assert "MemoryError" in found[1]
+    assert "was killed" in found[2]
+    good = found[3]
+    assert isinstance(good, dict)
+    assert not Path(good["place"]).exists()
+
+
+# What is written
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_names_are_text(bare: Path, tmp_path: Path) -> None:
+    """In a zip's names, the submission's own and the roster: no markup, no formula, no escape."""
+    copy_run(
+        recorded("mtu-broken"), tmp_path / "run" / HOSTILE.replace("/", "").replace("\x1b", ""), 1
+    )
+    (tmp_path / "in").mkdir()
+    shutil.make_archive(str(tmp_path / "in" / "=cmd()<script>x"), "zip", tmp_path / "run")
+    (tmp_path / "in" / "@SUM(A1)<img src=x onerror=alert(1)>\x1b]0;x\x07").mkdir()
+    with zipfile.ZipFile(tmp_path / "in/x.zip", "w") as packed:
+        packed.writestr("../<script>alert(1)</script>", "x")
+    done = grade(tmp_path / "in", "--out", tmp_path / "out", root=bare)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout
+    assert "\x07" not in done.stdout
+    text = (tmp_path / "out/grades.html").read_text()
+    page = Page(text)
+    assert not {"script", "img", "link", "iframe", "form"} & {tag for tag, _ in page.tags}
+    assert "\x1b" not in text
+    for name in ("canvas", "moodle"):
+        content = (tmp_path / f"out/grades-{name}.csv").read_text()
+        assert content.isprintable() or set(content) - set("\n") == {
+            sign for sign in content if sign.isprintable()
+        }
+        rows = list(csv.reader(io.StringIO(content)))
+        assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
+        assert any(cell.startswith("'=cmd") for row in rows for cell in row)
+
+
+def test_the_page_is_one_that_everyone_can_read(
+    made: tuple[Path, Path], said: dict[str, Any]
+) -> None:
+    text = (made[0].with_name("submissions-grades") / "grades.html").read_text()
+    page = Page(text)
+    tags = [tag for tag, _ in page.tags]
+    assert ("html", {"lang": "en-GB"}) in page.tags
+    assert {"header", "main", "footer", "h1"} <= set(tags)
+    assert tags.count("table") == tags.count("caption") > 5
+    assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
+    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [str(attrs["href"]) for tag, attrs in page.tags if tag == "a"]
+    assert all(link[0] == "#" and link[1:] in ids for link in links)
+    assert len([link for link in links if link.startswith("#student-")]) == 6
+    assert "src=" not in text
+    assert "url(" not in text
+
+
+def test_what_canvas_imports(made: tuple[Path, Path], said: dict[str, Any]) -> None:
+    out = made[0].with_name("submissions-grades")
+    rows = list(csv.reader(io.StringIO((out / "grades-canvas.csv").read_text())))
+    # lib/gradebook_importer.rb: what it looks for in the first lines, and where.
+    assert rows[0][:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    assert rows[0][5:] == ["Measure Twice: mathis"]
+    assert "Points Possible" in rows[1][0]
+    assert rows[1][5] == "100"
+    assert rows[2] == ["Lovelace, Ada", "101", "s1815", "ada", "Tuesday", "1.5"]
+    assert rows[-1][0] == "Turing, Alan"
+    # Nothing handed in: nothing is set.
+    assert rows[-1][5] == ""
+    moodle = list(csv.DictReader(io.StringIO((out / "grades-moodle.csv").read_text())))
+    assert [row["Measure Twice: mathis"] for row in moodle][:2] == ["1.5", "0.5"]
+    assert "Ada" not in moodle[2]["Feedback"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nosuch"], "no folder"),
+        (["in", "--lab", "nosuch"], "there is no lab 'nosuch'"),
+        (["in", "--lab", "calibrate"], "has no rubric.toml"),
+        (["in", "--out", "in/out"], "among the submissions"),
+        (["in", "--roster", "nosuch.csv"], "No such file"),
+        (["in", "--roster", "class.csv", "--deal", "class.csv"], "give one"),
+        (["in", "--deal", "class.csv"], "has no seeds"),
+        (["in"], "say which lab to grade"),
+    ],
+)
+def test_wrong_usage(tmp_path: Path, bare: Path, arguments: list[str], says: str) -> None:
+    (tmp_path / "in/ada").mkdir(parents=True)
+    (tmp_path / "class.csv").write_text("Student ID\n1\n")
+    paths = [
+        tmp_path / one if one[0] != "-" and one not in ("nosuch", "calibrate") else one
+        for one in arguments
+    ]
+    done = grade(*paths, root=bare)
+    assert done.returncode == 2, done.stdout
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert says in done.stderr
+    assert not (tmp_path / "in/out").exists()
+
+
+def test_every_rubric_has_the_rungs_that_are_judged() -> None:
+    for name in find_labs(ROOT):
+        rubric = read_rubric(load_lab(ROOT, name))
+        if rubric:
+            shares = {rung.title: rung.share for rung in rubric.ladder}
+            assert shares["Shown"] < shares["Diagnosed"] < shares["Run again"] == 1
