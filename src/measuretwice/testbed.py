@@ -130,17 +130,21 @@ def _routes(
     own = [network.subnet for network in networks for name, _ in network.members if name == node]
     known: list[Route] = []
     for line in lines:
-        match line.split():
-            case [to, "via", via]:
-                subnet = IPv4Network("0.0.0.0/0" if to == "default" else to)
-                known.append(Route(subnet, IPv4Address(via)))
-            case [to, "dev", _] if any(IPv4Address(to) in subnet for subnet in own):
-                pass  # on a network of its own: no route is needed
-            case _:
-                raise UserError(
-                    f"{where}: {node}: no testbed can be told the route {line!r}; "
-                    "expected SUBNET via ADDRESS"
-                )
+        try:
+            match line.split():
+                case ["default", "via", via]:
+                    known.append(Route(IPv4Network("0.0.0.0/0"), IPv4Address(via)))
+                case [to, "via", via]:
+                    known.append(Route(IPv4Network(to), IPv4Address(via)))
+                case [to, "dev", _] if any(IPv4Address(to) in subnet for subnet in own):
+                    pass  # on a network of its own: no route is needed
+                case _:
+                    raise ValueError
+        except ValueError:
+            raise UserError(
+                f"{where}: {node}: no testbed can be told the route {line!r}; "
+                "expected SUBNET via ADDRESS"
+            ) from None
     for network in networks:
         if network.subnet in own:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import deque
 from dataclasses import dataclass
+from functools import cache, cached_property
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
@@ -18,29 +19,29 @@ Members = dict[str, set[tuple[str, str]]]
 Routes = dict[str, list[tuple[str, str]]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Truth:
     """A lab by its lab.toml alone."""
 
     lab: Lab
     topology: dict[str, Any]
 
-    @property
+    @cached_property
     def nodes(self) -> list[str]:
         return [node["name"] for node in self.topology["nodes"]]
 
-    @property
+    @cached_property
     def forwards(self) -> set[str]:
         return {node["name"] for node in self.topology["nodes"] if node.get("forward")}
 
-    @property
+    @cached_property
     def ends(self) -> list[list[tuple[str, IPv4Interface]]]:
         return [
             [(link[end]["node"], IPv4Interface(link[end]["address"])) for end in "ab"]
             for link in self.topology["links"]
         ]
 
-    @property
+    @cached_property
     def networks(self) -> Members:
         """Each subnet's members: node and address with its length."""
         found: Members = {}
@@ -51,6 +52,13 @@ class Truth:
 
     def way(self, start: str, goal: str) -> list[str]:
         """The nodes on the cables from one node to another."""
+        before, path = self._before(start), [goal]
+        while path[-1] != start:
+            path.append(before[path[-1]])
+        return path[::-1]
+
+    @cache  # noqa: B019 # a few labs, for as long as the tests run
+    def _before(self, start: str) -> dict[str, str]:
         before, waiting = {start: start}, deque([start])
         while waiting:
             here = waiting.popleft()
@@ -59,10 +67,7 @@ class Truth:
                     if one == here and other not in before:
                         before[other] = here
                         waiting.append(other)
-        path = [goal]
-        while path[-1] != start:
-            path.append(before[path[-1]])
-        return path[::-1]
+        return before
 
     def check_routes(self, routes: Routes, forwards: set[str]) -> None:
         """Hop by hop, every node reaches every address, and on the way that its cables go."""
@@ -72,8 +77,8 @@ class Truth:
         for ends in self.ends:
             for node, address in ends:
                 own.setdefault(node, set()).add(address.network)
+        assert list(routes) == self.nodes
         for start in self.nodes:
-            assert set(routes) == set(self.nodes)
             for goal, at in owner.items():
                 here, path = start, [start]
                 while here != at:
