@@ -146,14 +146,18 @@ background() {{
     read -rt 0.01 -u "$clock" || true
   done
 }}
+# First those that end by themselves: who is told to stop may be serving them.
 end_background() {{
-  local i
-  for i in "${{!pids[@]}}"; do
-    if [[ ${{ends[i]}} == stop ]]; then
-      kill -TERM "${{pids[i]}}" 2>/dev/null || true
-    fi
-    # shellcheck disable=SC2086 # a name is two words: node and phase
-    wait "${{pids[i]}}" || failed ${{names[i]}}
+  local i how
+  for how in wait stop; do
+    for i in "${{!pids[@]}}"; do
+      [[ ${{ends[i]}} == "$how" ]] || continue
+      if [[ $how == stop ]]; then
+        kill -TERM "${{pids[i]}}" 2>/dev/null || true
+      fi
+      # shellcheck disable=SC2086 # a name is two words: node and phase
+      wait "${{pids[i]}}" || failed ${{names[i]}}
+    done
   done
 }}
 snapshot() {{
