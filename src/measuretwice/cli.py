@@ -362,6 +362,34 @@ def grade(folder: Path, **options: Any) -> None:
 
 
 @cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--fabric", is_flag=True, help="A notebook for FABRIC's JupyterHub.")
+@click.option("--cloudlab", is_flag=True, help="A profile for CloudLab's portal.")
+@click.option(
+    "--manifest",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="nodes.toml, from the manifest of a CloudLab experiment.",
+)
+@click.option("--user", metavar="NAME", help="Whose login, if the manifest has several.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Another file, or - for standard output.",
+)
+def testbed(lab_name: str, **options: Any) -> None:
+    """Make what a testbed needs to build LAB's topology from real machines.
+
+    The notebook and the profile come from lab.toml: nodes, networks, addresses, routes. Nothing
+    here reaches a testbed.
+    """
+    from measuretwice import command_testbed
+
+    sys.exit(command_testbed.testbed_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
 @click.option(
     "--build", "what", flag_value="build", default="build", help="Into site/: the default."
 )

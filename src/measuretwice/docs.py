@@ -28,6 +28,7 @@ from measuretwice import (
     docs_print,
     docs_reference,
     rubric,
+    testbed_files,
     two_samples,
 )
 from measuretwice.docs_excerpt import Block
@@ -191,6 +192,7 @@ def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
     _pages_to_print(site)
     _figures(site)
     _rubrics(site)
+    _testbeds(site)
     if instructor:
         _answer_keys(site)
     for path in sorted(out.rglob("*"), reverse=True):
@@ -312,6 +314,14 @@ def _rubrics(site: Site) -> None:
     for words in site.labs.values():
         if words.rubric:
             site.write(f"assets/rubrics/{words.folder}.csv", rubric.csv_text(words.rubric))
+
+
+def _testbeds(site: Site) -> None:
+    """What `./lab testbed` makes of each lab, to be fetched where there is no checkout."""
+    for lab in map(Lab, find_labs(site.root).values()):
+        name = f"assets/testbeds/{lab.name}"
+        site.write(f"{name}-fabric.ipynb", testbed_files.fabric_notebook(lab))
+        site.write(f"{name}-cloudlab.py", testbed_files.cloudlab_profile(lab))
 
 
 def _answer_keys(site: Site) -> None:

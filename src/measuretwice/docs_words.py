@@ -35,6 +35,7 @@ from measuretwice.docs_traces import traces_data
 from measuretwice.errors import UserError
 from measuretwice.finding import Finding
 from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
+from measuretwice.node_list import node_list_text
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.plan import StageName
@@ -43,6 +44,7 @@ from measuretwice.result import Result
 from measuretwice.rubric import Rubric, read_rubric
 from measuretwice.signatures import Signature, read_sender, signature_of
 from measuretwice.statistics import ConstantFit
+from measuretwice.testbed import Layout, layout_of
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -139,6 +141,27 @@ class LabWords:
     def nodes(self) -> list[str]:
         names = [node.name for node in self._lab.file.topology.nodes]
         return [name for name in names if self._lab.script(name).is_file()]
+
+    @cached_property
+    def layout(self) -> Layout:
+        """What a testbed builds for the lab: `.machines`, `.networks`, `.interfaces`, `.cores`, ..."""
+        return layout_of(self._lab)
+
+    @property
+    def node_list(self) -> Block:
+        """A nodes.toml for the lab, with names of machines that nobody has."""
+        names = [machine.name for machine in self.layout.machines]
+        destinations = {name: f"you@{name}.example.org" for name in names}
+        text = node_list_text(destinations, f"{self.name}: where each node is")
+        return Block(fence(text, 'toml title="nodes.toml"'))
+
+    @cached_property
+    def hours(self) -> float:
+        """How long all trials measure, one after the other, in hours of a real clock."""
+        own = self._lab.defaults()
+        chosen = [trial.set for trial in self._lab.trials.values()]
+        runs = [{**own, **self._lab.presets({**own, **one}), **one} for one in chosen]
+        return sum(float(run["duration_s"]) for run in runs) / 3600
 
     def pitfall(self, wanted: str) -> Pitfall:
         return self._lab.pitfall(wanted)

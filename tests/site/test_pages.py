@@ -21,6 +21,7 @@ from measuretwice.cli import cli
 from measuretwice.docs_words import LabWords
 from measuretwice.hints import GENERAL_HINTS
 from measuretwice.lab import Lab, find_labs
+from measuretwice.testbed_files import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: Lab(folder) for name, folder in find_labs(ROOT).items()}
@@ -216,6 +217,18 @@ def test_rubrics_can_be_fetched(student: Path, offline: Path) -> None:
             assert f'href="../../{name}"' in (student / "instructors/rubric/index.html").read_text()
             text = (student / name).read_text(encoding="utf-8")
             assert text.startswith("Rubric Name,Criteria Name,")
+            with zipfile.ZipFile(offline) as archive:
+                assert archive.read(f"measuretwice/{name}").decode() == text
+
+
+def test_testbeds_files_can_be_fetched(student: Path, offline: Path) -> None:
+    page = (student / "start/testbeds/index.html").read_text(encoding="utf-8")
+    for lab in LABS.values():
+        made = {"fabric.ipynb": fabric_notebook(lab), "cloudlab.py": cloudlab_profile(lab)}
+        for kind, text in made.items():
+            name = f"assets/testbeds/{lab.name}-{kind}"
+            assert f'href="../../{name}"' in page
+            assert (student / name).read_text(encoding="utf-8") == text
             with zipfile.ZipFile(offline) as archive:
                 assert archive.read(f"measuretwice/{name}").decode() == text
 

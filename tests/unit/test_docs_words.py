@@ -10,6 +10,7 @@ from measuretwice.docs_statistics import StatisticsWords
 from measuretwice.docs_words import LabWords
 from measuretwice.errors import UserError
 from measuretwice.lab import load_lab
+from measuretwice.node_list import read_node_list
 
 ROOT = Path(__file__).parents[2]
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
@@ -71,3 +72,17 @@ def test_every_recorded_reading_is_as_expected() -> None:
     assert len(counts) == 2 * len(CALIBRATE.runs("loss-again"))
     # One in a hundred may lie outside; three of forty would be no chance.
     assert sum(not e["ok"] for e in counts) < 3
+
+
+def test_what_a_testbed_costs(tmp_path: Path) -> None:
+    mathis = LabWords(ROOT, load_lab(ROOT, "mathis"))
+    assert mathis.hours == 60 * 240 / 3600
+    # Its trials say how large they are, and that sets how long they last.
+    scale = LabWords(ROOT, load_lab(ROOT, "scale"))
+    assert 0 < scale.hours < 100
+    assert (len(scale.layout.machines), len(scale.layout.networks)) == (22, 3)
+    assert (mathis.layout.cores, mathis.layout.memory_gb, mathis.layout.disk_gb) == (6, 24, 30)
+    shown = tmp_path / "nodes.toml"
+    shown.write_text("\n".join(mathis.node_list.splitlines()[1:-1]), encoding="utf-8")
+    nodes = read_node_list(shown, ["romeo", "router", "juliet"])
+    assert nodes.destinations["router"] == "you@router.example.org"
