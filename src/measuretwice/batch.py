@@ -10,6 +10,7 @@ from measuretwice import run as runner
 from measuretwice.kernel import Kernel, ensure_kernel, memory_folder
 from measuretwice.lab import Again, Lab, Value
 from measuretwice.plan import StageName, digest_scripts, make_plan
+from measuretwice.remote import Nodes
 from measuretwice.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
@@ -25,11 +26,12 @@ class Batch:
     root: Path
     lab: Lab
     out: Path
-    # None is the machine's own.
+    # None is the machine's own, or that of the nodes.
     kernel: Kernel | None
     tools: dict[str, str]
     scripts: dict[str, str]
     wall_limit_s: float | None = None
+    nodes: Nodes | None = None
 
     def job(
         self,
@@ -46,8 +48,8 @@ class Batch:
             trial,
             seed=seed,
             changes=changes or {},
-            where="virtual" if self.kernel else "host",
-            kernel=self.kernel.name if self.kernel else host.kernel_name(),
+            where=self.where,
+            kernel=self.kernel_name,
             tools=self.tools,
             scripts=self.scripts,
             pitfall=pitfall,
@@ -58,25 +60,46 @@ class Batch:
             + float(plan.params.get("duration_s", 0))
             + PATIENCE * runner.likely_seconds(plan)
         )
-        return runner.Job(plan, self.lab.folder, self.root, self.out, self.kernel, limit_s)
+        return runner.Job(
+            plan, self.lab.folder, self.root, self.out, self.kernel, limit_s, self.nodes
+        )
+
+    @property
+    def where(self) -> str:
+        """What a plan calls the place: no path, and no machine's name."""
+        if self.nodes:
+            return "nodes"
+        return "virtual" if self.kernel else "host"
+
+    @property
+    def kernel_name(self) -> str:
+        if self.nodes:
+            return self.nodes.kernel_name
+        return self.kernel.name if self.kernel else host.kernel_name()
 
 
 def open_batch(
-    root: Path, lab: Lab, out: Path, wall_limit_s: float | None = None, *, on_host: bool = False
+    root: Path,
+    lab: Lab,
+    out: Path,
+    wall_limit_s: float | None = None,
+    *,
+    on_host: bool = False,
+    nodes: Nodes | None = None,
 ) -> Batch:
     """Return a batch that can run: tools found, folder writable, kernel built.
 
     UserError names what is missing.
     """
     runner.check_writable(out)
-    tools = runner.tool_versions()
+    tools = nodes.tools if nodes else runner.tool_versions()
     kernel = None
-    if not on_host:
+    if not on_host and not nodes:
         memory_folder()
         kernel = ensure_kernel(root)
     runner.sweep(out / lab.name)
     scripts = digest_scripts(lab, root / "scripts")
-    return Batch(root, lab, out, kernel, tools, scripts, wall_limit_s)
+    return Batch(root, lab, out, kernel, tools, scripts, wall_limit_s, nodes)
 
 
 def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:

@@ -120,8 +120,9 @@ def list_labs(as_json: bool) -> None:
     "where",
     default="virtual",
     show_default=True,
-    metavar="virtual|host",
-    help="Where to run: in the virtual kernel; or in namespaces of this machine's own, as root.",
+    metavar="virtual|host|FILE",
+    help="Where to run: in the virtual kernel; in namespaces of this machine's own, as root; or on "
+    "the machines that FILE (nodes.toml) names, by ssh.",
 )
 @click.option(
     "--out",

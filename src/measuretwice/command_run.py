@@ -6,6 +6,8 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from measuretwice import host, terminal
@@ -13,7 +15,9 @@ from measuretwice import run as runner
 from measuretwice.batch import odd_trials, open_batch
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, Stage, Value, load_lab, select_trials
+from measuretwice.node_list import read_node_list
 from measuretwice.plan import StageName
+from measuretwice.remote import Nodes
 from measuretwice.result import Result
 
 
@@ -39,39 +43,67 @@ def run_command(
     lab = load_lab(root, lab_name)
     numbers = _numbers(lab, trials, pitfall, stage)
     settings = read_changes(lab, changes, duration)
-    if where not in ("virtual", "host"):
-        raise UserError(f"--on {where}: expected virtual or host")
     out = (out or terminal.default_out(root)).absolute()
-    batch = open_batch(root, lab, out, wall_limit, on_host=where == "host")
-    staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
+    runner.check_writable(out)
+    with reached(where, lab, root) as nodes:
+        batch = open_batch(root, lab, out, wall_limit, on_host=where == "host", nodes=nodes)
+        staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
 
-    def job(number: int, number_seed: int) -> runner.Job:
-        return batch.job(number, seed=number_seed, changes=settings, pitfall=pitfall, stage=stage)
-
-    work = [job(number, seed + n) for number in numbers for n in range(repeat * staged.repeat)]
-    if fresh:
-        for one in work:
-            shutil.rmtree(one.folder, ignore_errors=True)
-    if where == "host":
-        host.sweep(root)
-        host.check(lab, [one.plan for one in work])
-        if jobs and jobs > 1:
-            raise UserError("--jobs: on one kernel in real time trials would disturb each other: 1")
-        jobs = 1
-    results, failures = measure_jobs(work, jobs, as_json)
-    while staged.again and not failures and (odd := odd_trials(staged.again, results)):
-        if not as_json:
-            print(
-                f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
-                f"{'is' if len(odd) == 1 else 'are'} run once more",
-                file=sys.stderr,
+        def job(number: int, number_seed: int) -> runner.Job:
+            return batch.job(
+                number, seed=number_seed, changes=settings, pitfall=pitfall, stage=stage
             )
-        more, failures = measure_jobs([job(*one) for one in odd], jobs, as_json)
-        results += more
-    _print(results, as_json)
-    for error in failures:
-        print(f"lab: {error}", file=sys.stderr)
-    return 1 if failures else 0
+
+        work = [job(number, seed + n) for number in numbers for n in range(repeat * staged.repeat)]
+        if nodes and (problems := nodes.problems(lab, [one.plan for one in work])):
+            for problem in problems:
+                print(f"lab: {problem}", file=sys.stderr)
+            return 2
+        if fresh:
+            for one in work:
+                shutil.rmtree(one.folder, ignore_errors=True)
+        if where == "host":
+            host.sweep(root)
+            host.check(lab, [one.plan for one in work])
+        if where != "virtual":
+            if jobs and jobs > 1:
+                raise UserError("--jobs: in real time trials would disturb each other: 1")
+            jobs = 1
+        results, failures = measure_jobs(work, jobs, as_json)
+        while staged.again and not failures and (odd := odd_trials(staged.again, results)):
+            if not as_json:
+                print(
+                    f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
+                    f"{'is' if len(odd) == 1 else 'are'} run once more",
+                    file=sys.stderr,
+                )
+            more, failures = measure_jobs([job(*one) for one in odd], jobs, as_json)
+            results += more
+        _print(results, as_json)
+        remarks = nodes.remarks if nodes else []
+        for error in [*failures, *remarks]:
+            print(f"lab: {error}", file=sys.stderr)
+        return 1 if failures or remarks else 0
+
+
+@contextmanager
+def reached(where: str, lab: Lab, root: Path) -> Iterator[Nodes | None]:
+    """Reach the nodes, if --on names a file of them, and let them go at the end."""
+    if where in ("virtual", "host"):
+        yield None
+        return
+    path = Path(where)
+    if path.suffix != ".toml" and not path.is_file():
+        raise UserError(f"--on {where}: expected virtual, host, or a file as nodes.toml")
+    listed = read_node_list(path, [node.name for node in lab.file.topology.nodes])
+    if not shutil.which("ssh"):
+        raise UserError("ssh is missing: install openssh-client")
+    nodes = Nodes(listed, root)
+    try:
+        nodes.greet(runner.TOOLS)
+        yield nodes
+    finally:
+        nodes.close()
 
 
 def _numbers(
@@ -129,10 +161,11 @@ def measure_jobs(
                 results[job.folder] = outcome
                 advance(job.plan.trial, terminal.in_brief(outcome))
     if todo and not quiet:
-        virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in todo)
+        measured = [job for job in todo if job.folder in results]
+        virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
         wall_s = time.monotonic() - started
         print(
-            f"{_count(len(todo) - len(failures), 'trial')}, {virtual_s:.0f} virtual seconds in {wall_s:.1f} s "
+            f"{_count(len(measured), 'trial')}, {virtual_s:.0f} {'virtual ' if todo[0].kernel else ''}seconds in {wall_s:.1f} s "
             f"of real time, {parallel} at a time",
             file=sys.stderr,
         )
@@ -142,7 +175,8 @@ def measure_jobs(
 def _how_long(todo: list[runner.Job], parallel: int) -> str:
     if todo[0].kernel is None:
         seconds = sum(float(job.plan.params.get("duration_s", 0)) + 5 for job in todo)
-        return f"on this machine's own kernel: about {_roughly(seconds)}"
+        where = "the nodes" if todo[0].nodes else "this machine's own kernel"
+        return f"on {where}: about {_roughly(seconds)}"
     seconds = sum(runner.likely_seconds(job.plan) for job in todo) / parallel
     return f"each in a virtual kernel of its own: about {_roughly(seconds)}"
 

@@ -47,22 +47,31 @@ def check(lab: Lab, plans: Iterable[Plan]) -> None:
         raise UserError(
             "--on host: this machine doesn't let you make network namespaces, even as root"
         )
-    wanted = [plan.params for plan in plans]
-    missing = [
-        f"the queue discipline {kind} (sch_{kind})"
-        for kind in _wanted(lab.file.run.qdiscs, wanted)
-        if not _works(f"tc qdisc add dev lo root {kind} {LEAST_OPTIONS.get(kind, '')}")
-    ]
-    missing += [
-        f"the congestion control {name} (tcp_{name})"
-        for name in _wanted(lab.file.run.algorithms, wanted)
-        if not _works(f"sysctl -qw net.ipv4.tcp_congestion_control={name}")
-    ]
+    missing = [words for words, command in needs(lab, plans).items() if not _works(command)]
     if missing:
         raise UserError(
             f"--on host: this machine's kernel has not {', '.join(missing)}: "
             "without --on host the virtual kernel has all of it"
         )
+
+
+def needs(lab: Lab, plans: Iterable[Plan]) -> dict[str, str]:
+    """Return what these plans need of a kernel, in words, each with the command that tries it.
+
+    To be tried in a network namespace of its own.
+    """
+    wanted = [plan.params for plan in plans]
+    return {
+        f"the queue discipline {kind} (sch_{kind})": (
+            f"tc qdisc add dev lo root {kind} {LEAST_OPTIONS.get(kind, '')}"
+        )
+        for kind in _wanted(lab.file.run.qdiscs, wanted)
+    } | {
+        f"the congestion control {name} (tcp_{name})": (
+            f"sysctl -qw net.ipv4.tcp_congestion_control={name}"
+        )
+        for name in _wanted(lab.file.run.algorithms, wanted)
+    }
 
 
 def _wanted(names: list[str], params: list[dict[str, Value]]) -> list[str]:

@@ -18,7 +18,14 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -40,6 +47,8 @@ from measuretwice.kernel import (
 from measuretwice.lab import Lab
 from measuretwice.parse import ParseError
 from measuretwice.plan import Plan, make_plan
+from measuretwice.remote import Nodes
+from measuretwice.remote_trial import run_trial
 from measuretwice.result import DONE, Result, make_result, read_result, write_json
 
 TOOLS = {
@@ -57,14 +66,15 @@ DISK_RESERVE_BYTES = 2**20
 
 @dataclass(frozen=True)
 class Job:
-    """All that a worker needs to run one plan; can be sent to another process."""
+    """All that a worker needs to run one plan; without `nodes` it can be sent to another process."""
 
     plan: Plan
     lab_folder: Path
     root: Path
     out: Path
-    kernel: Kernel | None  # or the machine's own
+    kernel: Kernel | None  # or the machine's own, or that of `nodes`
     wall_limit_s: float
+    nodes: Nodes | None = None
 
     @property
     def folder(self) -> Path:
@@ -197,6 +207,9 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
     A trial that fails yields its error; the others go on. However the caller ends, nothing is
     left running.
     """
+    if nodes := jobs[0].nodes:
+        yield from _run_in_turn(jobs, nodes)
+        return
     cpus = usable_cpus()
     context = multiprocessing.get_context("fork")
     slots = context.Queue()
@@ -214,6 +227,22 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
         finally:
             _end_pool(pool)
             host.wait_until_undone(os.getpid())
+
+
+def _run_in_turn(jobs: list[Job], nodes: Nodes) -> Iterator[tuple[Job, Result | UserError]]:
+    """The same on machines of their own: one trial at a time, none more once a node is lost."""
+    nodes.stopping.clear()
+    with _interrupts_noted() as interrupted:
+        pool = ThreadPoolExecutor(1)
+        try:
+            for job, outcome in run_on(pool, jobs, interrupted):
+                yield job, outcome
+                if nodes.lost():
+                    return
+        finally:
+            nodes.stopping.set()
+            # The trial that runs ends now, and undoes on the nodes that are there.
+            pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
@@ -338,8 +367,11 @@ def run_job(job: Job) -> Result:
 
 
 def _measure(job: Job, lab: Lab, work: Path) -> None:
-    """Run the plan's script, in the virtual kernel or as root on the machine's own."""
+    """Run the plan: on nodes, as root on the machine's own kernel, or in the virtual one."""
     plan = job.plan
+    if job.nodes:
+        run_trial(job.nodes, lab, plan, job.root, work, job.wall_limit_s)
+        return
     if job.kernel is None:
         own = host.prefix(os.getppid())
         script = nodes.experiment_script(lab, plan, job.root, str(work / "raw"), None, own)
@@ -385,11 +417,17 @@ def _provenance(job: Job, lab: Lab, started: datetime.datetime) -> dict[str, Any
         "started": started.isoformat(timespec="seconds"),
         "ended": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "machine": {"architecture": platform.machine(), "system": _os_name()},
-        "kernel": job.kernel.facts if job.kernel else {"version": platform.release()},
+        "kernel": _kernel_facts(job),
         "virtual_start_ns": START_NS if job.kernel else None,
         "command": _command(job.plan, lab),
         "plan_digest": job.plan.digest,
     }
+
+
+def _kernel_facts(job: Job) -> dict[str, Any]:
+    if job.nodes:
+        return {"version": job.plan.kernel, "nodes": job.nodes.kernels}
+    return job.kernel.facts if job.kernel else {"version": platform.release()}
 
 
 def _command(plan: Plan, lab: Lab) -> str:
@@ -412,7 +450,7 @@ def _command(plan: Plan, lab: Lab) -> str:
         for name, value in plan.params.items()
         if same.params.get(name) != value
     )
-    there = "" if plan.where == "virtual" else f" --on {plan.where}"
+    there = {"virtual": "", "nodes": " --on nodes.toml"}.get(plan.where, f" --on {plan.where}")
     return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}{there}"
 
 

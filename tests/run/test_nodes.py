@@ -1,0 +1,290 @@
+"""Trials on machines reached by ssh: real sshd on the nodes of a topology, in the real-time kernel.
+
+Each node is a network namespace with an sshd of its own and a cable to the controller besides the
+lab's links. All see one file system and one table of processes, so that what is left shows at once.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside
+from measuretwice.lab import Lab, load_lab
+from measuretwice.remote import clock_problems
+from measuretwice.topology import build_commands
+
+ROOT = Path(__file__).parents[2]
+SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
+OWN = Path(sys.executable)
+# As the kernel sees it: it hides /tmp, where a checkout may be.
+PYTHON = f"{INSIDE_ROOT}/{OWN.relative_to(ROOT)}" if OWN.is_relative_to(ROOT) else str(OWN)
+
+FUNCTIONS = f"""
+set -uo pipefail
+cd {INSIDE_RUN}
+export MEASURETWICE_ROOT={INSIDE_ROOT} PYTHONPATH={INSIDE_ROOT}/src PYTHONDONTWRITEBYTECODE=1
+lab="{PYTHON} -P -m measuretwice"
+# All that belongs to the nodes, and what a trial makes on their disk.
+state() {{
+  local node
+  for node in "${{nodes[@]}}"; do
+    echo "--- $node"
+    ip netns exec "$node" bash -c '
+      ip -4 addr; tc qdisc; ip -4 route show table all; ip -4 rule
+      sysctl -a 2>/dev/null | grep -E "^net\\." | sort
+      for interface in /sys/class/net/eth*; do ethtool -k "${{interface##*/}}"; done'
+  done
+  ls -d /tmp/measuretwice* /run/measuretwice-* 2>/dev/null
+}}
+processes() {{ ps ax -o pid,ppid,args | grep -E '[i]perf3|[m]easuretwice run|bash [-]s|[t]cpdump|[s]s -tin|[s]sh -T'; }}
+# until_undone SECONDS: of the trial nothing runs any more, and nothing is kept.
+until_undone() {{
+  local try
+  for try in $(seq $(($1 * 5))); do
+    [[ -z $(processes) && -z $(ls -d /tmp/measuretwice* /run/measuretwice-* 2>/dev/null) ]] && return
+    sleep 0.2
+  done
+}}
+# until_measured: a trial has begun, and its flow is being sampled.
+until_measured() {{
+  local try
+  for try in $(seq 300); do
+    compgen -G '/tmp/measuretwice.*/out/romeo/ss.txt' >/dev/null && break
+    sleep 0.2
+  done
+  sleep 1
+}}
+timed() {{ echo "$SECONDS s: $*" >>times; }}
+"""
+
+
+def the_lab() -> Lab:
+    return load_lab(ROOT, "mathis")
+
+
+def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 240) -> None:
+    """Make the lab's nodes, each with its sshd, and run a bash script as the controller's root."""
+    assert SSHD, "openssh-server is missing: MEASURETWICE_SETUP=dev ./lab installs it"
+    topology = the_lab().file.topology
+    names = [node.name for node in topology.nodes]
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
+    known, hosts, nodes, lines = [], [], ['ssh_config = "ssh_config"', "sudo = false"], []
+    for number, name in enumerate(names):
+        host_key = folder / f"host_key_{name}"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", host_key], check=True)
+        here, there = f"192.168.77.{4 * number + 1}", f"192.168.77.{4 * number + 2}"
+        known.append(f"{there} {host_key.with_suffix('.pub').read_text()}")
+        hosts.append(f"Host {name}\n  HostName {there}\n")
+        nodes.append(f'[nodes.{name}]\nssh = "{name}"')
+        (folder / f"sshd_{name}").write_text(
+            f"ListenAddress {there}\nHostKey {INSIDE_RUN}/host_key_{name}\nPidFile none\n"
+            f"AuthorizedKeysFile {INSIDE_RUN}/key.pub\nStrictModes no\nUsePAM no\n"
+            "PermitRootLogin prohibit-password\nPasswordAuthentication no\nUseDNS no\n"
+        )
+        lines += [
+            f"ip link add m-{name} type veth peer name manage netns {name}",
+            f"ip addr add {here}/30 dev m-{name}",
+            f"ip link set m-{name} up",
+            f"ip -n {name} addr add {there}/30 dev manage",
+            f"ip -n {name} link set manage up",
+            f"serve {name}",
+        ]
+    (folder / "known_hosts").write_text("".join(known))
+    (folder / "ssh_config").write_text(
+        "".join(hosts)
+        + f"Host *\n  User root\n  IdentityFile {INSIDE_RUN}/key\n  IdentitiesOnly yes\n"
+        f"  UserKnownHostsFile {INSIDE_RUN}/known_hosts\n"
+    )
+    (folder / "nodes.toml").write_text("\n".join(nodes) + "\n")
+    head = [
+        FUNCTIONS,
+        f"nodes=({' '.join(names)})",
+        "mkdir -p /run/sshd",
+        f'serve() {{ ip netns exec "$1" {SSHD} -D -f {INSIDE_RUN}/sshd_"$1" -E {INSIDE_RUN}/sshd_"$1".log & sshd[$1]=$!; }}',
+        "declare -A sshd",
+        *build_commands(topology),
+        *lines,
+        # Here and not on a real machine: what the guard keeps hangs on the namespace.
+        "sleep 1",
+        "state >before",
+    ]
+    (folder / "experiment.sh").write_text("\n".join(head) + script + "\ntouch ended\n")
+    run_inside(ensure_kernel(ROOT), ROOT, folder, 1, wall_limit_s, virtual_time=False)
+    assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
+
+
+def same(folder: Path, *names: str) -> None:
+    before = (folder / "before").read_text()
+    for name in names:
+        assert (folder / name).read_text() == before, name
+
+
+def said(folder: Path, name: str) -> list[str]:
+    """What it complained about."""
+    text = (folder / name).read_text()
+    assert "Traceback" not in text, text
+    return [line for line in text.splitlines() if line.startswith("lab: ")]
+
+
+RUN = "$lab run mathis --trial 7 --set ping_count=5 --on nodes.toml --out runs"
+
+
+@pytest.mark.kernel
+def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "root/labs/01-mathis")
+    shutil.copytree(ROOT / "labs/00-calibrate", tmp_path / "root/labs/00-calibrate")
+    shutil.copytree(ROOT / "scripts", tmp_path / "root/scripts")
+    toml = tmp_path / "root/labs/01-mathis/lab.toml"
+    toml.write_text(toml.read_text().replace('["netem", "htb"]', '["netem", "htb", "hfsc"]'))
+    inside_with_nodes(
+        tmp_path,
+        f"""
+        timed measure
+        {RUN} --set duration_s=4 >said-measured 2>&1
+        echo $? >status-measured
+        state >after-measured
+        processes >left-measured
+
+        timed wrong
+        kill "${{sshd[router]}}"
+        ip -n romeo addr add 10.99.0.1/24 dev eth0
+        ip -n romeo addr del 10.10.1.100/24 dev eth0
+        tc -n juliet qdisc add dev eth0 root fq
+        state >before-wrong
+        MEASURETWICE_ROOT={INSIDE_RUN}/root {RUN} --set congestion_control=cdg >said-wrong 2>&1
+        echo $? >status-wrong
+        state >after-wrong
+        tc -n juliet qdisc del dev eth0 root
+        ip -n romeo addr add 10.10.1.100/24 dev eth0
+        ip -n romeo addr del 10.99.0.1/24 dev eth0
+        ip -n romeo route add default via 10.10.1.1
+        serve router
+        sleep 1
+        state >after-mending
+
+        set -m
+        timed Ctrl-C
+        {RUN} --set duration_s=60 >said-ctrl-c 2>&1 &
+        until_measured
+        state >during
+        kill -INT $!
+        wait $!
+        echo $? >status-ctrl-c
+        state >after-ctrl-c
+        processes >left-ctrl-c
+
+        timed killed
+        {RUN} --set duration_s=60 >said-killed 2>&1 &
+        until_measured
+        kill -KILL $!
+        until_undone 10
+        state >after-killed
+        processes >left-killed
+        timed end
+        """,
+    )
+    assert (tmp_path / "status-measured").read_text() == "0\n", said(tmp_path, "said-measured")
+    assert (tmp_path / "status-wrong").read_text() == "2\n"
+    assert (tmp_path / "status-ctrl-c").read_text() == "130\n"
+    assert (tmp_path / "during").read_text() != (tmp_path / "before").read_text()
+    same(tmp_path, "after-measured", "after-mending", "after-ctrl-c", "after-killed")
+    assert (tmp_path / "after-wrong").read_text() == (tmp_path / "before-wrong").read_text()
+    for name in ("left-measured", "left-ctrl-c", "left-killed"):
+        assert (tmp_path / name).read_text() == ""
+
+    (run,) = (tmp_path / "runs/mathis").glob("trial-07-*")
+    plan = json.loads((run / "plan.json").read_text())
+    assert plan["where"] == "nodes"
+    assert plan["kernel"].startswith("nodes linux ")
+    assert "iperf" in plan["tools"]["iperf3"]
+    result = json.loads((run / "result.json").read_text())
+    assert 5.9 < result["measured"]["rtt_min_ms"] < 12
+    assert 0.4 < result["ratio"] < 2
+    assert result["measured"]["qdisc_sent_packets"] > 100
+    assert result["measured"]["largest_packet_bytes"] <= 1514
+    assert "--on nodes.toml" in json.loads((run / "provenance.json").read_text())["command"]
+    assert {path.name for path in (run / "raw").iterdir()} == {"romeo", "router", "juliet"}
+    assert "mtu eth0 1500" in (run / "raw/romeo/node.before.txt").read_text()
+
+    wrong = "\n".join(said(tmp_path, "said-wrong"))
+    for words in (
+        "router: ssh: connect to host 192.168.77.6 port 22: Connection refused: try ssh router by hand",
+        "romeo: none of its interfaces has the address 10.10.1.100",
+        "juliet: its route to 10.10.1.100 is over",
+        "romeo: its kernel has not the queue discipline hfsc (sch_hfsc)",
+        "juliet: its kernel has not the congestion control cdg (tcp_cdg)",
+        "juliet: eth0 has a queue that Linux did not choose by itself",
+    ):
+        if words != "juliet: its route to 10.10.1.100 is over":
+            assert words in wrong, wrong
+
+
+@pytest.mark.kernel
+def test_a_cut_link_and_a_killed_guard(tmp_path: Path) -> None:
+    inside_with_nodes(
+        tmp_path,
+        f"""
+        set -m
+        {RUN} --set duration_s=3 >said-first 2>&1
+        timed cut
+        {RUN} --set duration_s=3 --repeat 3 >said-cut 2>&1 &
+        until_measured
+        ip link set m-juliet down
+        begun=$SECONDS
+        wait $!
+        echo $? >status-cut
+        echo $((SECONDS - begun)) >seconds-cut
+        until_undone 30
+        echo $((SECONDS - begun)) >seconds-undone
+        state >after-cut
+        processes >left-cut
+
+        timed "goes on"
+        ip link set m-juliet up
+        {RUN} --set duration_s=3 --repeat 3 >said-on 2>&1
+        echo $? >status-on
+        state >after-on
+
+        timed "the guard killed"
+        {RUN} --set duration_s=3 --seed 9 >said-guard 2>&1 &
+        until_measured
+        kill -KILL $(pgrep -f '^bash -s')
+        wait $!
+        echo $? >status-guard
+        state >after-guard
+        timed again
+        {RUN} --set duration_s=3 --seed 9 >said-again 2>&1
+        echo $? >status-again
+        until_undone 5
+        state >after-again
+        processes >left-again
+        timed end
+        """,
+    )
+    (line,) = said(tmp_path, "said-cut")
+    assert line.startswith("lab: trial 7: lost juliet: ")
+    assert "the same command goes on" in line
+    assert (tmp_path / "status-cut").read_text() == "1\n"
+    assert int((tmp_path / "seconds-cut").read_text()) < 30
+    assert int((tmp_path / "seconds-undone").read_text()) < 35
+    assert "1 of 3 are measured already" in (tmp_path / "said-cut").read_text()
+    assert (tmp_path / "left-cut").read_text() == ""
+    assert "1 of 3 are measured already" in (tmp_path / "said-on").read_text()
+    assert (tmp_path / "status-on").read_text() == "0\n", said(tmp_path, "said-on")
+    assert (tmp_path / "status-guard").read_text() == "1\n"
+    assert said(tmp_path, "said-guard")[0].startswith("lab: trial 7: lost ")
+    assert (tmp_path / "after-guard").read_text() != (tmp_path / "before").read_text()
+    assert (tmp_path / "status-again").read_text() == "0\n", said(tmp_path, "said-again")
+    same(tmp_path, "after-cut", "after-on", "after-again")
+    assert (tmp_path / "left-again").read_text() == ""
+    assert len(list((tmp_path / "runs/mathis").glob("trial-07-*"))) == 4
+
+
+def test_clocks_that_are_apart() -> None:
+    assert clock_problems({"a": 5.1, "b": 4.9, "c": 5.0}) == []
+    (line,) = clock_problems({"a": 0.1, "b": -2.4, "c": 0.0})
+    assert line.startswith("b: its clock is 2.4 s behind")
