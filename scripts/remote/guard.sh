@@ -92,25 +92,32 @@ tell() {
 }
 
 ask() {
-  local tool address peer interface need line missing=()
+  local tool address peer interface need line missing=() elsewhere=() lacks=''
   interfaces=' '
   for tool in iperf3 ip tc ss nstat ethtool tcpdump ping sysctl awk tar comm setsid unshare timeout; do
     type -P "$tool" >/dev/null || missing+=("$tool")
   done
-  ((${#missing[@]} == 0)) || say "wrong these are missing: ${missing[*]}"
+  ((${#missing[@]} == 0)) || say "wrong it has no ${missing[*]}: install them"
+  missing=()
   for address in "${addresses[@]}"; do
     interface=$(interface_with "$address")
     if [[ -z $interface ]]; then
-      say "wrong none of its interfaces has the address $address"
+      missing+=("$address")
     elif [[ $interfaces != *" $interface "* ]]; then
       interfaces+="$interface "
     fi
   done
+  if ((${#missing[@]} > 0)); then
+    say "wrong none of its interfaces has the address ${missing[*]}"
+    peers=()
+  fi
   for peer in "${peers[@]}"; do
     interface=$(ip -4 -o route get "$peer" 2>/dev/null | sed -n 's/.* dev \([^ ]*\).*/\1/p')
     [[ -n $interface && $interfaces == *" $interface "* ]] ||
-      say "wrong its route to $peer is over ${interface:-nothing}, not over the lab's links"
+      elsewhere+=("$peer")
   done
+  ((${#elsewhere[@]} == 0)) ||
+    say "wrong its route to ${elsewhere[*]} does not lead over the lab's links"
   [[ -z $forward || $(</proc/sys/net/ipv4/ip_forward) == 1 ]] ||
     say "wrong it is a router, and does not forward: sysctl -w net.ipv4.ip_forward=1"
   interface=$(interface_with "${ssh_address:-none}")
@@ -118,8 +125,9 @@ ask() {
     say "wrong ssh reaches it over $interface, which is one of the lab's links: that takes another network"
   for need in "${needs[@]}"; do
     unshare --net bash -c "${need#*$'\t'}" >/dev/null 2>&1 ||
-      say "wrong its kernel has not ${need%%$'\t'*}"
+      lacks+="${lacks:+, }${need%%$'\t'*}"
   done
+  [[ -z $lacks ]] || say "wrong its kernel has not $lacks"
   for interface in $interfaces; do
     while read -r line; do
       [[ $line == qdisc\ *\ 0:\ * ]] ||
@@ -197,7 +205,7 @@ start() {
 
 # record: a line for each thing that a node's scripts may change; sorted, to be compared.
 record() {
-  local interface key value line
+  local interface key line keys=()
   {
     for interface in $interfaces; do
       printf 'mtu %s %s\n' "$interface" "$(<"/sys/class/net/$interface/mtu")"
@@ -223,9 +231,9 @@ record() {
       [[ ! -d $line ]] || printf 'trace %s\n' "$line"
     done
     for key in /proc/sys/net/ipv4/{tcp_*,ip_forward} /proc/sys/net/core/*; do
-      [[ -f $key && -w $key ]] || continue
-      value=$(<"$key") && printf 'sysctl %s %s\n' "$key" "$value"
-    done 2>/dev/null
+      [[ ! -f $key || ! -w $key ]] || keys+=("$key")
+    done
+    grep -sH '' "${keys[@]}" | sed 's/^/sysctl /; s/:/ /'
   } | sort
 }
 
@@ -236,10 +244,13 @@ undo() {
   if [[ -e $kept/before ]]; then
     interfaces=$(<"$kept/interfaces")
     end_all
-    # Twice: some features wait for others.
-    put_back 2>/dev/null
-    put_back 2>/dev/null
     record >"$kept/now"
+    # Twice: some features wait for others.
+    for _ in 1 2; do
+      ! cmp -s "$kept/before" "$kept/now" || break
+      put_back 2>/dev/null
+      record >"$kept/now"
+    done
     while read -r line; do
       say "still was $line"
     done < <(comm -23 "$kept/before" "$kept/now")
@@ -271,7 +282,6 @@ end_all() {
 # shellcheck disable=SC2086 # what ip and ethtool said is words of their own
 put_back() {
   local what name rest
-  record >"$kept/now"
   comm -23 "$kept/before" "$kept/now" >"$kept/gone"
   comm -13 "$kept/before" "$kept/now" >"$kept/new"
   # A queue that Linux chooses by itself follows from the sysctls and the MTU: these come first.

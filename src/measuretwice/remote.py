@@ -18,7 +18,7 @@ from measuretwice.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.node_list import NodeList
 from measuretwice.plan import Plan
-from measuretwice.remote_channel import GREETING_S, Channel
+from measuretwice.remote_channel import GREETING, GREETING_S, Channel
 
 # Files of two nodes are put side by side by their clocks.
 CLOCKS_S = 1.0
@@ -59,7 +59,7 @@ class Nodes:
         versions: dict[str, set[str]] = {name: set() for name in tools}
         for node, channel in self.channels.items():
             try:
-                channel.answer("measuretwice", watch=_limit(node, channel, GREETING_S))
+                channel.answer(GREETING, watch=_limit(node, channel, GREETING_S))
                 for name, command in tools.items():
                     channel.order(f"tool {name} {' '.join(command)}")
                 channel.order("tell")
@@ -85,7 +85,7 @@ class Nodes:
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         """Ask each node whether these plans can run there; nothing is changed.
 
-        Returns a line for each thing that is wrong, with how to mend it.
+        Returns a line for each node that can't, with all that is wrong there.
         """
         problems = list(self._problems)
         topology = lab.file.topology
@@ -116,7 +116,8 @@ class Nodes:
                 offsets[name] = float(said.split()[1]) - (before + time.time()) / 2
             except NodeLost as error:
                 problems.append(str(error))
-            problems += [f"{name}: {wrong}" for wrong in channel.take("wrong")]
+            if wrong := channel.take("wrong"):
+                problems.append(f"{name}: {'; '.join(wrong)}")
         return problems + clock_problems(offsets)
 
     def watch(self) -> None:

@@ -7,6 +7,7 @@ notices a cut link, and so do we, whatever ssh's own configuration says.
 
 from __future__ import annotations
 
+import os
 import queue
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from typing import IO
 BEAT_S = 2.0
 # The guard undoes after 20 s without a beat; before that we must have given it up.
 SILENCE_S = 12.0
+GREETING = "measuretwice"
 CONNECT_S = 15
 # Jump hosts each take their time.
 GREETING_S = 4.0 * CONNECT_S
@@ -54,7 +56,10 @@ class Channel:
         self._messages: queue.Queue[Message] = queue.Queue()
         self._unread: list[Message] = []
         self._ended: str | None = None
-        self._heard = time.monotonic() + GREETING_S - SILENCE_S
+        self._greeted = False
+        self._heard = time.monotonic()
+        # Of what stands in _errors before the greeting nothing matters once it has come.
+        self._errors_begin = 0
         self._orders.put(guard)
         for serve in (self._write, self._read):
             threading.Thread(target=serve, daemon=True).start()
@@ -98,8 +103,9 @@ class Channel:
         """Say why nothing more will come; None while the connection is good."""
         if self._ended is not None:
             return self._ended
-        if time.monotonic() - self._heard > SILENCE_S:
-            return f"no answer for {SILENCE_S:.0f} s"
+        silence_s = SILENCE_S if self._greeted else GREETING_S
+        if time.monotonic() - self._heard > silence_s:
+            return f"no answer for {silence_s:.0f} s"
         return None
 
     def close(self) -> None:
@@ -136,8 +142,11 @@ class Channel:
         why = None
         try:
             while line := stdout.readline():
-                self._heard = max(self._heard, time.monotonic())
+                self._heard = time.monotonic()
                 text = line.decode(errors="replace").strip()
+                if text == GREETING:
+                    self._greeted = True
+                    self._errors_begin = os.fstat(self._errors.fileno()).st_size
                 if text.startswith("files "):
                     self._messages.put(("files", self._file(stdout, int(text.split()[1]))))
                 elif text != ".":
@@ -157,7 +166,7 @@ class Channel:
 
     def _last_words(self) -> str:
         """What ssh, sudo or the shell said last."""
-        self._errors.seek(0)
+        self._errors.seek(self._errors_begin)
         said = self._errors.read().decode(errors="replace").split("\n")
         lines = [line.strip() for line in said if line.strip()]
-        return lines[-1] if lines else "the connection ended"
+        return lines[-1].rstrip(".") if lines else "the connection ended"

@@ -43,7 +43,7 @@ def run_trial(
         trial.fetch()
     except NodeLost as error:
         raise NodeLost(
-            f"trial {plan.trial}: {error}; it puts back by itself what was changed on it. "
+            f"trial {plan.trial}: {error}; what was changed there is put back there, without us. "
             "When it answers again, the same command goes on",
             1,
         ) from None

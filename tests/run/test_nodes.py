@@ -34,9 +34,10 @@ state() {{
   for node in "${{nodes[@]}}"; do
     echo "--- $node"
     ip netns exec "$node" bash -c '
-      ip -4 addr; tc qdisc; ip -4 route show table all; ip -4 rule
-      sysctl -a 2>/dev/null | grep -E "^net\\." | sort
-      for interface in /sys/class/net/eth*; do ethtool -k "${{interface##*/}}"; done'
+      for interface in /sys/class/net/eth*; do
+        ip -4 addr show dev "${{interface##*/}}"; ethtool -k "${{interface##*/}}"; done
+      tc qdisc; ip -4 route show table all | grep -v manage; ip -4 rule; ip -br link | grep ifb
+      sysctl -a 2>/dev/null | grep -E "^net\\.(core|ipv4)" | sort'
   done
   ls -d /tmp/measuretwice* /run/measuretwice-* 2>/dev/null
 }}
@@ -71,8 +72,10 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 240) -> N
     assert SSHD, "openssh-server is missing: MEASURETWICE_SETUP=dev ./lab installs it"
     topology = the_lab().file.topology
     names = [node.name for node in topology.nodes]
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True)
-    known, hosts, nodes, lines = [], [], ['ssh_config = "ssh_config"', "sudo = false"], []
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / "key"], check=True
+    )
+    known, hosts, nodes, lines = [], [], ['ssh_config = "ssh_config"'], []
     for number, name in enumerate(names):
         host_key = folder / f"host_key_{name}"
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", host_key], check=True)
@@ -84,6 +87,7 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 240) -> N
             f"ListenAddress {there}\nHostKey {INSIDE_RUN}/host_key_{name}\nPidFile none\n"
             f"AuthorizedKeysFile {INSIDE_RUN}/key.pub\nStrictModes no\nUsePAM no\n"
             "PermitRootLogin prohibit-password\nPasswordAuthentication no\nUseDNS no\n"
+            f"SetEnv PATH={INSIDE_RUN}/bin:/usr/sbin:/usr/bin:/sbin:/bin\n"
         )
         lines += [
             f"ip link add m-{name} type veth peer name manage netns {name}",
@@ -100,6 +104,15 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 240) -> N
         f"  UserKnownHostsFile {INSIDE_RUN}/known_hosts\n"
     )
     (folder / "nodes.toml").write_text("\n".join(nodes) + "\n")
+    # A sudo that forgets the environment, as the real one does, and may want a password.
+    (folder / "bin").mkdir()
+    (folder / "bin/sudo").write_text(
+        "#!/bin/bash\n"
+        f"if [[ $(ip netns identify) == $(cat {INSIDE_RUN}/no-sudo 2>/dev/null) ]]; then\n"
+        "  echo 'sudo: a password is required' >&2\n  exit 1\nfi\n"
+        '[[ $1 == -n ]] || exit 1\nshift\nexec env -i PATH="$PATH" "$@"\n'
+    )
+    (folder / "bin/sudo").chmod(0o755)
     head = [
         FUNCTIONS,
         f"nodes=({' '.join(names)})",
@@ -108,7 +121,6 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 240) -> N
         "declare -A sshd",
         *build_commands(topology),
         *lines,
-        # Here and not on a real machine: what the guard keeps hangs on the namespace.
         "sleep 1",
         "state >before",
     ]
@@ -150,20 +162,19 @@ def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
         processes >left-measured
 
         timed wrong
-        kill "${{sshd[router]}}"
+        echo juliet >no-sudo
         ip -n romeo addr add 10.99.0.1/24 dev eth0
         ip -n romeo addr del 10.10.1.100/24 dev eth0
-        tc -n juliet qdisc add dev eth0 root fq
+        tc -n router qdisc add dev eth0 root fq
         state >before-wrong
         MEASURETWICE_ROOT={INSIDE_RUN}/root {RUN} --set congestion_control=cdg >said-wrong 2>&1
         echo $? >status-wrong
         state >after-wrong
-        tc -n juliet qdisc del dev eth0 root
+        tc -n router qdisc del dev eth0 root
+        rm no-sudo
         ip -n romeo addr add 10.10.1.100/24 dev eth0
         ip -n romeo addr del 10.99.0.1/24 dev eth0
         ip -n romeo route add default via 10.10.1.1
-        serve router
-        sleep 1
         state >after-mending
 
         set -m
@@ -210,17 +221,23 @@ def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
     assert {path.name for path in (run / "raw").iterdir()} == {"romeo", "router", "juliet"}
     assert "mtu eth0 1500" in (run / "raw/romeo/node.before.txt").read_text()
 
-    wrong = "\n".join(said(tmp_path, "said-wrong"))
-    for words in (
-        "router: ssh: connect to host 192.168.77.6 port 22: Connection refused: try ssh router by hand",
-        "romeo: none of its interfaces has the address 10.10.1.100",
-        "juliet: its route to 10.10.1.100 is over",
-        "romeo: its kernel has not the queue discipline hfsc (sch_hfsc)",
-        "juliet: its kernel has not the congestion control cdg (tcp_cdg)",
-        "juliet: eth0 has a queue that Linux did not choose by itself",
-    ):
-        if words != "juliet: its route to 10.10.1.100 is over":
-            assert words in wrong, wrong
+    lacks = (
+        "its kernel has not the queue discipline hfsc (sch_hfsc), "
+        "the congestion control cdg (tcp_cdg)"
+    )
+    romeo, router, juliet = sorted(said(tmp_path, "said-wrong"), key=list_order)
+    assert romeo == f"lab: romeo: none of its interfaces has the address 10.10.1.100; {lacks}"
+    assert router.startswith(
+        f"lab: router: {lacks}; eth0 has a queue that Linux did not choose by itself and that "
+        "could not be put back: qdisc fq "
+    )
+    assert "juliet: sudo: a password is required: sudo must work there without" in juliet
+
+
+def list_order(line: str) -> int:
+    """Of a line that names a node: its place in the topology."""
+    names = [node.name for node in the_lab().file.topology.nodes]
+    return names.index(line.split(": ")[1])
 
 
 @pytest.mark.kernel
@@ -245,6 +262,11 @@ def test_a_cut_link_and_a_killed_guard(tmp_path: Path) -> None:
 
         timed "goes on"
         ip link set m-juliet up
+        kill "${{sshd[router]}}"
+        {RUN} --set duration_s=3 --repeat 3 >said-off 2>&1
+        echo $? >status-off
+        serve router
+        sleep 1
         {RUN} --set duration_s=3 --repeat 3 >said-on 2>&1
         echo $? >status-on
         state >after-on
@@ -273,6 +295,10 @@ def test_a_cut_link_and_a_killed_guard(tmp_path: Path) -> None:
     assert int((tmp_path / "seconds-undone").read_text()) < 35
     assert "1 of 3 are measured already" in (tmp_path / "said-cut").read_text()
     assert (tmp_path / "left-cut").read_text() == ""
+    (line,) = said(tmp_path, "said-off")
+    assert line.startswith("lab: router: ssh: connect to host 192.168.77.6 port 22: Conn")
+    assert line.endswith(": try ssh router by hand")
+    assert (tmp_path / "status-off").read_text() == "2\n"
     assert "1 of 3 are measured already" in (tmp_path / "said-on").read_text()
     assert (tmp_path / "status-on").read_text() == "0\n", said(tmp_path, "said-on")
     assert (tmp_path / "status-guard").read_text() == "1\n"
