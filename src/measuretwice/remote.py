@@ -128,10 +128,6 @@ class Nodes:
             if why := channel.lost():
                 raise NodeLost(f"lost {node}: {why}", 1)
 
-    def lost(self) -> bool:
-        """Is a node lost?"""
-        return any(channel.lost() for channel in self.channels.values())
-
     def close(self) -> None:
         """End all connections, at once."""
         ends = [threading.Thread(target=channel.close) for channel in self.channels.values()]

@@ -35,12 +35,13 @@ def run_trial(
     raw = work / "raw"
     try:
         trial.open(_pack(lab, plan, root))
-        trial.measure(lab)
+        try:
+            trial.measure(lab)
+        except _Failed as failed:
+            (raw / "failed").write_text(f"{failed.node} {failed.phase}\n", encoding="utf-8")
         trial.fetch()
-        (raw / "finished").touch()
-    except _Failed as failed:
-        (raw / "failed").write_text(f"{failed.node} {failed.phase}\n", encoding="utf-8")
-        trial.fetch()
+        if not (raw / "failed").exists():
+            (raw / "finished").touch()
     except NodeLost as error:
         raise NodeLost(
             f"trial {plan.trial}: {error}; what was changed there is put back there, without us. "

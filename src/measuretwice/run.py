@@ -47,7 +47,7 @@ from measuretwice.kernel import (
 from measuretwice.lab import Lab
 from measuretwice.parse import ParseError
 from measuretwice.plan import Plan, make_plan
-from measuretwice.remote import Nodes
+from measuretwice.remote import NodeLost, Nodes
 from measuretwice.remote_trial import run_trial
 from measuretwice.result import DONE, Result, make_result, read_result, write_json
 
@@ -237,7 +237,7 @@ def _run_in_turn(jobs: list[Job], nodes: Nodes) -> Iterator[tuple[Job, Result | 
         try:
             for job, outcome in run_on(pool, jobs, interrupted):
                 yield job, outcome
-                if nodes.lost():
+                if isinstance(outcome, NodeLost):
                     return
         finally:
             nodes.stopping.set()
