@@ -10,7 +10,7 @@ FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name site-instructor -o -name build -o -name runs \) -prune -o -type f -print0; } | \
 	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
 
-.PHONY: help setup lint test checker-matrix bench solutions docs clean
+.PHONY: help setup lint test checker-matrix torture bench solutions docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -36,6 +36,9 @@ test: setup ## all tests; the first time builds the virtual kernel, two to three
 
 checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)
+
+torture: setup ## kills, full disks, hangs, load: does a sweep come to the same end? half an hour
+	PYTHONPATH=src $(PYTHON) tests/torture/torture.py $(ARGS)
 
 bench: setup ## how fast it is: virtual seconds per second
 	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src $(PYTHON) "$$file" $(ARGS); done

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import json
 import re
 import shutil
 import traceback
@@ -98,6 +99,7 @@ class Site:
             "instructor": self.instructor,
             "glossary": self._glossary,
             "labs_map": lambda: labs_map(list(self.labs.values())),
+            "reliability": _reliability(self.root),
             "graded_class": lambda name, pitfalls: graded_class(self.root, name, tuple(pitfalls)),
             "pitfalls_map": lambda name: pitfalls_map(self._lab(name)),
             **self._own_words(page),
@@ -161,6 +163,12 @@ class Site:
         path = Path(frames[-1].filename)
         name = path.relative_to(self.root) if path.is_relative_to(self.root) else path.name
         return f"{name}, line {frames[-1].lineno}"
+
+
+def _reliability(root: Path) -> dict[str, Any] | None:
+    """What `make torture` recorded; None where it hasn't yet."""
+    path = root / "sample-data" / "reliability.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
 def _said(error: Exception) -> str:

@@ -20,6 +20,7 @@ from measuretwice.parse import parse_nstat
 from measuretwice.report import fence
 
 WRAPPED_FROM = 160
+UNSEARCHED = 'data-search-exclude="true"'
 
 
 class Block(str):
@@ -153,6 +154,8 @@ def _block(text: str, file: str, what: str, run: Path) -> Block:
     )
     # A line of ss is far longer than a page is wide, and all of it is to be read.
     long = max(map(len, text.split("\n"))) > WRAPPED_FROM
-    head = f'{{ .text .wrapped title="{file}" }}' if long else f'text title="{file}"'
+    wrapped = " .wrapped" if long else ""
+    # Who searches wants the page on cwnd, not every line of ss; and the index is in each page's weight.
+    head = f'{{ .text{wrapped} title="{file}" {UNSEARCHED} }}'
     block = str(fence(text)).replace("text\n", f"{head}\n", 1)
-    return Block(f"{block}\n\n{origin}\n{{ .recorded }}\n")
+    return Block(f"{block}\n\n{origin}\n{{ .recorded {UNSEARCHED} }}\n")

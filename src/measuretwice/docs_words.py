@@ -208,11 +208,11 @@ class LabWords:
         return f"./lab run {self.name} --pitfall {pitfall} --stage {stage}"
 
     def terminals(self, pitfall: str, stage: StageName) -> Block:
-        """How a stage is run: with one command, or in a terminal on each node; a tab each."""
+        """The ways to run a stage, a tab each: virtual kernel, live, own kernel, testbed."""
         number = self.pitfall(pitfall).trial
         changes = self.stage_set(pitfall, stage)
         params = {**self._lab.defaults(), **self._lab.trials[number].set, **changes}
-        return terminals(self._lab, self.command(pitfall, stage), params)
+        return terminals(self._lab, f"--pitfall {pitfall} --stage {stage}", params)
 
     def recorded(self, name: str) -> bool:
         return (self._samples / name / record.SET_FILE).is_file()

@@ -495,7 +495,7 @@ class FigureOf(_Strict):
     of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), and `against` (the mean of the measured value
-    `y` against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
+    `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
     parameter `by`). `trials` are those that it is of.
     """
 
@@ -506,6 +506,7 @@ class FigureOf(_Strict):
     trials: str = "all"
     x: Name | None = None
     x_unit: float = Field(default=1, gt=0)
+    y_unit: float = Field(default=1, gt=0)
     x_label: str = ""
     y: str | None = None
     y_label: str = ""

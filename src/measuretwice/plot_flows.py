@@ -165,7 +165,7 @@ def _against(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
         value = result["measured"].get(figure.y)
         if value is not None:
             by, x = str(result["params"][figure.by]), float(result["params"][figure.x])
-            cells.setdefault((by, x / figure.x_unit), []).append(value)
+            cells.setdefault((by, x / figure.x_unit), []).append(value / figure.y_unit)
     if not cells:
         raise UserError(f"--figure {figure.id}: none of {len(results)} runs has a {figure.y}")
     rows: list[Row] = []

@@ -46,7 +46,6 @@ CHEAPER: dict[str, dict[str, Any]] = {
     "model-domain": {"duration_s": 20},
     "wrong-socket": {"duration_s": 100},
     "ack-policy": {"duration_s": 40},
-    "one-run": {"duration_s": 40},
 }
 
 

@@ -31,7 +31,6 @@ def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 # Declared and still to be run: their pages say so. What is recorded goes from here.
 TO_BE_RECORDED: dict[str, set[str]] = {
     "scale": {
-        "edge-ten-times",
         "edge-long",
         "edge-long-30",
         "edge-long-50",
@@ -42,7 +41,6 @@ TO_BE_RECORDED: dict[str, set[str]] = {
         "core",
         "core-half",
     },
-    "variants": {"buffers", "rivals"},
 }
 
 

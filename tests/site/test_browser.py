@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 # Compressed, as servers send it; the libraries of interactive figures apart.
 # Without the index of the search, which is fetched once for all pages and has a limit of its own.
 MAX_PAGE_BYTES = 420_000
-MAX_SEARCH_INDEX_BYTES = 250_000
+MAX_SEARCH_INDEX_BYTES = 200_000
 # A whole module on one page, some eighty sheets.
 MAX_PRINT_BYTES = 500_000
 NO_PART_OF_THE_WEIGHT = ("/vendor/vega", "/vendor/mermaid", "/search/search_index.json")

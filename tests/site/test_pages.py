@@ -110,15 +110,28 @@ def test_pitfalls_keep_their_order(student: Path) -> None:
                 assert max(places) < told[0] < told[1], pitfall.id
 
 
-def test_pitfalls_can_be_run_on_nodes_of_ones_own() -> None:
-    """A tab a node tells its script what differs from the script's own defaults."""
+def test_pitfalls_can_be_run_in_every_way() -> None:
+    """A tab each; on nodes of one's own a script is told what differs from its own defaults."""
     words = LabWords(ROOT, LABS["mathis"])
     text = words.terminals("mtu", "broken")
-    title, whole, *nodes = re.split(r'^=== "(.*)"$', text, flags=re.MULTILINE)[1:]
-    assert title == "one command"
-    assert "./lab run mathis --pitfall mtu --stage broken\n" in whole
-    assert nodes[::2] == ["router", "juliet", "romeo"]
-    router, _, romeo = nodes[1::2]
+    titles, tabs = (re.split(r'^=== "(.*)"$', text, flags=re.MULTILINE)[n::2] for n in (1, 2))
+    assert titles == ["virtual kernel", "live terminals", "own kernel", "testbed"]
+    virtual, live, own, testbed = tabs
+    assert "./lab run mathis --pitfall mtu --stage broken\n" in virtual
+    assert "./lab up mathis --pitfall mtu --stage broken\n" in live
+    typed = [
+        "router.sh prepare",
+        "romeo.sh validate",
+        "juliet.sh serve",
+        "romeo.sh measure",
+        "check",
+    ]
+    assert [live.index(words) for words in typed] == sorted(live.index(words) for words in typed)
+    assert "sudo ./lab run mathis --pitfall mtu --stage broken --on host\n" in own
+    assert "--stage broken --on nodes.toml\n" in testbed
+    names, nodes = (re.split(r'title="(.*)"', testbed)[n::2] for n in (1, 2))
+    assert names == ["router", "juliet", "romeo"]
+    router, _, romeo = nodes
     assert "export LOSS_RATIO=0.006217314741\n" in router
     assert "MTU_BYTES" not in router + romeo
     assert romeo.index("romeo.sh prepare") < romeo.index("romeo.sh measure")
