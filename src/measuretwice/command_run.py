@@ -6,12 +6,15 @@ import json
 import shutil
 import sys
 import time
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
-from measuretwice import host, terminal
+from measuretwice import cluster, host, terminal
 from measuretwice import run as runner
 from measuretwice.batch import odd_trials, open_batch
 from measuretwice.errors import UserError
+from measuretwice.jobs import Scheduler
 from measuretwice.lab import Lab, Stage, Value, load_lab, select_trials
 from measuretwice.plan import StageName
 from measuretwice.result import Result
@@ -28,7 +31,7 @@ def run_command(
     duration: str | None,
     seed: int,
     repeat: int,
-    jobs: int | None,
+    jobs: int | Scheduler | None,
     where: str,
     out: Path | None,
     wall_limit: float | None,
@@ -41,6 +44,8 @@ def run_command(
     settings = read_changes(lab, changes, duration)
     if where not in ("virtual", "host"):
         raise UserError(f"--on {where}: expected virtual or host")
+    if where == "host" and isinstance(jobs, Scheduler):
+        raise UserError("--on host runs on this machine alone: leave --jobs out")
     out = (out or terminal.default_out(root)).absolute()
     batch = open_batch(root, lab, out, wall_limit, on_host=where == "host")
     staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
@@ -55,7 +60,7 @@ def run_command(
     if where == "host":
         host.sweep(root)
         host.check(lab, [one.plan for one in work])
-        if jobs and jobs > 1:
+        if isinstance(jobs, int) and jobs > 1:
             raise UserError("--jobs: on one kernel in real time trials would disturb each other: 1")
         jobs = 1
     results, failures = measure_jobs(work, jobs, as_json)
@@ -100,35 +105,44 @@ def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> di
 
 
 def measure_jobs(
-    work: list[runner.Job], jobs: int | None, quiet: bool
+    work: list[runner.Job], jobs: int | Scheduler | None, quiet: bool
 ) -> tuple[list[Result], list[UserError]]:
+    """Measure what is not measured yet, `jobs` at a time or on a cluster."""
     kept = runner.finished(work)
     todo = [job for job in work if job.folder not in kept]
-    parallel = min(jobs or len(runner.usable_cpus()), max(1, len(todo)))
     if kept and not quiet:
         print(
             f"{len(kept)} of {len(work)} are measured already (--fresh measures again)",
             file=sys.stderr,
         )
-    if todo and not quiet:
-        print(
-            f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {_how_long(todo, parallel)}. "
-            "Ctrl-C loses nothing that is finished.",
-            file=sys.stderr,
-        )
     results = dict(kept)
     failures: list[UserError] = []
-    context, advance = terminal.progress(len(todo), quiet or not todo)
-    started = time.monotonic()
-    with context:
-        for job, outcome in runner.run_all(runner.longest_first(todo), parallel) if todo else ():
+    if not todo:
+        return [results[job.folder] for job in work], failures
+    with ExitStack() as stack:
+        if isinstance(jobs, Scheduler):
+            crew = stack.enter_context(cluster.connect(jobs))
+            parallel, run_all = min(crew.at_once, len(todo)), crew.run_all
+        else:
+            parallel = min(jobs or len(runner.usable_cpus()), len(todo))
+            run_all = partial(runner.run_all, parallel=parallel)
+        if not quiet:
+            print(
+                f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {_how_long(todo, parallel)}. "
+                "Ctrl-C loses nothing that is finished.",
+                file=sys.stderr,
+            )
+        context, advance = terminal.progress(len(todo), quiet)
+        stack.enter_context(context)
+        started = time.monotonic()
+        for job, outcome in run_all(runner.longest_first(todo)):
             if isinstance(outcome, UserError):
                 failures.append(outcome)
                 advance(job.plan.trial, "failed")
             else:
                 results[job.folder] = outcome
                 advance(job.plan.trial, terminal.in_brief(outcome))
-    if todo and not quiet:
+    if not quiet:
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in todo)
         wall_s = time.monotonic() - started
         print(
