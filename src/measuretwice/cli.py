@@ -13,6 +13,7 @@ import click
 
 from measuretwice import __version__
 from measuretwice.errors import UserError
+from measuretwice.jobs import Jobs
 
 
 def root_folder() -> Path:
@@ -113,7 +114,10 @@ def list_labs(as_json: bool) -> None:
     help="Run each trial with this many seeds, counting up.",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
+    "--jobs",
+    type=Jobs(),
+    metavar=Jobs.name,
+    help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
 )
 @click.option(
     "--on",

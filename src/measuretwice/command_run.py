@@ -7,13 +7,15 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
-from measuretwice import host, terminal
+from measuretwice import cluster, host, terminal
 from measuretwice import run as runner
 from measuretwice.batch import odd_trials, open_batch
 from measuretwice.errors import UserError
+from measuretwice.jobs import Scheduler
 from measuretwice.lab import Lab, Stage, Value, load_lab, select_trials
 from measuretwice.node_list import read_node_list
 from measuretwice.plan import StageName
@@ -32,7 +34,7 @@ def run_command(
     duration: str | None,
     seed: int,
     repeat: int,
-    jobs: int | None,
+    jobs: int | Scheduler | None,
     where: str,
     out: Path | None,
     wall_limit: float | None,
@@ -43,6 +45,8 @@ def run_command(
     lab = load_lab(root, lab_name)
     numbers = _numbers(lab, trials, pitfall, stage)
     settings = read_changes(lab, changes, duration)
+    if where != "virtual" and isinstance(jobs, Scheduler):
+        raise UserError(f"--on {where}: a cluster runs the virtual kernel alone: leave --jobs out")
     out = (out or terminal.default_out(root)).absolute()
     runner.check_writable(out)
     with reached(where, lab, root) as nodes:
@@ -66,7 +70,7 @@ def run_command(
             host.sweep(root)
             host.check(lab, [one.plan for one in work])
         if where != "virtual":
-            if jobs and jobs > 1:
+            if isinstance(jobs, int) and jobs > 1:
                 raise UserError("--jobs: in real time trials would disturb each other: 1")
             jobs = 1
         results, failures = measure_jobs(work, jobs, as_json)
@@ -132,35 +136,44 @@ def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> di
 
 
 def measure_jobs(
-    work: list[runner.Job], jobs: int | None, quiet: bool
+    work: list[runner.Job], jobs: int | Scheduler | None, quiet: bool
 ) -> tuple[list[Result], list[UserError]]:
+    """Measure what is not measured yet, `jobs` at a time or on a cluster."""
     kept = runner.finished(work)
     todo = [job for job in work if job.folder not in kept]
-    parallel = min(jobs or len(runner.usable_cpus()), max(1, len(todo)))
     if kept and not quiet:
         print(
             f"{len(kept)} of {len(work)} are measured already (--fresh measures again)",
             file=sys.stderr,
         )
-    if todo and not quiet:
-        print(
-            f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {_how_long(todo, parallel)}. "
-            "Ctrl-C loses nothing that is finished.",
-            file=sys.stderr,
-        )
     results = dict(kept)
     failures: list[UserError] = []
-    context, advance = terminal.progress(len(todo), quiet or not todo)
-    started = time.monotonic()
-    with context:
-        for job, outcome in runner.run_all(runner.longest_first(todo), parallel) if todo else ():
+    if not todo:
+        return [results[job.folder] for job in work], failures
+    with ExitStack() as stack:
+        if isinstance(jobs, Scheduler):
+            crew = stack.enter_context(cluster.connect(jobs))
+            parallel, run_all = min(crew.at_once, len(todo)), crew.run_all
+        else:
+            parallel = min(jobs or len(runner.usable_cpus()), len(todo))
+            run_all = partial(runner.run_all, parallel=parallel)
+        if not quiet:
+            print(
+                f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {_how_long(todo, parallel)}. "
+                "Ctrl-C loses nothing that is finished.",
+                file=sys.stderr,
+            )
+        context, advance = terminal.progress(len(todo), quiet)
+        stack.enter_context(context)
+        started = time.monotonic()
+        for job, outcome in run_all(runner.longest_first(todo)):
             if isinstance(outcome, UserError):
                 failures.append(outcome)
                 advance(job.plan.trial, "failed")
             else:
                 results[job.folder] = outcome
                 advance(job.plan.trial, terminal.in_brief(outcome))
-    if todo and not quiet:
+    if not quiet:
         measured = [job for job in todo if job.folder in results]
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
         wall_s = time.monotonic() - started

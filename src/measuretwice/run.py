@@ -20,7 +20,6 @@ import subprocess
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
-    Executor,
     Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
@@ -62,6 +61,10 @@ TOOLS = {
 # A trial's folder is some MB of text; less than this free and a run isn't begun.
 DISK_NEEDED_BYTES = 50 * 2**20
 DISK_RESERVE_BYTES = 2**20
+
+
+class Busy(UserError):
+    """Somebody else works on this trial."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +218,7 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
     slots = context.Queue()
     for slot in range(parallel):
         slots.put(cpus[slot % len(cpus)])
-    with _interrupts_noted() as interrupted:
+    with interrupts_noted() as interrupted:
         pool = ProcessPoolExecutor(
             max_workers=parallel,
             mp_context=context,
@@ -223,7 +226,7 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
             initargs=(slots, os.getpid()),
         )
         try:
-            yield from run_on(pool, jobs, interrupted)
+            yield from run_on(lambda job: pool.submit(run_job, job), jobs, interrupted)
         finally:
             _end_pool(pool)
             host.wait_until_undone(os.getpid())
@@ -232,13 +235,16 @@ def run_all(jobs: list[Job], parallel: int) -> Iterator[tuple[Job, Result | User
 def _run_in_turn(jobs: list[Job], nodes: Nodes) -> Iterator[tuple[Job, Result | UserError]]:
     """The same on machines of their own: one trial at a time, none more once a node is lost."""
     nodes.stopping.clear()
-    with _interrupts_noted() as interrupted:
+    with interrupts_noted() as interrupted:
         pool = ThreadPoolExecutor(1)
         try:
-            for job, outcome in run_on(pool, jobs, interrupted):
-                yield job, outcome
-                if isinstance(outcome, NodeLost):
-                    return
+            for one in jobs:
+                for job, outcome in run_on(
+                    lambda job: pool.submit(run_job, job), [one], interrupted
+                ):
+                    yield job, outcome
+                    if isinstance(outcome, NodeLost):
+                        return
         finally:
             nodes.stopping.set()
             # The trial that runs ends now, and undoes on the nodes that are there.
@@ -246,7 +252,7 @@ def _run_in_turn(jobs: list[Job], nodes: Nodes) -> Iterator[tuple[Job, Result | 
 
 
 @contextmanager
-def _interrupts_noted() -> Iterator[Callable[[], bool]]:
+def interrupts_noted() -> Iterator[Callable[[], bool]]:
     """Note Ctrl-C and SIGTERM instead of raising them anywhere; yields 'was there one?'.
 
     A KeyboardInterrupt in the middle of starting a worker would leave half a pool behind.
@@ -262,13 +268,13 @@ def _interrupts_noted() -> Iterator[Callable[[], bool]]:
 
 
 def run_on(
-    executor: Executor, jobs: list[Job], interrupted: Callable[[], bool] = lambda: False
+    submit: Callable[[Job], Future[Result]], jobs: list[Job], interrupted: Callable[[], bool]
 ) -> Iterator[tuple[Job, Result | UserError]]:
-    """Run the jobs on any executor of the standard interface.
+    """Submit the jobs, in this order, to whatever runs them.
 
     Raises KeyboardInterrupt soon after `interrupted` has become true.
     """
-    waiting: dict[Future[Result], Job] = {executor.submit(run_job, job): job for job in jobs}
+    waiting = {submit(job): job for job in jobs}
     while waiting:
         ended, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
         if interrupted():
@@ -315,7 +321,7 @@ def _work_folder(final: Path) -> Iterator[Path]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise UserError(
+            raise Busy(
                 f"{final}: another ./lab run is working on this trial; wait for it"
             ) from None
         shutil.rmtree(work, ignore_errors=True)

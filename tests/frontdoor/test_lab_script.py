@@ -110,6 +110,7 @@ def make_checkout(folder: Path, home: Path) -> Checkout:
     (folder / "src/measuretwice").mkdir(parents=True)
     shutil.copy2(ROOT / "lab", folder / "lab")
     (folder / "requirements.txt").write_text("# none\n")
+    (folder / "requirements-cluster.txt").write_text("# none\n")
     (folder / "requirements-dev.txt").write_text("# none\n")
     (folder / "src/measuretwice/__main__.py").write_text(STUB)
     bin_ = home / "bin"

@@ -52,7 +52,10 @@ def test_scripts_that_are_started_may_be_executed() -> None:
         assert os.access(ROOT / name, os.X_OK), name
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+LISTS = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")
+
+
+@pytest.mark.parametrize("name", LISTS)
 def test_requirements_are_exact(name: str) -> None:
     lines = [line for line in (ROOT / name).read_text().splitlines() if line and line[0] != "#"]
     assert lines
@@ -63,7 +66,7 @@ def test_requirements_are_exact(name: str) -> None:
 def test_requirements_name_each_package_once() -> None:
     names = [
         line.split("==")[0].lower().replace("_", "-")
-        for file in ("requirements.txt", "requirements-dev.txt")
+        for file in LISTS
         for line in (ROOT / file).read_text().splitlines()
         if "==" in line
     ]

@@ -40,6 +40,7 @@ TO_BE_RECORDED: dict[str, set[str]] = {
         "intermediate-half",
         "core",
         "core-half",
+        "core-large-windows",
     },
 }
 

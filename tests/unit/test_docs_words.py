@@ -49,9 +49,9 @@ def test_provenance_says_how_long_it_took() -> None:
 
 def test_long_lines_wrap_and_short_ones_do_not() -> None:
     wide = CALIBRATE.excerpt("readings", "romeo/ss.txt", trial=2, last=1)
-    assert wide.startswith('```{ .text .wrapped title="romeo/ss.txt" }\n')
+    assert wide.startswith('```{ .text .wrapped title="romeo/ss.txt" ')
     narrow = CALIBRATE.excerpt("readings", "romeo/ping.txt", trial=2, last=1)
-    assert narrow.startswith('```text title="romeo/ping.txt"\n')
+    assert narrow.startswith('```{ .text title="romeo/ping.txt" ')
 
 
 def test_statistics_in_pages() -> None:

@@ -1,0 +1,127 @@
+"""Which trials a worker of a cluster refuses, which CPU it takes, and what --jobs takes."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from measuretwice import run as runner
+from measuretwice.jobs import Jobs, Scheduler
+
+ROOT = Path(__file__).parents[2]
+Change = Callable[[dict[str, Any]], object]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("1024", 1024),
+        ("dask://127.0.0.1:8786", Scheduler("127.0.0.1", 8786)),
+        ("dask://node-1.cluster.example:1/", Scheduler("node-1.cluster.example", 1)),
+        ("dask://[2001:db8::1]:8786", Scheduler("2001:db8::1", 8786)),
+    ],
+)
+def test_jobs_takes_a_number_or_a_scheduler(text: str, value: int | Scheduler) -> None:
+    assert Jobs().convert(text, None, None) == value
+    if isinstance(value, Scheduler):
+        assert value.url() == text.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0", "1025", "-1", "two", "1.5", "", "dask://", "dask://host", "dask://host:0", "dask://:8786",
+     "dask://host:65536", "dask://a b:1", "tcp://host:8786", "host:8786", "dask://user@host:1"],
+)  # fmt: skip
+def test_jobs_refuses_in_words(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="expected a number from 1 to 1024, or dask://"):
+        Jobs().convert(text, None, None)
+
+
+def order(tmp_path: Path) -> dict[str, Any]:
+    """An order that fits this machine but for its plan, which belongs to none."""
+    lab_folder = ROOT / "labs/01-mathis"
+    lease = tmp_path / "lease"
+    lease.touch()
+    return {
+        "code": runner.code_digest(lab_folder),
+        "plan": {
+            "lab": "mathis", "trial": 7, "pitfall": None, "stage": None, "seed": 1, "params": {},
+            "where": "virtual", "kernel": "none", "scripts": {}, "tools": {}, "recipe": 2,
+        },
+        "lab_folder": str(lab_folder),
+        "root": str(ROOT),
+        "out": str(tmp_path / "out"),
+        "wall_limit_s": 1,
+        "lease": str(lease),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda o: Path(o["lease"]).unlink(), "is not what it is where ./lab run was called"),
+        (lambda o: o.update(code="00000000"), "is another version of the checkout"),
+        (lambda o: o.update(lab_folder="/nonexistent"), "is another version of the checkout"),
+        (lambda o: o["plan"]["tools"].update(bash="bash 1.0"), "bash is GNU bash"),
+        (lambda o: None, "the scripts in"),
+    ],
+)
+def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path: Path) -> None:
+    given = order(tmp_path)
+    change(given)
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "measuretwice.cluster_trial"],
+        input=json.dumps(given),
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["misfit"] is True
+    assert said in answer["error"]
+    assert not (tmp_path / "out").exists()
+
+
+def test_trials_on_one_machine_choose_different_cpus() -> None:
+    """As many as there are CPUs get one each; one more shares; one that ends gives its own back."""
+    code = (
+        "import os; from measuretwice.cluster_trial import take_cpu; own = take_cpu();"
+        "print(*os.sched_getaffinity(0), flush=True); input()"
+    )
+
+    def begin() -> tuple[subprocess.Popen[str], set[int]]:
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", code],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout
+        return process, set(map(int, process.stdout.readline().split()))
+
+    usable = os.sched_getaffinity(0)
+    begun = [begin() for _ in usable]
+    try:
+        assert sorted(cpu for _, cpus in begun for cpu in cpus) == sorted(usable)
+        begun.append(begin())
+        assert len(begun[-1][1]) == 1
+        assert begun[-1][1] <= usable
+        first, given_back = begun[0]
+        first.kill()
+        first.wait()
+        begun.append(begin())
+        assert begun[-1][1] == given_back
+    finally:
+        for process, _ in begun:
+            process.kill()
+            process.wait()
