@@ -82,7 +82,7 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value]) -> str:
     for node in phases:
         sharing.setdefault(lab.script_name(node), []).append(node)
     blocks = [
-        "With [nodes that ssh reaches](/start/testbeds/#nodes):",
+        "With [nodes that ssh reaches](../../start/testbeds.md#run):",
         "",
         _code(f"{run} --on nodes.toml"),
         "",
