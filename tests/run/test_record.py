@@ -38,7 +38,7 @@ TO_BE_RECORDED: dict[str, set[str]] = {
         "edge-200-ms",
         "intermediate",
         "intermediate-half",
-        "core",
+        "core-default-windows",
         "core-half",
         "core-large-windows",
     },
