@@ -30,7 +30,7 @@ REAL = (
 ).split()
 # What lab only looks for: these do nothing.
 NETWORK = "iperf3 ip tc ss ethtool tcpdump ping taskset setpriv".split()
-BUILD = "chromium sshd gcc make flex bison bc xz patch".split()
+BUILD = "chromium ssh gcc make flex bison bc xz patch".split()
 
 
 def good_python() -> str:

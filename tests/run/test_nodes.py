@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,8 @@ from measuretwice.topology import build_commands
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
+# Where a real sshd is unpacked if none is installed: to install one would start it, for all.
+UNPACKED = ROOT / "build" / "sshd"
 OWN = Path(sys.executable)
 # As the kernel sees it: it hides /tmp, where a checkout may be.
 PYTHON = f"{INSIDE_ROOT}/{OWN.relative_to(ROOT)}" if OWN.is_relative_to(ROOT) else str(OWN)
@@ -63,13 +65,41 @@ timed() {{ echo "$SECONDS s: $*" >>times; }}
 """
 
 
+def sshd_inside() -> tuple[str, list[str]]:
+    """The path of an sshd inside the virtual kernel, and what to do there before it is started."""
+    installed = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
+    if installed:
+        return installed, []
+    if not UNPACKED.is_dir():
+        UNPACKED.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=UNPACKED.parent) as folder:
+            # apt checks their signatures. The second is sshd's library that few systems have.
+            subprocess.run(
+                ["apt-get", "-q", "download", "openssh-server", "libwrap0"], cwd=folder, check=True
+            )
+            for package in Path(folder).glob("*.deb"):
+                subprocess.run(["dpkg", "-x", package, f"{folder}/unpacked"], check=True)
+            Path(folder, "unpacked").rename(UNPACKED)
+    inside = f"{INSIDE_ROOT}/{UNPACKED.relative_to(ROOT)}"
+    libraries = {
+        f"{INSIDE_ROOT}/{path.parent.relative_to(ROOT)}" for path in UNPACKED.rglob("*.so*")
+    }
+    return f"{inside}/usr/sbin/sshd", [
+        f"export LD_LIBRARY_PATH={':'.join(sorted(libraries))}",
+        # What the package's installation would have done: its user, and newer sshds' own programs.
+        "cp /etc/passwd /run/passwd; echo 'sshd:x:65533:65534::/run/sshd:/bin/false' >>/run/passwd",
+        "grep -q ^sshd: /etc/passwd || mount --bind /run/passwd /etc/passwd",
+        f"[[ ! -d /usr/lib/openssh ]] || mount --bind {inside}/usr/lib/openssh /usr/lib/openssh",
+    ]
+
+
 def the_lab() -> Lab:
     return load_lab(ROOT, "mathis")
 
 
 def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 400) -> None:
     """Make the lab's nodes, each with its sshd, and run a bash script as the controller's root."""
-    assert SSHD, "openssh-server is missing: MEASURETWICE_SETUP=dev ./lab installs it"
+    sshd, before = sshd_inside()
     topology = the_lab().file.topology
     names = [node.name for node in topology.nodes]
     subprocess.run(
@@ -117,7 +147,8 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 400) -> N
         FUNCTIONS,
         f"nodes=({' '.join(names)})",
         "mkdir -p /run/sshd",
-        f'serve() {{ ip netns exec "$1" {SSHD} -D -f {INSIDE_RUN}/sshd_"$1" -E {INSIDE_RUN}/sshd_"$1".log & sshd[$1]=$!; }}',
+        *before,
+        f'serve() {{ ip netns exec "$1" {sshd} -D -f {INSIDE_RUN}/sshd_"$1" -E {INSIDE_RUN}/sshd_"$1".log & sshd[$1]=$!; }}',
         "declare -A sshd",
         *build_commands(topology),
         *lines,
