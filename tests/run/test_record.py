@@ -36,10 +36,7 @@ TO_BE_RECORDED: dict[str, set[str]] = {
         "edge-long-50",
         "edge-100-ms",
         "edge-200-ms",
-        "intermediate",
-        "intermediate-half",
         "core-default-windows",
-        "core-half",
         "core-large-windows",
     },
 }
