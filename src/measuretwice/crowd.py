@@ -8,7 +8,7 @@ the states Open and Disorder for CWR, Recovery or Loss takes a smaller window, o
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,6 +51,10 @@ class CrowdFlow:
     halvings: int | None
 
 
+# A connection's node, its port there, and its port at the other end.
+Ends = tuple[str, int, int]
+
+
 @dataclass
 class _Seen:
     """One connection as ss saw it."""
@@ -77,19 +81,23 @@ def read_crowd(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[C
     if start_s >= end_s:
         raise ParseError(how.ss, "file", "at no moment were all flows there and warm")
     halvings = _halvings(how, raw, start_s, end_s)
+    sharing = Counter((node, port) for node, port, _ in seen)
     flows = []
-    for (node, port), one in sorted(seen.items()):
+    for (node, port, peer), one in sorted(seen.items()):
         flow = _flow(node, port, one, start_s, end_s)
-        counted = halvings.get(node)
+        # Two connections to two servers may begin at one port, and the events name only that.
+        known = node in halvings and sharing[node, port] == 1
         flows.append(
             replace(
                 flow,
-                own_goodput_bps=own[node, port],
-                halvings=None if counted is None else counted.get(port, 0),
+                own_goodput_bps=own[node, port, peer],
+                halvings=halvings[node].get(port, 0) if known else None,
             )
         )
     mss_bytes = {one.sockets[-1].mss_bytes for one in seen.values()}
-    values = _together(flows, end_s - start_s)
+    every = all(node in halvings for node, _ in sharing)
+    counted = sum(halvings[node].get(port, 0) for node, port in sharing) if every else None
+    values = _together(flows, end_s - start_s, counted)
     values["mss_bytes"] = mss_bytes.pop() if len(mss_bytes) == 1 else None
     smallest = (one.sockets[-1].minrtt_ms for one in seen.values())
     values["rtt_min_ms"] = min((ms for ms in smallest if ms is not None), default=None)
@@ -106,32 +114,32 @@ def read_crowd(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[C
     return flows, values
 
 
-def _own_rates(how: CrowdFiles, raw: Path) -> dict[tuple[str, int], float | None]:
-    """Each data connection's rate by iperf3 over its own life, by node and port. A process that
+def _own_rates(how: CrowdFiles, raw: Path) -> dict[Ends, float | None]:
+    """Each data connection's rate by iperf3 over its own life, by its ends. A process that
     failed has none: its connections are missing, and that is counted elsewhere."""
-    rates: dict[tuple[str, int], float | None] = {}
+    rates: dict[Ends, float | None] = {}
     for path in sorted(raw.glob(f"*/{how.iperf3}")):
         run = parse_iperf3_json(text_of(path), name_of(path))
         if run.error:
             continue
         by_id = {stream.stream_id: stream.receiver_rate_bps for stream in run.streams}
         for one in run.connections:
-            rates[path.parent.name, one.local_port] = by_id.get(one.stream_id)
+            rates[path.parent.name, one.local_port, one.remote_port] = by_id.get(one.stream_id)
     return rates
 
 
-def _connections(
-    how: CrowdFiles, raw: Path, wanted: set[tuple[str, int]]
-) -> dict[tuple[str, int], _Seen]:
-    found: dict[tuple[str, int], _Seen] = {}
+def _connections(how: CrowdFiles, raw: Path, wanted: set[Ends]) -> dict[Ends, _Seen]:
+    found: dict[Ends, _Seen] = {}
     for path in sorted(raw.glob(f"*/{how.ss}")):
         node = path.parent.name
-        ports = {port for of, port in wanted if of == node}
         for sample in parse_ss_samples(text_of(path), name_of(path)):
             for socket in sample.sockets:
-                if socket.local_port not in ports or socket.bytes_acked is None:
+                if socket.local_port is None or socket.peer_port is None:
                     continue
-                one = found.setdefault((node, socket.local_port), _Seen([], []))
+                ends = node, socket.local_port, socket.peer_port
+                if ends not in wanted or socket.bytes_acked is None:
+                    continue
+                one = found.setdefault(ends, _Seen([], []))
                 one.times_s.append(sample.time_s)
                 one.sockets.append(socket)
     return found
@@ -186,10 +194,8 @@ def _halvings(
     return found
 
 
-def _together(flows: Sequence[CrowdFlow], seconds: float) -> Values:
+def _together(flows: Sequence[CrowdFlow], seconds: float, halvings: int | None) -> Values:
     own = [flow.own_goodput_bps for flow in flows]
-    counted = [flow.halvings for flow in flows if flow.halvings is not None]
-    halvings = sum(counted) if len(counted) == len(flows) else None
     retransmits = sum(flow.retransmits for flow in flows)
     rates = [flow.goodput_bps for flow in flows]
     return {
@@ -335,11 +341,14 @@ def _numbers(path: Path) -> dict[str, float]:
     for number, line in enumerate(text_of(path).splitlines(), start=1):
         name, _, text = line.partition(" ")
         try:
-            found[name] = float(text)
+            value = float(text)
         except ValueError:
             raise ParseError(
                 name_of(path), f"line {number}", "expected a name and a number"
             ) from None
+        # awk prints what has no value as nan.
+        if math.isfinite(value):
+            found[name] = value
     return found
 
 
