@@ -121,6 +121,29 @@ def test_a_halving_is_a_change_from_a_normal_state(tmp_path: Path) -> None:
     assert values["drops_per_halving"] == 9
 
 
+def test_two_connections_may_begin_at_one_port(tmp_path: Path) -> None:
+    """To two servers, as the kernel is free to choose: they are two flows, their halvings nobody's."""
+    raw = write_run(tmp_path)
+    folder = raw / "sender-0"
+    ss = (folder / "ss.txt").read_text()
+    twins = [
+        line.replace(":5201 reno", ":5202 cubic") for line in ss.splitlines() if " reno " in line
+    ]
+    marked = iter(twins)
+    lines = [f"{line}\n{next(marked)}" if " reno " in line else line for line in ss.splitlines()]
+    (folder / "ss.txt").write_text("\n".join(lines) + "\n")
+    second = (folder / "iperf3-1.json").read_text().replace("5201", "5202")
+    (folder / "iperf3-2.json").write_text(second)
+    flows, values = read_crowd(LAB, raw, PARAMS)
+    assert [(one.local_port, one.congestion_control) for one in flows] == [
+        (4000, "reno"),
+        (4000, "cubic"),
+        (5000, "bbr"),
+    ]
+    assert [one.halvings for one in flows] == [None, None, 0]
+    assert (values["flows"], values["halvings"]) == (3, 2)
+
+
 def test_without_events_halvings_are_not_known(tmp_path: Path) -> None:
     raw = write_run(tmp_path)
     (raw / "sender-1" / "events.txt").unlink()
