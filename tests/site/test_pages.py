@@ -393,7 +393,8 @@ def test_no_output_and_no_script_is_typed_into_a_page() -> None:
         for line in filter(str.strip, lines):
             if language == "sh":
                 assert re.match(
-                    r" *(\./lab|make|git|sudo|mkdir|bash (labs|scripts)/|\{\{|#) ?", line
+                    r" *(\./lab|make|git|sudo|mkdir|\.venv/bin/|bash (labs|scripts)/|\{\{|#) ?",
+                    line,
                 ), f"{name}: {line}"
             elif language == "bash":
                 assert line.strip().startswith('--8<-- "'), f"{name}: {line}"
