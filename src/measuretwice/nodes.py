@@ -140,6 +140,8 @@ def live_script(
         f"HISTFILE={folder}/history-$NODE",
         *_BASHRC.splitlines(),
         "END",
+        # See SETTLE_SECONDS: in its first second ping wouldn't wait.
+        "while read -r uptime_s _ </proc/uptime && [[ $uptime_s == 0.* ]]; do sleep 0.05; done",
         f"mknod /run/console c 4 {console}",
         "export root out",
         'export PYTHONPATH="$root/src" PYTHONDONTWRITEBYTECODE=1',

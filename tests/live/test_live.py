@@ -188,8 +188,10 @@ def test_one_command_on_a_node(checkout: Checkout) -> None:
     done = checkout.run("enter", "router", "router.sh prepare && echo RTT $RTT_MS >&1; exit 5")
     assert done.returncode == 5
     assert "RTT 20" in done.stdout
+    began = time.monotonic()
     ping = checkout.run("enter", "romeo", "ping", "-qc", "3", "-i", "0.2", "10.10.2.100")
     assert ping.returncode == 0
+    assert time.monotonic() - began > 0.4
     minimum = re.search(r"= ([\d.]+)/", ping.stdout)
     assert minimum
     assert 20 <= float(minimum[1]) < 25
