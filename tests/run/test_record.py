@@ -67,9 +67,10 @@ def test_recorded_set_is_whole(folder: Path) -> None:
     [one] = [known for known in record.sets_of(lab) if known.name == folder.name]
     assert {run["trial"] for run in document["runs"]} == set(one.trials)
     for run in document["runs"]:
-        own = {**lab.defaults(), **lab.trials[run["trial"]].set}
         staged = lab.pitfall(one.pitfall).stage(one.stage).set if one.pitfall and one.stage else {}
-        wanted = {**own, **staged, **one.changes}
+        chosen = {**lab.trials[run["trial"]].set, **staged, **one.changes}
+        own = lab.defaults()
+        wanted = {**own, **lab.presets({**own, **chosen}), **chosen}
         for name, value in wanted.items():
             if not str(value).startswith("=") and not (one.losses and name == "duration_s"):
                 assert run["params"][name] == value, name
