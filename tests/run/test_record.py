@@ -36,7 +36,6 @@ TO_BE_RECORDED: dict[str, set[str]] = {
         "edge-long-50",
         "edge-100-ms",
         "edge-200-ms",
-        "core-large-windows",
     },
 }
 
