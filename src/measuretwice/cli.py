@@ -21,6 +21,16 @@ def root_folder() -> Path:
     return Path(os.environ.get("MEASURETWICE_ROOT") or Path(__file__).parents[2]).resolve()
 
 
+# Options that several commands have.
+AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on standard output."
+)
+PITFALL = click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
+STAGE = click.option(
+    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
+)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="measuretwice")
 def cli() -> None:
@@ -28,7 +38,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def doctor(as_json: bool) -> None:
     """Say what this machine can run, and what to do about the rest."""
     from measuretwice import doctor as room
@@ -42,7 +52,7 @@ def doctor(as_json: bool) -> None:
 
 
 @cli.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def list_labs(as_json: bool) -> None:
     """List the labs, their trials and parameters."""
     from measuretwice.lab import Lab, find_labs
@@ -83,10 +93,8 @@ def list_labs(as_json: bool) -> None:
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
-@click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
-@click.option(
-    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
-)
+@PITFALL
+@STAGE
 @click.option(
     "--set",
     "changes",
@@ -140,7 +148,7 @@ def list_labs(as_json: bool) -> None:
     help="Give a trial up after this much real time.  [default: 120 s + its duration]",
 )
 @click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def run(lab_name: str, **options: Any) -> None:
     """Measure trials of LAB, each in a virtual kernel of its own.
 
@@ -155,10 +163,8 @@ def run(lab_name: str, **options: Any) -> None:
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
-@click.option("--pitfall", metavar="ID", help="With a mistake's settings: see ./lab list.")
-@click.option(
-    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
-)
+@PITFALL
+@STAGE
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
 @click.option("--tmux", is_flag=True, help="Open the terminals at once, side by side.")
 def up(lab_name: str, **options: Any) -> None:
@@ -196,7 +202,7 @@ def down(lab_name: str | None) -> None:
 
 
 @cli.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def status(as_json: bool) -> None:
     """Say which labs are up, since when, and where their files go."""
     from measuretwice import command_live
@@ -210,7 +216,7 @@ def status(as_json: bool) -> None:
 @click.option("--trial", help="For files of your own: which trial.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
 @click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def check(runs: tuple[Path, ...], **options: Any) -> None:
     """Diagnose runs: is each what it was meant to be?
 
@@ -232,7 +238,7 @@ def check(runs: tuple[Path, ...], **options: Any) -> None:
 )
 @click.option("--title", help="The report's title.  [default: the lab's]")
 @click.option("--author", help="Who hands it in.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def report(runs: tuple[Path, ...], **options: Any) -> None:
     """Write what is handed in: one HTML file on all these runs, and the same as Markdown.
 
@@ -287,7 +293,7 @@ def plot(targets: tuple[str, ...], **options: Any) -> None:
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def record(lab_name: str, **options: Any) -> None:
     """Make LAB's recorded runs in sample-data/, or --verify them.
 
@@ -310,7 +316,7 @@ def record(lab_name: str, **options: Any) -> None:
     metavar="FILE.csv",
     help="Where to write.  [default: ROSTER-LAB-seeds.csv beside the roster]",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def deal(roster: Path, **options: Any) -> None:
     """Deal each student of a class a seed of their own, with the commands to run.
 
@@ -353,7 +359,7 @@ def deal(roster: Path, **options: Any) -> None:
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Submissions at a time.  [default: one a CPU]"
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@AS_JSON
 def grade(folder: Path, **options: Any) -> None:
     """Grade a class's submissions as far as a machine can: runs, findings, points by the rubric.
 

@@ -22,7 +22,7 @@ from measuretwice import live as lives
 from measuretwice import live_wire as wire
 from measuretwice import terminal
 from measuretwice.batch import open_batch
-from measuretwice.command_run import read_changes
+from measuretwice.command_run import check_stage, read_changes
 from measuretwice.errors import UserError
 from measuretwice.lab import Lab, load_lab, select_trials
 from measuretwice.live import Live
@@ -44,8 +44,7 @@ def up_command(
 ) -> int:
     """Bring a lab's network up and say how to enter it; with `tmux`, open its terminals."""
     lab = load_lab(root, lab_name)
-    if (pitfall is None) != (stage is None):
-        raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
+    check_stage(pitfall, stage)
     own = lab.pitfall(pitfall).trial if pitfall else min(lab.trials)
     numbers = select_trials(lab, trial or str(own))
     if len(numbers) != 1:
@@ -63,7 +62,7 @@ def up_command(
     print(
         f"{lab.name}, trial {live.trial}: up after {took_s:.1f} s, in real time, until ./lab down"
     )
-    print(f"files that you write on a node go to {_short(live.folder)}/raw/NODE/")
+    print(f"files that you write on a node go to {terminal.relative(live.folder)}/raw/NODE/")
     if tmux:
         return _open_tmux(root, lab)
     print("in a terminal each:")
@@ -202,7 +201,11 @@ def down_command(root: Path, lab_name: str | None) -> int:
         up = [live for live in up if live.lab == name]
     for live in up:
         kept = lives.bring_down(live)
-        said = f"; what you wrote is in {_short(live.folder)}: ./lab check it" if kept else ""
+        said = (
+            f"; what you wrote is in {terminal.relative(live.folder)}: ./lab check it"
+            if kept
+            else ""
+        )
         print(f"{live.lab}: down{said}")
     if not up:
         print(f"{lab_name or 'nothing'} is {'not ' if lab_name else ''}up")
@@ -222,13 +225,9 @@ def status_command(root: Path, as_json: bool) -> int:
     for live in up:
         nodes = [node.name for node in load_lab(root, live.lab).file.topology.nodes]
         print(
-            f"{live.lab}, trial {live.trial}: up since {live.since}, files in {_short(live.folder)}"
+            f"{live.lab}, trial {live.trial}: up since {live.since}, files in {terminal.relative(live.folder)}"
         )
         print(f"  nodes: {', '.join(nodes)}")
     if not up:
         print("nothing is up")
     return 0
-
-
-def _short(folder: Path) -> str:
-    return min(os.path.relpath(folder), str(folder), key=len)

@@ -114,12 +114,17 @@ def _numbers(
     lab: Lab, trials: str | None, pitfall: str | None, stage: StageName | None
 ) -> list[int]:
     """The trials to run: those that were named, a pitfall's own, or all."""
-    if (pitfall is None) != (stage is None):
-        raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
+    check_stage(pitfall, stage)
     if trials is None and pitfall is not None:
         own = lab.pitfall(pitfall)
         trials = own.trials or str(own.trial)
     return select_trials(lab, trials or "all")
+
+
+def check_stage(pitfall: str | None, stage: StageName | None) -> None:
+    """UserError where one of --pitfall and --stage stands alone."""
+    if (pitfall is None) != (stage is None):
+        raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
 
 
 def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:

@@ -147,9 +147,9 @@ def sweep(root: Path) -> None:
             subprocess.run(undo, check=False)
 
 
-def give_back(folder: Path) -> None:
-    """Under sudo, give what was written to whoever called it."""
+def give_back(run: Path, out: Path) -> None:
+    """Under sudo, give a run's folder, and those that it is in up to `out`, to whoever called it."""
     owner, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
     if os.geteuid() == 0 and owner and group:
-        for path in [folder, *folder.rglob("*")]:
+        for path in [out, run.parent, run, *run.rglob("*")]:
             os.chown(path, int(owner), int(group), follow_symlinks=False)

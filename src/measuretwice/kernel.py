@@ -47,6 +47,12 @@ class Kernel:
         return f"linux {self.facts['version']} {self.folder.name[:16]}"
 
 
+def seen_inside(path: Path, root: Path) -> str:
+    """Return a path of the host as programs inside see it: what is in the checkout `root` is at
+    INSIDE_ROOT, since the host's /tmp and /run, where a checkout may be, are hidden."""
+    return f"{INSIDE_ROOT}/{path.relative_to(root)}" if path.is_relative_to(root) else str(path)
+
+
 def ensure_kernel(root: Path) -> Kernel:
     """Return the virtual kernel, building it first where this machine has none yet.
 

@@ -28,7 +28,7 @@ from typing import Any
 from measuretwice import live_wire as wire
 from measuretwice import nodes
 from measuretwice.errors import UserError
-from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
+from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
 from measuretwice.lab import Lab
 from measuretwice.live_keeper import CONSOLE
 from measuretwice.plan import Plan
@@ -128,7 +128,7 @@ def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
             raise UserError(f"{lab.name} is up already: ./lab enter NODE, or ./lab down first")
         _sweep(state)
         now = datetime.datetime.now().astimezone()
-        folder = _make_folder(lab, plan, out, now)
+        folder = _make_folder(root, lab, plan, out, now)
         facts = {"lab": lab.name, "trial": plan.trial, "since": now.isoformat(timespec="seconds")}
         try:
             keeper = _start_keeper(root, state, folder, nodes.memory_mb(lab, plan), lock, cpu)
@@ -141,7 +141,7 @@ def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
     return live
 
 
-def _make_folder(lab: Lab, plan: Plan, out: Path, now: datetime.datetime) -> Path:
+def _make_folder(root: Path, lab: Lab, plan: Plan, out: Path, now: datetime.datetime) -> Path:
     folder = out / lab.name / f"live-{now:%Y%m%d-%H%M%S}"
     folder.mkdir()
     (folder / "raw").mkdir()
@@ -152,7 +152,7 @@ def _make_folder(lab: Lab, plan: Plan, out: Path, now: datetime.datetime) -> Pat
         Path(INSIDE_ROOT),
         INSIDE_RUN,
         INSIDE_SAMPLER,
-        os.path.realpath(sys.executable),
+        seen_inside(Path(sys.executable), root),
         CONSOLE,
     )
     (folder / "experiment.sh").write_text(script, encoding="utf-8")

@@ -364,7 +364,7 @@ def run_job(job: Job) -> Result:
             if job.folder.exists():
                 shutil.rmtree(job.folder)
             os.rename(work, job.folder)
-            host.give_back(job.folder)
+            host.give_back(job.folder, job.out)
     except ParseError as error:
         raise UserError(f"{label}: {error}", 1) from None
     except OSError as error:

@@ -72,13 +72,13 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
             _number(result["ratio"], "{:.2f}"),
             verdict(result),
             Text(
-                _relative(run) if roomy else run.name.rsplit("-", 1)[-1],
+                relative(run) if roomy else run.name.rsplit("-", 1)[-1],
                 style=Style(link=run.absolute().as_uri()),
             ),
         )
     out.print(table)
     if not roomy:
-        folder = _relative(Path(results[0]["run_dir"]).parent)
+        folder = relative(Path(results[0]["run_dir"]).parent)
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
     if said := what_chance_does(results):
         out.print(f"\n{said}")
@@ -112,7 +112,7 @@ def _number(value: float | None, form: str, scale: float = 1.0) -> str:
     return "-" if value is None else form.format(value * scale)
 
 
-def _relative(folder: Path) -> str:
+def relative(folder: Path) -> str:
     """A folder as it is reached from here, or in full where that is shorter."""
     return min(os.path.relpath(folder), str(folder), key=len)
 

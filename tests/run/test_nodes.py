@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside
+from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside, seen_inside
 from measuretwice.lab import Lab, load_lab
 from measuretwice.topology import build_commands
 
@@ -21,9 +21,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel
 # Where a real sshd is unpacked if none is installed: to install one would start it, for all.
 UNPACKED = ROOT / "build" / "sshd"
-OWN = Path(sys.executable)
-# As the kernel sees it: it hides /tmp, where a checkout may be.
-PYTHON = f"{INSIDE_ROOT}/{OWN.relative_to(ROOT)}" if OWN.is_relative_to(ROOT) else str(OWN)
+PYTHON = seen_inside(Path(sys.executable), ROOT)
 
 FUNCTIONS = f"""
 set -uo pipefail

@@ -180,7 +180,7 @@ class FakeNode:
         return "ubuntu"
 
     def get_private_key_file(self) -> str:
-        return "~/work/fabric config/slice_key"
+        return "~/keys of fabric/slice_key"
 
 
 class FakeSlice:
@@ -320,7 +320,7 @@ def test_ssh_goes_over_the_bastion(mathis: Any, fablib: FakeFablib) -> None:
         assert said["hostname"] == node.get_management_ip()
         assert said["user"] == "ubuntu"
         assert said["proxyjump"] == "fabric-bastion"
-        assert said["identityfile"].endswith("/work/fabric config/slice_key")
+        assert said["identityfile"].endswith("/keys of fabric/slice_key")
         assert said["userknownhostsfile"] == str(folder / "known_hosts")
     bastion = ssh_says(["ssh", "-F", str(nodes.ssh_config), "fabric-bastion"])
     assert (bastion["hostname"], bastion["user"]) == ("bastion.fabric-testbed.net", "me_0001")
