@@ -200,7 +200,8 @@ background() {{
   pids+=($!) names+=("$1 $2") ends+=("$3")
   local tries=$(({READY_SECONDS} * 100))
   until [[ -e $out/$1/$2.ready ]]; do
-    kill -0 "${{pids[-1]}}" 2>/dev/null || failed "$1" "$2"
+    # It may have become ready, and ended, since it was asked.
+    kill -0 "${{pids[-1]}}" 2>/dev/null || [[ -e $out/$1/$2.ready ]] || failed "$1" "$2"
     ((tries-- > 0)) || failed "$1" "$2"
     read -rt 0.01 -u "$clock" || true
   done
