@@ -5,6 +5,8 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python -P
 # Further arguments for pytest or the benchmarks: make test ARGS='-m "not slow" -k parse'
 ARGS ?=
+# Tests at a time. More than CPUs only makes those wait that run in real time.
+WORKERS ?= 2
 # Everything that git tracks, or would; without git, everything.
 FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name site-instructor -o -name build -o -name runs \) -prune -o -type f -print0; } | \
@@ -32,7 +34,7 @@ lint: setup ## style and types of Python and shell, form of Markdown, spelling o
 
 test: setup ## all tests; the first time builds the virtual kernel, two to three minutes
 	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
-	$(PYTHON) -m pytest $(ARGS)
+	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)

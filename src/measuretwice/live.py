@@ -152,7 +152,9 @@ def _make_folder(root: Path, lab: Lab, plan: Plan, out: Path, now: datetime.date
         Path(INSIDE_ROOT),
         INSIDE_RUN,
         INSIDE_SAMPLER,
-        seen_inside(Path(sys.executable), root),
+        # The agent needs nothing but the interpreter: not the one of a virtual environment, which
+        # may be where the guest sees nothing.
+        seen_inside(Path(sys.executable).resolve(), root),
         CONSOLE,
     )
     (folder / "experiment.sh").write_text(script, encoding="utf-8")
