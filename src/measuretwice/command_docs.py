@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import os
 import subprocess
 import sys
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -24,22 +27,37 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
         raise UserError("the site needs mkdocs, which is not here: ./lab docs installs it")
     who = "-instructor" if instructor else ""
     pages = root / "build" / f"docs{who}"
-    docs.prepare(root, pages, instructor=instructor)
     if what == "serve":
+        docs.prepare(root, pages, instructor=instructor)
         return _serve(root, pages, instructor, port)
-    if what == "offline":
-        site = root / "build" / f"site-offline{who}"
-        status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)], OFFLINE="true")
-        target = out or root / "build" / f"measuretwice{who}-offline.zip"
-        if status == 0:
-            _zip(site, target)
-            print(f"{target}: unpack it and open measuretwice/index.html")
-        return status
-    site = (out or root / f"site{who}").absolute()
-    status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)])
+    with _alone(root / "build"):
+        docs.prepare(root, pages, instructor=instructor)
+        if what == "offline":
+            site = root / "build" / f"site-offline{who}"
+            status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)], OFFLINE="true")
+            result = out or root / "build" / f"measuretwice{who}-offline.zip"
+            if status == 0:
+                _zip(site, result)
+                print(f"{result}: unpack it and open measuretwice/index.html")
+            return status
+        site = (out or root / f"site{who}").absolute()
+        status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)])
     if status == 0:
         print(site / "index.html")
     return status
+
+
+@contextmanager
+def _alone(build: Path) -> Iterator[None]:
+    """Wait for other builds in this checkout: all prepare their pages in one folder."""
+    build.mkdir(exist_ok=True)
+    with open(build / "docs.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another ./lab docs is at work here: waiting for it", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _command(root: Path, instructor: bool, arguments: list[str]) -> list[str]:
