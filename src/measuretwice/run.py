@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import datetime
+import errno
 import fcntl
 import hashlib
 import math
@@ -351,9 +352,7 @@ def run_job(job: Job) -> Result:
                 ) from None
             if shutil.disk_usage(work).free < DISK_RESERVE_BYTES:
                 # What the guest wrote last may be lost without a word: its kernel wrote it later.
-                raise UserError(
-                    f"{label}: the disk with {job.out} is full; make room and run again", 1
-                )
+                raise _disk_full(job)
             _check_finished(work, label, "the virtual kernel" if job.kernel else "its script")
             for ready in (work / "raw").glob("*/*.ready"):
                 ready.unlink()
@@ -368,8 +367,16 @@ def run_job(job: Job) -> Result:
     except ParseError as error:
         raise UserError(f"{label}: {error}", 1) from None
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _disk_full(job) from None
         raise UserError(f"{label}: {error.filename or job.folder}: {error.strerror}", 1) from None
     return {**result, "run_dir": str(job.folder)}
+
+
+def _disk_full(job: Job) -> UserError:
+    return UserError(
+        f"trial {job.plan.trial}: the disk with {job.out} is full; make room and run again", 1
+    )
 
 
 def _measure(job: Job, lab: Lab, work: Path) -> None:
@@ -403,8 +410,14 @@ def _check_finished(work: Path, label: str, what: str) -> None:
         node, phase = [*failed.read_text().split(), "?", "?"][:2]
         log = work / "raw" / node / f"{phase}.log"
         said = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+        console = work / "console.txt"
+        starved = console.exists() and "Out of memory: Killed" in console.read_text(
+            errors="replace"
+        )
+        why = "; the virtual kernel's memory had run out" if starved else ""
         raise UserError(
-            f"{label}: {node}'s step '{phase}' failed: {said[-1] if said else 'it said nothing'} (see {log})",
+            f"{label}: {node}'s step '{phase}' failed{why}: "
+            f"{said[-1] if said else 'it said nothing'} (see {log})",
             1,
         )
     for name in ("experiment.log", "console.txt"):

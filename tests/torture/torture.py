@@ -196,7 +196,7 @@ def refused(name: str, what: str, done: Done, words: str, out: Path) -> Case:
     case = Case(name, what)
     line = done.last_line()
     problems = done.odd() + [p for p in left_behind(out) if "running" in p]
-    if done.status == 0 or not line.startswith("lab: ") or words not in done.errors:
+    if done.status == 0 or not line.startswith("lab: ") or words not in line:
         problems.append(f"said: {line}")
     case.add(problems)
     if not problems:
@@ -273,7 +273,7 @@ def out_of_memory(bench: Bench) -> Case:
         "memory",
         "a program that eats the virtual kernel's memory",
         done,
-        "romeo's step 'measure' failed",
+        "memory had run out",
         out,
     )
 
@@ -384,12 +384,16 @@ def main() -> int:
                 for line in case.said:
                     print(f"    {line}", flush=True)
     if chosen.record:
+        recorded = {case.name: asdict(case) for case in cases}
+        if chosen.only:  # the others stay as they were recorded
+            before = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
+            recorded = {case["name"]: case for case in before} | recorded
         about = {
             "recorded": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
             "machine": {"architecture": platform.machine(), "cpus": len(os.sched_getaffinity(0))},
             "sweep": ["./lab", "run", *SWEEP],
             "seed": chosen.seed,
-            "cases": [asdict(case) for case in cases],
+            "cases": list(recorded.values()),
         }
         RECORD.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return 0 if all(case.good == case.times for case in cases) else 1
