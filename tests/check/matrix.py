@@ -91,9 +91,10 @@ def cells(
             # The stage's name is left out of the plan: what is the same experiment in two cells
             # is run once.
             changes = {**staged.set, **CHEAPER.get(pitfall.id, {})}
+            apart = max(10, pitfall.broken.repeat, pitfall.fixed.repeat)
             for count in range(1, seeds + 1):
                 # A stage that runs trials several times takes a seed for each.
-                seed = count if len(numbers) == 1 else 10 * count
+                seed = count if len(numbers) == 1 else apart * count
                 cell = Cell(
                     f"{pitfall.id}, trial {pitfall.trials or pitfall.trial}",
                     stage, seed, must, may, staged.again,
