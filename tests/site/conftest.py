@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import shutil
@@ -30,33 +31,42 @@ def _lab_docs(*arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         check=False,
     )
 
 
-def _built(out: Path, *arguments: str) -> Path:
-    done = _lab_docs(*arguments, "--out", str(out))
-    assert done.returncode == 0, done.stderr
+def _built(temporary: pytest.TempPathFactory, name: str, *arguments: str) -> Path:
+    """What these arguments build; once for all of pytest's workers."""
+    base = temporary.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"site-{name}"
+    folder.mkdir(exist_ok=True)
+    out, done = folder / name, folder / "done"
+    with open(folder / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            built = _lab_docs(*arguments, "--out", str(out))
+            assert built.returncode == 0, built.stderr
+            done.touch()
     return out
 
 
 @pytest.fixture(scope="session")
 def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the students' site."""
-    return _built(tmp_path_factory.mktemp("student") / "site", "--build")
+    return _built(tmp_path_factory, "student", "--build")
 
 
 @pytest.fixture(scope="session")
 def instructor(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the instructors' site."""
-    return _built(tmp_path_factory.mktemp("instructor") / "site", "--build", "--instructor")
+    return _built(tmp_path_factory, "instructor", "--build", "--instructor")
 
 
 @pytest.fixture(scope="session")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The offline zip."""
-    return _built(tmp_path_factory.mktemp("offline") / "site.zip", "--offline")
+    return _built(tmp_path_factory, "offline.zip", "--offline")
 
 
 class _Quiet(SimpleHTTPRequestHandler):
