@@ -148,8 +148,15 @@ def sweep(root: Path) -> None:
 
 
 def give_back(run: Path, out: Path) -> None:
-    """Under sudo, give a run's folder, and those that it is in up to `out`, to whoever called it."""
+    """Under sudo, give a run's folder to whoever called it.
+
+    The folders that it is in, up to `out`, too, where they lie in one of theirs: /tmp stays root's.
+    """
     owner, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() == 0 and owner and group:
-        for path in [out, run.parent, run, *run.rglob("*")]:
-            os.chown(path, int(owner), int(group), follow_symlinks=False)
+    if os.geteuid() != 0 or not owner or not group:
+        return
+    above = [one for one in (out, run.parent) if one.parent.stat().st_uid == int(owner)]
+    if out in above:
+        above.append(run.parent)
+    for path in [*above, run, *run.rglob("*")]:
+        os.chown(path, int(owner), int(group), follow_symlinks=False)

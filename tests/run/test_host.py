@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from measuretwice.host import give_back
 from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside, seen_inside
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,7 @@ def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     inside(
         tmp_path,
         f"""
+        {"chown 65534 ." if sudo else ""}
         state >before
         env {sudo} $lab run mathis --trial 7 --set duration_s=6 --on host --out runs >said 2>&1
         echo $? >status
@@ -67,6 +69,19 @@ def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     assert 5.9 < result["measured"]["rtt_min_ms"] < 9
     assert 0.6 < result["ratio"] < 2
     assert "--on host" in json.loads((run / "provenance.json").read_text())["command"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_folder_that_is_roots_stays_roots(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with --out /tmp: the run is given to the caller, and nothing above it."""
+    run = tmp_path / "mathis/trial-07"
+    run.mkdir(parents=True)
+    monkeypatch.setenv("SUDO_UID", "65534")
+    monkeypatch.setenv("SUDO_GID", "65534")
+    give_back(run, tmp_path)
+    assert (run.stat().st_uid, run.parent.stat().st_uid, tmp_path.stat().st_uid) == (65534, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -385,7 +385,7 @@ def main() -> int:
                     print(f"    {line}", flush=True)
     if chosen.record:
         recorded = {case.name: asdict(case) for case in cases}
-        if chosen.only:  # the others stay as they were recorded
+        if chosen.only and RECORD.exists():  # the others stay as they were recorded
             before = json.loads(RECORD.read_text(encoding="utf-8"))["cases"]
             recorded = {case["name"]: case for case in before} | recorded
         about = {
