@@ -16,6 +16,7 @@ from measuretwice.errors import UserError
 ARCHIVE = "raw.tar.xz"
 # A run's raw files are some MB; an archive that says more than this is no run's.
 MAX_BYTES = 512 * 2**20
+MAX_FILES = 10_000
 
 
 def pack(raw: Path, archive: Path) -> None:
@@ -65,10 +66,12 @@ def raw_folder(run: Path) -> Iterator[Path]:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Plain files only, inside the folder only, and no more than MAX_BYTES of them."""
+    """Plain files only, inside the folder only: no more than MAX_FILES, MAX_BYTES together."""
     left = MAX_BYTES
     with lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
-        for entry in tar:
+        for count, entry in enumerate(tar, 1):
+            if count > MAX_FILES:
+                raise tarfile.TarError(f"more than {MAX_FILES} files")
             name = PurePosixPath(entry.name)
             left -= entry.size
             if not entry.isreg() or name.is_absolute() or ".." in name.parts or left < 0:

@@ -234,7 +234,7 @@ def check(runs: tuple[Path, ...], **options: Any) -> None:
     "--out",
     type=click.Path(path_type=Path),
     metavar="FILE.html",
-    help="Where to write.  [default: report.html in the runs' common folder]",
+    help="Where to write.  [default: report.html in the runs' common folder; of sample-data, in runs/]",
 )
 @click.option("--title", help="The report's title.  [default: the lab's]")
 @click.option("--author", help="Who hands it in.")

@@ -38,7 +38,7 @@ def report_command(
 ) -> int:
     """Write the report; return 0 if at least one run could be used, else raise UserError."""
     folder = _common(targets)
-    page = _page(out, folder)
+    page = _page(root, out, folder)
     notes = page.with_suffix(".md")
     made = now()
     runs, unusable = _read(root, targets, folder)
@@ -121,7 +121,9 @@ def _below(line: str, folder: Path) -> str:
     return line
 
 
-def _page(out: Path | None, folder: Path) -> Path:
+def _page(root: Path, out: Path | None, folder: Path) -> Path:
+    if out is None and folder.is_relative_to((root / "sample-data").resolve()):
+        return root / "runs" / "report.html"  # what the kit came with stays as it came
     if out is None:
         return folder / "report.html" if folder.is_dir() else folder.with_name("report.html")
     if out.is_dir():

@@ -91,3 +91,18 @@ def test_more_than_a_run_holds_is_refused(
     raw.rename(tmp_path / "elsewhere")
     with pytest.raises(UserError, match="no place in it"), archive.raw_folder(tmp_path):
         pass
+
+
+def test_more_files_than_a_run_has_are_refused(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive.pack(raw, tmp_path / archive.ARCHIVE)
+    there = len(archive.files_of(raw))
+    raw.rename(tmp_path / "elsewhere")
+    monkeypatch.setattr(archive, "MAX_FILES", there)
+    with archive.raw_folder(tmp_path) as folder:
+        assert len(archive.files_of(folder)) == there
+    monkeypatch.setattr(archive, "MAX_FILES", there - 1)
+    says = f"more than {there - 1} files"
+    with pytest.raises(UserError, match=says), archive.raw_folder(tmp_path):
+        pass

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from measuretwice.again import read_run
+from measuretwice.command_report import report_command
 from measuretwice.errors import UserError
 from measuretwice.report import fence, make_report, markdown_text, render_html, render_markdown
 
@@ -316,6 +317,19 @@ def test_command_writes_both_files_and_nothing_of_the_machine(tmp_path: Path) ->
     assert again.returncode == 0
     assert (tmp_path / "runs/report.html").read_text() == html
     assert (tmp_path / "runs/report.md").read_text() == markdown
+
+
+def test_sample_data_is_left_as_it_came(tmp_path: Path) -> None:
+    for name in ("labs", "scripts"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    run = copy_run(tmp_path / "sample-data/01-mathis/some-set/a")
+    before = set((tmp_path / "sample-data").rglob("*"))
+    for folder in (run, run.parent):
+        plain: dict[str, Any] = {"out": None, "title": None, "author": None, "as_json": False}
+        assert report_command(tmp_path, (folder,), **plain) == 0
+        assert (tmp_path / "runs/report.html").is_file()
+        shutil.rmtree(tmp_path / "runs")
+    assert set((tmp_path / "sample-data").rglob("*")) == before
 
 
 def test_json_is_one_document(tmp_path: Path) -> None:
