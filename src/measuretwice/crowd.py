@@ -31,6 +31,7 @@ from measuretwice.windows import at
 Values = dict[str, float | int | None]
 # include/uapi/linux/tcp.h: TCP_CA_Open and TCP_CA_Disorder; what comes after has a smaller window.
 LAST_NORMAL_STATE = 1
+DAY_S = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,11 @@ def _flow(node: str, port: int, seen: _Seen, start_s: float, end_s: float) -> Cr
 def _halvings(
     how: CrowdFiles, raw: Path, start_s: float, end_s: float
 ) -> dict[str, dict[int, int]]:
-    """Each port's halvings in the interval, by node; nothing of a node without events."""
+    """Each port's halvings in the interval, by node; nothing of a node without events.
+
+    ParseError where events were lost. The first that a node's kernel notes is what gives them their
+    time of day: where the buffer was too small and it is gone, all have the time since boot.
+    """
     found: dict[str, dict[int, int]] = {}
     for path in sorted(raw.glob(f"*/{how.events}")):
         counts: dict[int, int] = defaultdict(int)
@@ -186,6 +191,13 @@ def _halvings(
                 raise ParseError(
                     name_of(path), f"line {number}", "expected time, port and state"
                 ) from None
+            if time_s < start_s - DAY_S:
+                raise ParseError(
+                    name_of(path),
+                    f"line {number}",
+                    "the first events were lost, and with them the time of day: there was no room "
+                    "for all; give them more with --set trace_bytes=...",
+                )
             was = states.get(port, 0)
             if was <= LAST_NORMAL_STATE < state and start_s <= time_s <= end_s:
                 counts[port] += 1

@@ -395,3 +395,22 @@ def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
     ]
     off = {e["measured"]: e["value"] for e in result["expectations"] if not e["ok"]}
     assert off == {"mss_bytes": 1448}
+
+
+def test_a_buffer_too_small_for_the_events_is_named(tmp_path: Path) -> None:
+    """Two hundred flows' first losses overrun it: without its beginning nothing would count as a halving."""
+    done = subprocess.run(
+        command(
+            "scale", "--trial", "1", "--set", "flows=200", "--set", "trace_bytes=65536",
+            "--set", "start_spread_ms=1000", "--set", "warmup_s=1", "--set", "duration_s=15",
+            "--out", str(tmp_path),
+        ),
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "the first events were lost" in done.stderr
+    assert "--set trace_bytes=" in done.stderr
+    assert "Traceback" not in done.stderr

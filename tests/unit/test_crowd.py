@@ -191,6 +191,7 @@ def test_a_process_that_failed_has_no_flow(tmp_path: Path) -> None:
     ("file", "text", "said"),
     [
         ("sender-0/events.txt", "now 4000 3\n", "expected time, port and state"),
+        ("sender-0/events.txt", "31.402817 4000 3\n", "the first events were lost"),
         ("sender-0/counted.txt", "4000\n", "expected time and port"),
         ("router/summary.txt", "flows ten\n", "expected a name and a number"),
         ("router/groups.txt", "reno 1\n", "expected an algorithm"),
