@@ -74,7 +74,11 @@ def _segment_size(case: Case) -> Finding | None:
 
 
 def _round_trip(case: Case) -> Finding | None:
-    wanted, seen = case.want("rtt_ms"), case.got("rtt_min_ms") or case.got("ping_rtt_min_ms")
+    # TCP's own smallest is of the last 300 s (tcp_min_rtt_wlen in ip-sysctl): in a longer run with a
+    # queue that never empties it is the queue's. The ping before the run found none.
+    known = [case.got(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
+    seen = min((ms for ms in known if ms), default=None)
+    wanted = case.want("rtt_ms")
     if not wanted or seen is None:
         return None
     said, meant = f"a smallest round-trip time of {seen:g} ms", f"{wanted:g} ms"

@@ -42,6 +42,14 @@ def test_an_honest_run_raises_nothing() -> None:
     assert raised() == []
 
 
+def test_the_path_is_as_long_as_its_smallest_round_trip_by_ping_or_tcp() -> None:
+    """Half an hour behind a full queue: TCP's own smallest is of its last five minutes."""
+    assert raised(rtt_min_ms=128.266, path_rtt_ms=20.0) == []
+    assert raised(rtt_min_ms=128.266, path_rtt_ms=128.1) == ["round-trip-time"]
+    assert raised(rtt_min_ms=128.266) == ["round-trip-time"]
+    assert raised(rtt_min_ms=9.0, path_rtt_ms=20.0) == ["round-trip-time"]
+
+
 @pytest.mark.parametrize(
     ("counted", "events", "found"),
     [
