@@ -22,7 +22,7 @@ GUEST_TCP_LIMITS = {
     "tcp_rmem": "4096 131072 4044608",
     "tcp_wmem": "4096 16384 4044608",
 }
-# What large runs need: the backlog between a driver and IP must hold a burst of all senders.
+# What large and live runs need: the backlog between a driver and IP must hold a burst of all senders.
 LARGE_BACKLOG_PACKETS = 100_000
 PAGE_BYTES = 4096
 
@@ -130,6 +130,9 @@ def live_script(
         "#!/bin/bash",
         f"# {lab.name}, trial {plan.trial}: made by ./lab up.",
         *_beginning(lab, plan, root, f"{folder}/raw", sampler, ""),
+        # In real time a packet waits between driver and IP while the one CPU is elsewhere. Real
+        # hosts have a CPU each: there it would be no loss, so here it mustn't be one either.
+        f"echo {LARGE_BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog",
         "mkdir -p /run/bin",
         "cat >/run/bin/sudo <<'END'",
         *_SUDO.splitlines(),
