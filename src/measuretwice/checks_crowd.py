@@ -8,8 +8,7 @@ from __future__ import annotations
 from measuretwice.finding import Case, Finding
 from measuretwice.frames import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
 
-# How far a person's own number may be from the raw files: another way of taking it at the ends of
-# the interval makes a percent or so.
+# How far a person's own number may be from the raw files, however long the interval: see _rate_off.
 RATE_TOLERANCE_RATIO = 0.03
 RTT_TOLERANCE_RATIO = 0.1
 COUNT_TOLERANCE_RATIO = 0.25
@@ -61,10 +60,21 @@ def _missing_flows(case: Case) -> Finding | None:
     )
 
 
+def _rate_off(case: Case) -> float:
+    """How far an honest rate of the same flows may be from ours, as a ratio.
+
+    Who counts from a flow's first sample inside the interval to its last one leaves out a sample's
+    time or so, at both ends together. In a short run, in which some flows are still taking from the
+    others, that time's rates are other ones.
+    """
+    sample_s, seconds = case.want("sample_interval_s"), case.got("duration_s")
+    return RATE_TOLERANCE_RATIO + (sample_s / seconds if sample_s and seconds else 0.0)
+
+
 def _unequal_intervals(case: Case) -> Finding | None:
     said, seen = case.got("own_sum_bps"), case.got("goodput_bps")
     rate_mbit, mss_bytes = case.want("rate_mbit"), case.got("mss_bytes")
-    if said is None or not seen or abs(said - seen) <= RATE_TOLERANCE_RATIO * seen:
+    if said is None or not seen or abs(said - seen) <= _rate_off(case) * seen:
         return None
     most = ""
     if rate_mbit and mss_bytes:
@@ -136,7 +146,8 @@ def _loss_definition(case: Case) -> Finding | None:
 
 def _mislabelled_row(case: Case) -> Finding | None:
     error = case.got("own_groups_error_ratio")
-    if error is None or error <= 2 * RATE_TOLERANCE_RATIO:
+    # A row's own error comes on top of what the sum of all rows may be off.
+    if error is None or error <= _rate_off(case) + RATE_TOLERANCE_RATIO:
         return None
     return Finding(
         "mislabelled-row",
