@@ -44,15 +44,19 @@ def record_command(
             samples.mkdir(parents=True, exist_ok=True)
             record.store(samples / one.name, one, results[one.name])
     if verify:
-        # The next --verify runs all anew; what differs stays to be looked at.
+        # The next --verify runs all anew; what differs stays to be looked at. Runs of another
+        # --verify that works beside this one are left alone.
         differing = out.with_name("differing") / lab.name
         shutil.rmtree(differing, ignore_errors=True)
+        runs = {Path(result["run_dir"]) for these in results.values() for result in these}
+        for run in sorted(runs):
+            if problems:
+                differing.mkdir(parents=True, exist_ok=True)
+                run.rename(differing / run.name)
+            else:
+                shutil.rmtree(run, ignore_errors=True)
         if problems:
-            differing.parent.mkdir(exist_ok=True)
-            (out / lab.name).rename(differing)
             print(f"the runs that differ are in {differing}", file=sys.stderr)
-        else:
-            shutil.rmtree(out / lab.name, ignore_errors=True)
     if as_json:
         names = [one.name for one in chosen]
         print(json.dumps({"lab": lab.name, "sets": names, "differences": problems}, indent=2))
