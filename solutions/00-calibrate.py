@@ -34,9 +34,13 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import archive, parse, plot_style, record, statistics
-from measuretwice.lab import load_lab
-from measuretwice.notebook import say
+from measuretwice import parse
+from measuretwice.execute import record
+from measuretwice.figures import style as plot_style
+from measuretwice.lab.lab import load_lab
+from measuretwice.report.notebook import say
+from measuretwice.runs import archive
+from measuretwice.stats import intervals as statistics
 
 lab = load_lab(root, "calibrate")
 samples = root / "sample-data" / lab.folder.name

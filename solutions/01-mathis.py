@@ -38,9 +38,15 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import model, parse, plot, plot_data, plot_style, record, statistics
-from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings, say
+from measuretwice import parse
+from measuretwice.execute import record
+from measuretwice.figures import against_model as plot
+from measuretwice.figures import rows as plot_data
+from measuretwice.figures import style as plot_style
+from measuretwice.lab.lab import load_lab
+from measuretwice.report.notebook import Recordings, say
+from measuretwice.stats import intervals as statistics
+from measuretwice.tcp import model
 
 lab = load_lab(root, "mathis")
 sets = Recordings(root, lab)

@@ -34,11 +34,13 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import flows, model, windows
-from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings, say
-from measuretwice.statistics import mean_interval
-from measuretwice.two_samples import difference_interval
+from measuretwice.lab.lab import load_lab
+from measuretwice.measure import flows
+from measuretwice.report.notebook import Recordings, say
+from measuretwice.stats.intervals import mean_interval
+from measuretwice.stats.two_samples import difference_interval
+from measuretwice.tcp import model
+from measuretwice.tcp import window as windows
 
 lab = load_lab(root, "buffers")
 sets = Recordings(root, lab)

@@ -33,10 +33,12 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import audit, frames, model
-from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings, say
-from measuretwice.statistics import mean_interval
+from measuretwice.lab.lab import load_lab
+from measuretwice.report.notebook import Recordings, say
+from measuretwice.stats.intervals import mean_interval
+from measuretwice.tcp import headers as frames
+from measuretwice.tcp import model
+from measuretwice.tcp import published_tables as audit
 
 lab = load_lab(root, "scale")
 sets = Recordings(root, lab)

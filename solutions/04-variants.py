@@ -32,11 +32,14 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import flows, model, signatures, steady, windows
-from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings, say
-from measuretwice.statistics import mean_interval
-from measuretwice.two_samples import difference_interval
+from measuretwice.lab.lab import load_lab
+from measuretwice.measure import flows, signatures
+from measuretwice.report.notebook import Recordings, say
+from measuretwice.stats.intervals import mean_interval
+from measuretwice.stats.two_samples import difference_interval
+from measuretwice.tcp import model
+from measuretwice.tcp import steady_state as steady
+from measuretwice.tcp import window as windows
 
 lab = load_lab(root, "variants")
 sets = Recordings(root, lab)

@@ -33,9 +33,11 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice import checks_queue, parse, two_samples
-from measuretwice.lab import load_lab
-from measuretwice.notebook import Recordings, say
+from measuretwice import parse
+from measuretwice.checks import queue_discipline as checks_queue
+from measuretwice.lab.lab import load_lab
+from measuretwice.report.notebook import Recordings, say
+from measuretwice.stats import two_samples
 
 lab = load_lab(root, "queues")
 sets = Recordings(root, lab)

@@ -1,6 +1,6 @@
 """`python -m measuretwice` is the command that ./lab hands over to."""
 
-from measuretwice.cli import main
+from measuretwice.cli.main import main
 
 if __name__ == "__main__":
     main()

@@ -21,13 +21,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from measuretwice import run as runner
-from measuretwice.batch import odd_trials, open_batch
-from measuretwice.check_set import Member, check_set
-from measuretwice.errors import UserError
-from measuretwice.lab import Again, Lab, load_lab, select_trials
-from measuretwice.plan import StageName
-from measuretwice.result import Result
+from measuretwice.base.errors import UserError
+from measuretwice.checks.sets import Member, check_set
+from measuretwice.execute import job as runner
+from measuretwice.execute.batch import odd_trials, open_batch
+from measuretwice.lab.lab import Again, Lab, load_lab, select_trials
+from measuretwice.lab.plan import StageName
+from measuretwice.measure.result import Result
 
 ROOT = Path(__file__).parents[2]
 STAGES: tuple[StageName, StageName] = ("broken", "fixed")

@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from measuretwice import bring
-from measuretwice.again import measure_again
-from measuretwice.check import check, with_help
-from measuretwice.check_set import Member, check_set
-from measuretwice.docs_reference import LOOKS_AT
-from measuretwice.errors import UserError
-from measuretwice.finding import Case, Finding
-from measuretwice.lab import find_labs, load_lab
-from measuretwice.model import mathis_bandwidth_bps
+from measuretwice.base.errors import UserError
+from measuretwice.checks.engine import check, with_help
+from measuretwice.checks.finding import Case, Finding
+from measuretwice.checks.sets import Member, check_set
+from measuretwice.lab.lab import find_labs, load_lab
+from measuretwice.measure import brought as bring
+from measuretwice.runs.reread import measure_again
+from measuretwice.site.reference import LOOKS_AT
+from measuretwice.tcp.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "data" / "parse"
@@ -209,7 +209,7 @@ def test_stages_are_sets_of_their_own() -> None:
 
 @pytest.mark.parametrize("hint", [1, 2, 3])
 def test_every_finding_has_a_ladder(hint: int) -> None:
-    files = (ROOT / "src" / "measuretwice").glob("check*.py")
+    files = (ROOT / "src" / "measuretwice" / "checks").glob("*.py")
     source = "".join(path.read_text() for path in files)
     ids = set(re.findall(r'Finding\(\s*"([a-z-]+)"', source))
     assert len(ids) > 15

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from measuretwice import bring
-from measuretwice.check import check
-from measuretwice.check_set import Member
-from measuretwice.checks_queue import cell_log, same_numbers, small_n
-from measuretwice.finding import Case
+from measuretwice.checks.engine import check
+from measuretwice.checks.finding import Case
+from measuretwice.checks.queue_discipline import cell_log, same_numbers, small_n
+from measuretwice.checks.sets import Member
+from measuretwice.measure import brought as bring
 
 WANTED: dict[str, Any] = {
     "discipline": "red",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from measuretwice.check import check
-from measuretwice.finding import Case
-from measuretwice.lab import Value
+from measuretwice.checks.engine import check
+from measuretwice.checks.finding import Case
+from measuretwice.lab.lab import Value
 
 WANTED: dict[str, Value] = {"congestion_control": "vegas", "average_from_s": 30}
 GOOD: dict[str, float | int | None] = {

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 
-from measuretwice.again import read_run
-from measuretwice.archive import digest_of
-from measuretwice.docs_grade import copy_run, make_class
-from measuretwice.grade_read import cookies, read_submission
-from measuretwice.grade_work import read_all
-from measuretwice.lab import find_labs, load_lab
-from measuretwice.report import make_report, read_places, render_html
-from measuretwice.rubric import read_rubric
+from measuretwice.grading.read import cookies, read_submission
+from measuretwice.grading.rubric import read_rubric
+from measuretwice.grading.workers import read_all
+from measuretwice.lab.lab import find_labs, load_lab
+from measuretwice.report.report import make_report, read_places, render_html
+from measuretwice.runs.archive import digest_of
+from measuretwice.runs.reread import read_run
+from measuretwice.site.example_class import copy_run, make_class
 
 ROOT = Path(__file__).parents[2]
 PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")
@@ -331,7 +331,7 @@ def test_a_submission_that_hangs_takes_no_other_along(
         (tree / "x").touch()
         return {"place": str(tree)}
 
-    monkeypatch.setattr("measuretwice.grade_work.read_submission", read)
+    monkeypatch.setattr("measuretwice.grading.workers.read_submission", read)
     names = ["hangs", "eats", "dies", "good"]
     found = dict(read_all(ROOT, [[tmp_path / name] for name in names], 4, wall_s=4))
     assert "took more than" in found[0]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice import handin
-from measuretwice.handin import Opened
+from measuretwice.grading import unpack as handin
+from measuretwice.grading.unpack import Opened
 
 
 @pytest.fixture

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.command_deal import deal_command
-from measuretwice.errors import UserError
-from measuretwice.roster import SEEDS_EACH, Student, cell, csv_text, deal, read_roster
-from measuretwice.submissions import find_submissions
+from measuretwice.base.errors import UserError
+from measuretwice.cli.deal import deal_command
+from measuretwice.grading.roster import SEEDS_EACH, Student, cell, csv_text, deal, read_roster
+from measuretwice.grading.submissions import find_submissions
 
 ROOT = Path(__file__).parents[2]
 CANVAS = """\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)
@@ -91,7 +91,7 @@ def test_seeds() -> None:
 
 
 def test_seeds_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("measuretwice.roster.LAST_BLOCK", 60)
+    monkeypatch.setattr("measuretwice.grading.roster.LAST_BLOCK", 60)
     seeds = deal(people(50), "mathis", "autumn")
     assert len(set(seeds.values())) == 50
 

@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.host import give_back
-from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside, seen_inside
+from measuretwice.backends.host import give_back
+from measuretwice.backends.virtual import (
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    ensure_kernel,
+    run_inside,
+    seen_inside,
+)
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel

@@ -13,9 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.kernel import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside, seen_inside
-from measuretwice.lab import Lab, load_lab
-from measuretwice.topology import build_commands
+from measuretwice.backends.namespaces import build_commands
+from measuretwice.backends.virtual import (
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    ensure_kernel,
+    run_inside,
+    seen_inside,
+)
+from measuretwice.lab.lab import Lab, load_lab
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from measuretwice.lab import Lab, load_lab
-from measuretwice.plan import make_plan
-from measuretwice.result import make_result
+from measuretwice.lab.lab import Lab, load_lab
+from measuretwice.lab.plan import make_plan
+from measuretwice.measure.result import make_result
 
 ROOT = Path(__file__).parents[2]
 LAB = "mathis"

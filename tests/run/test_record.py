@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from measuretwice import archive, record
-from measuretwice.cli import cli
-from measuretwice.lab import load_lab
-from measuretwice.result import DONE
+from measuretwice.cli.main import cli
+from measuretwice.execute import record
+from measuretwice.lab.lab import load_lab
+from measuretwice.measure.result import DONE
+from measuretwice.runs import archive
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"

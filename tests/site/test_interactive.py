@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from measuretwice import docs_interactive, model, plot_data
-from measuretwice.command_run import read_changes
-from measuretwice.docs_words import LabWords
-from measuretwice.lab import Lab, find_labs
+from measuretwice.cli.run import read_changes
+from measuretwice.figures import rows as plot_data
+from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.site import interactive as docs_interactive
+from measuretwice.site.words import LabWords
+from measuretwice.tcp import model
 
 ROOT = Path(__file__).parents[2]
 LAB = Lab(find_labs(ROOT)["mathis"])

@@ -16,12 +16,13 @@ from statistics import fmean, stdev
 
 import pytest
 
-from measuretwice import docs, docs_reference
-from measuretwice.cli import cli
-from measuretwice.docs_words import LabWords
-from measuretwice.hints import GENERAL_HINTS
-from measuretwice.lab import Lab, find_labs
-from measuretwice.testbed_files import cloudlab_profile, fabric_notebook
+from measuretwice.checks.catalogue import GENERAL_HINTS
+from measuretwice.cli.main import cli
+from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.site import build as docs
+from measuretwice.site import reference as docs_reference
+from measuretwice.site.words import LabWords
+from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: Lab(folder) for name, folder in find_labs(ROOT).items()}
@@ -77,12 +78,12 @@ def test_every_finding_is_described() -> None:
     """The ids of findings, read from the code that raises them."""
     raised = set()
     for name in (
-        "checks.py",
-        "checks_flows.py",
-        "checks_queue.py",
-        "checks_crowd.py",
-        "checks_sender.py",
-        "check_set.py",
+        "checks/single_flow.py",
+        "checks/shared_queue.py",
+        "checks/queue_discipline.py",
+        "checks/many_flows.py",
+        "checks/sender.py",
+        "checks/sets.py",
     ):
         tree = ast.parse((ROOT / "src/measuretwice" / name).read_text(encoding="utf-8"))
         for node in ast.walk(tree):
@@ -329,8 +330,8 @@ def test_what_is_wrong_in_a_page_is_named(tmp_path: Path, page: str, says: str) 
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/index.md").write_text(page)
     program = (
-        "import sys; from pathlib import Path; from measuretwice import docs\n"
-        "from measuretwice.errors import UserError\n"
+        "import sys; from pathlib import Path; from measuretwice.site import build as docs\n"
+        "from measuretwice.base.errors import UserError\n"
         "root = Path(sys.argv[1])\n"
         "try: docs.prepare(root, root / 'out')\n"
         "except UserError as error: print(error)\n"
@@ -374,7 +375,7 @@ def fences() -> list[tuple[str, str, list[str]]]:
     found = []
     sources = [
         *(ROOT / "docs").rglob("*.md"),
-        *(ROOT / "src/measuretwice/templates/site").iterdir(),
+        *(ROOT / "src/measuretwice/site/templates").iterdir(),
     ]
     for path in sources:
         text = path.read_text(encoding="utf-8")

@@ -6,7 +6,8 @@ import re
 import tarfile
 from pathlib import Path
 
-from measuretwice import docs_reference, kernel
+from measuretwice.backends import virtual as kernel
+from measuretwice.site import reference as docs_reference
 
 ROOT = Path(__file__).parents[2]
 

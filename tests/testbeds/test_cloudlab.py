@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from measuretwice.errors import UserError
-from measuretwice.lab import Lab
-from measuretwice.testbed_files import TEMPLATES, cloudlab_profile, manifest_logins
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Lab
+from measuretwice.testbeds.files import TEMPLATES, cloudlab_profile, manifest_logins
 
 ROOT = Path(__file__).parents[2]
 STANDIN = Path(__file__).parent / "standin"

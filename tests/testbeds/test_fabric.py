@@ -24,9 +24,9 @@ import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
-from measuretwice.lab import Lab
-from measuretwice.node_list import read_node_list
-from measuretwice.testbed_files import TEMPLATES, fabric_notebook
+from measuretwice.backends.node_list import read_node_list
+from measuretwice.lab.lab import Lab
+from measuretwice.testbeds.files import TEMPLATES, fabric_notebook
 
 LIBRARY = "fabrictestbed_extensions.fablib.fablib"
 PACKAGE = "fabrictestbed-extensions==2.0.9"

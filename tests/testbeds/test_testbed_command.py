@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from measuretwice.errors import UserError
-from measuretwice.lab import Topology
-from measuretwice.node_list import read_node_list
-from measuretwice.testbed import layout_of
+from measuretwice.backends.node_list import read_node_list
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Topology
+from measuretwice.testbeds.layout import layout_of
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = '<rspec xmlns="http://www.geni.net/resources/rspec/3" type="manifest">' + "".join(

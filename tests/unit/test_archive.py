@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice import archive
-from measuretwice.errors import UserError
+from measuretwice.base.errors import UserError
+from measuretwice.runs import archive
 
 
 @pytest.fixture

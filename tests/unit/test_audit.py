@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.audit import (
+from measuretwice.parse import ParseError
+from measuretwice.tcp.headers import payload_limit
+from measuretwice.tcp.published_tables import (
     Number,
     Row,
     constants,
@@ -15,8 +17,6 @@ from measuretwice.audit import (
     problems_of,
     read_rows,
 )
-from measuretwice.frames import payload_limit
-from measuretwice.parse import ParseError
 
 ROOT = Path(__file__).parents[2]
 # The sources' own files stay outside the kit: it has no right to pass them on.

@@ -11,8 +11,8 @@ from typing import Any
 import click
 import pytest
 
-from measuretwice import run as runner
-from measuretwice.jobs import Jobs, Scheduler
+from measuretwice.execute import job as runner
+from measuretwice.execute.scheduler import Jobs, Scheduler
 
 ROOT = Path(__file__).parents[2]
 Change = Callable[[dict[str, Any]], object]
@@ -77,7 +77,7 @@ def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path:
     given = order(tmp_path)
     change(given)
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "measuretwice.cluster_trial"],
+        [sys.executable, "-P", "-m", "measuretwice.execute.cluster_worker"],
         input=json.dumps(given),
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
@@ -94,7 +94,7 @@ def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path:
 def test_trials_on_one_machine_choose_different_cpus() -> None:
     """As many as there are CPUs get one each; one more shares; one that ends gives its own back."""
     code = (
-        "import os; from measuretwice.cluster_trial import take_cpu; own = take_cpu();"
+        "import os; from measuretwice.execute.cluster_worker import take_cpu; own = take_cpu();"
         "print(*os.sched_getaffinity(0), flush=True); input()"
     )
 

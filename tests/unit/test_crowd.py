@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from measuretwice.crowd import read_crowd
-from measuretwice.lab import Value, load_lab
+from measuretwice.lab.lab import Value, load_lab
+from measuretwice.measure.many_flows import read_crowd
 from measuretwice.parse import ParseError
 
 ROOT = Path(__file__).parents[2]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.docs_filters import interval, mean
-from measuretwice.docs_words import LabWords
-from measuretwice.errors import UserError
-from measuretwice.lab import Lab, find_labs
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.site.filters import interval, mean
+from measuretwice.site.words import LabWords
 
 ROOT = Path(__file__).parents[2]
 

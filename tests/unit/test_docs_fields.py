@@ -6,11 +6,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from measuretwice import docs_fields
-from measuretwice.crowd import CrowdFlow
-from measuretwice.finding import Finding
-from measuretwice.flows import Flow
-from measuretwice.plan import Plan
+from measuretwice.checks.finding import Finding
+from measuretwice.lab.plan import Plan
+from measuretwice.measure import fields as docs_fields
+from measuretwice.measure.flows import Flow
+from measuretwice.measure.many_flows import CrowdFlow
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/measuretwice"
@@ -41,7 +41,7 @@ def keys_written(file: str, *, outside: tuple[str, ...] = ()) -> set[str]:
 
 
 def test_everything_that_is_measured_has_a_meaning() -> None:
-    assert keys_written("collect.py") == set(docs_fields.MEASURED)
+    assert keys_written("measure/one_flow.py") == set(docs_fields.MEASURED)
     for result in recorded("result.json"):
         if "flows" not in result:
             assert set(result["measured"]) <= set(docs_fields.MEASURED)
@@ -50,21 +50,25 @@ def test_everything_that_is_measured_has_a_meaning() -> None:
 def test_many_flows() -> None:
     assert [one.name for one in fields(Flow)] == list(docs_fields.FLOW)
     alone = ("traces", "queue", "_flow", "_queue")
-    written = keys_written("flows.py", outside=alone) | keys_written("flow_facts.py", outside=())
-    written |= keys_written("steady.py", outside=())
+    written = keys_written("measure/flows.py", outside=alone) | keys_written(
+        "measure/facts.py", outside=()
+    )
+    written |= keys_written("tcp/steady_state.py", outside=())
     assert written == set(docs_fields.TOGETHER)
 
 
 def test_a_crowd_of_flows() -> None:
     assert [one.name for one in fields(CrowdFlow)] == list(docs_fields.CROWD_FLOW)
-    assert keys_written("crowd.py") == set(docs_fields.CROWD)
+    assert keys_written("measure/many_flows.py") == set(docs_fields.CROWD)
 
 
 def test_result() -> None:
     model = set(docs_fields.MODEL)
-    written = keys_written("result.py", outside=("judge", "what_chance_does", "read_result"))
+    written = keys_written(
+        "measure/result.py", outside=("judge", "what_chance_does", "read_result")
+    )
     assert written - model == set(docs_fields.RESULT) - {"derived_by"}
-    assert keys_written("result.py", outside=()) >= set(docs_fields.EXPECTATION)
+    assert keys_written("measure/result.py", outside=()) >= set(docs_fields.EXPECTATION)
     for result in recorded("result.json"):
         wanted = [key for key in docs_fields.RESULT if key != "flows" or key in result]
         assert [*result, "derived_by"] == wanted

@@ -1,6 +1,6 @@
 """A module's pages on one page."""
 
-from measuretwice.docs_print import module_pages, one_page
+from measuretwice.site.print import module_pages, one_page
 
 NAV = """
 nav:

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from measuretwice import docs_statistics as words
-from measuretwice.plot_spread import spread
+from measuretwice.figures.spread import spread
+from measuretwice.site import statistics as words
 
 
 def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> dict[str, object]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.docs_traces import SLOW_START, traces_data
-from measuretwice.docs_words import LabWords
-from measuretwice.lab import load_lab
+from measuretwice.lab.lab import load_lab
+from measuretwice.site.traces import SLOW_START, traces_data
+from measuretwice.site.words import LabWords
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.docs_statistics import StatisticsWords
-from measuretwice.docs_words import LabWords
-from measuretwice.errors import UserError
-from measuretwice.lab import load_lab
-from measuretwice.node_list import read_node_list
+from measuretwice.backends.node_list import read_node_list
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import load_lab
+from measuretwice.site.statistics import StatisticsWords
+from measuretwice.site.words import LabWords
 
 ROOT = Path(__file__).parents[2]
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))

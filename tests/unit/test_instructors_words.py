@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.docs_map import labs_map, pitfalls_map
-from measuretwice.docs_notebook import pages_of
-from measuretwice.docs_words import LabWords
-from measuretwice.lab import find_labs, load_lab
+from measuretwice.lab.lab import find_labs, load_lab
+from measuretwice.site.maps import labs_map, pitfalls_map
+from measuretwice.site.notebooks import pages_of
+from measuretwice.site.words import LabWords
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice import nodes, plot_regression
-from measuretwice.docs_terminals import terminals
-from measuretwice.errors import UserError
-from measuretwice.lab import Lab, Value, load_lab
-from measuretwice.plan import Plan, make_plan
+from measuretwice.backends import script as nodes
+from measuretwice.base.errors import UserError
+from measuretwice.figures import regression as plot_regression
+from measuretwice.lab.lab import Lab, Value, load_lab
+from measuretwice.lab.plan import Plan, make_plan
+from measuretwice.site.terminals import terminals
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "scale")

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from measuretwice.model import (
+from measuretwice.tcp.model import (
     MATHIS_CONSTANTS,
     mathis_bandwidth_bps,
     mathis_expected_losses,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.errors import UserError
-from measuretwice.node_list import node_list_text, read_node_list
+from measuretwice.backends.node_list import node_list_text, read_node_list
+from measuretwice.base.errors import UserError
 
 NAMES = ["romeo", "router", "juliet"]
 GOOD = {"romeo": "ubuntu@192.0.2.7", "router": "ssh://me@pc1.example.org:25010", "juliet": "juliet"}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from measuretwice import nodes
-from measuretwice.lab import load_lab
-from measuretwice.plan import Plan, make_plan
+from measuretwice.backends import script as nodes
+from measuretwice.lab.lab import load_lab
+from measuretwice.lab.plan import Plan, make_plan
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from measuretwice import plot, plot_data
-from measuretwice.errors import UserError
-from measuretwice.model import mathis_bandwidth_bps
-from measuretwice.plot_style import plain, save_svg, shades, spread_apart, svg_text
+from measuretwice.base.errors import UserError
+from measuretwice.figures import against_model as plot
+from measuretwice.figures import rows as plot_data
+from measuretwice.figures.style import plain, save_svg, shades, spread_apart, svg_text
+from measuretwice.tcp.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -276,8 +277,8 @@ def test_published_values_are_checked(line: str, says: str) -> None:
 
 def test_published_values_of_the_labs_are_readable() -> None:
     """... and their model values are what the lab's own trials say."""
-    from measuretwice.lab import Lab, find_labs
-    from measuretwice.model import BANDWIDTH_BPS
+    from measuretwice.lab.lab import Lab, find_labs
+    from measuretwice.tcp.model import BANDWIDTH_BPS
 
     files = [f for f in (path / "published.csv" for path in find_labs(ROOT).values()) if f.is_file()]  # fmt: skip
     assert files

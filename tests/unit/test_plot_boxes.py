@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from measuretwice.errors import UserError
-from measuretwice.lab import FigureOf, load_lab
-from measuretwice.plot_flows import draw
-from measuretwice.plot_style import svg_text
+from measuretwice.base.errors import UserError
+from measuretwice.figures.over_time import draw
+from measuretwice.figures.style import svg_text
+from measuretwice.lab.lab import FigureOf, load_lab
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "queues")

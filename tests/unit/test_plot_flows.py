@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from measuretwice import plot_flows, record
-from measuretwice.docs_terminals import terminals
-from measuretwice.errors import UserError
-from measuretwice.lab import FigureOf, Lab, load_lab
-from measuretwice.plot_style import svg_text
+from measuretwice.base.errors import UserError
+from measuretwice.execute import record
+from measuretwice.figures import over_time as plot_flows
+from measuretwice.figures.style import svg_text
+from measuretwice.lab.lab import FigureOf, Lab, load_lab
+from measuretwice.site.terminals import terminals
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "buffers")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice import remote_channel
-from measuretwice.node_list import NodeList
-from measuretwice.remote import NodeLost, Nodes, clock_problems
+from measuretwice.backends import ssh_channel as remote_channel
+from measuretwice.backends.node_list import NodeList
+from measuretwice.backends.ssh import NodeLost, Nodes, clock_problems
 
 ROOT = Path(__file__).parents[2]
 Connect = Callable[[str], Nodes]

@@ -15,10 +15,16 @@ from typing import Any
 
 import pytest
 
-from measuretwice.again import read_run
-from measuretwice.command_report import report_command
-from measuretwice.errors import UserError
-from measuretwice.report import fence, make_report, markdown_text, render_html, render_markdown
+from measuretwice.base.errors import UserError
+from measuretwice.cli.report import report_command
+from measuretwice.report.report import (
+    fence,
+    make_report,
+    markdown_text,
+    render_html,
+    render_markdown,
+)
+from measuretwice.runs.reread import read_run
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/data/report/trial-07-seed1-b402df08"

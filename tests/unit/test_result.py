@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.errors import UserError
-from measuretwice.lab import Expectation, load_lab
-from measuretwice.plan import make_plan
-from measuretwice.result import judge, make_result, read_result
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Expectation, load_lab
+from measuretwice.lab.plan import make_plan
+from measuretwice.measure.result import judge, make_result, read_result
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.errors import UserError
-from measuretwice.lab import Lab, find_labs, load_lab
-from measuretwice.rubric import FILE, csv_text, read_rubric
+from measuretwice.base.errors import UserError
+from measuretwice.grading.rubric import FILE, csv_text, read_rubric
+from measuretwice.lab.lab import Lab, find_labs, load_lab
 
 ROOT = Path(__file__).parents[2]
 MARKED = [name for name, folder in find_labs(ROOT).items() if (folder / FILE).is_file()]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from measuretwice.measure.signatures import bbr_cycle, cubic_epochs, cubic_k_s, vegas_band
 from measuretwice.parse import parse_ss_samples
-from measuretwice.signatures import bbr_cycle, cubic_epochs, cubic_k_s, vegas_band
 
 STEP_S = 0.1
 

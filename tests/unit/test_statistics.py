@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from measuretwice.statistics import (
+from measuretwice.stats.intervals import (
     binomial_interval,
     fit_constant,
     jains_index,

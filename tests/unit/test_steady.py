@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from measuretwice.steady import TableRow, lowest_tenth_bps, of_table, read_table, settled
+from measuretwice.tcp.steady_state import TableRow, lowest_tenth_bps, of_table, read_table, settled
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from measuretwice import two_samples
+from measuretwice.stats import two_samples
 
 
 def test_the_published_table_recomputes() -> None:

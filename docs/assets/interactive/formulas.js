@@ -1,4 +1,4 @@
-// The models, as src/measuretwice/model.py has them; a test holds the two together.
+// The models, as src/measuretwice/tcp/model.py has them; a test holds the two together.
 (() => {
   "use strict";
 

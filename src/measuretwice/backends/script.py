@@ -1,0 +1,239 @@
+"""The script that runs one plan: builds the topology, runs the labs' own node scripts.
+
+The same text runs in the virtual kernel and, as root, on a machine's own kernel. It stands in
+the run's folder as experiment.sh: what happened can be read, and done again by hand.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from measuretwice.backends import namespaces as topology
+from measuretwice.backends.virtual import GUEST_MEMORY_MB
+from measuretwice.lab.lab import Lab, Step
+from measuretwice.lab.plan import Plan
+
+READY_SECONDS = 30
+SETTLE_SECONDS = 2
+# What Linux chooses by itself for 512 MB, or nearly: tcp_mem in pages of 4 KiB, the others in bytes.
+GUEST_TCP_LIMITS = {
+    "tcp_mem": "6144 8192 12288",
+    "tcp_rmem": "4096 131072 4044608",
+    "tcp_wmem": "4096 16384 4044608",
+}
+# What large and live runs need: the backlog between a driver and IP must hold a burst of all senders.
+LARGE_BACKLOG_PACKETS = 100_000
+PAGE_BYTES = 4096
+
+
+def memory_mb(lab: Lab, plan: Plan) -> int:
+    """Return the virtual kernel's memory for a plan, in MB of 2^20 bytes."""
+    name = lab.file.run.memory
+    return int(plan.params[name]) // 2**20 if name else GUEST_MEMORY_MB
+
+
+def kernel_settings(memory: int) -> dict[str, str]:
+    """Return what is set in the virtual kernel's /proc/sys/net for that much memory (MB), by file.
+
+    Beyond the usual memory TCP gets up to a half of it: Linux itself would leave it a sixteenth.
+    """
+    limits = {f"ipv4/{name}": value for name, value in GUEST_TCP_LIMITS.items()}
+    if memory <= GUEST_MEMORY_MB:
+        return limits
+    pages = memory * 2**20 // PAGE_BYTES
+    return limits | {
+        "ipv4/tcp_mem": f"{pages // 4} {pages // 3} {pages // 2}",
+        "core/netdev_max_backlog": str(LARGE_BACKLOG_PACKETS),
+    }
+
+
+def environment(plan: Plan) -> dict[str, str]:
+    """Return the plan's parameters as the environment variables that node scripts read."""
+    return {name.upper(): _number(value) for name, value in plan.params.items()}
+
+
+def _number(value: float | int | str) -> str:
+    """A number in plain decimals: shells and tc read no exponents."""
+    if isinstance(value, float):
+        return f"{value:.20f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+def _beginning(
+    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str
+) -> list[str]:
+    """The lines that a trial and a live lab begin with: settings and topology."""
+    nodes = [node.name for node in lab.file.topology.nodes]
+    lines = [
+        "set -euo pipefail",
+        f"root={shlex.quote(str(root))}",
+        f"out={shlex.quote(out)}",
+        f'mkdir -p "$out"/{{{",".join(nodes)},}}',
+        "",
+        "# Settings of this trial",
+        *(f"export {name}={shlex.quote(value)}" for name, value in environment(plan).items()),
+    ]
+    if sampler:
+        # In the virtual kernel, whose settings are all ours: TCP's memory limits follow from the
+        # guest's free memory, which some machines vary by a percent (no fixed addresses), and a
+        # longer path on its command line by some bytes. The nodes' namespaces inherit them.
+        lines += [
+            f"export SS_SAMPLER={shlex.quote(sampler)}",
+            *(
+                f"echo {value!r} >/proc/sys/net/{name}"
+                for name, value in kernel_settings(memory_mb(lab, plan)).items()
+            ),
+        ]
+    return [*lines, "", "# Topology", *topology.build_commands(lab.file.topology, prefix), ""]
+
+
+def experiment_script(
+    lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
+) -> str:
+    """Return the bash script of one trial; raw files go to `out`/<node>/ (a path inside).
+
+    `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None.
+    """
+    nodes = [node.name for node in lab.file.topology.nodes]
+    lines = [
+        "#!/bin/bash",
+        f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
+        *_beginning(lab, plan, root, out, sampler, prefix),
+        *_STEP_FUNCTIONS.splitlines(),
+        f'lab="$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}',
+        f"declare -A script=({' '.join(f'[{name}]={lab.script_name(name)}' for name in nodes)})",
+        f"prefix={shlex.quote(prefix)}",
+        "",
+        *_steps(lab.file.run.prepare),
+        f"snapshot before {' '.join(nodes)}",
+        *_steps(lab.file.run.measure),
+        "end_background",
+        *_steps(lab.file.run.conclude),
+        f"snapshot after {' '.join(nodes)}",
+        ': >"$out/finished"',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def live_script(
+    lab: Lab, plan: Plan, root: Path, folder: str, sampler: str, python: str, console: int
+) -> str:
+    """Return the bash script of a live lab: the topology, and then shells on its nodes on demand.
+
+    `python` is an interpreter that the virtual kernel sees, `console` the number of its console
+    that leads to the keeper. Files that a shell writes go to `folder`/raw/<node>/.
+    """
+    place = f"/run/lab/{'/'.join(lab.folder.parts[-2:])}"
+    lines = [
+        "#!/bin/bash",
+        f"# {lab.name}, trial {plan.trial}: made by ./lab up.",
+        *_beginning(lab, plan, root, f"{folder}/raw", sampler, ""),
+        # In real time a packet waits between driver and IP while the one CPU is elsewhere. Real
+        # hosts have a CPU each: there it would be no loss, so here it mustn't be one either.
+        f"echo {LARGE_BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog",
+        "mkdir -p /run/bin",
+        "cat >/run/bin/sudo <<'END'",
+        *_SUDO.splitlines(),
+        "END",
+        "chmod +x /run/bin/sudo",
+        "cat >/run/bashrc <<'END'",
+        f"PATH=/run/bin:{place}/nodes:$root/scripts:$PATH",
+        f"HISTFILE={folder}/history-$NODE",
+        *_BASHRC.splitlines(),
+        "END",
+        # See SETTLE_SECONDS: in its first second ping wouldn't wait.
+        "while read -r uptime_s _ </proc/uptime && [[ $uptime_s == 0.* ]]; do sleep 0.05; done",
+        f"mknod /run/console c 4 {console}",
+        "export root out",
+        'export PYTHONPATH="$root/src" PYTHONDONTWRITEBYTECODE=1',
+        f'exec {shlex.quote(python)} -s -m measuretwice.live.agent /run/console /run/bashrc "$out"',
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# A node's shell is root's already: what a page says of another machine works here too.
+_SUDO = """\
+#!/bin/bash
+while [[ ${1:-} == -* ]]; do shift; done
+exec env "$@"
+"""
+_BASHRC = """\
+unset PYTHONPATH PYTHONDONTWRITEBYTECODE root out
+export PATH LC_ALL=C.UTF-8 HOME=$PWD
+HISTCONTROL=ignoreboth
+PROMPT_COMMAND='history -a'
+PS1='\\[\\e[1;36m\\]$NODE\\[\\e[0m\\]:\\w\\$ '
+if [[ $- == *i* ]]; then
+  shopt -s checkwinsize
+  alias ls='ls --color=auto' grep='grep --color=auto' ip='ip -color=auto'
+  [[ ! -r /usr/share/bash-completion/bash_completion ]] || . /usr/share/bash-completion/bash_completion
+fi
+"""
+
+
+def _steps(steps: list[Step]) -> list[str]:
+    return [
+        f"background {step.node} {step.phase} {'stop' if step.stop else 'wait'}"
+        if step.background
+        else f"step {step.node} {step.phase}"
+        for step in steps
+    ]
+
+
+_STEP_FUNCTIONS = f"""\
+# on NODE PHASE: become one phase of a node's script, on that node.
+on() {{
+  export OUT="$out/$1" READY_FILE="$out/$1/$2.ready"
+  exec ip netns exec "$prefix$1" bash "$lab/nodes/${{script[$1]}}.sh" "$2" >"$out/$1/$2.log" 2>&1
+}}
+failed() {{
+  printf '%s %s\\n' "$1" "$2" >"$out/failed"
+  exit 1
+}}
+step() {{
+  (on "$1" "$2") || failed "$1" "$2"
+}}
+# background NODE PHASE wait|stop: the same, left running once it has said that it is ready;
+# when all is measured it is waited for, or told to stop.
+background() {{
+  on "$1" "$2" &
+  pids+=($!) names+=("$1 $2") ends+=("$3")
+  local tries=$(({READY_SECONDS} * 100))
+  until [[ -e $out/$1/$2.ready ]]; do
+    # It may have become ready, and ended, since it was asked.
+    kill -0 "${{pids[-1]}}" 2>/dev/null || [[ -e $out/$1/$2.ready ]] || failed "$1" "$2"
+    ((tries-- > 0)) || failed "$1" "$2"
+    read -rt 0.01 -u "$clock" || true
+  done
+}}
+# First those that end by themselves: who is told to stop may be serving them.
+end_background() {{
+  local i how
+  for how in wait stop; do
+    for i in "${{!pids[@]}}"; do
+      [[ ${{ends[i]}} == "$how" ]] || continue
+      if [[ $how == stop ]]; then
+        kill -TERM "${{pids[i]}}" 2>/dev/null || true
+      fi
+      # shellcheck disable=SC2086 # a name is two words: node and phase
+      wait "${{pids[i]}}" || failed ${{names[i]}}
+    done
+  done
+}}
+snapshot() {{
+  local when=$1 node
+  shift
+  for node in "$@"; do
+    ip netns exec "$prefix$node" bash "$root/scripts/snapshot.sh" "$when" "$out/$node" \\
+      >"$out/$node/snapshot.log" 2>&1 || failed "$node" snapshot
+  done
+}}
+pids=() names=() ends=()
+exec {{clock}}<> <(:)
+# In a kernel's first second the clock that ping paces itself by reads 0 s, which iputils
+# takes for 'not yet started': it would send without waiting.
+read -rt {SETTLE_SECONDS} -u "$clock" || true
+"""

@@ -1,0 +1,231 @@
+"""One trial on nodes reached by ssh: the same node scripts, in the same order as script.py has them."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import tarfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from measuretwice.backends.script import READY_SECONDS, environment
+from measuretwice.backends.ssh import NodeLost, Nodes
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Lab, Step
+from measuretwice.lab.plan import Plan
+
+UNDO_S = 30.0
+
+
+class _Failed(Exception):
+    def __init__(self, node: str, phase: str) -> None:
+        self.node, self.phase = node, phase
+
+
+def run_trial(
+    nodes: Nodes, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float
+) -> None:
+    """Run a plan; files come into `work`/raw/<node>/. There, `finished` or `failed` says how it went.
+
+    However it ends, the nodes are told to undo. NodeLost names a node that doesn't answer any
+    more, TimeoutError means that `wall_limit_s` seconds were too few.
+    """
+    trial = _Trial(nodes, lab, work, time.monotonic() + wall_limit_s)
+    raw = work / "raw"
+    try:
+        trial.open(_pack(lab, plan, root))
+        try:
+            trial.measure(lab)
+        except _Failed as failed:
+            (raw / "failed").write_text(f"{failed.node} {failed.phase}\n", encoding="utf-8")
+        trial.fetch()
+        if not (raw / "failed").exists():
+            (raw / "finished").touch()
+    except NodeLost as error:
+        raise NodeLost(
+            f"trial {plan.trial}: {error}; what was changed there is put back there, without us. "
+            "When it answers again, the same command goes on",
+            1,
+        ) from None
+    finally:
+        trial.close()
+
+
+class _Trial:
+    def __init__(self, nodes: Nodes, lab: Lab, work: Path, until: float) -> None:
+        self._nodes, self._lab, self._work, self._until = nodes, lab, work, until
+        self._number = 0
+        self._background: list[tuple[Step, int]] = []
+        self._begun = time.monotonic()
+
+    def open(self, files: bytes) -> None:
+        for channel in self._nodes.channels.values():
+            channel.take("still")
+        self._order_all(lambda name: f"open {name}", "opened")
+        for channel in self._nodes.channels.values():
+            channel.send(files, ".")
+        self._await_all("unpacked")
+
+    def measure(self, lab: Lab) -> None:
+        run = lab.file.run
+        self._steps(run.prepare)
+        self._snapshot("before")
+        self._steps(run.measure)
+        self._end_background()
+        if run.conclude:
+            # Who works everything up sees the others' files beside its own.
+            self.fetch()
+            for node in sorted({step.node for step in run.conclude}):
+                others = [name for name in self._nodes.channels if name != node]
+                folders = {f"out/{name}": self._work / "raw" / name for name in others}
+                self._nodes.channels[node].send(_tar(folders), ".")
+                self._nodes.channels[node].answer("unpacked", watch=self._watch)
+        self._steps(run.conclude)
+        self._snapshot("after")
+
+    def fetch(self) -> None:
+        """Bring every node's files."""
+        self._order_all(lambda _: "pack", "packed")
+        for node, channel in self._nodes.channels.items():
+            channel.order("fetch")
+            _, packed = channel.answer("files", watch=self._watch)
+            folder = self._work / "raw" / node
+            folder.mkdir(exist_ok=True)
+            try:
+                with tarfile.open(fileobj=packed, mode="r:gz") as tar:
+                    tar.extractall(folder, filter="data")
+            except (tarfile.TarError, EOFError) as error:
+                self._nodes.watch()  # cut off in the midst of it?
+                raise UserError(f"{node}: its files came broken: {error}", 1) from None
+
+    def close(self) -> None:
+        """Have every node that is there put back what was changed, and note what it could not."""
+        self._note("all nodes: close")
+        channels = self._nodes.channels
+        for channel in channels.values():
+            channel.order("close")
+        until = time.monotonic() + UNDO_S
+        for node, channel in channels.items():
+
+            def watch(node: str = node) -> None:
+                if channels[node].lost() or time.monotonic() > until:
+                    raise NodeLost(node, 1)
+
+            try:
+                channel.answer("closed", watch=watch)
+            except NodeLost:
+                continue
+            self._nodes.remarks += [
+                f"{node}: not as it was before: this {still.replace(' ', ': ', 1)}"
+                for still in channel.take("still")
+            ]
+
+    # --- steps
+
+    def _steps(self, steps: Iterable[Step]) -> None:
+        for step in steps:
+            number = self._run(step)
+            channel = self._nodes.channels[step.node]
+            if not step.background:
+                self._wait_end(step.node, step.phase, number)
+                continue
+            self._background.append((step, number))
+            until = time.monotonic() + READY_SECONDS
+
+            def watch(step: Step = step, until: float = until) -> None:
+                self._watch()
+                if time.monotonic() > until:
+                    raise _Failed(step.node, step.phase)
+
+            said, _ = channel.answer(f"ready {number}", f"ended {number}", watch=watch)
+            if said.startswith("ended"):
+                raise _Failed(step.node, step.phase)
+
+    def _end_background(self) -> None:
+        """First those that end by themselves: who is told to stop may be serving them."""
+        for told in (False, True):
+            for step, number in self._background:
+                if step.stop != told:
+                    continue
+                if told:
+                    self._order(step.node, f"stop {number}")
+                self._wait_end(step.node, step.phase, number)
+
+    def _run(self, step: Step) -> int:
+        self._number += 1
+        mode = "background" if step.background else "step"
+        script = f"{_folder(self._lab)}/{self._lab.script_name(step.node)}.sh"
+        self._order(step.node, f"run {self._number} {mode} {script} {step.phase}")
+        return self._number
+
+    def _snapshot(self, when: str) -> None:
+        self._number += 1
+        self._note(f"all nodes: snapshot {when}")
+        for channel in self._nodes.channels.values():
+            channel.order(f"snapshot {self._number} {when}")
+        for node in self._nodes.channels:
+            self._wait_end(node, "snapshot", self._number)
+
+    def _wait_end(self, node: str, phase: str, number: int) -> None:
+        said, _ = self._nodes.channels[node].answer(f"ended {number}", watch=self._watch)
+        if said != f"ended {number} 0":
+            raise _Failed(node, phase)
+
+    # --- orders
+
+    def _order(self, node: str, line: str) -> None:
+        self._note(f"{node}: {line}")
+        self._nodes.channels[node].order(line)
+
+    def _order_all(self, line: Callable[[str], str], answer: str) -> None:
+        for node in self._nodes.channels:
+            self._order(node, line(node))
+        self._await_all(answer)
+
+    def _await_all(self, answer: str) -> None:
+        for node, channel in self._nodes.channels.items():
+            channel.answer(answer, watch=self._watch)
+            if wrong := channel.take("wrong"):
+                raise UserError(f"{node}: {wrong[0]}", 1)
+
+    def _watch(self) -> None:
+        self._nodes.watch()
+        if time.monotonic() > self._until:
+            raise TimeoutError
+
+    def _note(self, what: str) -> None:
+        """What was asked of which node, and when, stands in the run's folder."""
+        with open(self._work / "experiment.log", "a", encoding="utf-8") as log:
+            log.write(f"{time.monotonic() - self._begun:9.3f} s  {what}\n")
+
+
+def _folder(lab: Lab) -> str:
+    return f"labs/{lab.folder.name}/nodes"
+
+
+def _pack(lab: Lab, plan: Plan, root: Path) -> bytes:
+    """All that a node needs: its lab's scripts, those that they share, and the settings."""
+    settings = "".join(
+        f"export {name}={shlex.quote(value)}\n" for name, value in environment(plan).items()
+    )
+    files = {path.relative_to(root).as_posix(): path for path in (root / "scripts").glob("*.sh")}
+    return _tar(files | {_folder(lab): lab.folder / "nodes"}, {"environment": settings.encode()})
+
+
+def _tar(paths: dict[str, Path], texts: dict[str, bytes] | None = None) -> bytes:
+    buffer = io.BytesIO()
+
+    def without_owner(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
+        info.uid = info.gid = 0
+        info.uname = info.gname = ""
+        return None if "__pycache__" in info.name else info
+
+    with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
+        for name, path in paths.items():
+            tar.add(path, name, filter=without_owner)
+        for name, text in (texts or {}).items():
+            info = tarfile.TarInfo(name)
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text))
+    return buffer.getvalue()

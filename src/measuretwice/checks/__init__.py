@@ -1,0 +1,1 @@
+"""The checker: is a run what it was meant to be?"""

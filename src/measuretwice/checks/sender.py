@@ -1,0 +1,138 @@
+"""The checks of one sender looked at closely: is its path what it seems, has it settled, and is what
+a table keeps of it true?
+
+As in single_flow.py: what a check needs and the run does not have, it does not judge.
+"""
+
+from __future__ import annotations
+
+from measuretwice.checks.finding import Case, Finding
+
+# TCP's smallest RTT and ping's differ by what a busy host and a radio add: by less than a half.
+PATH_SHARE = 0.5
+# From the first fifth of the time to the last one.
+RISING_RATIO = 1.25
+ALL_STEPS = 4
+HIDING_RATIO = 1.25
+# Rows as short as the tenths that they are held against begin at other moments, no more.
+SHORT_S = 0.15
+# iperf3 and ss look at different moments, and a window may halve between the two.
+FOREIGN_SHARE = 0.3
+USES, KIND = "uses_", "host_queue_is_"
+
+
+def algorithm(case: Case) -> Finding | None:
+    """The congestion control that the kernel says, against the one that was meant."""
+    wanted = case.wanted.get("congestion_control")
+    seen = [name.removeprefix(USES) for name in case.measured if name.startswith(USES)]
+    if wanted is None or not seen or seen == [wanted]:
+        return None
+    return Finding(
+        "wrong-algorithm",
+        "error",
+        f"a flow of {', '.join(seen)}",
+        str(wanted),
+        "The setting did not reach the kernel. What is measured is the algorithm that was there "
+        "before, under another's name.",
+    )
+
+
+def host_queue(case: Case) -> Finding | None:
+    """The sender's own queue discipline, as tc prints it, against the one that was meant."""
+    wanted = case.wanted.get("host_qdisc")
+    seen = [name.removeprefix(KIND) for name in case.measured if name.startswith(KIND)]
+    if wanted is None or not seen or wanted in seen:
+        return None
+    return Finding(
+        "default-qdisc",
+        "error",
+        f"a queue of the kind {seen[0]} (tc)",
+        str(wanted),
+        "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
+        "interface that is there already keeps the qdisc that it has.",
+    )
+
+
+def terminated(case: Case) -> Finding | None:
+    """A window takes a round trip to be acknowledged: by the far end, or by somebody nearer?"""
+    path_ms = case.got("sender_path_rtt_ms")
+    least_ms, by_window_ms = case.got("tcp_min_rtt_ms"), case.got("cwnd_over_rate_ms")
+    if not path_ms or least_ms is None or by_window_ms is None:
+        return None
+    if least_ms >= PATH_SHARE * path_ms and by_window_ms >= PATH_SHARE * path_ms:
+        return None
+    return Finding(
+        "terminated-tcp",
+        "error",
+        f"cwnd over rate is {by_window_ms:.3g} ms, TCP's smallest round-trip time {least_ms:.3g} ms",
+        f"no less than the path's, {path_ms:.3g} ms by ping",
+        "No acknowledgement comes back sooner than the path allows. Something nearer ends the "
+        "connection and speaks to the server in its own way: what the sender's algorithm does is of that "
+        "first hop only.",
+    )
+
+
+def still_rising(case: Case) -> Finding | None:
+    """A mean of something that hasn't settled is a mean of the time at which one stopped looking."""
+    ratio, steps = case.got("rising_ratio"), case.got("rising_steps")
+    if "average_from_s" not in case.wanted or ratio is None or steps is None:
+        return None
+    if ratio < RISING_RATIO or steps < ALL_STEPS:
+        return None
+    # A flow that lost something has met its limit: what goes up comes down again, and goes up.
+    if case.got("steady_retransmits"):
+        return None
+    goodput_bps = case.got("steady_goodput_bps") or 0
+    return Finding(
+        "ten-seconds",
+        "error",
+        f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, of a rate that rises in each fifth of the time: the last "
+        f"has {ratio:.2f} times the first",
+        f"a rate that has settled: less than {RISING_RATIO:g} times",
+        "The flow was still growing when the test ended. A longer test has a larger mean, and this one "
+        "says when you stopped, not what the algorithm gets.",
+    )
+
+
+def averages_hide(case: Case) -> Finding | None:
+    """The lowest row of a table against the lowest tenth of a second by ss."""
+    table, true = case.got("table_lowest_bps"), case.got("lowest_tenth_bps")
+    interval_s = case.got("table_interval_s")
+    if table is None or true is None or not interval_s or interval_s <= SHORT_S:
+        return None
+    if table <= HIDING_RATIO * true:
+        return None
+    again = case.got("sender_retransmits") or 0
+    return Finding(
+        "averages-hide",
+        "error",
+        f"no row of the table is below {table / 1e6:.3g} Mbit/s; by ss a tenth of a second had "
+        f"{true / 1e6:.3g} Mbit/s",
+        f"rows that show what the {again:.0f} retransmissions did",
+        f"A row is a mean over {interval_s:g} s. A window that is cut and has grown back within that "
+        "time leaves no trace in it.",
+    )
+
+
+def mixed_runs(case: Case) -> Finding | None:
+    """Rows of a table against the trace of the run that they are said to be of."""
+    rows, foreign = case.got("table_rows"), case.got("table_rows_foreign")
+    if not rows or foreign is None or foreign <= FOREIGN_SHARE * rows:
+        return None
+    return Finding(
+        "mixed-runs",
+        "error",
+        f"{foreign:.0f} of {rows:.0f} rows have a window that this connection never had at that time (ss)",
+        f"at most {FOREIGN_SHARE * rows:.0f}",
+        "Windows and rates of one table are from two runs. Each may be right; nothing that is said of "
+        "both together is.",
+    )
+
+
+CHECKS = (algorithm, host_queue, terminated, still_rising, averages_hide, mixed_runs)
+EXPLAINS: dict[str, frozenset[str]] = {
+    # Of a path that is not what it seems, and of an algorithm that is another, nothing else is worth
+    # saying.
+    "wrong-algorithm": frozenset({"ten-seconds", "default-qdisc"}),
+    "terminated-tcp": frozenset({"ten-seconds"}),
+}

@@ -1,0 +1,204 @@
+"""`lab check`: what is wrong with a run, ours or one that a person brings."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.checks.engine import check_run, with_help
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.sets import Member, check_set
+from measuretwice.cli import terminal
+from measuretwice.cli.run import read_changes
+from measuretwice.lab.lab import Lab, Value, load_lab, select_trials
+from measuretwice.live.session import FACTS, facts_of
+from measuretwice.measure import brought as bring
+from measuretwice.measure import one_flow as collect
+from measuretwice.runs.reread import measure_again
+
+
+def check_command(
+    root: Path,
+    targets: tuple[Path, ...],
+    *,
+    lab_name: str | None,
+    trial: str | None,
+    changes: tuple[str, ...],
+    hint: int | None,
+    as_json: bool,
+) -> int:
+    """Check and print; return 0 without findings, 1 with. Unusable input is a UserError."""
+    ours = [run for target in targets for run in own_runs(target)]
+    documents: list[dict[str, Any]] = []
+    if ours:
+        documents += [_check_own(root, run, hint) for run in ours]
+        documents += _check_together(root, documents, hint)
+    brought = [target for target in targets if not own_runs(target)]
+    for target in [target for target in brought if (target / FACTS).is_file()]:
+        brought.remove(target)
+        documents.append(_check_live(root, target, hint))
+    if brought:
+        documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
+    if as_json:
+        print(json.dumps(documents, indent=2))
+    else:
+        for document in documents:
+            _print(document, hint)
+    return 1 if any(document["findings"] for document in documents) else 0
+
+
+def own_runs(target: Path) -> list[Path]:
+    """Return the run folders of ours that `target` is or holds: they have a plan.json."""
+    if (target / "plan.json").is_file():
+        return [target]
+    if not target.is_dir():
+        return []
+    return sorted(
+        plan.parent for plan in target.glob("**/plan.json") if not plan.parent.name.startswith(".")
+    )
+
+
+def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
+    """One run of ours: measured anew from its raw files, against its plan."""
+    lab, plan, measured = measure_again(root, run)
+    params = dict(plan["params"])
+    findings = check_run(lab, params, measured, hint)
+    named = {key: plan.get(key) for key in ("trial", "pitfall", "stage", "seed")}
+    return {**_document(str(run), lab, params, measured, findings), "plan": named}
+
+
+def _check_together(
+    root: Path, documents: list[dict[str, Any]], hint: int | None
+) -> list[dict[str, Any]]:
+    """What no single run shows: a document for each set of runs that can't stand together."""
+    found = []
+    for name in sorted({document["lab"] for document in documents}):
+        lab = load_lab(root, name)
+        own = [
+            document
+            for document in documents
+            # Whose plan was tampered with can't be one of a set.
+            if document["lab"] == name
+            and isinstance(document["plan"]["trial"], int)
+            and document["plan"]["trial"] in lab.trials
+            and isinstance(document["plan"]["seed"], int)
+        ]
+        for told in check_set(lab, [_member(document) for document in own]):
+            runs = [own[place]["run"] for place in told.members]
+            finding = with_help(lab, told.finding, hint)
+            found.append(
+                {
+                    "run": f"{_folder_of(runs)}: {len(runs)} runs taken together",
+                    "lab": name,
+                    "runs": runs,
+                    "findings": [finding.to_json()],
+                }
+            )
+    return found
+
+
+def _member(document: dict[str, Any]) -> Member:
+    plan = document["plan"]
+    return Member(
+        plan["trial"],
+        plan["pitfall"],
+        plan["stage"],
+        plan["seed"],
+        document["params"],
+        document["measured"],
+    )
+
+
+def _folder_of(runs: list[str]) -> str:
+    return os.path.relpath(os.path.commonpath([Path(run).parent.resolve() for run in runs]))
+
+
+def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
+    """What a person did by hand in a live lab: their files, against what the lab was up for."""
+    facts = facts_of(folder)
+    lab = load_lab(root, facts["lab"])
+    return _check_files(lab, facts["params"], [folder / "raw"], hint)
+
+
+def _check_brought(
+    root: Path,
+    targets: list[Path],
+    lab_name: str | None,
+    trial: str | None,
+    changes: tuple[str, ...],
+    hint: int | None,
+) -> dict[str, Any]:
+    """A person's files: against the trial that they say it was."""
+    if lab_name is None or trial is None:
+        raise UserError(
+            f"{targets[0]}: no run of ./lab; say what it was meant to be: --lab LAB --trial N, "
+            "and --set KEY=VALUE for what was different"
+        )
+    lab = load_lab(root, lab_name)
+    numbers = select_trials(lab, trial)
+    if len(numbers) != 1:
+        raise UserError(f"--trial {trial}: these files are of one trial: give one number")
+    params = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    return _check_files(lab, params, targets, hint)
+
+
+def _check_files(
+    lab: Lab, params: dict[str, Value], targets: list[Path], hint: int | None
+) -> dict[str, Any]:
+    brought = bring.read_files(targets)
+    findings = check_run(lab, params, brought.measured, hint)
+    name = ", ".join(map(str, targets))
+    document = _document(name, lab, params, brought.measured, findings)
+    return {
+        **document,
+        "used": brought.used,
+        "missing": brought.missing,
+        "refused": brought.refused,
+    }
+
+
+def _document(
+    name: str,
+    lab: Lab,
+    params: dict[str, Value],
+    measured: collect.Measured,
+    findings: list[Finding],
+) -> dict[str, Any]:
+    return {
+        "run": name,
+        "lab": lab.name,
+        "params": params,
+        "measured": measured,
+        "findings": [finding.to_json() for finding in findings],
+    }
+
+
+def _print(document: dict[str, Any], hint: int | None) -> None:
+    out = terminal.console(sys.stdout)
+    findings = document["findings"]
+    out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
+    for line in document.get("refused", []):
+        out.print(f"  not used: {line}", markup=False, soft_wrap=True)
+    if document.get("missing"):
+        out.print(f"  not there: {'; '.join(document['missing'])}. What needs them isn't checked.")
+    for finding in findings:
+        out.print(f"  {finding['id']} ({finding['severity']})", style="bold")
+        # Without a hint only the symptom: finding the cause is the exercise.
+        out.print(f"    measured: {finding['measured']}", markup=False)
+        out.print(f"    expected: {finding['expected']}", markup=False)
+        # The reason often is the cause; it comes with the last hint, or where there is no ladder.
+        if hint == 3 or finding["page"].startswith("reference/"):
+            out.print(f"    {finding['why']}", markup=False)
+        if finding["hint"]:
+            out.print(f"    hint {hint}: {finding['hint']}", markup=False)
+        out.print(f"    page: {finding['page']}", markup=False)
+    if findings and hint is None:
+        out.print("--hint 1, 2 or 3 helps a step further each.")
+
+
+def _count(number: int) -> str:
+    return {0: "no finding", 1: "1 finding"}.get(number, f"{number} findings")

@@ -1,0 +1,126 @@
+"""`lab docs`: prepare the pages, then let mkdocs build or serve them, or make the offline zip."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.util
+import os
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+from measuretwice.base.errors import UserError
+from measuretwice.site import build as docs
+
+What = Literal["build", "serve", "offline"]
+WATCHED = ("docs", "labs", "src/measuretwice/site/templates")
+
+
+def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, port: int) -> int:
+    """Do it and say where the result is; return 0, or mkdocs' own exit status."""
+    if importlib.util.find_spec("mkdocs") is None:
+        raise UserError("the site needs mkdocs, which is not here: ./lab docs installs it")
+    who = "-instructor" if instructor else ""
+    pages = root / "build" / f"docs{who}"
+    if what == "serve":
+        docs.prepare(root, pages, instructor=instructor)
+        return _serve(root, pages, instructor, port)
+    with _alone(root / "build"):
+        docs.prepare(root, pages, instructor=instructor)
+        if what == "offline":
+            site = root / "build" / f"site-offline{who}"
+            status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)], OFFLINE="true")
+            result = out or root / "build" / f"measuretwice{who}-offline.zip"
+            if status == 0:
+                _zip(site, result)
+                print(f"{result}: unpack it and open measuretwice/index.html")
+            return status
+        site = (out or root / f"site{who}").absolute()
+        status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)])
+    if status == 0:
+        print(site / "index.html")
+    return status
+
+
+@contextmanager
+def _alone(build: Path) -> Iterator[None]:
+    """Wait for other builds in this checkout: all prepare their pages in one folder."""
+    build.mkdir(exist_ok=True)
+    with open(build / "docs.lock", "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another ./lab docs is at work here: waiting for it", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _command(root: Path, instructor: bool, arguments: list[str]) -> list[str]:
+    config = "mkdocs.instructor.yml" if instructor else "mkdocs.yml"
+    verb, *rest = arguments
+    return [
+        sys.executable, "-P", "-m", "mkdocs", "--quiet", verb,
+        "--strict", "--config-file", str(root / config), *rest,
+    ]  # fmt: skip
+
+
+def _environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "NO_MKDOCS_2_WARNING": "1", **more}
+
+
+def _mkdocs(root: Path, instructor: bool, arguments: list[str], **more: str) -> int:
+    command = _command(root, instructor, arguments)
+    return subprocess.run(command, cwd=root, env=_environment(**more), check=False).returncode
+
+
+def _zip(site: Path, target: Path) -> None:
+    """One folder of files, in order and with one date: the same site is the same zip."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in site.rglob("*") if path.is_file()):
+            name = f"measuretwice/{path.relative_to(site).as_posix()}"
+            archive.writestr(
+                zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)),
+                path.read_bytes(),
+                zipfile.ZIP_DEFLATED,
+            )
+    part.replace(target)
+
+
+def _serve(root: Path, pages: Path, instructor: bool, port: int) -> int:
+    """mkdocs shows the prepared pages; what changes in docs/ or labs/ is prepared anew."""
+    where = f"127.0.0.1:{port}"
+    print(f"http://{where}/ (Ctrl-C ends it)", flush=True)
+    # --livereload is mkdocs' default, but newer versions of click lose it.
+    command = _command(root, instructor, ["serve", "--livereload", "--dev-addr", where])
+    server = subprocess.Popen(command, cwd=root, env=_environment())
+    try:
+        seen = _newest(root)
+        while server.poll() is None:
+            time.sleep(0.5)
+            if (now := _newest(root)) != seen:
+                seen = now
+                try:
+                    docs.prepare(root, pages, instructor=instructor)
+                except UserError as error:
+                    print(f"lab: {error}", file=sys.stderr)
+    finally:
+        server.terminate()
+        server.wait()
+    return server.returncode
+
+
+def _newest(root: Path) -> tuple[int, float]:
+    times = [
+        path.stat().st_mtime
+        for name in WATCHED
+        for path in (root / name).rglob("*")
+        if path.is_file()
+    ]
+    return len(times), max(times, default=0.0)

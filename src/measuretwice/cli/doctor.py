@@ -1,0 +1,162 @@
+"""`lab doctor`: what this machine can run, lab by lab, and what to do about the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.virtual import memory_folder
+from measuretwice.base.errors import UserError
+from measuretwice.cli.terminal import console
+from measuretwice.execute.job import TOOLS, usable_cpus
+from measuretwice.lab.lab import Lab, find_labs
+
+# What a lab on the machine's own kernel needs of it, by lab-independent name.
+HOST_QDISCS = ("netem", "htb")
+
+
+def examine(root: Path) -> dict[str, Any]:
+    """Return the facts: tools, the virtual kernel, the machine's own kernel, and each lab.
+
+    `ready` says whether every lab can run in the virtual kernel, once it is built.
+    """
+    tools = {name: _program(command[0]) for name, command in TOOLS.items()}
+    problems = [
+        f"{name} is missing: ./lab installs it, or your package manager"
+        for name, at in tools.items()
+        if at is None
+    ]
+    kernel = _kernel_check(root)
+    problems += kernel["problems"]
+    try:
+        memory: str | None = str(memory_folder())
+    except UserError as error:
+        memory = None
+        problems.append(str(error))
+    host = _host()
+    labs = {}
+    for name, folder in find_labs(root).items():
+        try:
+            lab = Lab(folder)
+        except UserError as error:
+            labs[name] = {
+                "title": None,
+                "trials": 0,
+                "virtual": False,
+                "host": False,
+                "problem": str(error),
+            }
+            problems.append(str(error))
+            continue
+        labs[name] = {
+            "title": lab.file.lab.title,
+            "trials": len(lab.trials),
+            "virtual": not problems,
+            "host": host["ready"],
+            "problem": problems[0] if problems else None,
+        }
+    return {
+        "ready": not problems,
+        "problems": problems,
+        "tools": tools,
+        "cpus": len(usable_cpus()),
+        "kernel": kernel["facts"],
+        "memory_folder": memory,
+        "host": host,
+        "labs": labs,
+    }
+
+
+def _program(name: str) -> str | None:
+    return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
+
+
+def _kernel_check(root: Path) -> dict[str, Any]:
+    """What the kernel's build script says of this machine (its --check prints JSON)."""
+    script = root / "scripts" / "kernel" / "build.sh"
+    done = subprocess.run(
+        ["bash", str(script), "--check"], capture_output=True, text=True, check=False
+    )
+    try:
+        facts = json.loads(done.stdout)
+        problems = [problem for bad, problem in _kernel_problems(facts) if bad]
+    except (ValueError, KeyError, TypeError) as error:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        reason = said[-1] if said else f"it said nothing of use ({error})"
+        return {"facts": None, "problems": [f"{script.name} --check failed: {reason}"]}
+    return {"facts": facts, "problems": problems}
+
+
+def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:
+    """What stands in the way of the virtual kernel, each with whether it does."""
+    to_build = not facts["kernel_ready"]
+    missing = " ".join(facts["missing_packages"])
+    return [
+        (
+            not facts["cpu_ok"],
+            "the virtual kernel needs an x86-64 processor: use a Linux VM on one",
+        ),
+        (
+            not facts["seccomp"],
+            "this machine allows no seccomp filters, which the virtual kernel needs",
+        ),
+        (to_build and bool(missing), f"to build the kernel, install: {missing} (./lab does it)"),
+        (
+            to_build and facts["disk_free_mib"] < facts["disk_needed_mib"],
+            f"building the kernel needs {facts['disk_needed_mib']} MiB in {facts['cache']}, "
+            f"{facts['disk_free_mib']} are free: set MEASURETWICE_CACHE to another folder",
+        ),
+        (
+            not facts["cache_writable"],
+            f"{facts['cache']} can't be written to: set MEASURETWICE_CACHE to another folder",
+        ),
+    ]
+
+
+def _host() -> dict[str, Any]:
+    """Whether the machine's own kernel could run the labs: root, and netem."""
+    root = os.geteuid() == 0
+    missing = [kind for kind in HOST_QDISCS if not _has_module(f"sch_{kind}")]
+    advice = []
+    if not root:
+        advice.append("not root")
+    if missing:
+        advice.append(f"its kernel has no {', '.join(missing)}")
+    return {"ready": not advice, "why_not": advice, "kernel": os.uname().release}
+
+
+def _has_module(name: str) -> bool:
+    if Path("/sys/module", name).exists():
+        return True
+    modinfo = _program("modinfo")
+    if modinfo is None:
+        return False
+    return subprocess.run([modinfo, name], capture_output=True, check=False).returncode == 0
+
+
+def print_facts(facts: dict[str, Any]) -> None:
+    out = console(sys.stdout)
+    out.print("Tools", style="bold")
+    for name, at in facts["tools"].items():
+        out.print(f"  {'ok ' if at else 'NO '} {name}")
+    out.print("Virtual kernel", style="bold")
+    kernel = facts["kernel"] or {}
+    state = "built" if kernel.get("kernel_ready") else "not built yet: the first ./lab run does it"
+    out.print(f"  {state}; {facts['cpus']} CPUs, memory in {facts['memory_folder'] or 'no folder'}")
+    host = facts["host"]
+    out.print("This machine's own kernel", style="bold")
+    out.print(
+        f"  {host['kernel']}: {'can run the labs' if host['ready'] else '; '.join(host['why_not'])}"
+    )
+    out.print("Labs", style="bold")
+    for name, lab in facts["labs"].items():
+        out.print(
+            f"  {'ok ' if lab['virtual'] else 'NO '} {name}: {lab['title'] or lab['problem']}"
+        )
+    for problem in facts["problems"]:
+        out.print(f"To do: {problem}", style="bold")

@@ -1,0 +1,228 @@
+"""`lab grade`: a class's submissions, each measured anew and held against the lab's rubric."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from measuretwice.base.errors import UserError
+from measuretwice.cli import terminal
+from measuretwice.cli.report import now
+from measuretwice.execute.job import usable_cpus
+from measuretwice.grading.copies import Recorded, lines, read_recorded, remarks
+from measuretwice.grading.marks import Graded, choose_lab, judge_brought, marks
+from measuretwice.grading.output import canvas_csv, make_page, moodle_csv, render, row
+from measuretwice.grading.read import Document
+from measuretwice.grading.roster import Roster, read_roster
+from measuretwice.grading.rubric import Rubric, read_rubric
+from measuretwice.grading.submissions import Submission, find_submissions
+from measuretwice.grading.workers import read_all
+from measuretwice.lab.lab import Lab, find_labs, load_lab
+from measuretwice.measure.result import write_text
+
+NOTHING: Document = {
+    "refused": [], "unusable": [], "runs": [], "together": [], "brought": [], "unread": [],
+    "places": {}, "quotes": {}, "written": [],
+}  # fmt: skip
+
+
+def grade_command(
+    root: Path,
+    folder: Path,
+    *,
+    lab_name: str | None,
+    roster_file: Path | None,
+    deal_file: Path | None,
+    assignment: str | None,
+    out: Path | None,
+    jobs: int | None,
+    as_json: bool,
+) -> int:
+    """Grade and write; return 0, or 1 where there is something to look at."""
+    roster = _roster(roster_file, deal_file)
+    labs = _marked(root)
+    wanted = _wanted(root, labs, lab_name, roster)
+    submissions, others = find_submissions(folder, roster)
+    target = _target(folder, out)
+    documents = _read(root, submissions, jobs, as_json)
+    lab = choose_lab(list(labs), [_or_nothing(said) for said in documents], wanted)
+    recorded = read_recorded(root, lab)
+    graded = grade(lab, labs[lab], submissions, documents, roster, recorded)
+    _write(target, lab, labs[lab], roster, graded, others, assignment)
+    if as_json:
+        document = {
+            "lab": lab.name,
+            "points": labs[lab].points,
+            "not_taken": others,
+            "students": [one.to_json() for one in graded],
+        }
+        print(json.dumps(document, indent=2))
+    else:
+        print_grades(terminal.console(sys.stdout), graded, others, labs[lab], target)
+    return 1 if others or any(one.odd for one in graded) else 0
+
+
+def _roster(roster_file: Path | None, deal_file: Path | None) -> Roster | None:
+    if roster_file and deal_file:
+        raise UserError("--roster and --deal: give one; what ./lab deal wrote is a roster, too")
+    if deal_file:
+        roster = read_roster(deal_file)
+        if not roster.by_seed:
+            raise UserError(f"--deal {deal_file}: has no seeds; ./lab deal makes such a file")
+        return roster
+    return read_roster(roster_file) if roster_file else None
+
+
+def _marked(root: Path) -> dict[Lab, Rubric]:
+    labs = [load_lab(root, name) for name in find_labs(root)]
+    return {lab: rubric for lab in labs if (rubric := read_rubric(lab))}
+
+
+def _wanted(
+    root: Path, labs: dict[Lab, Rubric], lab_name: str | None, roster: Roster | None
+) -> str | None:
+    dealt = roster.lab if roster else None
+    if lab_name is None and dealt is None:
+        return None
+    name = load_lab(root, lab_name or str(dealt)).name
+    if dealt and name != dealt:
+        raise UserError(f"--lab {lab_name}: the seeds were dealt for {dealt}")
+    if name not in {lab.name for lab in labs}:
+        raise UserError(f"--lab {name}: has no rubric.toml to grade by")
+    return name
+
+
+def _target(folder: Path, out: Path | None) -> Path:
+    """Where the grades go: beside the submissions, never among them."""
+    whole = folder.resolve()
+    target = (out or whole.with_name(f"{whole.name}-grades")).resolve()
+    if target == whole or target.is_relative_to(whole):
+        raise UserError(f"--out {out}: is among the submissions; choose a folder beside them")
+    if target.exists() and not target.is_dir():
+        raise UserError(f"--out {target}: is a file; name a folder")
+    return target
+
+
+def _or_nothing(said: Document | str) -> Document:
+    return NOTHING if isinstance(said, str) else said
+
+
+def _read(
+    root: Path, submissions: list[Submission], jobs: int | None, quiet: bool
+) -> list[Document | str]:
+    found: dict[int, Document | str] = {}
+    context, advance = terminal.counter("submissions", len(submissions), quiet)
+    with context:
+        parallel = min(jobs or len(usable_cpus()), len(submissions))
+        for place, said in read_all(root, [one.sources for one in submissions], parallel):
+            found[place] = said
+            advance(place, "")
+    return [found[place] for place in range(len(submissions))]
+
+
+def grade(
+    lab: Lab,
+    rubric: Rubric,
+    submissions: list[Submission],
+    documents: list[Document | str],
+    roster: Roster | None,
+    recorded: Recorded,
+) -> list[Graded]:
+    """Return what each submission is worth by machine, and who of the roster handed nothing in."""
+    own = [_of_lab(_or_nothing(said), lab) for said in documents]
+    odd = remarks(
+        [one.name for one in submissions],
+        own,
+        [one.student for one in submissions],
+        roster,
+        recorded,
+    )
+    graded = []
+    for submission, said, document, found in zip(submissions, documents, own, odd, strict=True):
+        one = Graded(
+            submission.name,
+            submission.student.id if submission.student else None,
+            problem=said if isinstance(said, str) else None,
+            says=[*submission.says, *_says(_or_nothing(said), lab)],
+            runs=document["runs"],
+            brought=[judge_brought(lab, brought) for brought in document["brought"]],
+            together=document["together"],
+            remarks=found,
+        )
+        one.marks = marks(lab, rubric, document, one)
+        graded.append(one)
+    here = {one.student for one in graded}
+    graded += [
+        Graded(student.name, student.id, handed_in=False)
+        for student in (roster.students if roster else [])
+        if student.id not in here
+    ]
+    return sorted(graded, key=lambda one: one.name.casefold())
+
+
+def _of_lab(document: Document, lab: Lab) -> Document:
+    return {
+        **document,
+        "runs": [run for run in document["runs"] if run["lab"] == lab.name],
+        "together": [told for told in document["together"] if told["lab"] == lab.name],
+    }
+
+
+def _says(document: Document, lab: Lab) -> list[str]:
+    """What the instructor should know of what was not read."""
+    said = [f"refused: {line}" for line in document["refused"]]
+    others = {run["lab"] for run in document["runs"]}
+    if others and lab.name not in others:
+        said.append(f"its runs are of {', '.join(sorted(others))}, none of {lab.name}")
+    said += [f"not used: {line}" for line in document["unusable"]]
+    for brought in document["brought"]:
+        said += [f"not used: {line}" for line in brought["refused"]]
+    if unread := document["unread"]:
+        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
+        said.append(
+            f"no run, and no folder called trial-N or trial-N-MISTAKE-broken: {', '.join(unread[:3])}{more}; "
+            f"./lab check FILES --lab {lab.name} --trial N checks such files"
+        )
+    return said
+
+
+def _write(
+    target: Path,
+    lab: Lab,
+    rubric: Rubric,
+    roster: Roster | None,
+    graded: list[Graded],
+    others: list[str],
+    assignment: str | None,
+) -> None:
+    title = assignment or f"Measure Twice: {lab.name}"
+    page = make_page(lab.name, rubric.points, graded, others, now())
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"--out {target}: can't be made ({error.strerror})") from None
+    write_text(target / "grades.html", render(page))
+    write_text(target / "grades-canvas.csv", canvas_csv(roster, graded, title, rubric.points))
+    write_text(target / "grades-moodle.csv", moodle_csv(roster, graded, title))
+
+
+def print_grades(
+    out: Console, graded: list[Graded], others: list[str], rubric: Rubric, target: Path
+) -> None:
+    """Print a line a student, then what there is to say of each."""
+    headings = ["student", "id", "runs", "shown", "answered", "mended", "again", "certain", "possible", "look at"]  # fmt: skip
+    terminal.print_rows(out, headings, [row(one) for one in graded], numeric=range(2, 9))
+    for one in graded:
+        for line in [*([one.problem] if one.problem else []), *one.says, *lines(one.remarks)]:
+            out.print(f"{one.name}: {line}", markup=False, soft_wrap=True)
+    for line in others:
+        out.print(line, markup=False, soft_wrap=True)
+    out.print(
+        f"Points of {rubric.points:g}: certain by machine, possible by hand. "
+        f"{target}/grades.html says why; grades-canvas.csv and grades-moodle.csv are for import.",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,233 @@
+"""`lab up`, `lab enter`, `lab down`, `lab status`: a lab's nodes in terminals, in real time."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import selectors
+import shlex
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+import tty
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.cli import terminal
+from measuretwice.cli.run import check_stage, read_changes
+from measuretwice.execute.batch import open_batch
+from measuretwice.execute.job import usable_cpus
+from measuretwice.lab.lab import Lab, load_lab, select_trials
+from measuretwice.lab.plan import StageName
+from measuretwice.live import session as lives
+from measuretwice.live import wire
+from measuretwice.live.session import Live
+
+TERMINALS = 4
+
+
+def up_command(
+    root: Path,
+    lab_name: str,
+    *,
+    trial: str | None,
+    pitfall: str | None,
+    stage: StageName | None,
+    changes: tuple[str, ...],
+    tmux: bool,
+) -> int:
+    """Bring a lab's network up and say how to enter it; with `tmux`, open its terminals."""
+    lab = load_lab(root, lab_name)
+    check_stage(pitfall, stage)
+    own = lab.pitfall(pitfall).trial if pitfall else min(lab.trials)
+    numbers = select_trials(lab, trial or str(own))
+    if len(numbers) != 1:
+        raise UserError(f"--trial {trial}: one network is one trial's: give one number")
+    settings = read_changes(lab, changes, None)
+    if tmux and not shutil.which("tmux"):
+        raise UserError("--tmux: tmux is missing: install it, or open the terminals yourself")
+    out = terminal.default_out(root)
+    batch = open_batch(root, lab, out)
+    job = batch.job(numbers[0], seed=1, changes=settings, pitfall=pitfall, stage=stage)
+    began = time.monotonic()
+    cpus = usable_cpus()
+    live = lives.bring_up(root, lab, job.plan, out, cpus[os.getpid() % len(cpus)])
+    took_s = time.monotonic() - began
+    print(
+        f"{lab.name}, trial {live.trial}: up after {took_s:.1f} s, in real time, until ./lab down"
+    )
+    print(f"files that you write on a node go to {terminal.relative(live.folder)}/raw/NODE/")
+    if tmux:
+        return _open_tmux(root, lab)
+    print("in a terminal each:")
+    for node in terminals_of(lab):
+        print(f"  ./lab enter {node}")
+    return 0
+
+
+def terminals_of(lab: Lab) -> list[str]:
+    """The nodes whose terminals a person needs: one of each kind, the sender's twice (for ss)."""
+    kinds: dict[str, str] = {}
+    for node in lab.file.topology.nodes:
+        kinds.setdefault(lab.script_name(node.name), node.name)
+    chosen = list(kinds.values())
+    if len(chosen) < TERMINALS:
+        sender = lab.file.collect.sender or chosen[0]
+        chosen.insert(chosen.index(sender), sender)
+    return chosen
+
+
+def _open_tmux(root: Path, lab: Lab) -> int:
+    """Open the lab's terminals side by side in tmux, and be there until the person leaves."""
+    name = f"lab-{lab.name}"
+    enter = [
+        shlex.join([str(root / "lab"), "enter", "--lab", lab.name, node])
+        for node in terminals_of(lab)
+    ]
+    tmux = ["tmux", "-L", f"measuretwice-{os.getpid()}", "-f", "/dev/null"]
+    subprocess.run([*tmux, "new-session", "-d", "-s", name, enter[0]], check=True)
+    subprocess.run([*tmux, "set", "-g", "mouse", "on"], check=True)
+    for command in enter[1:]:
+        subprocess.run([*tmux, "split-window", "-t", name, command], check=True)
+        subprocess.run([*tmux, "select-layout", "-t", name, "tiled"], check=True)
+    subprocess.run([*tmux, "select-pane", "-t", f"{name}:0.0"], check=True)
+    return subprocess.run([*tmux, "attach", "-t", name], check=False).returncode
+
+
+def enter_command(root: Path, node: str, command: tuple[str, ...], lab_name: str | None) -> int:
+    """A shell on a node, in this terminal; returns its exit status."""
+    live = _which(root, node, lab_name)
+    with live.connected() as link:
+        return _Terminal(link).use(node, " ".join(command))
+
+
+def _which(root: Path, node: str, lab_name: str | None) -> Live:
+    """The live lab that has this node; UserError where none or several have it."""
+    up = lives.all_up(terminal.default_out(root))
+    if lab_name:
+        up = [live for live in up if live.lab == load_lab(root, lab_name).name]
+    if not up:
+        raise UserError(
+            f"{lab_name or 'no lab'} is {'not ' if lab_name else ''}up: ./lab up LAB first"
+        )
+    known = {
+        live.lab: [n.name for n in load_lab(root, live.lab).file.topology.nodes] for live in up
+    }
+    fitting = [live for live in up if node in known[live.lab]]
+    if not fitting:
+        said = "; ".join(f"{lab} has {', '.join(names)}" for lab, names in known.items())
+        raise UserError(f"{node}: there is no such node: {said}")
+    if len(fitting) > 1:
+        raise UserError(
+            f"{node}: {' and '.join(live.lab for live in fitting)} have it: say --lab LAB"
+        )
+    return fitting[0]
+
+
+class _Terminal:
+    """This terminal, in between a person and a shell inside."""
+
+    def __init__(self, link: socket.socket) -> None:
+        self.link = link
+        self.keys, self.screen = sys.stdin.fileno(), sys.stdout.fileno()
+        self.is_terminal = os.isatty(self.keys) and os.isatty(self.screen)
+
+    def _size(self) -> dict[str, int]:
+        if not self.is_terminal:
+            return {"rows": 24, "columns": 80}
+        packed = fcntl.ioctl(self.screen, termios.TIOCGWINSZ, bytes(8))
+        rows, columns, _, _ = struct.unpack("HHHH", packed)
+        return {"rows": rows or 24, "columns": columns or 80}
+
+    def use(self, node: str, command: str) -> int:
+        term = os.environ.get("TERM", "dumb") if self.is_terminal else "dumb"
+        wanted = {"node": node, "term": term, "command": command, **self._size()}
+        self.link.sendall(wire.pack(wire.OPEN, 0, wanted))
+        if not self.is_terminal:
+            return self._relay()
+        signal.signal(signal.SIGWINCH, self._resize)
+        before = termios.tcgetattr(self.keys)
+        try:
+            tty.setraw(self.keys)
+            return self._relay()
+        finally:
+            termios.tcsetattr(self.keys, termios.TCSADRAIN, before)
+
+    def _resize(self, *_: object) -> None:
+        self.link.sendall(wire.pack(wire.SIZE, 0, self._size()))
+
+    def _relay(self) -> int:
+        reader = wire.Reader()
+        # select, unlike epoll, takes what is typed from a file too.
+        with selectors.SelectSelector() as selector:
+            selector.register(self.link, selectors.EVENT_READ)
+            selector.register(self.keys, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fd == self.keys:
+                        if not self._type():
+                            selector.unregister(self.keys)
+                        continue
+                    data = self.link.recv(65536)
+                    if not data:
+                        self._say("the network has gone down")
+                        return 1
+                    for frame in reader.feed(data):
+                        if frame.kind == wire.EXIT:
+                            return int(frame.document["status"])
+                        wire.write_all(self.screen, frame.payload)
+
+    def _type(self) -> bool:
+        """Pass on what was typed; at the end of a file Ctrl-D. Is there more to come?"""
+        typed = os.read(self.keys, wire.PORTION_BYTES)
+        self.link.sendall(wire.pack(wire.DATA, 0, typed or b"\x04"))
+        return bool(typed)
+
+    def _say(self, words: str) -> None:
+        os.write(sys.stderr.fileno(), f"\r\nlab: {words}\r\n".encode())
+
+
+def down_command(root: Path, lab_name: str | None) -> int:
+    """End the live labs, or one."""
+    up = lives.all_up(terminal.default_out(root))
+    if lab_name:
+        name = load_lab(root, lab_name).name
+        up = [live for live in up if live.lab == name]
+    for live in up:
+        kept = lives.bring_down(live)
+        said = (
+            f"; what you wrote is in {terminal.relative(live.folder)}: ./lab check it"
+            if kept
+            else ""
+        )
+        print(f"{live.lab}: down{said}")
+    if not up:
+        print(f"{lab_name or 'nothing'} is {'not ' if lab_name else ''}up")
+    return 0
+
+
+def status_command(root: Path, as_json: bool) -> int:
+    """Say what is up."""
+    up = lives.all_up(terminal.default_out(root))
+    if as_json:
+        rows = [
+            {"lab": live.lab, "trial": live.trial, "since": live.since, "folder": str(live.folder)}
+            for live in up
+        ]
+        print(json.dumps(rows, indent=2))
+        return 0
+    for live in up:
+        nodes = [node.name for node in load_lab(root, live.lab).file.topology.nodes]
+        print(
+            f"{live.lab}, trial {live.trial}: up since {live.since}, files in {terminal.relative(live.folder)}"
+        )
+        print(f"  nodes: {', '.join(nodes)}")
+    if not up:
+        print("nothing is up")
+    return 0

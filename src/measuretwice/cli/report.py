@@ -1,0 +1,164 @@
+"""`lab report`: one HTML file, and the same as Markdown, from the runs that a student hands in."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.cli.check import own_runs
+from measuretwice.figures import rows as plot_data
+from measuretwice.measure.result import write_text
+from measuretwice.report.report import (
+    Report,
+    clean,
+    document,
+    make_report,
+    read_answers,
+    render_html,
+    render_markdown,
+)
+from measuretwice.runs.reread import RunData, read_run
+
+# With fewer, a table says it better.
+RUNS_FOR_A_FIGURE = 3
+
+
+def report_command(
+    root: Path,
+    targets: tuple[Path, ...],
+    *,
+    out: Path | None,
+    title: str | None,
+    author: str | None,
+    as_json: bool,
+) -> int:
+    """Write the report; return 0 if at least one run could be used, else raise UserError."""
+    folder = _common(targets)
+    page = _page(root, out, folder)
+    notes = page.with_suffix(".md")
+    made = now()
+    runs, unusable = _read(root, targets, folder)
+    for line in unusable:
+        print(f"lab: not used: {clean(line)}", file=sys.stderr)
+    answers = _answers(notes)
+    report = make_report(
+        runs, title=title, author=author, made=made, unusable=unusable, answers=answers
+    )
+    _keep_answers(report, answers, notes)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    figures = _figures(runs)
+    write_text(page, render_html(report, figures))
+    write_text(notes, render_markdown(report, figures))
+    if as_json:
+        print(json.dumps([document(run) for run in runs], indent=2))
+    else:
+        print(f"{len(runs)} run{'s' if len(runs) != 1 else ''}: {page} and {notes.name}")
+    return 0
+
+
+def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
+    """Each lab's runs held against its model, where there are enough of them for a figure."""
+    figures = []
+    for lab in {run.lab.name: run.lab for run in runs}.values():
+        own = [run for run in runs if run.lab.name == lab.name]
+        if lab.file.model is None or len(own) < RUNS_FOR_A_FIGURE:
+            continue
+        # matplotlib takes half a second to import.
+        from measuretwice.figures import against_model as plot
+        from measuretwice.figures import style as plot_style
+
+        use = lab.file.model
+        names = plot_data.ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
+        results = [{**run.result, "run_dir": run.name} for run in own]
+        for figure in ("measured-against-model", "window-against-loss"):
+            try:
+                drawn = plot.draw(figure, [(lab.name, results)], (), names)
+            except UserError:  # nothing in these runs that it could show
+                continue
+            figures.append((drawn.title, plot_style.svg_text(drawn)))
+    return figures
+
+
+def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[RunData], list[str]]:
+    """Read each run once; the second list says which folders can't be used, and why."""
+    runs: dict[Path, RunData] = {}
+    problems: dict[str, None] = {}
+    for target in targets:
+        found = own_runs(target)
+        if not found:
+            problems[f"{target}: no run of ./lab in it; ./lab run makes one"] = None
+        for run in found:
+            if run.resolve() in runs:
+                continue
+            try:
+                runs[run.resolve()] = read_run(root, run, _name(run, folder))
+            except UserError as error:
+                problems[str(error)] = None
+    if not runs:
+        first, *others = problems
+        raise UserError(first + (f" (and {len(others)} more)" if others else ""))
+    return list(runs.values()), [_below(line, folder) for line in problems]
+
+
+def _common(targets: tuple[Path, ...]) -> Path:
+    """The folder that holds all that was asked for: where the report goes."""
+    return Path(os.path.commonpath([target.resolve() for target in targets]))
+
+
+def _name(run: Path, folder: Path) -> str:
+    """A run's name in the report: below the common folder, so that no path of the machine shows."""
+    below = run.resolve().relative_to(folder).parts[-2:]
+    return "/".join(below) or run.resolve().name
+
+
+def _below(line: str, folder: Path) -> str:
+    """A line about a folder without the path that leads to the common one."""
+    for prefix in (str(folder), os.path.relpath(folder)):
+        line = line.removeprefix(prefix + os.sep)
+    return line
+
+
+def _page(root: Path, out: Path | None, folder: Path) -> Path:
+    if out is None and folder.is_relative_to((root / "sample-data").resolve()):
+        return root / "runs" / "report.html"  # what the kit came with stays as it came
+    if out is None:
+        return folder / "report.html" if folder.is_dir() else folder.with_name("report.html")
+    if out.is_dir():
+        raise UserError(f"--out {out}: is a folder; name a file in it, such as report.html")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UserError(f"--out {out}: expected a name that ends in .html")
+    return out
+
+
+def now() -> datetime:
+    """Now, or the time in SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch)."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given is None:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(given), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UserError(
+            f"SOURCE_DATE_EPOCH={given}: expected seconds since 1970; unset it"
+        ) from None
+
+
+def _answers(notes: Path) -> dict[str, str]:
+    """The answers that a student wrote into an earlier report's Markdown."""
+    if not notes.is_file():
+        return {}
+    return read_answers(notes.read_text(encoding="utf-8", errors="replace"))
+
+
+def _keep_answers(report: Report, answers: dict[str, str], notes: Path) -> None:
+    """Never write over an answer that the new report has no place for."""
+    kept = {question.answer for _, asked in report.questions for question in asked}
+    if any(answer not in kept for answer in answers.values()):
+        raise UserError(
+            f"{notes}: has answers to questions that these runs don't ask; "
+            "move it away, or give another --out"
+        )

@@ -1,0 +1,205 @@
+"""Results for a person: one line a trial, and the progress of a run."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.style import Style
+from rich.table import Table
+from rich.text import Text
+
+from measuretwice.measure.result import Result, what_chance_does
+
+# Wide enough for a row where the output is no terminal: a file must not lose columns.
+FILE_WIDTH = 150
+# From here on a row has room for the whole path of its run's folder.
+ROOMY_WIDTH = 120
+HEADINGS = (
+    "trial",
+    "RTT\nms",
+    "MSS\nB",
+    "p\nset",
+    "p\nmeasured",
+    "goodput\nMbit/s",
+    "model\nMbit/s",
+    "ratio",
+)
+
+
+def console(stream: TextIO) -> Console:
+    """A console that wraps only on a terminal; NO_COLOR is honoured by rich."""
+    return Console(file=stream, width=None if stream.isatty() else FILE_WIDTH, highlight=False)
+
+
+def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
+    """Print the trials as a table: what was set, what was measured, the model, the ratio.
+
+    Each row links to its run's folder: by its whole path where there is room, else by the
+    digest at the path's end (a hyperlink, in terminals that have them).
+    """
+    out = console(stream)
+    roomy = out.width >= ROOMY_WIDTH
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    for heading in HEADINGS:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
+    for result in results:
+        measured, params = result["measured"], result["params"]
+        run = Path(result["run_dir"])
+        table.add_row(
+            str(result["trial"]),
+            _number(measured.get("rtt_min_ms"), "{:.4g}"),
+            _number(measured.get("mss_bytes"), "{:.0f}"),
+            _number(params.get("loss_ratio"), "{:.2e}"),
+            _number(measured.get("loss_ratio"), "{:.2e}"),
+            _number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
+            _number((result["model"] or {}).get("bandwidth_bps"), "{:.4g}", 1e-6),
+            _number(result["ratio"], "{:.2f}"),
+            verdict(result),
+            Text(
+                relative(run) if roomy else run.name.rsplit("-", 1)[-1],
+                style=Style(link=run.absolute().as_uri()),
+            ),
+        )
+    out.print(table)
+    if not roomy:
+        folder = relative(Path(results[0]["run_dir"]).parent)
+        out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
+    if said := what_chance_does(results):
+        out.print(f"\n{said}")
+    apart = [result for result in results if not result["comparable"]]
+    if apart:
+        out.print(
+            f"\n{len(apart)} of {len(results)} can't be held against the model:", style="bold"
+        )
+        for reason, trials in _by_reason(apart).items():
+            out.print(f"  trial {', '.join(map(str, trials))}: {reason}")
+
+
+def verdict(result: Result) -> str:
+    """The expectations in a word or two: what was off, or whether the model has a say."""
+    wrong = [e["measured"] for e in result["expectations"] if e["ok"] is False]
+    if wrong:
+        return f"off: {', '.join(wrong)}"
+    return "ok" if result["comparable"] else "ok, no model"
+
+
+def _by_reason(results: list[Result]) -> dict[str, list[int]]:
+    """Trials by the kind of their reason: what differs between them stands before the colon."""
+    kinds: dict[str, list[int]] = {}
+    for result in results:
+        reason = str(result["not_comparable_because"])
+        kinds.setdefault(reason.split(": ", 1)[-1], []).append(result["trial"])
+    return kinds
+
+
+def _number(value: float | None, form: str, scale: float = 1.0) -> str:
+    return "-" if value is None else form.format(value * scale)
+
+
+def relative(folder: Path) -> str:
+    """A folder as it is reached from here, or in full where that is shorter."""
+    return min(os.path.relpath(folder), str(folder), key=len)
+
+
+def print_expectations(result: Result, stream: TextIO = sys.stdout) -> None:
+    """Print each expectation of one trial: what was measured, what was expected, the verdict."""
+    out = console(stream)
+    out.print(f"{result['lab']}, trial {result['trial']}: {result['title']}", style="bold")
+    for e in result["expectations"]:
+        mark = {True: "ok ", False: "OFF", None: " - "}[e["ok"]]
+        low, high = (_number(e[key], "{:.6g}") for key in ("low", "high"))
+        span = low if low == high else f"{low} to {high}"
+        out.print(
+            f"  {mark} {e['label']}: {e['measured']} {_number(e['value'], '{:.6g}')}, expected {span}"
+        )
+
+
+Advance = Callable[[int, str], None]
+
+
+class Lines:
+    """Progress where there is no terminal: a line for each trial that ends."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done = total, 0
+
+    def advance(self, trial: int, said: str) -> None:
+        self.done += 1
+        print(f"[{self.done}/{self.total}] trial {trial}: {said}", file=sys.stderr, flush=True)
+
+
+class Bar:
+    """Progress on a terminal: a bar with the last trial, elapsed and remaining time."""
+
+    def __init__(self, total: int) -> None:
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self.task = self.progress.add_task("measuring", total=total)
+
+    def advance(self, trial: int, said: str) -> None:
+        self.progress.update(self.task, advance=1, description=f"trial {trial}: {said}")
+
+
+def progress(total: int, quiet: bool) -> tuple[AbstractContextManager[object], Advance]:
+    """Return a context to run in and the function that is told of each trial that ended."""
+    if quiet:
+        return nullcontext(), lambda trial, said: None
+    if sys.stderr.isatty():
+        bar = Bar(total)
+        return bar.progress, bar.advance
+    return nullcontext(), Lines(total).advance
+
+
+def counter(what: str, total: int, quiet: bool) -> tuple[AbstractContextManager[object], Advance]:
+    """The same for other work: a bar on a terminal, else nothing. Names of people aren't shown."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext(), lambda place, said: None
+    bar = Bar(total)
+    bar.progress.update(bar.task, description=what)
+    return bar.progress, lambda place, said: bar.progress.advance(bar.task)
+
+
+def print_rows(
+    out: Console, headings: list[str], rows: list[list[str]], numeric: Collection[int]
+) -> None:
+    """Print a plain table; its text is text, never markup."""
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if place in numeric else "left")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    out.print(table)
+
+
+def in_brief(result: Result) -> str:
+    """A finished trial in some words."""
+    goodput = _number(result["measured"].get("goodput_bps"), "{:.4g} Mbit/s", 1e-6)
+    ratio = f", {result['ratio']:.2f} of the model" if result["ratio"] is not None else ""
+    return goodput + ratio
+
+
+def default_out(root: Path) -> Path:
+    return root / "runs"

@@ -1,0 +1,1 @@
+"""Many trials: in a pool, on a cluster; and recorded."""

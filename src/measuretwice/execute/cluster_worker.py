@@ -1,0 +1,123 @@
+"""One trial on a worker of a cluster: an order on standard input, the answer on standard output.
+
+Both are JSON (see cluster.py). The order is refused where this machine would measure something
+else than its plan says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
+from measuretwice.base.errors import UserError
+from measuretwice.execute import job as runner
+from measuretwice.lab.lab import Lab
+from measuretwice.lab.plan import Plan, digest_scripts
+from measuretwice.measure.result import Result
+
+
+class Misfit(UserError):
+    """This machine can't run the plan as it stands."""
+
+
+def main() -> None:
+    order = json.load(sys.stdin)
+    answer: dict[str, Any]
+    try:
+        answer = {"result": _run(order)}
+    except UserError as error:
+        answer = {
+            "error": f"{platform.node()}: {error}",
+            "exit_code": error.exit_code,
+            "misfit": isinstance(error, Misfit),
+        }
+    json.dump(answer, sys.stdout)
+
+
+def _run(order: dict[str, Any]) -> Result:
+    root, lab_folder, out = (Path(order[name]) for name in ("root", "lab_folder", "out"))
+    if not Path(order["lease"]).exists():
+        raise Misfit(f"{out} is not what it is where ./lab run was called")
+    if not (lab_folder / "lab.toml").is_file() or order["code"] != runner.code_digest(lab_folder):
+        raise Misfit(f"{root} is another version of the checkout")
+    plan = Plan(**order["plan"])
+    try:
+        kernel = _fit(plan, root, lab_folder, out)
+    except UserError as error:
+        raise Misfit(str(error)) from None
+    # A variable holds it: it is given back when this process ends.
+    own_cpu = take_cpu()
+    threading.Thread(target=_end_with, args=(Path(order["lease"]),), daemon=True).start()
+    try:
+        return _run_once(runner.Job(plan, lab_folder, root, out, kernel, order["wall_limit_s"]))
+    finally:
+        own_cpu.close()
+
+
+def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Kernel:
+    """Return this machine's kernel, built if need be; UserError where plans would differ here."""
+    tools = runner.tool_versions()
+    for name, version in plan.tools.items():
+        if tools.get(name) != version:
+            raise UserError(f"{name} is {tools.get(name)}, not {version}")
+    if digest_scripts(Lab(lab_folder), root / "scripts") != plan.scripts:
+        raise UserError(f"the scripts in {root} differ")
+    runner.check_writable(out)
+    memory_folder()
+    kernel = ensure_kernel(root)
+    if kernel.name != plan.kernel:
+        raise UserError(f"the virtual kernel is {kernel.name}, not {plan.kernel}")
+    return kernel
+
+
+def take_cpu() -> socket.socket:
+    """Keep to one CPU that no other trial of a cluster has; it is ours while the socket is open.
+
+    A name in Linux's abstract namespace: it is gone with its process, however that ends. Where all
+    are taken, one is shared.
+    """
+    cpus = runner.usable_cpus()
+    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for cpu in cpus:
+        try:
+            taken.bind(f"\0measuretwice-cpu-{cpu}")
+        except OSError:
+            continue
+        os.sched_setaffinity(0, {cpu})
+        return taken
+    os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
+    return taken
+
+
+def _end_with(lease: Path) -> None:
+    """End this process, and so its kernel, once nobody waits for the trial."""
+    while lease.exists():
+        time.sleep(0.5)
+    os._exit(1)
+
+
+def _run_once(job: runner.Job) -> Result:
+    """Run it, unless another worker does, or did: one that the scheduler took for dead."""
+    until = time.monotonic() + job.wall_limit_s
+    while True:
+        kept = runner.finished([job])
+        if kept:
+            return kept[job.folder]
+        try:
+            return runner.run_job(job)
+        except runner.Busy:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""Boxes: how a measured value is spread over runs, for each setting, one panel a value."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from measuretwice.base.errors import UserError
+from measuretwice.figures.style import (
+    FAINT,
+    GRID,
+    INK,
+    PAPER,
+    DescribedFigure,
+    in_style,
+    open_frame,
+    plain,
+)
+from measuretwice.lab.lab import FigureOf, Lab, Panel
+from measuretwice.measure.result import Result
+
+Row = dict[str, Any]
+WIDTH_INCHES = 7.0
+
+
+def boxes(
+    lab: Lab, figure: FigureOf, results: Sequence[Result]
+) -> tuple[DescribedFigure, list[Row]]:
+    """A panel for each value; boxes lie on their side, so that their names can be read.
+
+    A box goes from the first quartile to the third with the median inside, its whiskers to the
+    smallest and the largest value: so few values have no outliers. Settings stand in the order of
+    the trials. UserError where no run has one of the values.
+    """
+    rows = [row for panel in figure.panels for row in _rows(figure, panel, results)]
+    names = list(dict.fromkeys(row["by"] for row in rows))
+    with in_style():
+        height = 1.0 + 0.24 * len(names)
+        drawn = DescribedFigure(figsize=(WIDTH_INCHES, height), layout="constrained")
+        axes = drawn.subplots(1, len(figure.panels), sharey=True, squeeze=False)[0]
+        for panel, place in zip(figure.panels, axes, strict=True):
+            _panel(place, panel, names, [row for row in rows if row["value_of"] == panel.value])
+        axes[0].set_yticks(range(len(names)), names)
+        axes[0].invert_yaxis()
+    drawn.description = " ".join(_in_words(panel, names, rows) for panel in figure.panels)
+    return drawn, rows
+
+
+def _rows(figure: FigureOf, panel: Panel, results: Sequence[Result]) -> list[Row]:
+    rows = []
+    for result in results:
+        one_or_many = [result["measured"]] if panel.of == "run" else result.get("flows", [])
+        for number, values in enumerate(one_or_many):
+            value = values.get(panel.value)
+            if value is None:
+                continue
+            rows.append(
+                {
+                    "value_of": panel.value,
+                    "by": _name(figure, result["params"]),
+                    "trial": result["trial"],
+                    "seed": result["seed"],
+                    "flow": number if panel.of == "flow" else None,
+                    "value": float(f"{value / panel.unit:.6g}"),
+                }
+            )
+    if not rows:
+        raise UserError(f"--figure {figure.id}: none of {len(results)} runs has a {panel.value}")
+    return rows
+
+
+def _name(figure: FigureOf, params: dict[str, Any]) -> str:
+    """What a box is called: `and_by` is said only where it is switched on."""
+    name = str(params.get(str(figure.by)))
+    if figure.and_by and params.get(figure.and_by) == "on":
+        return f"{name}, {figure.and_by.upper()}"
+    return name
+
+
+def _panel(place: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> None:
+    if panel.logarithmic:
+        place.set_xscale("log")
+    for height, name in enumerate(names):
+        values = [row["value"] for row in rows if row["by"] == name]
+        if not values:
+            continue
+        if len(values) > 3:
+            place.boxplot(
+                [values], positions=[height], orientation="horizontal", widths=0.6,
+                whis=(0, 100),  # codespell:ignore whis
+                manage_ticks=False, patch_artist=True,
+                boxprops={"facecolor": GRID, "edgecolor": FAINT}, medianprops={"color": INK},
+                whiskerprops={"color": FAINT}, capprops={"color": FAINT},
+            )  # fmt: skip
+        place.plot(
+            values, [height] * len(values), linestyle="none", marker="o", markersize=2.6,
+            markerfacecolor=PAPER, markeredgecolor=INK, markeredgewidth=0.6,
+        )  # fmt: skip
+    place.set_xlabel(panel.label)
+    place.grid(True, axis="x", color=GRID, linewidth=0.6)
+    if panel.logarithmic:
+        ticks = LogLocator(base=10, subs=(1, 3))
+        place.xaxis.set_major_locator(ticks)
+        place.xaxis.set_major_formatter(FuncFormatter(plain))
+        place.xaxis.set_minor_formatter(NullFormatter())
+        place.margins(x=0.12)
+    else:
+        # A little room beyond the largest value, and beside zero for the points that stand there.
+        low, high = place.get_xlim()
+        most = max((row["value"] for row in rows), default=1) or 1
+        place.set_xlim(
+            -0.06 * most if panel.from_zero else low,
+            max(high, 1.08 * most if panel.from_zero else high),
+        )
+    open_frame(place)
+
+
+def _in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> str:
+    parts = []
+    for name in names:
+        values = [
+            row["value"] for row in rows if row["by"] == name and row["value_of"] == panel.value
+        ]
+        if values:
+            parts.append(f"{name} {statistics.median(values):.3g}")
+    return f"{' '.join(panel.label.split())}, medians: {', '.join(parts)}."

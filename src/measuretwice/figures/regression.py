@@ -1,0 +1,70 @@
+"""Goodput against the Mathis model, a point a flow: by its losses, and by its halvings.
+
+The two plots of Philip et al. (2021) and of its reproduction: the slope of the line through zero is C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.figures.style import FAINT, INK, PAPER, DescribedFigure, in_style, plain_axes
+from measuretwice.lab.lab import FigureOf, Lab
+from measuretwice.measure.result import Result
+from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
+
+Row = dict[str, Any]
+WIDTH_INCHES = 7.0
+PANELS = (("retransmits", "by retransmissions"), ("halvings", "by halvings"))
+
+
+def points(result: Result, counted: str) -> list[tuple[float, float]]:
+    """Each flow's model bandwidth with C = 1 and its goodput, in bit/s; flows that have none of what
+    is counted, retransmits or halvings, are left out."""
+    mss_bytes = result["measured"].get("mss_bytes")
+    if not mss_bytes:
+        return []
+    return [
+        (
+            mathis_bandwidth_bps(mss_bytes, flow["rtt_mean_ms"], flow[counted] / flow["segments"]),
+            flow["goodput_bps"],
+        )
+        for flow in result.get("flows", [])
+        if flow.get(counted) and flow["segments"]
+    ]
+
+
+def regression(
+    lab: Lab, figure: FigureOf, results: Sequence[Result]
+) -> tuple[DescribedFigure, list[Row]]:
+    """Two panels over the flows of all these runs. UserError where no flow has a loss or a halving."""
+    rows: list[Row] = []
+    said = []
+    with in_style():
+        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 3.2), layout="constrained")
+        axes = drawn.subplots(1, len(PANELS), sharey=True)
+        for place, (counted, title) in zip(axes, PANELS, strict=True):
+            found = [point for result in results for point in points(result, counted)]
+            if not found:
+                raise UserError(f"--figure {figure.id}: no flow of these runs has {counted}")
+            constant = constant_by_regression(found)
+            xs, ys = [x / 1e6 for x, _ in found], [y / 1e6 for _, y in found]
+            rows += [
+                {"by": counted, "model_mbit": round(x, 4), "goodput_mbit": round(y, 4)}
+                for x, y in zip(xs, ys, strict=True)
+            ]
+            place.plot([0, max(xs)], [0, constant * max(xs)], color=FAINT, linewidth=1.2)
+            place.plot(
+                xs, ys, linestyle="none", marker="o", markersize=3.4 if len(xs) < 200 else 1.8,
+                markerfacecolor=PAPER, markeredgecolor=INK, markeredgewidth=0.6,
+            )  # fmt: skip
+            place.set_title(f"{title}: C = {constant:.2f}")
+            place.set_xlabel("MSS / (RTT · √p), Mbit/s")
+            place.set_xlim(left=0)
+            place.set_ylim(bottom=0)
+            plain_axes(place)
+            said.append(f"{title}: {len(xs)} flows, C = {constant:.2f}.")
+        axes[0].set_ylabel("goodput of a flow (Mbit/s)")
+    drawn.description = " ".join(said)
+    return drawn, rows

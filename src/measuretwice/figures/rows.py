@@ -1,0 +1,221 @@
+"""What the figures show, as plain rows: for tables, for CSV, for interactive pages. Pure functions.
+
+A result is a dict as result.json holds it. A row is one trial: a dict of numbers, texts and None,
+with the unit in each key. Nothing here draws or reads files.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.measure.result import Result
+from measuretwice.stats.intervals import ConstantFit, fit_constant, loss_interval, ratio_bounds
+
+Row = dict[str, Any]
+# One set of runs with its title, such as a stage of a mended experiment.
+NamedSet = tuple[str, Sequence[Result]]
+# From fewer trials no constant is fitted.
+MIN_FIT_POINTS = 3
+STATES = ("before", "after")
+# The figures by name, in the order in which they are drawn.
+FIGURES = ("measured-against-model", "window-against-loss", "stages")
+
+
+@dataclass(frozen=True)
+class ParameterNames:
+    """Which parameters hold MSS, RTT and p, as `[model]` in lab.toml says."""
+
+    mss: str = "mss_bytes"
+    rtt: str = "rtt_ms"
+    loss: str = "loss_ratio"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published value: its trial, whether a mistake was in it still, model and measurement."""
+
+    trial: int
+    state: str
+    model_mbit: float
+    measured_mbit: float
+    note: str
+
+
+def rows_for_table(
+    results: Iterable[Result],
+    names: ParameterNames = ParameterNames(),
+) -> list[Row]:
+    """Return one row a trial, in the order of `results`; numbers to six digits, None where unknown.
+
+    Keys: trial, seed, rtt_ms, mss_bytes, loss_ratio (as set), model_mbit, goodput_mbit with its 95 %
+    bounds goodput_low_mbit and goodput_high_mbit, ratio (goodput over model), comparable,
+    window_segments (goodput * RTT / MSS), losses and packets (counted at the bottleneck),
+    loss_measured_ratio with its 95 % bounds loss_low_ratio and loss_high_ratio, and run, the name
+    of the run's folder. Without a single loss nothing bounds the goodput: its bounds are None.
+    """
+    return [_row(result, names) for result in results]
+
+
+def _row(result: Result, names: ParameterNames) -> Row:
+    params, measured = result["params"], result["measured"]
+    rtt_ms, mss_bytes = params.get(names.rtt), params.get(names.mss)
+    goodput_bps = measured.get("goodput_bps")
+    losses, packets = measured.get("qdisc_drops"), measured.get("qdisc_offered_packets")
+    window = None
+    if goodput_bps is not None and rtt_ms is not None and mss_bytes:
+        window = goodput_bps / 8 * rtt_ms / 1e3 / mss_bytes
+    low, high = goodput_factors(losses)
+    loss_low = loss_high = None
+    if losses is not None and packets and losses <= packets:
+        loss_low, loss_high = loss_interval(losses, packets)
+    row = {
+        "trial": result["trial"],
+        "seed": result.get("seed"),
+        "rtt_ms": rtt_ms,
+        "mss_bytes": mss_bytes,
+        "loss_ratio": params.get(names.loss),
+        "model_mbit": _scaled((result["model"] or {}).get("bandwidth_bps"), 1e-6),
+        "goodput_mbit": _scaled(goodput_bps, 1e-6),
+        "goodput_low_mbit": _scaled(goodput_bps, low and low * 1e-6),
+        "goodput_high_mbit": _scaled(goodput_bps, high and high * 1e-6),
+        "ratio": result["ratio"],
+        "comparable": bool(result["comparable"]),
+        "window_segments": window,
+        "losses": losses,
+        "packets": packets,
+        "loss_measured_ratio": losses / packets if losses is not None and packets else None,
+        "loss_low_ratio": loss_low,
+        "loss_high_ratio": loss_high,
+        "run": Path(result.get("run_dir") or "").name,
+    }
+    return {key: _six_digits(value) for key, value in row.items()}
+
+
+def goodput_factors(losses: int | None) -> tuple[float | None, float | None]:
+    """Return what the goodput's 95 % bounds are of it, by its number of losses; None, None for none."""
+    return (losses and ratio_bounds(losses)) or (None, None)
+
+
+def _scaled(value: float | None, factor: float | None) -> float | None:
+    return None if value is None or factor is None else value * factor
+
+
+def _six_digits(value: Any) -> Any:
+    return float(f"{value:.6g}") if isinstance(value, float) else value
+
+
+def distinct(results: Sequence[Result]) -> list[Result]:
+    """Return the results without those of a run that was there already."""
+    return list({result.get("run_dir") or i: result for i, result in enumerate(results)}.values())
+
+
+def complete(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """Return the rows in which each of `keys` is a positive number: those that have a place on
+    logarithmic axes."""
+    return [row for row in rows if all(row[key] is not None and row[key] > 0 for key in keys)]
+
+
+def fit_rows(rows: Sequence[Row], model_constant: float = 1.0) -> ConstantFit | None:
+    """Fit the constant C over the comparable trials; None for fewer than three.
+
+    `model_constant` is the C that `model_mbit` was computed with. The fit's `constant`, `low` and
+    `high` are of C itself, whatever that was.
+    """
+    used = [row for row in complete(rows, ("model_mbit", "goodput_mbit")) if row["comparable"]]
+    if len(used) < MIN_FIT_POINTS:
+        return None
+    return fit_constant(
+        [row["model_mbit"] / model_constant for row in used], [row["goodput_mbit"] for row in used]
+    )
+
+
+def model_constant(results: Iterable[Result]) -> float:
+    """Return the constant that the results' model values were computed with; 1 where none says."""
+    for result in results:
+        if result["model"] and result["model"].get("constant"):
+            return float(result["model"]["constant"])
+    return 1.0
+
+
+def ratio_range(results: Iterable[Result]) -> tuple[float, float] | None:
+    """Return the range in which the lab expects the ratio, from the results' own expectations.
+
+    An open end is 0 or infinite. None where the lab expects nothing of it.
+    """
+    for result in results:
+        for expectation in result.get("expectations", []):
+            if expectation["measured"] == "ratio":
+                low, high = expectation["low"], expectation["high"]
+                return (0.0 if low is None else low), (math.inf if high is None else high)
+    return None
+
+
+def count_within(rows: Iterable[Row], span: tuple[float, float]) -> int:
+    """Return how many rows have a ratio within `span`, its ends included."""
+    return sum(row["ratio"] is not None and span[0] <= row["ratio"] <= span[1] for row in rows)
+
+
+def data_for_interactive(
+    sets: Sequence[NamedSet],
+    names: ParameterNames = ParameterNames(),
+) -> list[dict[str, Any]]:
+    """Return each set as JSON can hold it: title, rows, the fitted constant, the expected ratio.
+
+    `fit` is None for fewer than three comparable trials, `ratio_range` where the lab has none.
+    """
+    return [_set_data(title, list(results), names) for title, results in sets]
+
+
+def _set_data(title: str, results: list[Result], names: ParameterNames) -> dict[str, Any]:
+    rows = rows_for_table(results, names)
+    fit = fit_rows(rows, model_constant(results))
+    span = ratio_range(results)
+    return {
+        "title": title,
+        "rows": rows,
+        "fit": {key: _six_digits(value) for key, value in asdict(fit).items()} if fit else None,
+        "ratio_range": [end if math.isfinite(end) else None for end in span] if span else None,
+    }
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Return rows of equal keys as CSV with a heading; None is an empty field."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def read_published(text: str, name: str) -> list[Published]:
+    """Read published values: CSV with the columns trial, state, model_mbit, measured_mbit, note.
+
+    `name` is the file's, for the UserError that says which line is wrong.
+    """
+    values = []
+    for line, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
+        try:
+            value = Published(
+                trial=int(row["trial"]),
+                state=row["state"],
+                model_mbit=float(row["model_mbit"]),
+                measured_mbit=float(row["measured_mbit"]),
+                note=row["note"] or "",
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"{name}, line {line}: expected trial, state, model_mbit, measured_mbit, note ({error})"
+            ) from None
+        if value.state not in STATES:
+            raise UserError(f"{name}, line {line}: state: expected before or after")
+        if not all(0 < mbit < math.inf for mbit in (value.model_mbit, value.measured_mbit)):
+            raise UserError(f"{name}, line {line}: expected positive Mbit/s")
+        values.append(value)
+    return values

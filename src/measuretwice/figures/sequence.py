@@ -1,0 +1,97 @@
+"""The time-sequence figure: a capture's packets as dots, the acknowledged line below them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from measuretwice.base.errors import UserError
+from measuretwice.figures.style import FAINT, INK, DescribedFigure, in_style, plain_axes
+from measuretwice.lab.lab import FigureOf, Lab
+from measuretwice.measure.result import Result
+from measuretwice.parse import ParseError
+from measuretwice.parse.tcpdump import parse_tcpdump
+from measuretwice.runs.archive import raw_folder
+from measuretwice.tcp.time_sequence import TimeSequence, time_sequence
+
+Row = dict[str, Any]
+Drawn = tuple[DescribedFigure, list[Row]]
+# Around the first packet that was sent again.
+BEFORE_S, AFTER_S = 0.06, 0.12
+
+
+def sequence(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
+    """The first of these runs: its whole capture, and the time about its first retransmission."""
+    run = results[0]
+    seen = _read(lab, run)
+    megabytes = 1e6
+    again_s = seen.again[0][0] if seen.again else None
+    with in_style():
+        drawn = DescribedFigure(figsize=(7.0, 3.6), layout="constrained")
+        panels = drawn.subplots(1, 2 if again_s is not None else 1, squeeze=False)[0]
+        for panel in panels:
+            _draw(panel, seen, megabytes)
+        panels[0].set_ylabel("sequence number (MB)")
+        panels[0].legend(loc="upper left")
+        panels[0].set_title("from the first packet on")
+        if again_s is not None:
+            panels[1].set_title("about the first loss")
+            panels[1].set_xlim(again_s - BEFORE_S, again_s + AFTER_S)
+            near = [
+                end
+                for time_s, _, end in seen.sent
+                if again_s - BEFORE_S <= time_s <= again_s + AFTER_S
+            ]
+            low = min((a for t, a in seen.acked if t >= again_s - BEFORE_S), default=0)
+            panels[1].set_ylim(0.98 * low / megabytes, 1.02 * max(near, default=1) / megabytes)
+    drawn.description = (
+        f"{len(seen.sent)} packets sent once and {len(seen.again)} sent again"
+        + (f", the first of these after {again_s:.3g} s" if again_s is not None else "")
+        + f"; {seen.acked[-1][1] / megabytes:.3g} MB acknowledged in {seen.acked[-1][0]:.3g} s."
+    )
+    rows: list[Row] = [
+        {"what": what, "time_s": time_s, "first_byte": first, "end_byte": end}
+        for what, those in (("sent", seen.sent), ("again", seen.again))
+        for time_s, first, end in those
+    ]
+    rows += [
+        {"what": "acked", "time_s": time_s, "first_byte": None, "end_byte": end}
+        for time_s, end in seen.acked
+    ]
+    return drawn, rows
+
+
+def _draw(panel: Axes, seen: TimeSequence, unit: float) -> None:
+    plain_axes(panel)
+    times, ends = [t for t, _, _ in seen.sent], [end / unit for _, _, end in seen.sent]
+    panel.plot(
+        times, ends, linestyle="", marker=".", markersize=1.5, color=FAINT, label="sent",
+        rasterized=True,
+    )  # fmt: skip
+    panel.step(
+        [t for t, _ in seen.acked], [a / unit for _, a in seen.acked], where="post",
+        color=INK, linewidth=0.9, label="acknowledged",
+    )  # fmt: skip
+    if seen.again:
+        panel.plot(
+            [t for t, _, _ in seen.again], [end / unit for _, _, end in seen.again],
+            linestyle="", marker="x", markersize=4, color=INK, label="sent again",
+        )  # fmt: skip
+    panel.set_xlabel("time (s)")
+
+
+def _read(lab: Lab, run: Result) -> TimeSequence:
+    where = lab.file.collect.one_sender
+    if where is None or where.capture is None:
+        raise UserError(f"{lab.name}: collect.one_sender.capture: names no capture to draw")
+    folder = Path(run["run_dir"])
+    try:
+        with raw_folder(folder) as raw:
+            path = raw / where.node / where.capture
+            text = path.read_text(encoding="utf-8", errors="replace")
+            return time_sequence(parse_tcpdump(text, where.capture))
+    except (ParseError, OSError, ValueError) as error:
+        raise UserError(f"{folder.name}: its capture can't be read: {error}") from None

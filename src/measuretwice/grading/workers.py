@@ -1,0 +1,113 @@
+"""Reading submissions in processes of their own: one that hangs or dies takes no other with it."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import resource
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from measuretwice.grading.read import Document, read_submission
+from measuretwice.stats.intervals import binomial_interval
+
+MEMORY_BYTES = 4 * 2**30
+CPU_S = 240
+WALL_S = 900.0
+FILE_BYTES = 2**30
+
+
+@dataclass
+class _Work:
+    key: int
+    process: BaseProcess
+    answer: Connection
+    tree: Path
+    deadline: float
+
+
+def read_all(
+    root: Path, submissions: list[list[Path]], parallel: int, wall_s: float = WALL_S
+) -> Iterator[tuple[int, Document | str]]:
+    """Read the submissions, `parallel` at a time; yield each one's place and what was read.
+
+    Where that didn't come to an end, a line says why.
+    """
+    # What all will need is loaded once, here, and not by each.
+    binomial_interval(10, 0.5, 0.9)
+    context = multiprocessing.get_context("fork")
+    waiting = list(enumerate(submissions))[::-1]
+    working: list[_Work] = []
+    with tempfile.TemporaryDirectory(prefix="measuretwice-grade-") as folder:
+        try:
+            while waiting or working:
+                while waiting and len(working) < parallel:
+                    key, sources = waiting.pop()
+                    here, there = context.Pipe(duplex=False)
+                    tree = Path(folder) / str(key) / "files"
+                    tree.parent.mkdir()
+                    process = context.Process(target=_read, args=(root, sources, tree, there))
+                    process.start()
+                    there.close()
+                    working.append(_Work(key, process, here, tree, time.monotonic() + wall_s))
+                ready = wait([work.answer for work in working], timeout=1.0)
+                for work in [*working]:
+                    if work.answer in ready or time.monotonic() > work.deadline:
+                        working.remove(work)
+                        yield work.key, _outcome(work, work.answer in ready)
+        finally:
+            for work in working:
+                _end(work)
+
+
+def _read(root: Path, sources: list[Path], tree: Path, answer: Connection) -> None:
+    """In the process: limits first, then the work. The answer is JSON, not a pickle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for what, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CPU, CPU_S),
+        (resource.RLIMIT_FSIZE, FILE_BYTES),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (most, hard))
+    try:
+        said: Document = read_submission(root, sources, tree)
+    except Exception as error:
+        said = {"failed": f"can't be read ({type(error).__name__}: {error})"}
+    answer.send_bytes(json.dumps(said).encode())
+
+
+def _outcome(work: _Work, ready: bool) -> Document | str:
+    if not ready:
+        said: Document | str = f"not read: took more than {WALL_S:.0f} s"
+    else:
+        try:
+            document: Document = json.loads(work.answer.recv_bytes())
+            said = document.get("failed") or document
+        except EOFError:
+            work.process.join()
+            killed = -(work.process.exitcode or 0)
+            used = killed in (signal.SIGXCPU, signal.SIGKILL)
+            said = (
+                f"not read: needs more than {CPU_S} s of work, or was killed"
+                if used
+                else "not read: it needs more memory than a submission may have"
+            )
+    _end(work)
+    return said
+
+
+def _end(work: _Work) -> None:
+    work.process.kill()
+    work.process.join()
+    work.answer.close()
+    shutil.rmtree(work.tree.parent, ignore_errors=True)

@@ -1,0 +1,114 @@
+"""From a lab and a person's choices to a plan: everything that decides a run's result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from measuretwice.lab.lab import Lab, Value, refers
+
+# A number that is part of each plan, so that a run made by an older recipe is not taken for
+# one of today's. Raise it when the way of measuring changes.
+RECIPE = 2
+StageName = Literal["broken", "fixed"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One trial to run.
+
+    `params` holds every parameter of the lab with its value and `seed` what all of the virtual
+    kernel's randomness starts from. `scripts` and `tools` are digests and versions of what
+    takes part, and `kernel` names the kernel: with equal plans the results are equal.
+    """
+
+    lab: str
+    trial: int
+    pitfall: str | None
+    stage: StageName | None
+    seed: int
+    params: dict[str, Value]
+    where: str
+    kernel: str
+    scripts: dict[str, str]
+    tools: dict[str, str]
+    recipe: int = RECIPE
+
+    @property
+    def digest(self) -> str:
+        """Eight hex digits that tell this plan from others."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+    @property
+    def folder_name(self) -> str:
+        stage = f"-{self.pitfall}-{self.stage}" if self.pitfall else ""
+        return f"trial-{self.trial:02d}{stage}-seed{self.seed}-{self.digest}"
+
+    @property
+    def kernel_seed(self) -> int:
+        """The virtual kernel's own seed: differs between trials of one `seed`.
+
+        Not between a pitfall's stages: what differs between those is the setting alone.
+        """
+        text = f"{self.lab} {self.trial} {self.seed}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "kernel_seed": self.kernel_seed, "digest": self.digest}
+
+
+def make_plan(
+    lab: Lab,
+    trial: int,
+    *,
+    seed: int,
+    changes: dict[str, Value],
+    where: str,
+    kernel: str,
+    tools: dict[str, str],
+    scripts: dict[str, str],
+    pitfall: str | None = None,
+    stage: StageName | None = None,
+) -> Plan:
+    """Return the plan of one trial.
+
+    Its parameters are the lab's defaults, over them what a choice among them sets of others, then
+    the trial's values, those of a pitfall's stage, and `changes`.
+    """
+    stage_set = lab.pitfall(pitfall).stage(stage).set if pitfall and stage else {}
+    chosen = {**lab.trials[trial].set, **stage_set, **changes}
+    own = lab.defaults()
+    params = resolve({**own, **lab.presets({**own, **chosen}), **chosen})
+    return Plan(
+        lab=lab.name,
+        trial=trial,
+        pitfall=pitfall,
+        stage=stage,
+        seed=seed,
+        params=params,
+        where=where,
+        kernel=kernel,
+        tools=tools,
+        scripts=scripts,
+    )
+
+
+def resolve(params: dict[str, Value]) -> dict[str, Value]:
+    """Return the parameters with each `"=name"` replaced by what `name` has."""
+    return {
+        name: params[str(value)[1:]] if refers(value) else value for name, value in params.items()
+    }
+
+
+def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:
+    """Return the SHA-256 (first 16 digits) of each script that takes part in a run."""
+    files = [
+        *sorted((lab.folder / "nodes").glob("*.sh")),
+        *sorted((lab.folder / "nodes").glob("*.py")),
+        *sorted(scripts_folder.glob("*.sh")),
+    ]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in files}

@@ -1,0 +1,1 @@
+"""A lab's network in real time, with shells on its nodes."""

@@ -1,0 +1,234 @@
+"""A live lab: a topology in the virtual kernel in real time, up until it is told to go down.
+
+    runs/<lab>/.live/            while it is up: lock, socket, what it is
+    runs/<lab>/live-<time>/      its own folder: live.json, raw/<node>/, what its shells remember
+
+One a lab in one folder of runs. The lock is held by whoever keeps it up (keeper.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends import script as nodes
+from measuretwice.backends.virtual import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
+from measuretwice.base.errors import UserError
+from measuretwice.base.paths import SOURCE
+from measuretwice.lab.lab import Lab
+from measuretwice.lab.plan import Plan
+from measuretwice.live import wire
+from measuretwice.live.keeper import CONSOLE
+from measuretwice.measure.result import write_json
+
+# What a live lab's own folder says of it.
+FACTS = "live.json"
+DOWN_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Live:
+    """A lab that is up: where its state is, its own folder, and what it was told."""
+
+    state: Path
+    folder: Path
+    lab: str
+    trial: int
+    keeper: int
+    since: str
+
+    @contextmanager
+    def connected(self) -> Iterator[socket.socket]:
+        """A connection to its keeper. UserError where nobody answers."""
+        link = socket.socket(socket.AF_UNIX)
+        # A socket's whole path may have only 107 characters.
+        place = os.open(self.state, os.O_PATH)
+        try:
+            link.connect(f"/proc/self/fd/{place}/socket")
+            yield link
+        except (ConnectionRefusedError, FileNotFoundError):
+            raise UserError(
+                f"{self.lab}: its network doesn't answer: ./lab down, then up", 1
+            ) from None
+        finally:
+            os.close(place)
+            link.close()
+
+
+def all_up(out: Path) -> list[Live]:
+    """Return the labs that are up. What a killed one left behind is removed on the way."""
+    found = []
+    for state in sorted(out.glob("*/.live")):
+        with _locked(state) as lock:
+            if lock is not None:
+                _sweep(state)
+                shutil.rmtree(state, ignore_errors=True)
+            elif live := _read(state):
+                found.append(live)
+    return found
+
+
+def _read(state: Path) -> Live | None:
+    """What a state says; None where it is just coming up or going down."""
+    try:
+        facts = json.loads((state / "state.json").read_text(encoding="utf-8"))
+        return Live(state, Path(facts.pop("folder")), **facts)
+    except (OSError, ValueError):
+        return None
+
+
+def _sweep(state: Path) -> None:
+    """Remove what a killed keeper left, but for the lock, which we hold."""
+    if live := _read(state):
+        shutil.rmtree(live.folder / ".uml", ignore_errors=True)
+    for name in ("socket", "state.json"):
+        (state / name).unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(state: Path) -> Iterator[int | None]:
+    """Hold a state's lock; yields its descriptor, or None where somebody else holds it."""
+    lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not (state / "lock").exists() or not os.path.samestat(
+            os.fstat(lock), os.stat(state / "lock")
+        ):
+            raise BlockingIOError  # removed by another, just before we had it
+    except BlockingIOError:
+        yield None
+    else:
+        yield lock
+    finally:
+        os.close(lock)
+
+
+def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
+    """Start a lab's network and return when its nodes can be entered.
+
+    UserError where it is up already, or doesn't come up: with the reason.
+    """
+    state = out / lab.name / ".live"
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _locked(state) as lock:
+        if lock is None:
+            raise UserError(f"{lab.name} is up already: ./lab enter NODE, or ./lab down first")
+        _sweep(state)
+        now = datetime.datetime.now().astimezone()
+        folder = _make_folder(root, lab, plan, out, now)
+        facts = {"lab": lab.name, "trial": plan.trial, "since": now.isoformat(timespec="seconds")}
+        try:
+            keeper = _start_keeper(root, state, folder, nodes.memory_mb(lab, plan), lock, cpu)
+        except BaseException:
+            shutil.rmtree(state, ignore_errors=True)
+            raise
+        write_json(state / "state.json", {**facts, "folder": str(folder), "keeper": keeper})
+    live = _read(state)
+    assert live is not None
+    return live
+
+
+def _make_folder(root: Path, lab: Lab, plan: Plan, out: Path, now: datetime.datetime) -> Path:
+    folder = out / lab.name / f"live-{now:%Y%m%d-%H%M%S}"
+    folder.mkdir()
+    (folder / "raw").mkdir()
+    write_json(folder / FACTS, plan.to_json())
+    script = nodes.live_script(
+        lab,
+        plan,
+        Path(INSIDE_ROOT),
+        INSIDE_RUN,
+        INSIDE_SAMPLER,
+        # The agent needs nothing but the interpreter: not the one of a virtual environment, which
+        # may be where the guest sees nothing.
+        seen_inside(Path(sys.executable).resolve(), root),
+        CONSOLE,
+    )
+    (folder / "experiment.sh").write_text(script, encoding="utf-8")
+    return folder
+
+
+def _start_keeper(
+    root: Path, state: Path, folder: Path, memory_mb: int, lock: int, cpu: int
+) -> int:
+    """Start the keeper, wait for its word, and return its process's number."""
+    hears, told = os.pipe()
+    with open(folder / "keeper.log", "wb") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-P", "-m", "measuretwice.live.keeper",
+                str(state), str(folder), str(root), str(memory_mb), str(told),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            pass_fds=(lock, told),
+            env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        )  # fmt: skip
+    os.close(told)
+    try:
+        os.sched_setaffinity(process.pid, {cpu})
+        with open(hears, "rb") as word:
+            if word.readline() == b"ready\n":
+                return process.pid
+    except BaseException:
+        process.kill()  # its kernel dies with it
+        process.wait()
+        raise
+    process.wait()
+    raise UserError(f"the network doesn't come up: {_last_words(folder)} (see {folder})", 1)
+
+
+def _last_words(folder: Path) -> str:
+    for name in ("keeper.log", "experiment.log", "console.txt"):
+        path = folder / name
+        said = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
+        said = [line for line in said if "Power down" not in line]
+        if said:
+            return said[-1]
+    return "and nothing says why"
+
+
+def bring_down(live: Live) -> bool:
+    """End a live lab; returns when nothing of it runs any more. Is there a file to keep?"""
+    with contextlib.suppress(UserError, OSError), live.connected() as link:
+        link.sendall(wire.pack(wire.OFF, 0))
+    until = time.monotonic() + DOWN_SECONDS
+    while time.monotonic() < until and live.state.exists():
+        time.sleep(0.05)
+    if live.state.exists():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(live.keeper, signal.SIGKILL)
+        time.sleep(0.2)
+        all_up(live.state.parents[1])
+    kept = any(path.is_file() for path in (live.folder / "raw").rglob("*"))
+    if not kept:
+        shutil.rmtree(live.folder, ignore_errors=True)
+    return kept
+
+
+def facts_of(folder: Path) -> dict[str, Any]:
+    """Return what a live lab was: `lab` and `params`. UserError where that can't be read."""
+    path = folder / FACTS
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return {"lab": str(facts["lab"]), "params": dict(facts["params"])}
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UserError(
+            f"{path}: is damaged; check the files in raw/ and say what it was: --lab LAB --trial N"
+        ) from None

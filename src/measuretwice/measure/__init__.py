@@ -1,0 +1,1 @@
+"""From what tools printed to named values."""

@@ -1,0 +1,1 @@
+"""What a student hands in."""

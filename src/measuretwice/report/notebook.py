@@ -1,0 +1,49 @@
+"""What the solution notebooks share: a lab's recorded runs, and how to show them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from IPython.display import SVG, Markdown, display
+
+from measuretwice.execute import record
+from measuretwice.figures import over_time as plot_flows
+from measuretwice.figures import style as plot_style
+from measuretwice.lab.lab import Lab
+from measuretwice.measure.result import Result
+from measuretwice.runs import archive
+
+
+def say(text: str) -> None:
+    """Show Markdown with computed numbers in it."""
+    display(Markdown(text))
+
+
+class Recordings:
+    """The sets that sample-data/ holds of one lab."""
+
+    def __init__(self, root: Path, lab: Lab) -> None:
+        self._lab, self._folder = lab, root / "sample-data" / lab.folder.name
+
+    def recorded(self, name: str) -> bool:
+        """Is this set recorded?"""
+        return (self._folder / name / record.SET_FILE).is_file()
+
+    def runs(self, name: str) -> list[Result]:
+        """A set's runs, each as a dict like result.json."""
+        return record.results_of(self._lab, self._folder / name)
+
+    @contextlib.contextmanager
+    def raw(self, name: str, run: int = 0) -> Iterator[Path]:
+        """The raw files of one run of a set: what the tools printed."""
+        short = record.short_name(self.runs(name)[run])
+        with archive.raw_folder(self._folder / name / short) as folder:
+            yield folder
+
+    def figure(self, name: str, results: list[Result]) -> None:
+        """Show one of the lab's own figures, of these runs."""
+        wanted = next(one for one in self._lab.file.figures if one.id == name)
+        drawn, _ = plot_flows.draw(self._lab, wanted, results)
+        display(SVG(plot_style.svg_text(drawn)))

@@ -1,0 +1,84 @@
+"""Raw files in one compressed file: recorded runs keep theirs so. The same files, the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+
+from measuretwice.base.errors import UserError
+
+ARCHIVE = "raw.tar.xz"
+# A run's raw files are some MB; an archive that says more than this is no run's.
+MAX_BYTES = 512 * 2**20
+MAX_FILES = 10_000
+
+
+def pack(raw: Path, archive: Path) -> None:
+    """Write `raw`'s files to `archive`: by name in order, without owner, mode or time."""
+    with (
+        lzma.open(archive, "wb", preset=9 | lzma.PRESET_EXTREME) as packed,
+        tarfile.open(fileobj=packed, mode="w|", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for name, path in files_of(raw).items():
+            entry = tarfile.TarInfo(name)
+            entry.size, entry.mode = path.stat().st_size, 0o644
+            with open(path, "rb") as content:
+                tar.addfile(entry, content)
+
+
+def files_of(raw: Path) -> dict[str, Path]:
+    """Return the files below `raw` by their name there, in order."""
+    found = {path.relative_to(raw).as_posix(): path for path in raw.rglob("*") if path.is_file()}
+    return dict(sorted(found.items()))
+
+
+def digest_of(raw: Path) -> str:
+    """Return one SHA-256 for all files below `raw`: of a line 'digest  name' for each, in order."""
+    lines = [
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n"
+        for name, path in files_of(raw).items()
+    ]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+@contextmanager
+def raw_folder(run: Path) -> Iterator[Path]:
+    """Yield the folder with a run's raw files, unpacked for as long as it is needed.
+
+    UserError where the archive is damaged, or holds anything but plain files of its own.
+    """
+    archive = run / ARCHIVE
+    if (run / "raw").exists() or not archive.exists():
+        yield run / "raw"
+        return
+    with tempfile.TemporaryDirectory(prefix="measuretwice-") as folder:
+        try:
+            _unpack(archive, Path(folder))
+        except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as error:
+            raise UserError(f"{archive}: is damaged ({error}); get or record it anew") from None
+        yield Path(folder)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Plain files only, inside the folder only: no more than MAX_FILES, MAX_BYTES together."""
+    left = MAX_BYTES
+    with lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
+        for count, entry in enumerate(tar, 1):
+            if count > MAX_FILES:
+                raise tarfile.TarError(f"more than {MAX_FILES} files")
+            name = PurePosixPath(entry.name)
+            left -= entry.size
+            if not entry.isreg() or name.is_absolute() or ".." in name.parts or left < 0:
+                raise tarfile.TarError(f"{entry.name!r} has no place in it")
+            content = tar.extractfile(entry)
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((content or io.BytesIO()).read())
+        while packed.read(2**20):  # to the end: only there does a cut-off archive show
+            pass

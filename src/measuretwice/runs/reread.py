@@ -1,0 +1,207 @@
+"""A finished run read back: measured anew from its raw files, whatever its result.json says.
+
+A run's folder may come from anywhere. Whatever in it isn't what ./lab run writes becomes a
+UserError: one line that names the file and what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from measuretwice.base.errors import UserError
+from measuretwice.checks.engine import check_run
+from measuretwice.lab.lab import Lab, NodeFile, load_lab
+from measuretwice.lab.plan import Plan
+from measuretwice.measure import one_flow as collect
+from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.result import DONE, Result, make_result
+from measuretwice.parse import ParseError
+from measuretwice.runs.archive import raw_folder
+
+# What reading a file can raise where somebody has written into it.
+BROKEN = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
+PING_SUMMARY = "ping statistics ---"
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """Some lines of a raw file, verbatim; `source` is its path below the run's folder."""
+
+    label: str
+    source: str
+    text: str
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One run: its lab and plan, the result derived today, and what its folder says of itself.
+
+    `provenance` is None where it can't be read. `digests` are the SHA-256 of each raw file by
+    its path below the run's folder.
+    """
+
+    name: str
+    lab: Lab
+    plan: Plan
+    result: Result
+    provenance: dict[str, Any] | None
+    excerpts: list[Excerpt]
+    digests: dict[str, str]
+
+
+def measure_again(root: Path, run: Path) -> tuple[Lab, dict[str, Any], Measured]:
+    """Return a finished run's lab, its plan.json, and the values that its raw files hold.
+
+    These may stand in a folder or, as recorded runs have them, in an archive. UserError where
+    the run was never finished, a file can't be read, or plan.json was changed after the run.
+    """
+    with raw_folder(run) as raw:
+        lab, plan, measured = _measure(root, run, raw)
+    _read_plan(run / "plan.json", plan)
+    return lab, plan, measured
+
+
+def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured]:
+    plan = _read_object(run / "plan.json")
+    try:
+        lab, _ = load_lab(root, str(plan["lab"])), dict(plan["params"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"{run / 'plan.json'}: can't be read ({_said(error)}); run it again"
+        ) from None
+    if not (run / DONE).is_file():
+        raise UserError(f"{run}: this run was never finished; run it again")
+    try:
+        _refuse_links(raw)
+        measured, _ = collect.measure(lab, raw, plan["params"])
+    except ParseError as error:
+        raise UserError(f"{run}: {error}; run it again") from None
+    except OSError as error:
+        raise UserError(f"{error.filename or run}: {error.strerror}; run it again") from None
+    except (*BROKEN, RecursionError) as error:
+        raise UserError(f"{run}: its raw files are broken ({_said(error)}); run it again") from None
+    return lab, plan, measured
+
+
+def read_run(root: Path, run: Path, name: str) -> RunData:
+    """Read a finished run of ours whole; `name` is what the report calls it.
+
+    UserError also where plan.json was changed after the run.
+    """
+    with raw_folder(run) as raw:
+        return _read_run(root, run, raw, name)
+
+
+def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
+    lab, document, measured = _measure(root, run, raw)
+    plan = _read_plan(run / "plan.json", document)
+    numbers = [*plan.params.values(), *measured.values()]
+    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
+        raise UserError(f"{run}: holds a number that isn't finite; run it again")
+    if plan.trial not in lab.trials:
+        raise UserError(f"{run / 'plan.json'}: {lab.name} has no trial {plan.trial}; run it again")
+    try:
+        result = make_result(lab, plan, measured)
+        result["findings"] = [f.to_json() for f in check_run(lab, plan.params, measured)]
+    except BROKEN as error:
+        raise UserError(
+            f"{run / 'plan.json'}: not the settings of this lab ({_said(error)}); run it again"
+        ) from None
+    provenance = _read_provenance(run)
+    if provenance and provenance.get("plan_digest", document["digest"]) != document["digest"]:
+        raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
+    return RunData(
+        name, lab, plan, result, provenance, _excerpts(lab, raw), _digests(raw)
+    )  # fmt: skip
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        _refuse_links(path)
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"{path}: can't be read ({error.strerror}); run it again") from None
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path}: can't be read ({_said(error)}); run it again") from None
+    if not isinstance(content, dict):
+        raise UserError(f"{path}: can't be read (not a JSON object); run it again")
+    return content
+
+
+def _read_plan(path: Path, document: dict[str, Any]) -> Plan:
+    """The plan with its types checked, and its digest: a plan that was changed has another."""
+    decided = {k: v for k, v in document.items() if k not in ("kernel_seed", "digest")}
+    try:
+        # By way of JSON: only there does a strict pydantic make a dataclass of an object.
+        plan = TypeAdapter(Plan).validate_json(json.dumps(decided), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        key = ".".join(map(str, first["loc"])) or "file"
+        raise UserError(f"{path}: {key}: {first['msg'].lower()}; run it again") from None
+    text = json.dumps(decided, sort_keys=True)
+    if document.get("digest") != hashlib.sha256(text.encode()).hexdigest()[:8]:
+        raise UserError(
+            f"{path}: was changed after the run (its digest is of another plan); run it again"
+        )
+    return plan
+
+
+def _read_provenance(run: Path) -> dict[str, Any] | None:
+    try:
+        return _read_object(run / "provenance.json")
+    except UserError:
+        return None
+
+
+def _refuse_links(path: Path) -> None:
+    """Nothing but files and folders: a link would bring a file of the reader's into the report."""
+    for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        if each.is_symlink() or (each.exists() and not (each.is_file() or each.is_dir())):
+            raise UserError(f"{each}: neither a file nor a folder; remove it, or run it again")
+
+
+def _digests(raw: Path) -> dict[str, str]:
+    """Return each raw file's SHA-256 by its path from the run's folder on."""
+    digests = {}
+    for path in sorted(raw.rglob("*")):
+        if path.is_file():
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digests[f"raw/{path.relative_to(raw).as_posix()}"] = digest
+    return digests
+
+
+def _excerpts(lab: Lab, raw: Path) -> list[Excerpt]:
+    """What a person would look at first: the last line of ss, and ping's summary."""
+    how, found = lab.file.collect, []
+    if lines := _lines(raw, how.ss_last or how.ss):
+        found.append(("The last line of ss", how.ss_last or how.ss, lines[-1:]))
+    if lines := _lines(raw, how.ping):
+        starts = [n for n, line in enumerate(lines) if line.endswith(PING_SUMMARY)]
+        if starts:
+            found.append(("What ping says in the end", how.ping, lines[starts[-1] :]))
+    return [
+        Excerpt(label, f"raw/{file.node}/{file.file}", "\n".join(said))
+        for label, file, said in found
+        if file is not None
+    ]
+
+
+def _lines(raw: Path, file: NodeFile | None) -> list[str]:
+    """The lines of a raw file that were printed by its tool; none where there is no such file."""
+    path = raw / file.node / file.file if file else None
+    if path is None or not path.is_file():
+        return []
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    return [line for line in lines if line.strip() and not line.startswith("#")]
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

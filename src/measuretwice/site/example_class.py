@@ -1,0 +1,219 @@
+"""A class that never was, graded for the page on grading and for the tests.
+
+Its runs are recorded ones: their raw files as they are, their plans rewritten to seeds that were
+dealt, as if the students had run them. Only one is handed in as it was recorded.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from rich.console import Console
+
+from measuretwice.cli.deal import dealt_rows
+from measuretwice.cli.grade import grade, print_grades
+from measuretwice.grading.copies import Recorded
+from measuretwice.grading.output import canvas_csv, moodle_csv
+from measuretwice.grading.read import Document
+from measuretwice.grading.roster import csv_text, deal, read_roster
+from measuretwice.grading.rubric import read_rubric
+from measuretwice.grading.submissions import find_submissions
+from measuretwice.grading.workers import read_all
+from measuretwice.lab.lab import Lab, load_lab
+from measuretwice.lab.plan import Plan
+from measuretwice.measure.result import DONE
+from measuretwice.report.report import make_report, read_questions, render_markdown
+from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.reread import read_run
+from measuretwice.site.excerpts import Block
+
+WIDTH = 100
+TERM = "a word of your own"
+MADE = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+CLASS = [
+    ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"],
+    ["Lovelace, Ada", "101", "s1815", "ada", "Tuesday"],
+    ["Hopper, Grace", "102", "s1906", "grace", "Tuesday"],
+    ["Euler, Leonhard", "103", "s1707", "leonhard", "Tuesday"],
+    ["Noether, Emmy", "104", "s1882", "emmy", "Friday"],
+    ["Gauss, Carl", "105", "s1777", "carl", "Friday"],
+    ["Turing, Alan", "106", "s1912", "alan", "Friday"],
+]
+
+
+@dataclass(frozen=True)
+class ClassWords:
+    """What the commands make of the example class: files and the terminal's text, as blocks."""
+
+    roster: Block
+    dealt: Block
+    listing: Block
+    terminal: Block
+    canvas: Block
+    moodle: Block
+
+
+def copy_run(recorded: Path, target: Path, seed: int) -> Path:
+    """Write a recorded run to `target` as ./lab run makes it, with another seed in its plan."""
+    target.mkdir(parents=True, exist_ok=True)
+    said = json.loads((recorded / "plan.json").read_text(encoding="utf-8"))
+    known = {field.name for field in fields(Plan)}
+    plan = replace(Plan(**{key: said[key] for key in said if key in known}), seed=seed)
+    folder = target / plan.folder_name
+    with raw_folder(recorded) as raw:
+        shutil.copytree(raw, folder / "raw")
+    provenance = json.loads((recorded / "provenance.json").read_text(encoding="utf-8"))
+    documents = {
+        "plan.json": plan.to_json(),
+        "provenance.json": {**provenance, "plan_digest": plan.digest},
+    }
+    for name, document in documents.items():
+        (folder / name).write_text(json.dumps(document), encoding="utf-8")
+    shutil.copyfile(recorded / "result.json", folder / "result.json")
+    (folder / DONE).touch()
+    return folder
+
+
+def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> tuple[Path, Path]:
+    """Write the class's submissions and dealt roster below `folder`; return where they are.
+
+    Of five `pitfalls`, the first two are Ada's, and so Leonhard's; then Grace's, Emmy's, Carl's.
+    """
+    roster_file = folder / "class.csv"
+    roster_file.write_text(csv_text(CLASS), encoding="utf-8")
+    roster = read_roster(roster_file)
+    seeds = deal(roster.students, lab.name, TERM)
+    dealt = folder / "dealt.csv"
+    dealt.write_text(csv_text(dealt_rows(roster, lab, seeds)), encoding="utf-8")
+    handed, work = folder / "submissions", folder / "work"
+    handed.mkdir()
+
+    def runs(who: str, seed: int, chosen: Sequence[str], stages: Sequence[str]) -> Path:
+        for pitfall in chosen:
+            for stage in stages:
+                recorded = _recorded(root, lab, f"{pitfall}-{stage}")
+                copy_run(recorded, work / who / "runs" / lab.name, seed)
+        return work / who
+
+    both = ("broken", "fixed")
+    ada = runs("ada", seeds["s1815"], pitfalls[:2], both)
+    (ada / "report.md").write_text(_report(root, lab, pitfalls[0], ada), encoding="utf-8")
+    _pack(ada, handed / "lovelaceada_101_9001_mathis.zip")
+    # A zip in a zip, late, and no report.
+    inner = work / "grace.zip"
+    _pack(runs("grace", seeds["s1906"], pitfalls[2:3], both), inner)
+    with zipfile.ZipFile(handed / "hoppergrace_LATE_102_9002_all.zip", "w") as outer:
+        outer.write(inner, "homework/final (2).zip")
+    # Ada's runs, as they are.
+    shutil.copytree(ada / "runs", work / "leonhard" / "runs")
+    _pack(work / "leonhard", handed / "eulerleonhard_103_9003_runs.zip")
+    # The course's own run.
+    recorded = _recorded(root, lab, f"{pitfalls[3]}-broken")
+    _pack(copy_run(recorded, work / "emmy", 1).parent, handed / "noetheremmy_104_9004_run.zip")
+    carl = handed / "gausscarl_105_9005_x.zip"
+    _pack(runs("carl", seeds["s1777"], pitfalls[4:5], ("broken",)), carl)
+    _spoil(carl)
+    return handed, dealt
+
+
+def _recorded(root: Path, lab: Lab, name: str) -> Path:
+    return next(iter(sorted((root / "sample-data" / lab.folder.name / name).glob("trial-*"))))
+
+
+def _pack(folder: Path, target: Path) -> None:
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for path in sorted(folder.rglob("*")):
+            packed.write(path, path.relative_to(folder).as_posix())
+
+
+def _spoil(target: Path) -> None:
+    """What no student should hand in: a way out, a link, and a bomb."""
+    with zipfile.ZipFile(target, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("../../.bashrc", "echo gone")
+        link = zipfile.ZipInfo("notes.txt")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        packed.writestr(link, "/etc/passwd")
+        packed.writestr("big.txt", bytes(30 * 2**20))
+
+
+def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:
+    """A report with an answer to the first mistake's question, and none to the others."""
+    found = sorted(path.parent for path in folder.rglob("plan.json"))
+    read = [read_run(root, path, path.name) for path in found]
+    rubric = read_rubric(lab)
+    assert rubric is not None  # what the page is about
+    questions = read_questions(lab)
+    asked = next(one.question for one in rubric.criteria if one.pitfall == pitfall)
+    broken = next(r for r in read if (r.plan.pitfall, r.plan.stage) == (pitfall, "broken"))
+    finding, line = broken.result["findings"][0], broken.excerpts[0].text.strip()
+    answer = (
+        f"It is {finding['id']}: {finding['measured']}, not {finding['expected']}.\n\n    {line}"
+    )
+    report = make_report(
+        read,
+        title=None,
+        author="Ada Lovelace",
+        made=MADE,
+        answers={questions[asked - 1]: answer},
+    )
+    return render_markdown(report)
+
+
+@cache
+def graded_class(root: Path, lab_name: str, pitfalls: tuple[str, ...]) -> ClassWords:
+    """Make the class, deal, grade, and return what a page shows of it."""
+    lab = load_lab(root, lab_name)
+    rubric = read_rubric(lab)
+    assert rubric is not None  # what the page is about
+    with tempfile.TemporaryDirectory(prefix="measuretwice-class-") as name:
+        handed, dealt = make_class(root, lab, pitfalls, Path(name))
+        roster = read_roster(dealt)
+        submissions, others = find_submissions(handed, roster)
+        read: dict[int, Document | str] = dict(
+            read_all(root, [one.sources for one in submissions], 1)
+        )
+        documents = [read[place] for place in range(len(submissions))]
+        emmy = next(d for s, d in zip(submissions, documents, strict=True) if "Emmy" in s.name)
+        assert not isinstance(emmy, str)
+        # All of these runs are recorded ones; only hers shall count as such.
+        recorded = Recorded(frozenset(run["digest"] for run in emmy["runs"]), {})
+        graded = grade(lab, rubric, submissions, documents, roster, recorded)
+        out = io.StringIO()
+        print_grades(
+            Console(file=out, width=WIDTH, highlight=False), graded, others, rubric,
+            Path("submissions-grades"),
+        )  # fmt: skip
+        title = f"Measure Twice: {lab.name}"
+        listed = "\n".join(path.name for path in sorted(handed.iterdir()))
+        return ClassWords(
+            _block(csv_text(CLASS), "csv"),
+            _block(_short(dealt.read_text(encoding="utf-8")), "csv"),
+            _block(listed, "text"),
+            _block(out.getvalue(), "text"),
+            _block(canvas_csv(roster, graded, title, rubric.points), "csv"),
+            _block(moodle_csv(roster, graded, title), "csv"),
+        )
+
+
+def _short(text: str) -> str:
+    """The first two students of a dealt roster, and the first two of each one's commands."""
+    rows = list(csv.reader(io.StringIO(text)))[:3]
+    for row in rows[1:]:
+        row[-1] = "\n".join([*row[-1].split("\n")[:2], "..."])
+    return csv_text(rows)
+
+
+def _block(text: str, language: str) -> Block:
+    lines = "\n".join(line.rstrip() for line in text.rstrip("\n").split("\n"))
+    return Block(f"```{language}\n{lines}\n```")

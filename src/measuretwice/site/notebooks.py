@@ -1,0 +1,116 @@
+"""The solution notebooks as pages: their text, what their cells printed, and the code folded.
+
+A notebook is run on the recorded runs, once: what it said is kept under build/ until it, the runs
+or the package change.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.paths import PACKAGE
+from measuretwice.execute.record import SET_FILE
+from measuretwice.report.report import fence
+
+
+def notebook_files(root: Path, source: Path, kept: Path) -> dict[str, bytes]:
+    """Return the page of a solution notebook and its figures, by name: `01-mathis.md`, ...
+
+    `kept` is a folder for what was run before. UserError where a cell fails.
+    """
+    place = kept / source.stem / _digest(root, source)
+    if not place.is_dir():
+        kept.mkdir(parents=True, exist_ok=True)
+        # Another build may be at it at the same time: each works in a folder of its own.
+        with tempfile.TemporaryDirectory(dir=kept) as own:
+            part = Path(own) / "part"
+            part.mkdir()
+            _execute(root, source, part)
+            notebook = json.loads((part / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
+            for name, content in pages_of(notebook, source.stem).items():
+                (part / name).write_text(content, encoding="utf-8")
+            (part / f"{source.stem}.ipynb").unlink()
+            _put(part, place)
+    return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+
+
+def _put(part: Path, place: Path) -> None:
+    """Move `part` to `place`, unless another build has put the same there, and drop older ones."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(OSError):
+        part.rename(place)
+    for old in place.parent.iterdir():
+        if old != place:
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _digest(root: Path, source: Path) -> str:
+    """Sixteen hex digits of all that a notebook's output follows from."""
+    taken = [source, root / "solutions/build.py"]
+    taken += sorted((root / "sample-data" / source.stem).glob(f"*/{SET_FILE}"))
+    taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
+    taken += sorted(PACKAGE.rglob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in taken)).hexdigest()[:16]
+
+
+def _execute(root: Path, source: Path, out: Path) -> None:
+    print(f"{source.name}: running every cell on the recorded runs", file=sys.stderr)
+    script = str(root / "solutions/build.py")
+    command = [sys.executable, "-P", script, "--out", str(out), source.stem]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines() or ["it said nothing"]
+        raise UserError(f"{source.name} doesn't run whole: {said[-1]}", 1)
+
+
+def pages_of(notebook: dict[str, Any], name: str) -> dict[str, str]:
+    """Return a run notebook as one page and its figures, by file name."""
+    parts: list[str] = []
+    figures: dict[str, str] = {}
+    for cell in notebook["cells"]:
+        source = _text(cell["source"]).strip("\n")
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+        elif source:
+            code = f"```python\n{source}\n```".replace("\n", "\n    ")
+            parts.append(f'??? note "How this is computed"\n\n    {code}')
+            parts += [_shown(output, figures, name) for output in cell["outputs"]]
+    return {f"{name}.md": "\n\n".join(filter(None, parts)) + "\n", **figures}
+
+
+def _shown(output: dict[str, Any], figures: dict[str, str], name: str) -> str:
+    """One output of a cell as Markdown; a figure goes into `figures`."""
+    if output["output_type"] == "stream":
+        return str(fence(_text(output["text"]).strip("\n")))
+    data = output["data"]
+    if "image/svg+xml" in data:
+        file = f"{name}-{len(figures) + 1}.svg"
+        figures[file] = _text(data["image/svg+xml"])
+        return f"![Figure, computed from the recorded runs]({file}){{ .figure }}"
+    if "text/markdown" in data:
+        return _text(data["text/markdown"])
+    if "text/html" in data:
+        return _table(_text(data["text/html"]))
+    return str(fence(_text(data["text/plain"])))
+
+
+def _text(lines: str | list[str]) -> str:
+    """Notebooks hold text whole or as a list of lines."""
+    return lines if isinstance(lines, str) else "".join(lines)
+
+
+def _table(html: str) -> str:
+    """pandas' table without its own style, so that it has the site's."""
+    html = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
+    html = re.sub(r' (?:border|class|style)="[^"]*"', "", html)
+    return "\n".join(line.strip() for line in html.splitlines() if line.strip())

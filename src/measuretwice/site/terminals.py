@@ -1,0 +1,123 @@
+"""The ways in which a person can run a stage, and what to type in each node's terminal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+
+from measuretwice.lab.lab import Lab, Step, Value
+from measuretwice.report.report import fence
+from measuretwice.site.excerpts import Block
+
+
+def terminals(lab: Lab, options: str, params: dict[str, Value]) -> Block:
+    """The ways to run a stage, a tab each: virtual kernel, live terminals, own kernel, testbed.
+
+    `options` are those of `./lab run` and `./lab up`, such as `--pitfall mtu --stage broken`;
+    `params` all of the run's parameters by name.
+    """
+    run = f"./lab run {lab.name} {options}"
+    tabs = {
+        "virtual kernel": _code(run),
+        "live terminals": _live(lab, options),
+        "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
+        f"something says so first.\n\n{_code(f'sudo {run} --on host')}",
+        "testbed": _testbed(lab, run, params),
+    }
+    return Block(
+        "\n".join(
+            f'=== "{title}"\n\n' + "".join(f"    {line}\n" for line in text.splitlines())
+            for title, text in tabs.items()
+        )
+    )
+
+
+def _code(text: str, title: str = "") -> str:
+    return str(fence(text, f'sh title="{title}"' if title else "sh"))
+
+
+def _live(lab: Lab, options: str) -> str:
+    """What to type in which terminal, in order; settings stand in the shells' environment."""
+    rows = ["| terminal | type |", "|---|---|"]
+    steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
+    for alike in _alike(lab, steps):
+        waits = " (it stays; go on)" if alike[0].background else ""
+        rows.append(
+            f"| {_range([step.node for step in alike])} "
+            f"| `{lab.script_name(alike[0].node)}.sh {alike[0].phase}`{waits} |"
+        )
+    rows.append("| each | `snapshot.sh after .` |")
+    return "\n".join(
+        [
+            _code(f"./lab up {lab.name} {options}"),
+            "",
+            "Then `./lab enter NODE`, in a terminal each:",
+            "",
+            *rows,
+            "",
+            _code(f"./lab check runs/{lab.name}/live-*\n./lab down"),
+        ]
+    )
+
+
+def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:
+    """Steps one after another that do the same on nodes that share a script."""
+    for _, group in groupby(steps, key=lambda step: (lab.script_name(step.node), step.phase)):
+        yield list(group)
+
+
+def _testbed(lab: Lab, run: str, params: dict[str, Value]) -> str:
+    """By ssh, or by hand with one block for each script.
+
+    A node is told those parameters that its script reads and whose default there is another:
+    `MTU_BYTES="${MTU_BYTES:-1500}"`.
+    """
+    phases: dict[str, list[str]] = {}
+    sharing: dict[str, list[str]] = {}
+    for step in (*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude):
+        phases.setdefault(step.node, []).append(step.phase)
+    for node in phases:
+        sharing.setdefault(lab.script_name(node), []).append(node)
+    blocks = [
+        "With [nodes that ssh reaches](../../start/testbeds.md#run):",
+        "",
+        _code(f"{run} --on nodes.toml"),
+        "",
+        "Or by hand, in a checkout on each:",
+    ]
+    # Nodes with one script do the same: one block is for all of them.
+    for alike in sharing.values():
+        script = lab.script(alike[0])
+        text = _with_what_it_reads(script)
+        lines = [
+            f"export {name}={value}"
+            for name, value in _environment(params).items()
+            if (default := re.search(rf"\$\{{{name}:-([^}}]*)\}}", text)) and default[1] != value
+        ]
+        place = f"labs/{lab.folder.name}/nodes/{script.name}"
+        lines += [f"sudo -E bash {place} {phase}" for phase in phases[alike[0]]]
+        blocks += ["", _code("\n".join(lines), _range(alike))]
+    return "\n".join(blocks)
+
+
+def _range(alike: list[str]) -> str:
+    return alike[0] if len(alike) == 1 else f"{alike[0]} to {alike[-1]}"
+
+
+def _with_what_it_reads(script: Path) -> str:
+    """A script's text, and that of its neighbours that it reads: what two nodes have in common."""
+    text = script.read_text(encoding="utf-8")
+    names = re.findall(r"^\. .*/([\w-]+\.sh)\"$", text, re.MULTILINE)
+    paths = [script.with_name(name) for name in names]
+    return text + "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
+
+
+def _environment(params: dict[str, Value]) -> dict[str, str]:
+    """Names in capitals, numbers as one would type them: 3e-05 as 0.00003."""
+    return {
+        name.upper(): f"{Decimal(repr(value)):f}" if isinstance(value, float) else str(value)
+        for name, value in params.items()
+    }

@@ -1,0 +1,1 @@
+"""Statistics, pure: intervals, and tests of two samples."""

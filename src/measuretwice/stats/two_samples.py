@@ -1,0 +1,148 @@
+"""Two samples held against each other: do their means differ, do their spreads, and could that many
+values have shown it? Pure functions; deviations are sample deviations (n - 1).
+
+Sources: Welch, "The generalization of 'Student's' problem when several different population
+variances are involved", Biometrika 34, 1947; for F and its power any textbook. All of these
+assume independent values, near enough to a normal distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# scipy.special is imported where it is used, as in intervals.py: it takes a tenth of a second.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A test's statistic, its degrees of freedom, and the two-sided probability of one as large."""
+
+    statistic: float
+    freedom: tuple[float, ...]
+    p: float
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and sample deviation; ValueError for fewer than two values."""
+    if len(values) < 2:
+        raise ValueError("expected at least two values")
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
+
+
+def _welch_error(
+    deviation_a: float, count_a: int, deviation_b: float, count_b: int
+) -> tuple[float, float]:
+    """The standard error of the difference of two means, and its degrees of freedom."""
+    part_a, part_b = deviation_a**2 / count_a, deviation_b**2 / count_b
+    if part_a + part_b == 0:
+        return 0.0, count_a + count_b - 2
+    below = part_a**2 / (count_a - 1) + part_b**2 / (count_b - 1)
+    return math.sqrt(part_a + part_b), (part_a + part_b) ** 2 / below
+
+
+def welch_of(
+    mean_a: float, deviation_a: float, count_a: int, mean_b: float, deviation_b: float, count_b: int
+) -> Comparison:
+    """Welch's t of two means, from what papers print: mean, deviation, count of each."""
+    from scipy.special import stdtr
+
+    error, freedom = _welch_error(deviation_a, count_a, deviation_b, count_b)
+    if error == 0:
+        p = 1.0 if mean_a == mean_b else 0.0
+        return Comparison(0.0 if p else math.inf, (freedom,), p)
+    t = (mean_a - mean_b) / error
+    return Comparison(t, (freedom,), 2 * float(stdtr(freedom, -abs(t))))
+
+
+def difference_interval(
+    a: Sequence[float], b: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float]:
+    """Return Welch's interval of the difference of two means, `a` less `b`.
+
+    Infinite where either has a single value. ValueError for no values.
+    """
+    if not a or not b:
+        raise ValueError("expected at least one value of each")
+    if min(len(a), len(b)) == 1:
+        return -math.inf, math.inf
+    from scipy.special import stdtrit
+
+    (mean_a, deviation_a), (mean_b, deviation_b) = mean_and_deviation(a), mean_and_deviation(b)
+    error, freedom = _welch_error(deviation_a, len(a), deviation_b, len(b))
+    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
+    return mean_a - mean_b - half, mean_a - mean_b + half
+
+
+def welch(a: Sequence[float], b: Sequence[float]) -> Comparison:
+    """Welch's t of two samples' means."""
+    return welch_of(*mean_and_deviation(a), len(a), *mean_and_deviation(b), len(b))
+
+
+def spread_of(deviation_a: float, count_a: int, deviation_b: float, count_b: int) -> Comparison:
+    """The F test of two deviations, the larger over the smaller; p counts both sides."""
+    from scipy.special import fdtrc
+
+    (large, n), (small, m) = sorted(
+        ((deviation_a, count_a), (deviation_b, count_b)), key=lambda pair: -pair[0]
+    )
+    if small == 0:
+        return Comparison(math.inf, (n - 1, m - 1), 0.0 if large else 1.0)
+    f = (large / small) ** 2
+    return Comparison(f, (n - 1, m - 1), min(1.0, 2 * float(fdtrc(n - 1, m - 1, f))))
+
+
+def spread(a: Sequence[float], b: Sequence[float]) -> Comparison:
+    """The F test of two samples' deviations."""
+    return spread_of(mean_and_deviation(a)[1], len(a), mean_and_deviation(b)[1], len(b))
+
+
+def power_of_spread(ratio: float, count: int, significance: float = 0.05) -> float:
+    """Return how often an F test of two samples of `count` would notice a true `ratio` of deviations."""
+    from scipy.special import fdtr, fdtrc, fdtri
+
+    freedom = count - 1
+    high = float(fdtri(freedom, freedom, 1 - significance / 2))
+    scaled = high / ratio**2
+    low = 1 / high / ratio**2
+    return float(fdtrc(freedom, freedom, scaled)) + float(fdtr(freedom, freedom, low))
+
+
+def values_for_spread(ratio: float, power: float = 0.8, significance: float = 0.05) -> int:
+    """Return how many values a sample needs for that power; ValueError unless ratio > 1."""
+    if ratio <= 1:
+        raise ValueError("expected ratio > 1")
+    count = 3
+    while power_of_spread(ratio, count, significance) < power:
+        count += 1
+    return count
+
+
+def noticeable_spread(count: int, power: float = 0.8, significance: float = 0.05) -> float:
+    """Return the least ratio of deviations that two samples of `count` notice with that power."""
+    low, high = 1.0, 2.0
+    while power_of_spread(high, count, significance) < power:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (
+            (low, middle)
+            if power_of_spread(middle, count, significance) >= power
+            else (middle, high)
+        )
+    return high
+
+
+def power_of_difference(
+    difference: float, deviation: float, count: int, significance: float = 0.05
+) -> float:
+    """Return how often a t test of two samples of `count` would notice a true `difference` of means,
+    where both have this deviation (noncentral t)."""
+    from scipy.special import nctdtr, stdtrit
+
+    freedom = 2 * count - 2
+    away = abs(difference) / deviation * math.sqrt(count / 2)
+    limit = float(stdtrit(freedom, 1 - significance / 2))
+    return 1 - float(nctdtr(freedom, away, limit)) + float(nctdtr(freedom, away, -limit))

@@ -1,0 +1,1 @@
+"""The field's theory, pure: models, headers, windows."""

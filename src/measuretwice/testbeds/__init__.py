@@ -1,0 +1,1 @@
+"""What FABRIC and CloudLab need to build a lab's network."""
