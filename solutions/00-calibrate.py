@@ -35,27 +35,26 @@ root = next(
 sys.path.insert(0, str(root / "src"))
 
 from measuretwice import parse
-from measuretwice.execute import record
 from measuretwice.figures import style as plot_style
 from measuretwice.lab.lab import load_lab
 from measuretwice.report.notebook import say
-from measuretwice.runs import archive
+from measuretwice.runs import archive, recorded
 from measuretwice.stats import intervals as statistics
 
 lab = load_lab(root, "calibrate")
 samples = root / "sample-data" / lab.folder.name
-readings = {run["trial"]: run for run in record.results_of(lab, samples / "readings")}
+readings = {run.trial: run for run in recorded.results_of(lab, samples / "readings")}
 
 
 def raw(trial: int, name: str) -> str:
     """One raw file of a trial's recorded run."""
-    with archive.raw_folder(samples / "readings" / record.short_name(readings[trial])) as folder:
+    with archive.raw_folder(samples / "readings" / recorded.short_name(trial, 1)) as folder:
         return (folder / name).read_text()
 
 
 def last_ss(trial: int) -> parse.SsSocket:
     """The data connection's last line in ss."""
-    port = readings[trial]["measured"]["data_port"]
+    port = readings[trial].measured["data_port"]
     lines = [line for line in raw(trial, "romeo/ss.txt").splitlines() if f":{port} " in line]
     return parse.parse_ss(lines[-1] + "\n", "ss.txt")[0]
 
@@ -66,18 +65,18 @@ display(
         [
             {
                 "trial": trial,
-                "reading": e["label"],
-                "read": e["value"],
-                "low": e["low"],
-                "high": e["high"],
-                "ok": e["ok"],
+                "reading": e.label,
+                "read": e.value,
+                "low": e.low,
+                "high": e.high,
+                "ok": e.ok,
             }
             for trial, run in readings.items()
-            for e in run["expectations"]
+            for e in run.expectations
         ]
     )
 )
-assert all(e["ok"] for run in readings.values() for e in run["expectations"])
+assert all(e.ok for run in readings.values() for e in run.expectations)
 
 # %% [markdown]
 # ## Question 1: witnesses
@@ -97,7 +96,7 @@ assert all(e["ok"] for run in readings.values() for e in run["expectations"])
 
 # %%
 it = readings[2]
-rate_bps = it["params"]["rate_mbit"] * 1e6
+rate_bps = it.params["rate_mbit"] * 1e6
 
 
 def most_bps(data: int, packet: int) -> float:
@@ -106,7 +105,7 @@ def most_bps(data: int, packet: int) -> float:
 
 
 largest = most_bps(1460, 1500)
-got = it["measured"]["goodput_bps"]
+got = it.measured["goodput_bps"]
 say(
     f"The most: {rate_bps / 1e6:g} × 1460 / 1514 = {largest / 1e6:.4f} Mbit/s. Read: {got / 1e6:.4f}, "
     f"{1 - got / largest:.2%} below. With timestamps: × 1448 / 1514 = {most_bps(1448, 1500) / 1e6:.4f}. With segments of "
@@ -123,7 +122,7 @@ say(
 
 # %%
 samples_of = parse.parse_ss_samples(raw(2, "romeo/ss.txt"), "ss.txt")
-port = it["measured"]["data_port"]
+port = it.measured["data_port"]
 trace = [
     (sample.time_s, socket.rtt_ms)
     for sample in samples_of
@@ -134,7 +133,7 @@ with plot_style.in_style():
     figure = Figure(figsize=(7, 2.6))
     axes = figure.subplots()
     axes.plot([when - trace[0][0] for when, _ in trace], [rtt for _, rtt in trace], linewidth=1)
-    axes.axhline(it["params"]["rtt_ms"], linestyle=":", color="black")
+    axes.axhline(it.params["rtt_ms"], linestyle=":", color="black")
     axes.set_xlabel("seconds")
     axes.set_ylabel("round-trip time, ms")
     axes.set_ylim(bottom=0)
@@ -147,9 +146,9 @@ display(SVG(plot_style.svg_text(figure)))
 
 # %%
 it = readings[3]
-p, count = it["params"]["loss_ratio"], it["measured"]["ping_sent_packets"]
+p, count = it.params["loss_ratio"], it.measured["ping_sent_packets"]
 low, high = statistics.binomial_interval(count, p, 0.99)
-seen = it["measured"]["ping_loss_ratio"]
+seen = it.measured["ping_loss_ratio"]
 needed = 2.576**2 * (1 - p) / p / 0.05**2
 say(
     f"{seen * count:.0f} of {count} pings were lost, {seen:.2%}. With p = {p:g}, 99 % of honest readings lie between "
@@ -165,7 +164,7 @@ say(
 )
 
 # %%
-again = record.results_of(lab, samples / "loss-again")
+again = recorded.results_of(lab, samples / "loss-again")
 with plot_style.in_style():
     figure = Figure(figsize=(7, 2.6))
     axes = figure.subplots()
@@ -174,9 +173,9 @@ with plot_style.in_style():
         (0, "loss_ratio", "qdisc_offered_packets"),
     ):
         axes.plot(
-            [run["measured"][key] for run in again], [row] * len(again), "o", alpha=0.5, color="C0"
+            [run.measured[key] for run in again], [row] * len(again), "o", alpha=0.5, color="C0"
         )
-        packets = int(sum(run["measured"][size] for run in again) / len(again))
+        packets = int(sum(run.measured[size] for run in again) / len(again))
         axes.plot(statistics.binomial_interval(packets, p, 0.99), [row] * 2, "k|", markersize=22)
     axes.axvline(p, linestyle=":", color="black")
     axes.set_yticks([0, 1], ["counter", "ping"])
@@ -195,8 +194,8 @@ display(SVG(plot_style.svg_text(figure)))
 # %%
 it = readings[1]
 line = last_ss(1)
-rtt_s, rate_bps = it["params"]["rtt_ms"] / 1e3, it["params"]["rate_mbit"] * 1e6
-(wide,) = record.results_of(lab, samples / "wide-buffer")
+rtt_s, rate_bps = it.params["rtt_ms"] / 1e3, it.params["rate_mbit"] * 1e6
+(wide,) = recorded.results_of(lab, samples / "wide-buffer")
 # The last sample may come after the data connection's end.
 limited = re.findall(r"sndbuf_limited:(\S+)", raw(1, "romeo/ss.txt"))
 say(
@@ -206,7 +205,7 @@ say(
     f"{it['measured']['goodput_bps'] / 1e6:.0f} Mbit/s; with {wide['params']['wmem_max_bytes']} B it is "
     f"{wide['measured']['goodput_bps'] / 1e6:.0f}."
 )
-assert wide["measured"]["goodput_bps"] > 1.3 * it["measured"]["goodput_bps"]
+assert wide.measured["goodput_bps"] > 1.3 * it.measured["goodput_bps"]
 
 # %% [markdown]
 # A sender keeps each byte until it is acknowledged, a round trip later. So the buffer has to hold the
@@ -222,12 +221,12 @@ rows = []
 for trial, run in readings.items():
     said = raw(trial, "romeo/ping.txt")
     took_ms = int(re.findall(r"time (\d+)ms", said)[-1])
-    sent = run["measured"]["ping_sent_packets"]
+    sent = run.measured["ping_sent_packets"]
     rows.append(
         {
             "trial": trial,
-            "asked, ms": run["params"]["ping_interval_s"] * 1e3,
-            "RTT, ms": run["params"]["rtt_ms"],
+            "asked, ms": run.params["ping_interval_s"] * 1e3,
+            "RTT, ms": run.params["rtt_ms"],
             "sent": sent,
             "took, ms": took_ms,
             "interval, ms": took_ms / (sent - 1),

@@ -59,20 +59,20 @@ def table(name: str) -> pd.DataFrame:
     """The numbers of a set, a row a run."""
     rows = []
     for run in runs(name):
-        measured = run["measured"]
+        measured = run.measured
         rows.append(
             {
-                "trial": run["trial"],
-                "seed": run["seed"],
-                "RTT ms": run["params"]["rtt_ms"],
-                "MSS B": run["params"]["mss_bytes"],
-                "p": run["params"]["loss_ratio"],
+                "trial": run.trial,
+                "seed": run.seed,
+                "RTT ms": run.params["rtt_ms"],
+                "MSS B": run.params["mss_bytes"],
+                "p": run.params["loss_ratio"],
                 "drops": measured["qdisc_drops"],
                 "packets": measured["qdisc_offered_packets"],
                 "goodput Mbit/s": measured["goodput_bps"] / 1e6,
-                "model Mbit/s": run["model"]["bandwidth_bps"] / 1e6,
-                "ratio": run["ratio"],
-                "findings": ", ".join(run["findings"]),
+                "model Mbit/s": run.model_bps / 1e6,
+                "ratio": run.ratio,
+                "findings": ", ".join(finding.id for finding in run.findings),
             }
         )
     return pd.DataFrame(rows)
@@ -136,7 +136,7 @@ say(
 
 # %%
 right = "step-7-offloads"
-place = [run["trial"] for run in runs(right)].index(7)
+place = [run.trial for run in runs(right)].index(7)
 with raw(right, place) as folder:
     ping = parsed(folder, "romeo/ping.txt")
     iperf = parsed(folder, "romeo/iperf3.json")
@@ -223,13 +223,13 @@ for name in (
         rows.append(
             {
                 "set": name,
-                "rate Mbit/s": run["params"]["rate_mbit"],
-                "offloads": run["params"]["offloads"],
-                "goodput Mbit/s": run["measured"]["goodput_bps"] / 1e6,
-                "smallest RTT ms": run["measured"]["rtt_min_ms"],
-                "mean RTT ms": run["measured"]["rtt_mean_ms"],
-                "largest packet B": run["measured"]["largest_packet_bytes"],
-                "findings": ", ".join(run["findings"]),
+                "rate Mbit/s": run.params["rate_mbit"],
+                "offloads": run.params["offloads"],
+                "goodput Mbit/s": run.measured["goodput_bps"] / 1e6,
+                "smallest RTT ms": run.measured["rtt_min_ms"],
+                "mean RTT ms": run.measured["rtt_mean_ms"],
+                "largest packet B": run.measured["largest_packet_bytes"],
+                "findings": ", ".join(finding.id for finding in run.findings),
             }
         )
 queues = pd.DataFrame(rows).set_index("set")
@@ -253,7 +253,7 @@ say(
 for name in ("timestamps-broken", "timestamps-fixed", "mtu-broken", "mtu-fixed"):
     with raw(name) as folder:
         last = parsed(folder, "romeo/ss-last.txt")[-1]
-        params = runs(name)[0]["params"]
+        params = runs(name)[0].params
         say(
             f"**{name}**: asked for {params['mss_bytes']}, MTU {params['mtu_bytes']}, timestamps "
             f"{params['timestamps']}: ss says mss {last.mss_bytes}."
@@ -280,7 +280,7 @@ for name, ratios in ten.items():
     say(f"Ten runs, offloads {name}: ratio {mean:.2f} (95 %: {low:.2f} to {high:.2f}).")
 again = {}
 for name in ("on", "off"):
-    found = [run["measured"] for run in runs(f"offloads-{name}")]
+    found = [run.measured for run in runs(f"offloads-{name}")]
     again[name] = np.mean([m["retransmits"] / m["qdisc_drops"] for m in found])
 say(
     f"Largest packet {max(sizes) - 14} B where 576 would be right. Segments sent again for each drop that "
@@ -306,7 +306,7 @@ for name in (
     "netem-limit-fixed",
 ):
     run = runs(name)[0]
-    m = run["measured"]
+    m = run.measured
     say(
         f"**{name}**: netem dropped {m['qdisc_drops']}, the sender resent {m['retransmits']}; receiver "
         f"refused {m['receiver_ofo_drops']} segments out of order and pruned {m['receiver_prune_calls']} "
@@ -338,7 +338,7 @@ for key in (
 
 # %%
 run = runs("model-domain-fixed")[0]
-m, q = run["measured"], run["params"]
+m, q = run.measured, run.params
 mathis = model.mathis_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 pftk = model.pftk_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 say(
@@ -388,8 +388,8 @@ say(f"Measured over predicted; chance alone makes a standard deviation of about 
 # %%
 for name in ("acks-delayed", "acks-every-segment"):
     found = runs(name)
-    per_ack = [r["measured"]["data_segs_out"] / r["measured"]["receiver_acks_out"] for r in found]
-    mean, low, high = statistics.mean_interval([r["ratio"] for r in found])
+    per_ack = [r.measured["data_segs_out"] / r.measured["receiver_acks_out"] for r in found]
+    mean, low, high = statistics.mean_interval([r.ratio for r in found])
     say(
         f"**{name}**: one ACK for {np.mean(per_ack):.1f} segments; C = {mean:.3f} "
         f"(95 %: {low:.3f} to {high:.3f})."
@@ -414,9 +414,9 @@ say(
 # ## Question 12: the constant
 
 # %%
-long_runs = [run for run in runs("step-8-long") if run["comparable"]]
-predicted = [run["model"]["bandwidth_bps"] for run in long_runs]
-measured = [run["measured"]["goodput_bps"] for run in long_runs]
+long_runs = [run for run in runs("step-8-long") if run.comparable]
+predicted = [run.model_bps for run in long_runs]
+measured = [run.measured["goodput_bps"] for run in long_runs]
 fit = statistics.fit_constant(predicted, measured)
 say(
     f"{fit.points} trials with at least {min(r['measured']['qdisc_drops'] for r in long_runs)} losses each: "
@@ -432,10 +432,10 @@ for constant in model.MATHIS_CONSTANTS.values():
 # %%
 frame = pd.DataFrame(
     {
-        "trial": [run["trial"] for run in long_runs],
-        "p": [run["params"]["loss_ratio"] for run in long_runs],
-        "C": [run["ratio"] for run in long_runs],
-        "losses": [run["measured"]["qdisc_drops"] for run in long_runs],
+        "trial": [run.trial for run in long_runs],
+        "p": [run.params["loss_ratio"] for run in long_runs],
+        "C": [run.ratio for run in long_runs],
+        "losses": [run.measured["qdisc_drops"] for run in long_runs],
     }
 )
 for step, name in ((1, "predicted"), (2, "if ACKs counted")):
@@ -500,7 +500,7 @@ display(
 sequence = [(one.title, runs(one.name)) for one in steps]
 display(SVG(plot_style.svg_text(plot.draw("stages", sequence, [], names))))
 for title, found in sequence:
-    inside = sum(1.0 <= run["ratio"] <= 1.45 for run in found if run["ratio"])
+    inside = sum(1.0 <= run.ratio <= 1.45 for run in found if run.ratio)
     print(f"{title:24} {inside:3} of {len(found)} within 1 to 1.45 of the model")
 
 # %% [markdown]

@@ -124,7 +124,7 @@ say(
 # the other.
 
 # %%
-measured = runs("whose-bdp-fixed")[0]["measured"]
+measured = runs("whose-bdp-fixed")[0].measured
 say(
     f"The buffer is {measured['buffer_bdp_ratio_min']:.2f} BDP of the longer path and "
     f"{measured['buffer_bdp_ratio_max']:.2f} of the shorter. A tenth: "
@@ -153,7 +153,7 @@ with raw("hidden-queue-broken") as folder:
             columns=["node", "packets", "drops"],
         )
     )
-broken = runs("hidden-queue-broken")[0]["measured"]
+broken = runs("hidden-queue-broken")[0].measured
 say(
     f"{broken['retransmits']} retransmissions, {broken['queue_drops']} drops in g1, "
     f"{broken['other_qdisc_drops']} elsewhere. 1000 packets are {1000 * 1514 * 8 / 1e8 * 1e3:.0f} ms at 100 Mbit/s."
@@ -208,13 +208,13 @@ for number, run in enumerate(runs(source)):
             for one in windows.decreases(
                 trace.time_s, trace.cwnd_segments, trace.ssthresh_segments
             ):
-                algorithm = run["params"]["congestion_control"]
+                algorithm = run.params["congestion_control"]
                 says = {"cubic": model.CUBIC_KEPT_RATIO, "reno": model.RENO_KEPT_RATIO}.get(
                     algorithm, 1 - model.highspeed_decrease_ratio(one.window_segments)
                 )
                 table.append(
                     {
-                        "trial": run["trial"],
+                        "trial": run.trial,
                         "algorithm": algorithm,
                         "flow": trace.node,
                         "window": one.window_segments,
@@ -235,9 +235,9 @@ display(decreases[decreases["algorithm"] != "bbr"].groupby(["trial", "algorithm"
 if recorded("one-run-fixed"):
     by_trial = {
         trial: {
-            run["seed"]: run["measured"]["jains_index"]
+            run.seed: run.measured["jains_index"]
             for run in runs("one-run-fixed")
-            if run["trial"] == trial
+            if run.trial == trial
         }
         for trial in (1, 2)
     }
@@ -286,11 +286,11 @@ if recorded("thirty-times"):
     for run in runs("thirty-times"):
         summary.append(
             {
-                "algorithm": run["params"]["congestion_control"],
-                "buffer": run["params"]["buffer_bytes"],
-                "jain": run["measured"]["jains_index"],
-                "used": run["measured"]["utilisation"],
-                "converged": run["measured"]["convergence_s"] is not None,
+                "algorithm": run.params["congestion_control"],
+                "buffer": run.params["buffer_bytes"],
+                "jain": run.measured["jains_index"],
+                "used": run.measured["utilisation"],
+                "converged": run.measured["convergence_s"] is not None,
             }
         )
     cells = pd.DataFrame(summary).groupby(["algorithm", "buffer"])

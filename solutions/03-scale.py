@@ -51,7 +51,7 @@ def stages(pitfall: str, *values: str) -> pd.DataFrame:
     """Measured values of both stages of a mistake."""
     return pd.DataFrame(
         {
-            stage: {value: runs(f"{pitfall}-{stage}")[0]["measured"].get(value) for value in values}
+            stage: {value: runs(f"{pitfall}-{stage}")[0].measured.get(value) for value in values}
             for stage in ("broken", "fixed")
         }
     )
@@ -122,7 +122,7 @@ display(
 
 # %%
 display(stages("halving-counter", "own_halvings", "halvings", "queue_drops", "own_c_by_halvings"))
-broken = runs("halving-counter-broken")[0]["measured"]
+broken = runs("halving-counter-broken")[0].measured
 factor = broken["own_counted_halvings"] / broken["halvings"]
 say(f"The counter is off by {factor:.1f}; the root of that is {factor**0.5:.2f}.")
 samples = [(float(t), int(w)) for t, w in lines("halving-counter", "sender-0/cwnd.txt")]
@@ -164,7 +164,7 @@ say(f"The source: {2064 / 1223:.2f} segments for each drop.")
 
 # %%
 display(stages("unequal-intervals", "own_sum_bps", "goodput_bps", "own_jain"))
-params = runs("unequal-intervals-broken")[0]["params"]
+params = runs("unequal-intervals-broken")[0].params
 spread_s = params["start_spread_ms"] / 1e3
 say(
     f"At most {(params['duration_s'] + spread_s) / params['duration_s']:.2f} times the link; "
@@ -181,7 +181,7 @@ say(
 
 # %%
 display(stages("missing-flows", "flows", "own_flows", "own_jain", "jains_index"))
-missing = runs("missing-flows-broken")[0]["measured"]
+missing = runs("missing-flows-broken")[0].measured
 say(
     f"Ceiling {missing['flows'] / missing['own_flows']:.3f}; "
     f"index of those that ran {missing['jains_index']:.3f}; their product "
@@ -239,9 +239,9 @@ display(
     pd.DataFrame(
         [
             {
-                "trial": run["trial"],
+                "trial": run.trial,
                 **{
-                    name: run["measured"].get(name)
+                    name: run.measured.get(name)
                     for name in (
                         "flows", "jains_index", "drops_per_halving", "c_by_retransmits",
                         "c_by_halvings", "rival_share", "rival_multiple",
@@ -256,7 +256,7 @@ say(
     f"Theory: C between {model.MATHIS_CONSTANTS['sqrt(3/2)'].value:.2f} and "
     f"{model.MATHIS_CONSTANTS['1.31'].value}, where p is the rate of halvings."
 )
-figure("regression", [run for run in shown if run["trial"] == shown[0]["trial"]])
+figure("regression", [run for run in shown if run.trial == shown[0]["trial"]])
 
 # %%
 figure("regression", [{**runs("halving-counter-fixed")[0], "trial": 1}])
@@ -265,9 +265,7 @@ figure("regression", [{**runs("halving-counter-fixed")[0], "trial": 1}])
 if recorded("edge-ten-times"):
     for number in (1, 2, 3):
         values = [
-            run["measured"]["jains_index"]
-            for run in runs("edge-ten-times")
-            if run["trial"] == number
+            run.measured["jains_index"] for run in runs("edge-ten-times") if run.trial == number
         ]
         mean, low, high = mean_interval(values)
         say(f"Trial {number}: index {mean:.3f} ({low:.3f} to {high:.3f}), {len(values)} runs.")

@@ -51,7 +51,7 @@ print(lab.file.lab.title)
 def table(*names: str) -> pd.DataFrame:
     """Both stages of a mistake, or others, by these measured values."""
     rows = [
-        {"set": name, **{key: run["measured"].get(key) for key in KEYS}}
+        {"set": name, **{key: run.measured.get(key) for key in KEYS}}
         for name in names
         for run in runs(name)
     ]
@@ -184,7 +184,7 @@ say(f"By ss {len(cuts) / seconds:.1f} a second; by calculation {1 / (half * 0.01
 rates = [63.7, 126, 161, 211, 205, 211, 205, 217, 179, 162]
 say(f"The source's row has a mean of {sum(rates) / len(rates):.0f} Mbit/s.")
 for stage in ("broken", "fixed"):
-    measured = runs(f"mixed-runs-{stage}")[0]["measured"]
+    measured = runs(f"mixed-runs-{stage}")[0].measured
     say(f"{stage}: {measured['table_rows_foreign']} of {measured['table_rows']} rows are foreign.")
 
 # %% [markdown]
@@ -198,7 +198,7 @@ found = {}
 for number, run in enumerate(runs("signatures")):
     with raw("signatures", number) as folder:
         seen = signatures.read_sender(lab, folder)
-        found[run["params"]["congestion_control"]] = signatures.signature_of(
+        found[run.params["congestion_control"]] = signatures.signature_of(
             seen.trace, seen.queue, seen.samples, 20
         )
 display(pd.DataFrame([vars(one) | {"convex": one.convex} for one in found["cubic"].epochs]))
@@ -216,9 +216,9 @@ figure("sequence", runs("sequence"))
 # %%
 by_trial = {
     trial: {
-        run["seed"]: run["measured"]["steady_goodput_bps"] / 1e6
+        run.seed: run.measured["steady_goodput_bps"] / 1e6
         for run in runs("one-server-fixed")
-        if run["trial"] == trial
+        if run.trial == trial
     }
     for trial in (2, 4)
 }
@@ -244,11 +244,11 @@ for name in ("paths", "rivals"):
             summary.append(
                 {
                     "set": name,
-                    "hop": run["params"]["hop"],
-                    "relay": run["params"]["relay"],
-                    "algorithm": run["params"]["congestion_control"],
-                    "goodput": run["measured"]["steady_goodput_bps"] / 1e6,
-                    "rtt": run["measured"]["steady_rtt_ms"],
+                    "hop": run.params["hop"],
+                    "relay": run.params["relay"],
+                    "algorithm": run.params["congestion_control"],
+                    "goodput": run.measured["steady_goodput_bps"] / 1e6,
+                    "rtt": run.measured["steady_rtt_ms"],
                 }
             )
 if summary:

@@ -51,10 +51,10 @@ def table(name: str, *values: str) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "trial": run["trial"],
-                "discipline": run["params"]["discipline"],
-                "ECN": run["params"]["ecn"],
-                **{value: run["measured"].get(value) for value in values},
+                "trial": run.trial,
+                "discipline": run.params["discipline"],
+                "ECN": run.params["ecn"],
+                **{value: run.measured.get(value) for value in values},
             }
             for run in runs(name)
         ]
@@ -91,7 +91,7 @@ with raw("no-bottleneck-broken") as folder:
             if one.kind in ("red", "tbf") and (one.sent_packets or 0) > 1000:
                 rows.append((node, one.dev, one.kind, one.sent_packets, one.drops))
 display(pd.DataFrame(rows, columns=["node", "dev", "kind", "packets", "drops"]))
-measured = runs("no-bottleneck-broken")[0]["measured"]
+measured = runs("no-bottleneck-broken")[0].measured
 say(
     f"red's link was {measured['utilisation']:.1%} in use, its queue held {measured['queue_mean_packets']:.3f} packets "
     f"on average; ping took {measured['busy_ping_mean_ms']:.1f} ms all the same."
@@ -145,8 +145,8 @@ display(table("red-limits-fixed", "red_limit_bytes", "queue_max_bytes", "queue_d
 # time only when its queue has run empty.
 
 # %%
-broken = runs("red-bandwidth-broken")[0]["measured"]
-fixed = runs("red-bandwidth-fixed")[0]["measured"]
+broken = runs("red-bandwidth-broken")[0].measured
+fixed = runs("red-bandwidth-fixed")[0].measured
 doublings = broken["red_cell_log"] - fixed["red_cell_log"]
 say(f"{broken['red_cell_log']} and {fixed['red_cell_log']}: 2^{doublings} = {2**doublings}.")
 display(
@@ -190,8 +190,8 @@ say(
 # %%
 rows = []
 for run in runs("copied-cell-broken"):
-    for flow in run["flows"]:
-        rows.append((run["trial"], run["params"]["receiver"], flow["node"], flow["to_address"]))
+    for flow in run.flows:
+        rows.append((run.trial, run.params["receiver"], flow["node"], flow["to_address"]))
 display(pd.DataFrame(rows, columns=["trial", "receiver meant", "from", "to"]))
 
 # %% [markdown]
@@ -210,9 +210,9 @@ say(
 )
 delays = {
     arm: [
-        run["measured"]["busy_ping_mean_ms"]
+        run.measured["busy_ping_mean_ms"]
         for run in runs("small-n-fixed")
-        if run["params"]["discipline"] == arm
+        if run.params["discipline"] == arm
     ]
     for arm in ("pfifo_fast", "red")
 }

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks.sets import Member, check_set
+from measuretwice.checks.sets import check_set
 from measuretwice.execute import job as runner
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.lab.lab import Again, Lab, load_lab, select_trials
 from measuretwice.lab.plan import StageName
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
 STAGES: tuple[StageName, StageName] = ("broken", "fixed")
@@ -137,8 +137,8 @@ def wrong(cell: Cell, raised: set[str]) -> str | None:
 
 def findings(lab: Lab, results: list[Result]) -> set[str]:
     """What the checker says of a case's runs, each by itself and all together."""
-    raised = {finding["id"] for result in results for finding in result["findings"]}
-    members = [Member.of(result) for result in results]
+    raised = {finding.id for result in results for finding in result.findings}
+    members = [result.member for result in results]
     return raised | {told.finding.id for told in check_set(lab, members)}
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from measuretwice.lab.lab import Lab, load_lab
 from measuretwice.lab.plan import make_plan
-from measuretwice.measure.result import make_result
+from measuretwice.runs.result import make_result
 
 ROOT = Path(__file__).parents[2]
 LAB = "mathis"
@@ -32,10 +32,10 @@ def write_run(folder: Path, lab: Lab, trial: int, ratio: float = 1.25, **plan: A
     choices = {"seed": 1, "changes": {}, "where": "virtual", "kernel": "", "tools": {}, **plan}
     made = make_plan(lab, trial, scripts={}, **choices)
     measured = {"duration_s": 240.0, "qdisc_drops": 900, "qdisc_offered_packets": 300_000}
-    bandwidth_bps = make_result(lab, made, measured)["model"]["bandwidth_bps"]
+    bandwidth_bps = make_result(lab, made, measured).model_bps
     result = make_result(lab, made, {**measured, "goodput_bps": ratio * bandwidth_bps})
     folder.mkdir(parents=True)
-    (folder / "result.json").write_text(json.dumps(result))
+    (folder / "result.json").write_text(json.dumps(result.to_json()))
     (folder / "DONE").touch()
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from measuretwice.cli.main import cli
 from measuretwice.execute import record
 from measuretwice.lab.lab import load_lab
-from measuretwice.measure.result import DONE
 from measuretwice.runs import archive
+from measuretwice.runs.result import DONE
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"

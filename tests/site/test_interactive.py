@@ -76,8 +76,7 @@ def test_each_step_shows_its_runs_and_counts_them(page: Any, address: str) -> No
         page.wait_for_timeout(50)
         shown = marks(page)
         assert {trial: mbit for trial, (mbit, _, _) in shown.items()} == {
-            run["trial"]: float(f"{run['measured']['goodput_bps'] / 1e6:.6g}")
-            for run in WORDS.runs(step)
+            run.trial: float(f"{run.measured['goodput_bps'] / 1e6:.6g}") for run in WORDS.runs(step)
         }
         assert f"{WORDS.within(step)} of {len(WORDS.runs(step))} trials" in page.inner_text(
             ".status"
@@ -174,7 +173,7 @@ def test_marks_move_but_what_was_measured_does_not(browser: Any, address: str) -
     )
     page.close()
     assert len({y for y, _ in seen}) > 5
-    measured = WORDS.run(WORDS.steps[6], trial=9)["measured"]["goodput_bps"] / 1e6
+    measured = WORDS.run(WORDS.steps[6], trial=9).measured["goodput_bps"] / 1e6
     assert {mbit for _, mbit in seen[5:]} == {float(f"{measured:.6g}")}
 
 
@@ -221,9 +220,9 @@ def test_explorer_says_when_the_model_applies(page: Any, address: str) -> None:
     opened(page, address + EXPLORER)
     last = WORDS.steps[-2]
     for run in WORDS.runs(last):
-        page.select_option("#explorer-trial", str(run["trial"]))
+        page.select_option("#explorer-trial", str(run.trial))
         applies = "applies" in page.get_attribute(".verdict", "class").split()
-        assert applies == run["comparable"], run["trial"]
+        assert applies == run.comparable, run.trial
 
 
 @pytest.mark.slow
@@ -302,15 +301,15 @@ def test_the_command_beside_a_run_repeats_it(student: Path) -> None:
     data = inlined(student, FIGURE)
     checked = 0
     for step, name in zip(data["steps"], WORDS.steps, strict=True):
-        recorded = {run["trial"]: run for run in WORDS.runs(name)}
+        recorded = {run.trial: run for run in WORDS.runs(name)}
         for values in step["runs"]:
             run = dict(zip(data["keys"], values, strict=True))
             words = run["command"].split()
-            assert words[:5] == ["./lab", "run", "mathis", "--trial", str(run["trial"])]
+            assert words[:5] == ["./lab", "run", "mathis", "--trial", str(run.trial)]
             assert set(words[5::2]) <= {"--set"}
-            own = {**LAB.defaults(), **LAB.trials[run["trial"]].set}
+            own = {**LAB.defaults(), **LAB.trials[run.trial].set}
             changes = read_changes(LAB, tuple(words[6::2]), None)
-            assert {**own, **changes} == recorded[run["trial"]]["params"]
+            assert {**own, **changes} == recorded[run.trial].params
             checked += 1
     assert checked == sum(len(WORDS.runs(name)) for name in WORDS.steps) > 400
 

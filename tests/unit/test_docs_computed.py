@@ -31,14 +31,14 @@ def test_mean_and_its_interval() -> None:
 def test_lines_of_ss_are_read(words: LabWords) -> None:
     run = words.run("wrong-socket-fixed")
     last = words.sockets("wrong-socket-fixed", "romeo/ss-last.txt")[-1]
-    assert last.local_port == run["measured"]["data_port"]
-    assert last.data_segs_out == run["measured"]["data_segs_out"]
+    assert last.local_port == run.measured["data_port"]
+    assert last.data_segs_out == run.measured["data_segs_out"]
 
 
 def test_counters_are_what_the_run_added(words: LabWords) -> None:
     run = words.run("receiver-drops-broken")
     grown = words.nstat("receiver-drops-broken", "juliet")
-    assert grown["TcpExtTCPOFODrop"] == run["measured"]["receiver_ofo_drops"] > 0
+    assert grown["TcpExtTCPOFODrop"] == run.measured["receiver_ofo_drops"] > 0
     assert 0 not in grown.values()
     assert "TcpExtTCPOFODrop" not in words.nstat("receiver-drops-fixed", "juliet")
     with pytest.raises(UserError, match="nobody/nstat"):
@@ -47,7 +47,7 @@ def test_counters_are_what_the_run_added(words: LabWords) -> None:
 
 def test_the_fit_is_the_figures(words: LabWords) -> None:
     fit = words.fit("step-8-long")
-    assert fit.points == sum(run["comparable"] for run in words.runs("step-8-long"))
+    assert fit.points == sum(run.comparable for run in words.runs("step-8-long"))
     assert fit.low < fit.constant < fit.high
     with pytest.raises(UserError, match="too few trials"):
         words.fit("mtu-fixed")

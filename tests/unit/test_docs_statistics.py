@@ -1,22 +1,33 @@
 """What pages say of chance."""
 
 import math
+from pathlib import Path
 
 import pytest
 
 from measuretwice.figures.spread import spread
+from measuretwice.runs.result import Prediction, Result, Verdict
 from measuretwice.site import statistics as words
 
 
-def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> dict[str, object]:
-    said = {"confidence": 0.99, "ok": ok}
+def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> Result:
+    judged = Verdict("", "loss_ratio", 0.005, 0.0, 1.0, 0.99, ok)
+    unjudged = Verdict("", "ratio", ratio, 1.0, 1.45, None, False)
     measured = {"goodput_bps": ratio * 1e6, "qdisc_drops": 200, "qdisc_offered_packets": 40_000}
-    return {
-        "trial": trial, "seed": seed, "run_dir": f"run-{trial}-{seed}", "ratio": ratio, "comparable": True, "measured": measured,
-        "params": {"rtt_ms": 6, "mss_bytes": 1460, "loss_ratio": 0.005},
-        "model": {"bandwidth_bps": 1e6, "constant": 1.0},
-        "expectations": [said, {"confidence": None, "ok": False}],
-    }  # fmt: skip
+    return Result(
+        lab="mathis",
+        trial=trial,
+        title="",
+        pitfall=None,
+        stage=None,
+        seed=seed,
+        params={"rtt_ms": 6, "mss_bytes": 1460, "loss_ratio": 0.005},
+        measured=measured,
+        model=Prediction("mathis", 1.0, 1e6, 200.0),
+        ratio=ratio,
+        expectations=(judged, unjudged),
+        folder=Path(f"run-{trial}-{seed}"),
+    )
 
 
 def test_relative_spread() -> None:

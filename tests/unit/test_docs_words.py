@@ -65,13 +65,13 @@ def test_every_recorded_reading_is_as_expected() -> None:
     """The module says of these runs that they read back what was set."""
     for name in ("readings", "wide-buffer"):
         for run in CALIBRATE.runs(name):
-            for e in run["expectations"]:
-                assert e["ok"], f"{name}, trial {run['trial']}: {e}"
-    again = [e for run in CALIBRATE.runs("loss-again") for e in run["expectations"]]
-    counts = [e for e in again if e["confidence"]]
+            for e in run.expectations:
+                assert e.ok, f"{name}, trial {run.trial}: {e}"
+    again = [e for run in CALIBRATE.runs("loss-again") for e in run.expectations]
+    counts = [e for e in again if e.confidence]
     assert len(counts) == 2 * len(CALIBRATE.runs("loss-again"))
     # One in a hundred may lie outside; three of forty would be no chance.
-    assert sum(not e["ok"] for e in counts) < 3
+    assert sum(not e.ok for e in counts) < 3
 
 
 def test_what_a_testbed_costs(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a lab with many nodes and large runs needs of the engine."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
 from measuretwice.lab.lab import Lab, Value, load_lab
 from measuretwice.lab.plan import Plan, make_plan
+from measuretwice.measure.many_flows import CrowdFlow
+from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals
 
 ROOT = Path(__file__).parents[2]
@@ -79,14 +82,24 @@ def test_a_choice_that_sets_what_is_not_there_is_refused(tmp_path: Path) -> None
 
 def test_the_regression_needs_flows_with_losses() -> None:
     figure = next(one for one in LAB.file.figures if one.kind == "regression")
-    flow = {
-        "rtt_mean_ms": 100.0, "segments": 10_000, "retransmits": 4, "halvings": 1,
-        "goodput_bps": 8 * 1448 / 0.1 / 0.02 * 1.2,
-    }  # fmt: skip
-    run = {"measured": {"mss_bytes": 1448}, "flows": [flow, {**flow, "halvings": 0}]}
+    flow = CrowdFlow(
+        node="sender-0",
+        local_port=40_000,
+        congestion_control="reno",
+        goodput_bps=8 * 1448 / 0.1 / 0.02 * 1.2,
+        own_goodput_bps=None,
+        rtt_mean_ms=100.0,
+        segments=10_000,
+        retransmits=4,
+        halvings=1,
+    )
+    run = Result(
+        "scale", 1, "", None, None, 1, {}, {"mss_bytes": 1448},
+        flows=(flow, replace(flow, halvings=0)),
+    )  # fmt: skip
     drawn, rows = plot_regression.regression(LAB, figure, [run])
     assert "C = 1.20" in drawn.description
     assert [row["by"] for row in rows] == ["retransmits", "retransmits", "halvings"]
-    nothing = {**run, "flows": [{**flow, "retransmits": 0}]}
+    nothing = replace(run, flows=(replace(flow, retransmits=0),))
     with pytest.raises(UserError, match="no flow of these runs has retransmits"):
         plot_regression.regression(LAB, figure, [nothing])

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,33 +16,36 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures import against_model as plot
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.style import plain, save_svg, shades, spread_apart, svg_text
+from measuretwice.runs.result import Prediction, Result, Verdict
 from measuretwice.tcp.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def result(trial: int, ratio: float | None = 1.25, **more: Any) -> dict[str, Any]:
+def result(trial: int, ratio: float | None = 1.25, **more: Any) -> Result:
     """A trial at RTT 6 ms or 600 ms whose goodput is `ratio` of the model's; 100 losses of 10^5."""
     rtt_ms, mss_bytes, loss_ratio = (6, 600)[trial % 2], (536, 1460)[trial // 2 % 2], 0.001 * trial
     model_bps = mathis_bandwidth_bps(mss_bytes, rtt_ms, loss_ratio)
-    made = {
-        "lab": "made-up",
-        "trial": trial,
-        "seed": 1,
-        "params": {"rtt_ms": rtt_ms, "mss_bytes": mss_bytes, "loss_ratio": loss_ratio},
-        "measured": {
+    made = Result(
+        lab="made-up",
+        trial=trial,
+        title="",
+        pitfall=None,
+        stage=None,
+        seed=1,
+        params={"rtt_ms": rtt_ms, "mss_bytes": mss_bytes, "loss_ratio": loss_ratio},
+        measured={
             "goodput_bps": None if ratio is None else ratio * model_bps,
             "qdisc_drops": 100,
             "qdisc_offered_packets": 100_000,
         },
-        "model": {"name": "mathis", "constant": 1.0, "bandwidth_bps": model_bps},
-        "ratio": ratio,
-        "comparable": True,
-        "expectations": [{"measured": "ratio", "low": 1.0, "high": 1.45}],
-        "run_dir": f"/somewhere/trial-{trial}",
-    }
-    return made | more
+        model=Prediction("mathis", 1.0, model_bps, 100.0),
+        ratio=ratio,
+        expectations=(Verdict("", "ratio", ratio, 1.0, 1.45, None, None),),
+        folder=Path(f"/somewhere/trial-{trial}"),
+    )
+    return replace(made, **more)
 
 
 RESULTS = [result(n) for n in range(1, 7)]
@@ -57,7 +61,7 @@ def texts(figure: Figure) -> list[str]:
     return [" ".join("".join(e.itertext()).split()) for e in tree.iter(f"{SVG}text")]
 
 
-def all_figures(results: list[dict[str, Any]]) -> list[plot.DescribedFigure]:
+def all_figures(results: list[Result]) -> list[plot.DescribedFigure]:
     return [plot.draw(name, [("one", results), ("two", results)]) for name in plot_data.FIGURES]
 
 
@@ -96,10 +100,7 @@ def test_constant_is_fitted_over_comparable_trials() -> None:
     assert fit is not None
     assert (fit.points, fit.constant) == (6, pytest.approx(1.25, 1e-4))
     # Model values computed with C = 2: the same C comes out.
-    doubled = [
-        {**r, "model": {"constant": 2.0, "bandwidth_bps": 2 * r["model"]["bandwidth_bps"]}}
-        for r in RESULTS
-    ]
+    doubled = [replace(r, model=Prediction("mathis", 2.0, 2 * r.model_bps, 100.0)) for r in RESULTS]
     rows = plot_data.rows_for_table(doubled)
     fit = plot_data.fit_rows(rows, plot_data.model_constant(doubled))
     assert fit is not None
@@ -139,7 +140,7 @@ def test_stages_count_what_lies_in_the_labs_range() -> None:
     assert "as found: 1 of 2." in figure.description
     # Where the lab expects nothing, nothing is counted.
     assert "1 trials" not in said
-    assert "6 trials" in texts(plot.stages([("x", [{**r, "expectations": []} for r in RESULTS])]))
+    assert "6 trials" in texts(plot.stages([("x", [replace(r, expectations=()) for r in RESULTS])]))
     # Six panels stand in two rows of three, each with ticks of its own where none stands below.
     assert len(plot.stages([(str(n), RESULTS) for n in range(6)]).axes) == 6
 
@@ -197,7 +198,7 @@ def test_unknown_figure_names_the_known() -> None:
 
 
 def test_svg_is_described_for_a_reader() -> None:
-    figure = plot.measured_against_model([{**r, "lab": '<"&'} for r in RESULTS])
+    figure = plot.measured_against_model([replace(r, lab='<"&') for r in RESULTS])
     figure.title = 'goodput < "model" & more'
     root = ElementTree.fromstring(svg_text(figure))
     assert root.get("role") == "img"

@@ -1,5 +1,6 @@
 """Boxes: what is drawn is what the runs hold."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,16 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures.over_time import draw
 from measuretwice.figures.style import svg_text
 from measuretwice.lab.lab import FigureOf, load_lab
+from measuretwice.runs import recorded
+from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "queues")
+SAMPLES = ROOT / "sample-data" / LAB.folder.name
 FIGURE = next(one for one in LAB.file.figures if one.id == "disciplines")
 
 
-def run(trial: int, seed: int, **measured: Any) -> dict[str, Any]:
+def run(trial: int, seed: int, **measured: Any) -> Result:
     values = {
         "goodput_bps": 95e6 + 1e5 * seed,
         "busy_ping_mean_ms": 10.0,
@@ -23,13 +27,12 @@ def run(trial: int, seed: int, **measured: Any) -> dict[str, Any]:
         "queue_drops": 60,
         "queue_marks": 0,
     }
-    return {
-        "trial": trial,
-        "seed": seed,
-        "params": {**LAB.defaults(), **LAB.trials[trial].set},
-        "measured": {**values, **measured},
-        "flows": [{"goodput_bps": 47e6}, {"goodput_bps": 48e6}],
-    }
+    params = {**LAB.defaults(), **LAB.trials[trial].set}
+    flow = recorded.results_of(LAB, SAMPLES / "two-arms")[0].flows[0]
+    flows = tuple(replace(flow, goodput_bps=goodput_bps) for goodput_bps in (47e6, 48e6))
+    return Result(
+        "queues", trial, "", None, None, seed, params, {**values, **measured}, flows=flows
+    )
 
 
 def test_a_box_for_each_setting_in_order_of_trials() -> None:

@@ -1,15 +1,16 @@
 """The figures that a lab declares: drawn from recorded runs, and from rows made by hand."""
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.execute import record
 from measuretwice.figures import over_time as plot_flows
 from measuretwice.figures.style import svg_text
 from measuretwice.lab.lab import FigureOf, Lab, load_lab
+from measuretwice.runs import recorded
+from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals
 
 ROOT = Path(__file__).parents[2]
@@ -21,8 +22,8 @@ def declared(name: str) -> FigureOf:
     return next(one for one in LAB.file.figures if one.id == name)
 
 
-def results() -> list[dict[str, Any]]:
-    return record.results_of(LAB, SET)
+def results() -> list[Result]:
+    return recorded.results_of(LAB, SET)
 
 
 def test_windows_and_queue_over_time() -> None:
@@ -43,9 +44,9 @@ def test_one_window_against_the_other() -> None:
     assert "equal rates" in svg_text(drawn)
 
 
-def run(algorithm: str, buffer: int, value: float | None, seed: int) -> dict[str, Any]:
+def run(algorithm: str, buffer: int, value: float | None, seed: int) -> Result:
     params = {"congestion_control": algorithm, "buffer_bytes": buffer}
-    return {"trial": 1, "seed": seed, "params": params, "measured": {"jains_index": value}}
+    return Result("buffers", 1, "", None, None, seed, params, {"jains_index": value})
 
 
 def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
@@ -64,7 +65,7 @@ def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
 
 
 def test_runs_of_other_trials_are_named() -> None:
-    other = [{**run("cubic", 12500, 0.5, 1), "trial": 33}]
+    other = [replace(run("cubic", 12500, 0.5, 1), trial=33)]
     with pytest.raises(UserError, match="none of these runs is of trials 1-4"):
         plot_flows.draw(LAB, declared("windows-and-queue"), other)
 

@@ -8,30 +8,28 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Expectation, load_lab
 from measuretwice.lab.plan import make_plan
-from measuretwice.measure.result import judge, make_result, read_result
+from measuretwice.runs.result import judge, make_result, read_result
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_judge_by_parameter_range_and_probability() -> None:
     relative = Expectation(label="", measured="rtt_min_ms", param="rtt_ms", tolerance_ratio=0.01)
-    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": 6.05}, True)["ok"] is True
-    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": 6.07}, True)["ok"] is False
-    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": None}, True)["ok"] is None
+    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": 6.05}, True).ok is True
+    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": 6.07}, True).ok is False
+    assert judge(relative, {"rtt_ms": 6}, {"rtt_min_ms": None}, True).ok is None
     binomial = Expectation(
         label="", measured="loss_ratio", param="loss_ratio", binomial_of="n", confidence=0.99
     )
     assert (
-        judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0102, "n": 10**5}, True)["ok"]
-        is True
+        judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0102, "n": 10**5}, True).ok is True
     )
     assert (
-        judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0110, "n": 10**5}, True)["ok"]
-        is False
+        judge(binomial, {"loss_ratio": 0.01}, {"loss_ratio": 0.0110, "n": 10**5}, True).ok is False
     )
     ranged = Expectation(label="", measured="ratio", min=1.0, max=1.45, only_comparable=True)
-    assert judge(ranged, {}, {"ratio": 0.5}, True)["ok"] is False
-    assert judge(ranged, {}, {"ratio": 0.5}, False)["ok"] is None
+    assert judge(ranged, {}, {"ratio": 0.5}, True).ok is False
+    assert judge(ranged, {}, {"ratio": 0.5}, False).ok is None
 
 
 @pytest.mark.parametrize(
@@ -43,11 +41,11 @@ def test_what_the_model_does_not_cover_says_why(trial: int, because: str | None)
         lab, trial, seed=1, changes={}, where="virtual", kernel="", tools={}, scripts={}
     )
     result = make_result(lab, plan, {"goodput_bps": 3e7, "duration_s": 240.0})
-    assert result["comparable"] is (because is None)
+    assert result.comparable is (because is None)
     if because:
-        assert because in result["not_comparable_because"]
+        assert because in result.not_comparable_because
     else:
-        assert result["ratio"] == pytest.approx(3e7 / 25.72e6, rel=0.01)
+        assert result.ratio == pytest.approx(3e7 / 25.72e6, rel=0.01)
 
 
 def test_folder_without_done_does_not_count(tmp_path: Path) -> None:

@@ -46,8 +46,12 @@ def check_run(
 
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
-    found = check(case_of(lab, params, measured))
-    return [with_help(lab, finding, hint) for finding in found if meant(lab, finding)]
+    return [with_help(lab, finding, hint) for finding in diagnose(lab, params, measured)]
+
+
+def diagnose(lab: Lab, params: dict[str, Value], measured: Measured) -> list[Finding]:
+    """Return the findings of one run of ours as the checks say them, without page and hint."""
+    return [finding for finding in check(case_of(lab, params, measured)) if meant(lab, finding)]
 
 
 def meant(lab: Lab, finding: Finding) -> bool:

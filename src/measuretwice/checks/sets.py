@@ -13,7 +13,6 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.queue_discipline import SET_CHECKS
 from measuretwice.lab.lab import Lab, Value
 from measuretwice.measure.one_flow import Measured
-from measuretwice.measure.result import Result
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 
@@ -32,18 +31,6 @@ class Member:
     seed: int
     params: dict[str, Value]
     measured: Measured = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, result: Result) -> Member:
-        """A run by its result."""
-        return cls(
-            result["trial"],
-            result["pitfall"],
-            result["stage"],
-            result["seed"],
-            result["params"],
-            result["measured"],
-        )
 
 
 @dataclass(frozen=True)

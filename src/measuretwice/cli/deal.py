@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_text
 from measuretwice.grading.roster import (
     COMMANDS_COLUMN,
     LAB_COLUMN,
@@ -17,7 +18,6 @@ from measuretwice.grading.roster import (
     read_roster,
 )
 from measuretwice.lab.lab import Lab, load_lab
-from measuretwice.measure.result import write_text
 
 OURS = (LAB_COLUMN, SEED_COLUMN, COMMANDS_COLUMN)
 

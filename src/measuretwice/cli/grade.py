@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_text
 from measuretwice.cli import terminal
 from measuretwice.cli.report import now
 from measuretwice.execute.job import usable_cpus
@@ -21,7 +22,6 @@ from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.grading.submissions import Submission, find_submissions
 from measuretwice.grading.workers import read_all
 from measuretwice.lab.lab import Lab, find_labs, load_lab
-from measuretwice.measure.result import write_text
 
 NOTHING: Document = {
     "refused": [], "unusable": [], "runs": [], "together": [], "brought": [], "unread": [],

@@ -12,24 +12,11 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.execute import record
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.rows import FIGURES, NamedSet, ParameterNames, Published
 from measuretwice.lab.lab import FigureOf, Lab, ModelUse, find_labs, load_lab
-from measuretwice.measure.result import DONE, Result, read_result
-
-NOTHING = type(None)
-# What a figure takes from a result, and what that may be.
-NEEDED: dict[str, tuple[type, ...]] = {
-    "lab": (str,),
-    "trial": (int,),
-    "pitfall": (str, NOTHING),
-    "seed": (int,),
-    "params": (dict,),
-    "model": (dict, NOTHING),
-    "ratio": (int, float, NOTHING),
-    "comparable": (bool,),
-}
+from measuretwice.runs import recorded
+from measuretwice.runs.result import DONE, Result, read_result
 
 
 def plot_command(
@@ -178,13 +165,13 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
 
 def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
     """A recorded set, or of a folder of them those that are steps to the result, in order."""
-    if (folder / record.SET_FILE).is_file():
-        document = record.read_set(folder)
+    if (folder / recorded.SET_FILE).is_file():
+        document = recorded.read_set(folder)
         lab = load_lab(root, document["runs"][0]["lab"])
-        return [(title or str(document["title"]), record.results_of(lab, folder))]
+        return [(title or str(document["title"]), recorded.results_of(lab, folder))]
     steps = []
-    for path in sorted(folder.glob(f"*/{record.SET_FILE}")):
-        if record.read_set(path.parent).get("step"):
+    for path in sorted(folder.glob(f"*/{recorded.SET_FILE}")):
+        if recorded.read_set(path.parent).get("step"):
             steps += _recorded(root, path.parent, None)
     return steps
 
@@ -208,16 +195,8 @@ def _finished(folder: Path) -> list[Path]:
 
 
 def _read(runs: Sequence[Path]) -> list[Result]:
-    """The runs' results; UserError where one lacks what figures need."""
-    results = [result for run in runs if (result := read_result(run))]
-    for result in results:
-        for key, kinds in NEEDED.items():
-            if key not in result or not isinstance(result[key], kinds):
-                raise UserError(
-                    f"{result['run_dir']}: its result.json has no usable {key!r}: "
-                    "delete the folder and run again"
-                )
-    return results
+    """The runs' results."""
+    return [result for run in runs if (result := read_result(run))]
 
 
 def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
@@ -238,8 +217,8 @@ def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
         if reason := _why_not(lab, result, seed):
             left_out[reason] += 1
             continue
-        trial = result["trial"]
-        finished_ns = (Path(result["run_dir"]) / DONE).stat().st_mtime_ns
+        trial = result.trial
+        finished_ns = (result.place / DONE).stat().st_mtime_ns
         left_out["older"] += trial in newest
         if trial not in newest or finished_ns > newest[trial][0]:
             newest[trial] = finished_ns, result
@@ -259,19 +238,19 @@ def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
 
 def _why_not(lab: Lab, result: Result, seed: int) -> str | None:
     """Why a run isn't one of the lab as it stands; None where it is."""
-    trial = lab.trials.get(result["trial"])
-    if result["pitfall"] is not None:
+    trial = lab.trials.get(result.trial)
+    if result.pitfall is not None:
         return "of a pitfall"
-    if result["seed"] != seed:
+    if result.seed != seed:
         return "with another seed"
-    if trial is None or result["params"] != {**lab.defaults(), **trial.set}:
+    if trial is None or result.params != {**lab.defaults(), **trial.set}:
         return "with other settings"
     return None
 
 
 def _lab_of(root: Path, sets: Sequence[NamedSet]) -> Lab:
     """The one lab whose runs these are."""
-    known = sorted({str(result["lab"]) for _, results in sets for result in results})
+    known = sorted({str(result.lab) for _, results in sets for result in results})
     if len(known) != 1:
         raise UserError(f"these runs are of {' and '.join(known)}: plot one lab at a time")
     return load_lab(root, known[0])

@@ -13,7 +13,8 @@ from measuretwice.cli.run import measure_jobs
 from measuretwice.execute import record
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.lab.lab import load_lab
-from measuretwice.measure.result import Result
+from measuretwice.runs import recorded
+from measuretwice.runs.result import Result
 
 
 def record_command(
@@ -31,7 +32,7 @@ def record_command(
     samples = root / "sample-data" / lab.folder.name
     if verify:
         for one in chosen:
-            record.read_set(samples / one.name)
+            recorded.read_set(samples / one.name)
     # Finished runs stay until all is done, so that what was broken off goes on.
     out = terminal.default_out(root) / ("verified" if verify else "recorded")
     batch = open_batch(root, lab, out)
@@ -49,7 +50,7 @@ def record_command(
         # --verify that works beside this one are left alone.
         differing = out.with_name("differing") / lab.name
         shutil.rmtree(differing, ignore_errors=True)
-        runs = {Path(result["run_dir"]) for these in results.values() for result in these}
+        runs = {result.place for these in results.values() for result in these}
         for run in sorted(runs):
             if problems:
                 differing.mkdir(parents=True, exist_ok=True)
@@ -82,7 +83,7 @@ def _run(
         measured, failures = measure_jobs(list(work.values()), jobs, quiet)
         if failures:
             raise failures[0]
-        by_folder = {Path(result["run_dir"]): result for result in measured}
+        by_folder = {result.place: result for result in measured}
         for name, part in todo.items():
             results[name] += [by_folder[job.folder] for job in part]
         todo = {one.name: record.again_of(batch, one, results[one.name]) for one in chosen}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_text
 from measuretwice.cli.check import own_runs
 from measuretwice.figures import rows as plot_data
-from measuretwice.measure.result import write_text
 from measuretwice.report.report import (
     Report,
     clean,
@@ -73,7 +74,7 @@ def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
 
         use = lab.file.model
         names = plot_data.ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
-        results = [{**run.result, "run_dir": run.name} for run in own]
+        results = [replace(run.result, folder=Path(run.name)) for run in own]
         for figure in ("measured-against-model", "window-against-loss"):
             try:
                 drawn = plot.draw(figure, [(lab.name, results)], (), names)

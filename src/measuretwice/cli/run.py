@@ -22,7 +22,7 @@ from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.lab.lab import Lab, Stage, Value, load_lab, select_trials
 from measuretwice.lab.plan import StageName
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 
 
 def run_command(
@@ -213,7 +213,7 @@ def _roughly(seconds: float) -> str:
 
 def _print(results: list[Result], as_json: bool) -> None:
     if as_json:
-        print(json.dumps(results, indent=2))
+        print(json.dumps([result.to_json() for result in results], indent=2))
         return
     if results:
         terminal.print_table(results)

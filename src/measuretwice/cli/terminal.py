@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from measuretwice.measure.result import Result, what_chance_does
+from measuretwice.runs.result import Result, what_chance_does
 
 # Wide enough for a row where the output is no terminal: a file must not lose columns.
 FILE_WIDTH = 150
@@ -59,17 +59,16 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
     table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result in results:
-        measured, params = result["measured"], result["params"]
-        run = Path(result["run_dir"])
+        measured, run = result.measured, result.place
         table.add_row(
-            str(result["trial"]),
+            str(result.trial),
             _number(measured.get("rtt_min_ms"), "{:.4g}"),
             _number(measured.get("mss_bytes"), "{:.0f}"),
-            _number(params.get("loss_ratio"), "{:.2e}"),
+            _number(result.number("loss_ratio"), "{:.2e}"),
             _number(measured.get("loss_ratio"), "{:.2e}"),
             _number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
-            _number((result["model"] or {}).get("bandwidth_bps"), "{:.4g}", 1e-6),
-            _number(result["ratio"], "{:.2f}"),
+            _number(result.model_bps, "{:.4g}", 1e-6),
+            _number(result.ratio, "{:.2f}"),
             verdict(result),
             Text(
                 relative(run) if roomy else run.name.rsplit("-", 1)[-1],
@@ -78,11 +77,11 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
         )
     out.print(table)
     if not roomy:
-        folder = relative(Path(results[0]["run_dir"]).parent)
+        folder = relative(results[0].place.parent)
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
     if said := what_chance_does(results):
         out.print(f"\n{said}")
-    apart = [result for result in results if not result["comparable"]]
+    apart = [result for result in results if not result.comparable]
     if apart:
         out.print(
             f"\n{len(apart)} of {len(results)} can't be held against the model:", style="bold"
@@ -93,18 +92,18 @@ def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
 
 def verdict(result: Result) -> str:
     """The expectations in a word or two: what was off, or whether the model has a say."""
-    wrong = [e["measured"] for e in result["expectations"] if e["ok"] is False]
+    wrong = [e.measured for e in result.expectations if e.ok is False]
     if wrong:
         return f"off: {', '.join(wrong)}"
-    return "ok" if result["comparable"] else "ok, no model"
+    return "ok" if result.comparable else "ok, no model"
 
 
 def _by_reason(results: list[Result]) -> dict[str, list[int]]:
     """Trials by the kind of their reason: what differs between them stands before the colon."""
     kinds: dict[str, list[int]] = {}
     for result in results:
-        reason = str(result["not_comparable_because"])
-        kinds.setdefault(reason.split(": ", 1)[-1], []).append(result["trial"])
+        reason = str(result.not_comparable_because)
+        kinds.setdefault(reason.split(": ", 1)[-1], []).append(result.trial)
     return kinds
 
 
@@ -120,14 +119,12 @@ def relative(folder: Path) -> str:
 def print_expectations(result: Result, stream: TextIO = sys.stdout) -> None:
     """Print each expectation of one trial: what was measured, what was expected, the verdict."""
     out = console(stream)
-    out.print(f"{result['lab']}, trial {result['trial']}: {result['title']}", style="bold")
-    for e in result["expectations"]:
-        mark = {True: "ok ", False: "OFF", None: " - "}[e["ok"]]
-        low, high = (_number(e[key], "{:.6g}") for key in ("low", "high"))
+    out.print(f"{result.lab}, trial {result.trial}: {result.title}", style="bold")
+    for e in result.expectations:
+        mark = {True: "ok ", False: "OFF", None: " - "}[e.ok]
+        low, high = (_number(bound, "{:.6g}") for bound in (e.low, e.high))
         span = low if low == high else f"{low} to {high}"
-        out.print(
-            f"  {mark} {e['label']}: {e['measured']} {_number(e['value'], '{:.6g}')}, expected {span}"
-        )
+        out.print(f"  {mark} {e.label}: {e.measured} {_number(e.value, '{:.6g}')}, expected {span}")
 
 
 Advance = Callable[[int, str], None]
@@ -196,8 +193,8 @@ def print_rows(
 
 def in_brief(result: Result) -> str:
     """A finished trial in some words."""
-    goodput = _number(result["measured"].get("goodput_bps"), "{:.4g} Mbit/s", 1e-6)
-    ratio = f", {result['ratio']:.2f} of the model" if result["ratio"] is not None else ""
+    goodput = _number(result.measured.get("goodput_bps"), "{:.4g} Mbit/s", 1e-6)
+    ratio = f", {result.ratio:.2f} of the model" if result.ratio is not None else ""
     return goodput + ratio
 
 

@@ -11,7 +11,7 @@ from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
 from measuretwice.execute import job as runner
 from measuretwice.lab.lab import Again, Lab, Value
 from measuretwice.lab.plan import StageName, digest_scripts, make_plan
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
 # it is likely to take: a fast link's seconds are long.
@@ -109,12 +109,12 @@ def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:
     """
     tries: dict[int, list[Result]] = {}
     for result in results:
-        tries.setdefault(result["trial"], []).append(result)
+        tries.setdefault(result.trial, []).append(result)
     odd = []
     for trial, runs in sorted(tries.items()):
-        last = max(runs, key=lambda result: int(result["seed"]))
-        value = {**last["measured"], "ratio": last["ratio"]}.get(again.measured)
+        last = max(runs, key=lambda result: int(result.seed))
+        value = {**last.measured, "ratio": last.ratio}.get(again.measured)
         is_odd = value is None or not again.min <= value <= again.max
         if is_odd and len(runs) <= again.tries:
-            odd.append((trial, int(last["seed"]) + 1))
+            odd.append((trial, int(last.seed) + 1))
     return odd

@@ -29,7 +29,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.paths import SOURCE
 from measuretwice.execute import job as runner
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result, from_json
 
 CONNECT_S = 10
 # How long there may be no worker, or no word of the scheduler, before a run is given up.
@@ -108,7 +108,7 @@ class Cluster:
                 self._misfit(f"a worker could not begin {label}: {_last(ended.result())}", job)
                 return
             if "result" in answer:
-                outcome.set_result(answer["result"])
+                outcome.set_result(from_json(answer["result"]))
             elif answer["misfit"]:
                 self._misfit(f"{answer['error']} {_last(ended.result())}", job)
             else:

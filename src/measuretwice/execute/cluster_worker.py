@@ -21,7 +21,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.execute import job as runner
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.plan import Plan, digest_scripts
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 
 
 class Misfit(UserError):
@@ -32,7 +32,7 @@ def main() -> None:
     order = json.load(sys.stdin)
     answer: dict[str, Any]
     try:
-        answer = {"result": _run(order)}
+        answer = {"result": _run(order).to_json()}
     except UserError as error:
         answer = {
             "error": f"{platform.node()}: {error}",

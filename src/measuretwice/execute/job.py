@@ -28,7 +28,7 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -47,13 +47,14 @@ from measuretwice.backends.virtual import (
     run_inside,
 )
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_json
 from measuretwice.base.paths import PACKAGE
 from measuretwice.checks.engine import check_run
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.plan import Plan, make_plan
 from measuretwice.measure import one_flow as collect
-from measuretwice.measure.result import DONE, Result, make_result, read_result, write_json
 from measuretwice.parse import ParseError
+from measuretwice.runs.result import DONE, Result, make_result, read_result
 
 TOOLS = {
     "iperf3": ["iperf3", "--version"],
@@ -131,7 +132,7 @@ def finished(jobs: list[Job]) -> dict[Path, Result]:
         result = read_result(job.folder)
         if result is None:
             continue
-        if result.get("derived_by") != code_digest(job.lab_folder):
+        if result.derived_by != code_digest(job.lab_folder):
             result = _derive_again(job)
         results[job.folder] = result
     return results
@@ -153,21 +154,20 @@ def derive(job: Job, raw: Path) -> Result:
     """Return the result that a run's raw files hold, by today's code."""
     lab = Lab(job.lab_folder)
     measured, flows = collect.measure(lab, raw, job.plan.params)
-    result = make_result(lab, job.plan, measured, flows)
-    result["findings"] = [f.to_json() for f in check_run(lab, job.plan.params, measured)]
-    result["derived_by"] = code_digest(job.lab_folder)
-    return result
+    findings = check_run(lab, job.plan.params, measured)
+    result = make_result(lab, job.plan, measured, flows, findings)
+    return replace(result, derived_by=code_digest(job.lab_folder))
 
 
 def _derive_again(job: Job) -> Result:
     try:
         result = derive(job, job.folder / "raw")
-        write_json(job.folder / "result.json", result)
+        write_json(job.folder / "result.json", result.to_json())
     except (ParseError, OSError) as error:
         raise UserError(
             f"{job.folder}: its raw files can't be read again ({error}); --fresh measures anew"
         ) from None
-    return {**result, "run_dir": str(job.folder)}
+    return replace(result, folder=job.folder)
 
 
 def likely_seconds(plan: Plan) -> float:
@@ -362,7 +362,7 @@ def run_job(job: Job) -> Result:
                 ready.unlink()
             result = derive(job, work / "raw")
             write_json(work / "provenance.json", _provenance(job, lab, started))
-            write_json(work / "result.json", result)
+            write_json(work / "result.json", result.to_json())
             (work / DONE).touch()
             if job.folder.exists():
                 shutil.rmtree(job.folder)
@@ -374,7 +374,7 @@ def run_job(job: Job) -> Result:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _disk_full(job) from None
         raise UserError(f"{label}: {error.filename or job.folder}: {error.strerror}", 1) from None
-    return {**result, "run_dir": str(job.folder)}
+    return replace(result, folder=job.folder)
 
 
 def _disk_full(job: Job) -> UserError:

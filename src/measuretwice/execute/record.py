@@ -17,17 +17,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_json
 from measuretwice.execute import job as runner
 from measuretwice.execute.batch import Batch, odd_trials
 from measuretwice.lab.lab import Again, Lab, Value, select_trials
 from measuretwice.lab.plan import StageName
-from measuretwice.measure.result import DONE, Result, judge, write_json
 from measuretwice.runs import archive
+from measuretwice.runs.recorded import SET_FILE, read_set, short_name
+from measuretwice.runs.result import DONE, Result
 from measuretwice.tcp import model
 
 # A digest recording's durations are rounded up to this.
 WHOLE_S = 60
-SET_FILE = "results.json"
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,9 @@ def rows_of(results: list[Result]) -> list[dict[str, Any]]:
     """Each run's numbers in short, with one digest of all that its tools printed."""
     rows = []
     for result in results:
-        run = Path(result["run_dir"])
-        kept = {key: value for key, value in result.items() if key not in LEFT_OUT}
-        kept["findings"] = [finding["id"] for finding in result["findings"]]
+        run = result.place
+        kept = {key: value for key, value in result.to_json().items() if key not in LEFT_OUT}
+        kept["findings"] = [finding.id for finding in result.findings]
         rows.append({**kept, "run": run.name, "raw_sha256": archive.digest_of(run / "raw")})
     return rows
 
@@ -132,14 +133,12 @@ LEFT_OUT = ("derived_by", "run_dir", "expectations", "title")
 
 def store(folder: Path, one: RecordedSet, results: list[Result]) -> None:
     """Write a set below sample-data, in place of what stood there; whole or not at all."""
-    results = sorted(results, key=lambda result: (result["trial"], result["seed"]))
+    results = sorted(results, key=lambda result: (result.trial, result.seed))
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    provenance = json.loads(
-        (Path(results[0]["run_dir"]) / "provenance.json").read_text(encoding="utf-8")
-    )
-    plan = json.loads((Path(results[0]["run_dir"]) / "plan.json").read_text(encoding="utf-8"))
+    provenance = json.loads((results[0].place / "provenance.json").read_text(encoding="utf-8"))
+    plan = json.loads((results[0].place / "plan.json").read_text(encoding="utf-8"))
     about = {
         "set": one.name,
         "title": one.title,
@@ -156,15 +155,10 @@ def store(folder: Path, one: RecordedSet, results: list[Result]) -> None:
     (part / SET_FILE).write_text(text, encoding="utf-8")
     if one.keep == "raw":
         for result in results:
-            _store_run(Path(result["run_dir"]), part / short_name(result))
+            _store_run(result.place, part / short_name(result.trial, result.seed))
     if folder.exists():
         shutil.rmtree(folder)
     part.rename(folder)
-
-
-def short_name(result: dict[str, Any]) -> str:
-    """A recorded run's folder: its set's name says the rest."""
-    return f"trial-{result['trial']:02d}-seed{result['seed']}"
 
 
 def _store_run(run: Path, target: Path) -> None:
@@ -177,50 +171,22 @@ def _store_run(run: Path, target: Path) -> None:
     (target / DONE).touch()
 
 
-def read_set(folder: Path) -> dict[str, Any]:
-    """Return a recorded set's results.json; UserError where it isn't there or is damaged."""
-    path = folder / SET_FILE
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(run["raw_sha256"], str) for run in document["runs"]):
-            raise ValueError("no digests")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: record it first with ./lab record") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: is damaged ({error}); record it anew") from None
-    return dict(document)
-
-
-def results_of(lab: Lab, folder: Path) -> list[Result]:
-    """Return a recorded set's runs as results, their verdicts judged by today's lab.toml."""
-    results = []
-    for row in read_set(folder)["runs"]:
-        values = {**row["measured"], "ratio": row["ratio"]}
-        verdicts = [
-            judge(expectation, row["params"], values, row["comparable"])
-            for expectation in lab.file.expect
-            if expectation.trials is None or row["trial"] in expectation.trials
-        ]
-        results.append({**row, "expectations": verdicts, "run_dir": str(folder / short_name(row))})
-    return results
-
-
 def compare(folder: Path, results: list[Result]) -> list[str]:
     """Hold a set's runs against what is recorded, byte for byte; return each difference in words."""
     document = read_set(folder)
-    recorded = {short_name(run): run for run in document["runs"]}
-    now = {short_name(result): result for result in results}
+    recorded = {short_name(run["trial"], run["seed"]): run for run in document["runs"]}
+    now = {short_name(result.trial, result.seed): result for result in results}
     problems = [f"{folder.name}: {name} is not recorded" for name in now if name not in recorded]
     for name, row in recorded.items():
         if name not in now:
             problems.append(f"{folder.name}: {name} was not run again")
             continue
-        run = Path(now[name]["run_dir"])
-        if now[name]["params"] != row["params"]:
+        run = now[name].place
+        if now[name].params != row["params"]:
             problems.append(f"{folder.name}: {name}: was recorded with other settings")
         elif archive.digest_of(run / "raw") != row["raw_sha256"]:
             problems += _differences(folder, name, run, document)
-        elif now[name]["measured"] != row["measured"]:
+        elif now[name].measured != row["measured"]:
             problems.append(f"{folder.name}: {name}: the same files, but other numbers from them")
         if (folder / name / archive.ARCHIVE).exists():
             with archive.raw_folder(folder / name) as raw:

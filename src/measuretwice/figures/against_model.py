@@ -31,7 +31,7 @@ from measuretwice.figures.rows import (
     rows_for_table,
 )
 from measuretwice.figures.style import DescribedFigure, in_style, logarithmic
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 
 NAMES = ParameterNames()
 FIGURE_3_KEYS = ("rtt_ms", "mss_bytes", "model_mbit", "goodput_mbit")

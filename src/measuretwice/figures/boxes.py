@@ -21,7 +21,7 @@ from measuretwice.figures.style import (
     plain,
 )
 from measuretwice.lab.lab import FigureOf, Lab, Panel
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 
 Row = dict[str, Any]
 WIDTH_INCHES = 7.0
@@ -53,7 +53,7 @@ def boxes(
 def _rows(figure: FigureOf, panel: Panel, results: Sequence[Result]) -> list[Row]:
     rows = []
     for result in results:
-        one_or_many = [result["measured"]] if panel.of == "run" else result.get("flows", [])
+        one_or_many = [result.measured] if panel.of == "run" else map(vars, result.flows)
         for number, values in enumerate(one_or_many):
             value = values.get(panel.value)
             if value is None:
@@ -61,9 +61,9 @@ def _rows(figure: FigureOf, panel: Panel, results: Sequence[Result]) -> list[Row
             rows.append(
                 {
                     "value_of": panel.value,
-                    "by": _name(figure, result["params"]),
-                    "trial": result["trial"],
-                    "seed": result["seed"],
+                    "by": _name(figure, result.params),
+                    "trial": result.trial,
+                    "seed": result.seed,
                     "flow": number if panel.of == "flow" else None,
                     "value": float(f"{value / panel.unit:.6g}"),
                 }

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
@@ -27,9 +26,9 @@ from measuretwice.figures.style import (
 )
 from measuretwice.lab.lab import FigureOf, Lab, select_trials
 from measuretwice.measure import flows
-from measuretwice.measure.result import Result
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.tcp.window import at
 
@@ -50,10 +49,10 @@ def draw(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
     UserError where no run is of the figure's trials, or one lacks what it needs.
     """
     wanted = select_trials(lab, figure.trials)
-    own = [result for result in results if result["trial"] in wanted]
+    own = [result for result in results if result.trial in wanted]
     if not own:
         raise UserError(f"--figure {figure.id}: none of these runs is of trials {figure.trials}")
-    own.sort(key=lambda result: (result["trial"], result["seed"]))
+    own.sort(key=lambda result: (result.trial, result.seed))
     drawn, rows = KINDS[figure.kind](lab, figure, own)
     drawn.title = figure.title
     return drawn, rows
@@ -83,7 +82,7 @@ def _over_time(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
                 times = [round(time_s - start_s, 3) for time_s in trace.time_s]
                 upper.plot(times, trace.cwnd_segments, label=trace.node, **look)
                 rows += [
-                    {"trial": run["trial"], "what": f"{trace.node} cwnd_segments", "time_s": t, "value": v}
+                    {"trial": run.trial, "what": f"{trace.node} cwnd_segments", "time_s": t, "value": v}
                     for t, v in zip(times, trace.cwnd_segments, strict=True)
                 ]  # fmt: skip
             if queue:
@@ -94,7 +93,7 @@ def _over_time(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
                 ]
                 lower.fill_between(*zip(*inside, strict=True), color=FAINT, linewidth=0)
                 rows += [
-                    {"trial": run["trial"], "what": "queue_packets", "time_s": t, "value": v}
+                    {"trial": run.trial, "what": "queue_packets", "time_s": t, "value": v}
                     for t, v in inside
                 ]
             upper.set_title(_named(lab, run))
@@ -147,7 +146,7 @@ def _windows(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
             panel.set_xlabel(f"{first.node}'s window (segments)")
             panel.set_ylabel(f"{second.node}'s window (segments)")
             rows += [
-                {"trial": run["trial"], "time_s": round(t - start_s, 3), first.node: a, second.node: b}
+                {"trial": run.trial, "time_s": round(t - start_s, 3), first.node: a, second.node: b}
                 for t, a, b in zip(times, x, y, strict=True)
             ]  # fmt: skip
             said.append(f"{_named(lab, run)}: {_in_words(run)}")
@@ -165,9 +164,9 @@ def _against(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
         raise UserError(f"--figure {figure.id}: lab.toml doesn't say what it shows")
     cells: dict[tuple[str, float], list[float]] = {}
     for result in results:
-        value = result["measured"].get(figure.y)
+        value = result.measured.get(figure.y)
         if value is not None:
-            by, x = str(result["params"][figure.by]), float(result["params"][figure.x])
+            by, x = str(result.params[figure.by]), float(result.params[figure.x])
             cells.setdefault((by, x / figure.x_unit), []).append(value / figure.y_unit)
     if not cells:
         raise UserError(f"--figure {figure.id}: none of {len(results)} runs has a {figure.y}")
@@ -237,13 +236,13 @@ KINDS: dict[str, Callable[[Lab, FigureOf, Sequence[Result]], Drawn]] = {
 def _first_of_each(results: Sequence[Result]) -> list[Result]:
     first: dict[int, Result] = {}
     for result in results:
-        first.setdefault(result["trial"], result)
+        first.setdefault(result.trial, result)
     return list(first.values())
 
 
 def _read(lab: Lab, run: Result) -> tuple[list[flows.Trace], flows.Queue | None]:
     """A run's traces and queue, from its folder or its archive."""
-    folder = Path(run["run_dir"])
+    folder = run.place
     try:
         with raw_folder(folder) as raw:
             return flows.traces(lab, raw), flows.queue(lab, raw)
@@ -253,15 +252,15 @@ def _read(lab: Lab, run: Result) -> tuple[list[flows.Trace], flows.Queue | None]
 
 def _named(lab: Lab, run: Result) -> str:
     """A run by what its trial sets, in words."""
-    return f"trial {run['trial']}: {_setting(lab, run)}"
+    return f"trial {run.trial}: {_setting(lab, run)}"
 
 
 def _setting(lab: Lab, run: Result) -> str:
     """Those of a trial's values that other trials have otherwise."""
-    own = lab.trials[run["trial"]].set
+    own = lab.trials[run.trial].set
     others = [trial.set for trial in lab.trials.values()]
     told = [name for name in own if len({str(other.get(name)) for other in others}) > 1]
-    return ", ".join(_value(name, run["params"].get(name)) for name in told[:2])
+    return ", ".join(_value(name, run.params.get(name)) for name in told[:2])
 
 
 def _value(name: str, value: Any) -> str:
@@ -271,13 +270,14 @@ def _value(name: str, value: Any) -> str:
 
 
 def _in_words(run: Result) -> str:
-    measured = run["measured"]
+    measured = run.measured
     parts = []
     for name, words, scale in (
         ("jains_index", "Jain's index {:.3f}", 1.0),
         ("utilisation", "{:.1f} % of the link in use", 100.0),
         ("queue_mean_packets", "{:.0f} packets in the queue on average", 1.0),
     ):
-        if measured.get(name) is not None:
-            parts.append(words.format(scale * measured[name]))
+        value = measured.get(name)
+        if value is not None:
+            parts.append(words.format(scale * value))
     return ", ".join(parts) + "."

@@ -11,7 +11,8 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.figures.style import FAINT, INK, PAPER, DescribedFigure, in_style, plain_axes
 from measuretwice.lab.lab import FigureOf, Lab
-from measuretwice.measure.result import Result
+from measuretwice.measure.many_flows import CrowdFlow
+from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 
 Row = dict[str, Any]
@@ -22,16 +23,18 @@ PANELS = (("retransmits", "by retransmissions"), ("halvings", "by halvings"))
 def points(result: Result, counted: str) -> list[tuple[float, float]]:
     """Each flow's model bandwidth with C = 1 and its goodput, in bit/s; flows that have none of what
     is counted, retransmits or halvings, are left out."""
-    mss_bytes = result["measured"].get("mss_bytes")
+    mss_bytes = result.measured.get("mss_bytes")
     if not mss_bytes:
         return []
     return [
         (
-            mathis_bandwidth_bps(mss_bytes, flow["rtt_mean_ms"], flow[counted] / flow["segments"]),
-            flow["goodput_bps"],
+            mathis_bandwidth_bps(
+                mss_bytes, flow.rtt_mean_ms, getattr(flow, counted) / flow.segments
+            ),
+            flow.goodput_bps,
         )
-        for flow in result.get("flows", [])
-        if flow.get(counted) and flow["segments"]
+        for flow in result.flows
+        if isinstance(flow, CrowdFlow) and getattr(flow, counted) and flow.segments
     ]
 
 

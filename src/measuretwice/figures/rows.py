@@ -11,11 +11,10 @@ import io
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ConstantFit, fit_constant, loss_interval, ratio_bounds
 
 Row = dict[str, Any]
@@ -64,10 +63,12 @@ def rows_for_table(
 
 
 def _row(result: Result, names: ParameterNames) -> Row:
-    params, measured = result["params"], result["measured"]
-    rtt_ms, mss_bytes = params.get(names.rtt), params.get(names.mss)
+    measured = result.measured
+    rtt_ms, mss_bytes = result.number(names.rtt), result.number(names.mss)
     goodput_bps = measured.get("goodput_bps")
-    losses, packets = measured.get("qdisc_drops"), measured.get("qdisc_offered_packets")
+    losses, packets = (
+        _whole(measured.get(name)) for name in ("qdisc_drops", "qdisc_offered_packets")
+    )
     window = None
     if goodput_bps is not None and rtt_ms is not None and mss_bytes:
         window = goodput_bps / 8 * rtt_ms / 1e3 / mss_bytes
@@ -76,24 +77,24 @@ def _row(result: Result, names: ParameterNames) -> Row:
     if losses is not None and packets and losses <= packets:
         loss_low, loss_high = loss_interval(losses, packets)
     row = {
-        "trial": result["trial"],
-        "seed": result.get("seed"),
+        "trial": result.trial,
+        "seed": result.seed,
         "rtt_ms": rtt_ms,
         "mss_bytes": mss_bytes,
-        "loss_ratio": params.get(names.loss),
-        "model_mbit": _scaled((result["model"] or {}).get("bandwidth_bps"), 1e-6),
+        "loss_ratio": result.number(names.loss),
+        "model_mbit": _scaled(result.model_bps, 1e-6),
         "goodput_mbit": _scaled(goodput_bps, 1e-6),
         "goodput_low_mbit": _scaled(goodput_bps, low and low * 1e-6),
         "goodput_high_mbit": _scaled(goodput_bps, high and high * 1e-6),
-        "ratio": result["ratio"],
-        "comparable": bool(result["comparable"]),
+        "ratio": result.ratio,
+        "comparable": bool(result.comparable),
         "window_segments": window,
         "losses": losses,
         "packets": packets,
         "loss_measured_ratio": losses / packets if losses is not None and packets else None,
         "loss_low_ratio": loss_low,
         "loss_high_ratio": loss_high,
-        "run": Path(result.get("run_dir") or "").name,
+        "run": result.folder.name if result.folder else "",
     }
     return {key: _six_digits(value) for key, value in row.items()}
 
@@ -101,6 +102,10 @@ def _row(result: Result, names: ParameterNames) -> Row:
 def goodput_factors(losses: int | None) -> tuple[float | None, float | None]:
     """Return what the goodput's 95 % bounds are of it, by its number of losses; None, None for none."""
     return (losses and ratio_bounds(losses)) or (None, None)
+
+
+def _whole(count: float | None) -> int | None:
+    return None if count is None else int(count)
 
 
 def _scaled(value: float | None, factor: float | None) -> float | None:
@@ -113,7 +118,7 @@ def _six_digits(value: Any) -> Any:
 
 def distinct(results: Sequence[Result]) -> list[Result]:
     """Return the results without those of a run that was there already."""
-    return list({result.get("run_dir") or i: result for i, result in enumerate(results)}.values())
+    return list({result.folder or i: result for i, result in enumerate(results)}.values())
 
 
 def complete(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
@@ -139,8 +144,8 @@ def fit_rows(rows: Sequence[Row], model_constant: float = 1.0) -> ConstantFit | 
 def model_constant(results: Iterable[Result]) -> float:
     """Return the constant that the results' model values were computed with; 1 where none says."""
     for result in results:
-        if result["model"] and result["model"].get("constant"):
-            return float(result["model"]["constant"])
+        if result.model and result.model.constant:
+            return result.model.constant
     return 1.0
 
 
@@ -150,9 +155,9 @@ def ratio_range(results: Iterable[Result]) -> tuple[float, float] | None:
     An open end is 0 or infinite. None where the lab expects nothing of it.
     """
     for result in results:
-        for expectation in result.get("expectations", []):
-            if expectation["measured"] == "ratio":
-                low, high = expectation["low"], expectation["high"]
+        for expectation in result.expectations:
+            if expectation.measured == "ratio":
+                low, high = expectation.low, expectation.high
                 return (0.0 if low is None else low), (math.inf if high is None else high)
     return None
 

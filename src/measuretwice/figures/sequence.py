@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,10 +10,10 @@ from matplotlib.axes import Axes
 from measuretwice.base.errors import UserError
 from measuretwice.figures.style import FAINT, INK, DescribedFigure, in_style, plain_axes
 from measuretwice.lab.lab import FigureOf, Lab
-from measuretwice.measure.result import Result
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
 from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
 from measuretwice.tcp.time_sequence import TimeSequence, time_sequence
 
 Row = dict[str, Any]
@@ -87,7 +86,7 @@ def _read(lab: Lab, run: Result) -> TimeSequence:
     where = lab.file.collect.one_sender
     if where is None or where.capture is None:
         raise UserError(f"{lab.name}: collect.one_sender.capture: names no capture to draw")
-    folder = Path(run["run_dir"])
+    folder = run.place
     try:
         with raw_folder(folder) as raw:
             path = raw / where.node / where.capture

@@ -18,7 +18,7 @@ from measuretwice.figures.style import (
     logarithmic,
     marker_style,
 )
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
 
 BAND_POINTS = 60

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from measuretwice.execute.record import SET_FILE, read_set, short_name
 from measuretwice.grading.read import cookies
 from measuretwice.grading.roster import Roster, Student
 from measuretwice.grading.unpack import shown
 from measuretwice.lab.lab import Lab
 from measuretwice.runs.archive import ARCHIVE, raw_folder
+from measuretwice.runs.recorded import SET_FILE, read_set, short_name
 
 Run = dict[str, Any]
 Kind = Literal["seed", "copy", "recorded", "same seed"]
@@ -70,7 +70,7 @@ def read_recorded(root: Path, lab: Lab) -> Recorded:
     for folder in sorted(path.parent for path in _sample(root, lab).glob(f"*/{SET_FILE}")):
         for row in read_set(folder)["runs"]:
             digests.add(row["raw_sha256"])
-            run = folder / short_name(row)
+            run = folder / short_name(row["trial"], row["seed"])
             if (run / ARCHIVE).is_file():
                 with raw_folder(run) as raw:
                     found |= dict.fromkeys(cookies(raw), (row["trial"], row["seed"]))

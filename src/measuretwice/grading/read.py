@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks.sets import Member, check_set
+from measuretwice.checks.sets import check_set
 from measuretwice.cli.check import own_runs
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.plan import make_plan
 from measuretwice.measure import brought as bring
-from measuretwice.measure.result import DONE
 from measuretwice.report.report import read_places
 from measuretwice.runs.reread import RunData, read_run
+from measuretwice.runs.result import DONE
 
 Document = dict[str, Any]
 MAX_RUNS = 400
@@ -121,8 +121,8 @@ def _document(run: RunData, folder: Path) -> Document:
         "params": plan.params,
         "changed": changed,
         "findings": [
-            {key: finding[key] for key in ("id", "severity", "measured", "expected")}
-            for finding in result["findings"]
+            {key: getattr(finding, key) for key in ("id", "severity", "measured", "expected")}
+            for finding in result.findings
         ],
         "digest": _digest(run.digests),
         "cookies": sorted(cookies(folder / "raw")),
@@ -163,7 +163,7 @@ def _together(runs: list[RunData]) -> list[Document]:
         by_lab.setdefault(run.lab.name, (run.lab, []))[1].append(run)
     found = []
     for lab, own in by_lab.values():
-        for told in check_set(lab, [Member.of(run.result) for run in own]):
+        for told in check_set(lab, [run.result.member for run in own]):
             of = own[told.members[0]].plan
             finding = told.finding
             found.append(

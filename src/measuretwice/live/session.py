@@ -28,12 +28,12 @@ from typing import Any
 from measuretwice.backends import script as nodes
 from measuretwice.backends.virtual import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_json
 from measuretwice.base.paths import SOURCE
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.plan import Plan
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE
-from measuretwice.measure.result import write_json
 
 # What a live lab's own folder says of it.
 FACTS = "live.json"

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from IPython.display import SVG, Markdown, display
 
-from measuretwice.execute import record
 from measuretwice.figures import over_time as plot_flows
 from measuretwice.figures import style as plot_style
 from measuretwice.lab.lab import Lab
-from measuretwice.measure.result import Result
 from measuretwice.runs import archive
+from measuretwice.runs import recorded as samples
+from measuretwice.runs.result import Result
 
 
 def say(text: str) -> None:
@@ -29,16 +29,17 @@ class Recordings:
 
     def recorded(self, name: str) -> bool:
         """Is this set recorded?"""
-        return (self._folder / name / record.SET_FILE).is_file()
+        return (self._folder / name / samples.SET_FILE).is_file()
 
     def runs(self, name: str) -> list[Result]:
-        """A set's runs, each as a dict like result.json."""
-        return record.results_of(self._lab, self._folder / name)
+        """A set's runs, as results."""
+        return samples.results_of(self._lab, self._folder / name)
 
     @contextlib.contextmanager
     def raw(self, name: str, run: int = 0) -> Iterator[Path]:
         """The raw files of one run of a set: what the tools printed."""
-        short = record.short_name(self.runs(name)[run])
+        chosen = self.runs(name)[run]
+        short = samples.short_name(chosen.trial, chosen.seed)
         with archive.raw_folder(self._folder / name / short) as folder:
             yield folder
 

@@ -19,10 +19,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from measuretwice.checks.finding import Finding
-from measuretwice.checks.sets import Member, check_set
+from measuretwice.checks.sets import check_set
 from measuretwice.lab.lab import UNITS, Lab
-from measuretwice.measure.result import what_chance_does
 from measuretwice.runs.reread import Excerpt, RunData
+from measuretwice.runs.result import Verdict, what_chance_does
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -73,7 +73,7 @@ class Section:
     not_compared: str | None
     settings: Table
     validation: Table
-    findings: list[dict[str, Any]]
+    findings: Sequence[Finding]
     values: Table
     all_values: Table
     excerpts: list[Excerpt]
@@ -137,7 +137,7 @@ def make_report(
 
 def _together(lab: Lab, runs: list[RunData]) -> list[Finding]:
     """What no single run shows, such as a trial run again only because it looked odd."""
-    own = [Member.of(run.result) for run in runs if run.lab.name == lab.name]
+    own = [run.result.member for run in runs if run.lab.name == lab.name]
     return [told.finding for told in check_set(lab, own)]
 
 
@@ -151,7 +151,7 @@ def document(run: RunData) -> dict[str, Any]:
     interval = _interval(run)
     return {
         "run": run.name,
-        **run.result,
+        **run.result.to_json(),
         "loss_interval": interval and {"low": interval[0], "high": interval[1], "confidence": 0.95},
         "ratio_error": _ratio_error(run),
         "provenance": run.provenance,
@@ -161,7 +161,7 @@ def document(run: RunData) -> dict[str, Any]:
 
 def _interval(run: RunData) -> tuple[float, float] | None:
     """The loss ratio's 95 % interval by Clopper and Pearson."""
-    measured = run.result["measured"]
+    measured = run.result.measured
     drops, offered = measured.get("qdisc_drops"), measured.get("qdisc_offered_packets")
     if drops is None or not offered or not 0 <= drops <= offered:
         return None
@@ -170,7 +170,7 @@ def _interval(run: RunData) -> tuple[float, float] | None:
 
 def _ratio_error(run: RunData) -> float | None:
     """How far chance alone takes the ratio, 95 %, from how many drops there were."""
-    ratio, drops = run.result["ratio"], run.result["measured"].get("qdisc_drops")
+    ratio, drops = run.result.ratio, run.result.measured.get("qdisc_drops")
     if ratio is None or drops is None:
         return None
     error = Z_95 * float(ratio) * relative_error_of_ratio(drops)
@@ -194,13 +194,13 @@ def _summary(runs: list[RunData]) -> Table:
 
 
 def _summary_row(run: RunData, several: bool) -> list[str]:
-    plan, result, measured = run.plan, run.result, run.result["measured"]
+    plan, result, measured = run.plan, run.result, run.result.measured
     use = run.lab.file.model
     interval, error = _interval(run), _ratio_error(run)
-    ratio = number(result["ratio"], "{:.2f}" if error is None or error >= 0.01 else "{:.3f}")
+    ratio = number(result.ratio, "{:.2f}" if error is None or error >= 0.01 else "{:.3f}")
     if error is not None:
         ratio += "\u00a0±\u00a0" + (f"{error:.2f}" if error >= 0.01 else f"{error:.3f}")
-    if result["ratio"] is not None and not result["comparable"]:
+    if result.ratio is not None and not result.comparable:
         ratio += " (no claim)"
     return [
         f"{plan.lab} {plan.trial}" if several else str(plan.trial),
@@ -212,9 +212,9 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
         number(measured.get("loss_ratio"), "{:.3g}"),
         f"{interval[0]:.3g}\u00a0to\u00a0{interval[1]:.3g}" if interval else NONE,
         number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
-        number((result["model"] or {}).get("bandwidth_bps"), "{:.4g}", 1e-6),
+        number(result.model_bps, "{:.4g}", 1e-6),
         ratio,
-        ", ".join(finding["id"] for finding in result["findings"]) or "none",
+        ", ".join(finding.id for finding in result.findings) or "none",
     ]
 
 
@@ -226,21 +226,21 @@ def _section(position: int, run: RunData) -> Section:
     result = run.result
     stage = _stage(run)
     heading = f"Trial {run.plan.trial}" + (f", {stage}" if stage else "")
-    measured = result["measured"]
+    measured = result.measured
     key = [[label, *_with_unit(n, measured[n])] for n, label in KEY_VALUES.items() if n in measured]
-    model = result["model"]
+    model = result.model
     if model:
-        name = f"bandwidth by the model ({model['name']}, C = {model['constant']:g})"
-        key.append([name, *_with_unit("bandwidth_bps", model["bandwidth_bps"])])
-        key.append(["goodput over the model's bandwidth", number(result["ratio"], "{:.4g}"), ""])
+        name = f"bandwidth by the model ({model.name}, C = {model.constant:g})"
+        key.append([name, *_with_unit("bandwidth_bps", model.bandwidth_bps)])
+        key.append(["goodput over the model's bandwidth", number(result.ratio, "{:.4g}"), ""])
     return Section(
         id=f"run-{position}",
         heading=f"{heading}, seed {run.plan.seed}",
-        title=result["title"],
-        not_compared=result["not_comparable_because"] if model else None,
+        title=result.title,
+        not_compared=result.not_comparable_because if model else None,
         settings=_settings(run),
-        validation=_validation(result["expectations"]),
-        findings=result["findings"],
+        validation=_validation(result.expectations),
+        findings=result.findings,
         values=Table("Key values, measured", ["what", "value", "unit"], key, frozenset({1})),
         all_values=Table(
             "All that was measured, by its name in result.json",
@@ -282,17 +282,17 @@ def _settings(run: RunData) -> Table:
     )
 
 
-def _validation(expectations: list[dict[str, Any]]) -> Table:
+def _validation(expectations: Sequence[Verdict]) -> Table:
     rows = []
     for each in expectations:
-        low, high = (number(each[key], "{:.6g}") for key in ("low", "high"))
-        if each["low"] is None or each["high"] is None:
-            span = f"at least {low}" if each["high"] is None else f"at most {high}"
-            span = NONE if each["low"] is None and each["high"] is None else span
+        low, high = (number(bound, "{:.6g}") for bound in (each.low, each.high))
+        if each.low is None or each.high is None:
+            span = f"at least {low}" if each.high is None else f"at most {high}"
+            span = NONE if each.low is None and each.high is None else span
         else:
             span = low if low == high else f"{low} to {high}"
-        value = number(each["value"], "{:.6g}")
-        rows.append([each["label"], each["measured"], value, span, MARKS[each["ok"]]])
+        value = number(each.value, "{:.6g}")
+        rows.append([each.label, each.measured, value, span, MARKS[each.ok]])
     return Table(
         f"Validation: what was measured against what was asked for; {NONE} where nothing can be said",
         ["expectation", "measured", "value", "expected", "verdict"],

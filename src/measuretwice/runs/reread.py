@@ -21,9 +21,9 @@ from measuretwice.lab.lab import Lab, NodeFile, load_lab
 from measuretwice.lab.plan import Plan
 from measuretwice.measure import one_flow as collect
 from measuretwice.measure.one_flow import Measured
-from measuretwice.measure.result import DONE, Result, make_result
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import DONE, Result, make_result
 
 # What reading a file can raise where somebody has written into it.
 BROKEN = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
@@ -108,8 +108,7 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     if plan.trial not in lab.trials:
         raise UserError(f"{run / 'plan.json'}: {lab.name} has no trial {plan.trial}; run it again")
     try:
-        result = make_result(lab, plan, measured)
-        result["findings"] = [f.to_json() for f in check_run(lab, plan.params, measured)]
+        result = make_result(lab, plan, measured, findings=check_run(lab, plan.params, measured))
     except BROKEN as error:
         raise UserError(
             f"{run / 'plan.json'}: not the settings of this lab ({_said(error)}); run it again"

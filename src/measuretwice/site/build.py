@@ -26,12 +26,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import PACKAGE
 from measuretwice.cli import plot as command_plot
-from measuretwice.execute.record import SET_FILE, read_set, results_of
 from measuretwice.figures.spread import spread
 from measuretwice.figures.style import save_svg
 from measuretwice.grading import rubric
 from measuretwice.lab.lab import Lab, find_labs
 from measuretwice.measure.fields import FieldWords
+from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site import notebooks as docs_notebook
 from measuretwice.site import print as docs_print
 from measuretwice.site import reference as docs_reference

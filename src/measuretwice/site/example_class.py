@@ -32,10 +32,10 @@ from measuretwice.grading.submissions import find_submissions
 from measuretwice.grading.workers import read_all
 from measuretwice.lab.lab import Lab, load_lab
 from measuretwice.lab.plan import Plan
-from measuretwice.measure.result import DONE
 from measuretwice.report.report import make_report, read_questions, render_markdown
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.reread import read_run
+from measuretwice.runs.result import DONE
 from measuretwice.site.excerpts import Block
 
 WIDTH = 100
@@ -156,10 +156,8 @@ def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:
     questions = read_questions(lab)
     asked = next(one.question for one in rubric.criteria if one.pitfall == pitfall)
     broken = next(r for r in read if (r.plan.pitfall, r.plan.stage) == (pitfall, "broken"))
-    finding, line = broken.result["findings"][0], broken.excerpts[0].text.strip()
-    answer = (
-        f"It is {finding['id']}: {finding['measured']}, not {finding['expected']}.\n\n    {line}"
-    )
+    finding, line = broken.result.findings[0], broken.excerpts[0].text.strip()
+    answer = f"It is {finding.id}: {finding.measured}, not {finding.expected}.\n\n    {line}"
     report = make_report(
         read,
         title=None,

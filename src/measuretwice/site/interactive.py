@@ -17,7 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.rows import NamedSet, ParameterNames
 from measuretwice.lab.lab import Lab, ModelUse
-from measuretwice.measure.result import Result
+from measuretwice.runs.result import Result
 from measuretwice.site.excerpts import Block
 from measuretwice.site.filters import mbit, seconds, sig
 from measuretwice.stats import intervals as statistics
@@ -87,8 +87,8 @@ def steps_data(lab: Lab, use: ModelUse, steps: Sequence[NamedSet]) -> dict[str, 
                 "runs": [
                     [
                         *(row[key] for key in ROW_KEYS),
-                        result["params"].get("duration_s"),
-                        result["not_comparable_because"],
+                        result.params.get("duration_s"),
+                        result.not_comparable_because,
                         command(lab, result),
                     ]
                     for row, result in zip(one["rows"], results, strict=True)
@@ -106,11 +106,11 @@ def names_of(use: ModelUse) -> ParameterNames:
 
 def command(lab: Lab, result: Result) -> str:
     """The command that repeats a run: its trial, and what was set other than the lab has it."""
-    own = {**lab.defaults(), **lab.trials[result["trial"]].set}
-    changes = [f"--set {k}={v}" for k, v in result["params"].items() if own.get(k) != v]
-    if result["seed"] != 1:
-        changes.append(f"--seed {result['seed']}")
-    return " ".join([f"./lab run {lab.name} --trial {result['trial']}", *changes])
+    own = {**lab.defaults(), **lab.trials[result.trial].set}
+    changes = [f"--set {k}={v}" for k, v in result.params.items() if own.get(k) != v]
+    if result.seed != 1:
+        changes.append(f"--seed {result.seed}")
+    return " ".join([f"./lab run {lab.name} --trial {result.trial}", *changes])
 
 
 def steps_summary(use: ModelUse, steps: Sequence[NamedSet]) -> str:

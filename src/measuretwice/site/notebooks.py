@@ -19,8 +19,8 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import PACKAGE
-from measuretwice.execute.record import SET_FILE
 from measuretwice.report.report import fence
+from measuretwice.runs.recorded import SET_FILE
 
 
 def notebook_files(root: Path, source: Path, kept: Path) -> dict[str, bytes]:

@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from measuretwice.measure.result import Result
+from measuretwice.base.errors import UserError
+from measuretwice.runs.result import Result
 from measuretwice.stats import intervals as statistics
 from measuretwice.stats import two_samples
 
@@ -19,25 +20,25 @@ def relative_spread(values: Sequence[float]) -> float:
 
 def column(runs: Sequence[Result], name: str) -> list[float]:
     """Return one value of each run: `ratio`, or the name of a measured value."""
-    return [run["ratio"] if name == "ratio" else run["measured"][name] for run in runs]
+    values = [run.ratio if name == "ratio" else run.measured[name] for run in runs]
+    if None in values:
+        raise UserError(f"a run has no {name}")
+    return [value for value in values if value is not None]
 
 
 def differences(one: Sequence[Result], other: Sequence[Result], name: str) -> list[float]:
     """Return `one` less `other`, run by run: those with the same trial and seed."""
-    seen = {(run["trial"], run["seed"]): run for run in other}
-    pairs = [(run, seen[run["trial"], run["seed"]]) for run in one]
+    seen = {(run.trial, run.seed): run for run in other}
+    pairs = [(run, seen[run.trial, run.seed]) for run in one]
     return [a - b for run, twin in pairs for a, b in [column([run, twin], name)]]
 
 
 def counts(runs: Sequence[Result]) -> dict[str, Any]:
     """How many counts were held against an interval, and how many of them lie outside."""
     judged = [
-        one
-        for run in runs
-        for one in run["expectations"]
-        if one["confidence"] and one["ok"] is not None
+        one for run in runs for one in run.expectations if one.confidence and one.ok is not None
     ]
-    return {"judged": len(judged), "outside": sum(not one["ok"] for one in judged)}
+    return {"judged": len(judged), "outside": sum(not one.ok for one in judged)}
 
 
 def ratio_of_means(

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab
 from measuretwice.measure.flows import Trace
-from measuretwice.measure.result import Result
 from measuretwice.measure.signatures import (
     BBR_LEAST_WINDOW_SEGMENTS,
     Epoch,
@@ -24,6 +22,7 @@ from measuretwice.measure.signatures import (
 )
 from measuretwice.parse import SsSample
 from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
 
 NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR"}
 SLOW_START = "slow start: doubles in a round trip"
@@ -40,18 +39,18 @@ def traces_data(lab: Lab, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _run(lab: Lab, result: Result) -> dict[str, Any]:
-    with raw_folder(Path(result["run_dir"])) as raw:
+    with raw_folder(result.place) as raw:
         seen = read_sender(lab, raw)
     trace, queue = seen.trace, seen.queue
     if queue is None:
         raise UserError(f"{lab.name}: its lab.toml samples no queue")
-    start_s, algorithm = trace.time_s[0], str(result["params"]["congestion_control"])
+    start_s, algorithm = trace.time_s[0], str(result.params["congestion_control"])
     # The queue's sampler has a clock of its own: its last sample before each of ss's.
     backlog = [
         queue.backlog_packets[max(0, bisect_right(queue.time_s, when) - 1)] for when in trace.time_s
     ]
     return {
-        "trial": result["trial"],
+        "trial": result.trial,
         "name": NAMES.get(algorithm, algorithm),
         "time_s": [round(when - start_s, DIGITS) for when in trace.time_s],
         "cwnd": trace.cwnd_segments,

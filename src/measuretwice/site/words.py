@@ -20,18 +20,18 @@ from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.checks.engine import check_run, with_help
 from measuretwice.checks.finding import Finding
-from measuretwice.checks.sets import Member, check_set
-from measuretwice.execute import record
+from measuretwice.checks.sets import check_set
 from measuretwice.figures import rows as plot_data
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
 from measuretwice.lab.plan import StageName
-from measuretwice.measure.result import Result
 from measuretwice.measure.signatures import Signature, read_sender, signature_of
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.report.report import fence, read_questions
+from measuretwice.runs import recorded
 from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
 from measuretwice.site import interactive as docs_interactive
 from measuretwice.site.excerpts import (
     Block,
@@ -220,12 +220,12 @@ class LabWords:
         return terminals(self._lab, f"--pitfall {pitfall} --stage {stage}", params)
 
     def recorded(self, name: str) -> bool:
-        return (self._samples / name / record.SET_FILE).is_file()
+        return (self._samples / name / recorded.SET_FILE).is_file()
 
     def runs(self, name: str) -> list[Result]:
         """All runs of a recorded set: each with params, measured, model, ratio, comparable."""
         if name not in self._results:
-            self._results[name] = record.results_of(self._lab, self._samples / name)
+            self._results[name] = recorded.results_of(self._lab, self._samples / name)
         return self._results[name]
 
     def run(self, name: str, trial: int | None = None, seed: int | None = None) -> Result:
@@ -233,7 +233,7 @@ class LabWords:
         runs = [
             run
             for run in self.runs(name)
-            if trial in (None, run["trial"]) and seed in (None, run["seed"])
+            if trial in (None, run.trial) and seed in (None, run.seed)
         ]
         if len(runs) != 1:
             raise UserError(
@@ -256,7 +256,7 @@ class LabWords:
         seed: int | None = None,
     ) -> Block:
         """Lines of what a tool printed in a recorded run; of a JSON file, one object of it."""
-        folder = Path(self.run(name, trial, seed)["run_dir"])
+        folder = self.run(name, trial, seed).place
         if where is not None:
             return json_excerpt(folder, file, where, keys)
         return excerpt(folder, file, Cut(first, last, grep, between))
@@ -271,16 +271,16 @@ class LabWords:
         seed: int | None = None,
     ) -> Block:
         """A node's nstat counters before and after a recorded run, and their differences."""
-        folder = Path(self.run(name, trial, seed)["run_dir"])
+        folder = self.run(name, trial, seed).place
         return counters_excerpt(folder, node, names)
 
     def sockets(self, name: str, file: str, **which: int) -> tuple[SsSocket, ...]:
         """The lines of ss in a recorded run's file, read: `.bytes_sent`, `.cwnd_segments`, ..."""
-        return parse_ss(raw_text(Path(self.run(name, **which)["run_dir"]), file), file)
+        return parse_ss(raw_text(self.run(name, **which).place, file), file)
 
     def nstat(self, name: str, node: str, **which: int) -> dict[str, int]:
         """By how much each counter of a node's kernel grew in a recorded run; 0 is left out."""
-        folder = Path(self.run(name, **which)["run_dir"])
+        folder = self.run(name, **which).place
         before, after = (
             parse_nstat(raw_text(folder, file), file)
             for file in (f"{node}/nstat.before.json", f"{node}/nstat.after.json")
@@ -291,10 +291,10 @@ class LabWords:
     def signature(self, name: str, trial: int | None = None, seed: int | None = None) -> Signature:
         """What gives the algorithm of a run's one sender away: `.epochs`, `.cycle`, `.band`."""
         run = self.run(name, trial, seed)
-        with raw_folder(Path(run["run_dir"])) as raw:
+        with raw_folder(run.place) as raw:
             seen = read_sender(self._lab, raw)
         one = self._lab.file.collect.one_sender
-        from_s = float(run["params"][one.average_from]) if one else 0.0
+        from_s = float(run.params[one.average_from]) if one else 0.0
         return signature_of(seen.trace, seen.queue, seen.samples, from_s)
 
     def fit(self, name: str) -> ConstantFit:
@@ -324,7 +324,7 @@ class LabWords:
 
         With `where`, `what` is a key of that object; a dot leads into an inner one.
         """
-        folder = Path(self.run(name, trial, seed)["run_dir"])
+        folder = self.run(name, trial, seed).place
         if where is None:
             return seen(folder, file, what, Cut(first, last, grep, between))
         found: Any = json_object(folder, file, where)
@@ -338,7 +338,7 @@ class LabWords:
         self, name: str, trial: int | None = None, seed: int | None = None
     ) -> dict[str, Any]:
         """A recorded run's provenance, and `real_s`: how long it took by the clock on the wall."""
-        run = Path(self.run(name, trial, seed)["run_dir"])
+        run = self.run(name, trial, seed).place
         said = dict(json.loads((run / "provenance.json").read_text(encoding="utf-8")))
         begun, ended = (datetime.fromisoformat(said[key]) for key in ("started", "ended"))
         return said | {"real_s": (ended - begun).total_seconds()}
@@ -349,18 +349,19 @@ class LabWords:
         Of the first run where a set has several.
         """
         how, first = self._lab.file.collect, self.runs(name)[0]
-        at = {"trial": first["trial"], "seed": first["seed"]}
+        at = {"trial": first.trial, "seed": first.seed}
         found: dict[str, Block] = {}
         if how.ping:
-            found["ping"] = self.excerpt(name, f"{how.ping.node}/{how.ping.file}", last=3, **at)
+            file = f"{how.ping.node}/{how.ping.file}"
+            found["ping"] = self.excerpt(name, file, last=3, trial=first.trial, seed=first.seed)
         if last := how.ss_last or how.ss:
-            lines = 3 if how.ss_last else 1
-            found["ss"] = self.excerpt(name, f"{last.node}/{last.file}", last=lines, **at)
+            file, lines = f"{last.node}/{last.file}", 3 if how.ss_last else 1
+            found["ss"] = self.excerpt(name, file, last=lines, trial=first.trial, seed=first.seed)
         if how.bottleneck:
             found["tc"] = self._counters(name, how.bottleneck, at)
-        if how.capture and float(first["params"].get("capture_packets") or 0):
+        if how.capture and float(first.params.get("capture_packets") or 0):
             file = f"{how.capture.node}/{how.capture.file}"
-            found["tcpdump"] = self.excerpt(name, file, last=4, **at)
+            found["tcpdump"] = self.excerpt(name, file, last=4, trial=first.trial, seed=first.seed)
         for node, keys in ((how.sender, SENDER_COUNTERS), (how.receiver, RECEIVER_COUNTERS)):
             if node is None:
                 continue
@@ -369,7 +370,7 @@ class LabWords:
 
     def _counters(self, name: str, at: QdiscAt, run: dict[str, Any]) -> Block:
         """The bottleneck's counters: the qdisc of that kind on the interface with that address."""
-        folder = Path(self.run(name, **run)["run_dir"])
+        folder = self.run(name, **run).place
         links = json.loads(raw_text(folder, f"{at.node}/addr.json"))
         device = next(
             link["ifname"]
@@ -384,13 +385,11 @@ class LabWords:
     def finding(self, name: str) -> FindingWords:
         """What ./lab check says of a recorded set."""
         runs = self.runs(name)
-        found = [
-            one for run in runs for one in check_run(self._lab, run["params"], run["measured"])
-        ]
+        found = [one for run in runs for one in check_run(self._lab, run.params, run.measured)]
         if len(runs) > 1:
-            told = check_set(self._lab, [Member.of(run) for run in runs])
+            told = check_set(self._lab, [run.member for run in runs])
             found = [with_help(self._lab, one.finding, None) for one in told] + found
-        place = Path(runs[0]["run_dir"]).relative_to(self._root / "sample-data")
+        place = runs[0].place.relative_to(self._root / "sample-data")
         if len(runs) > 1:
             place = place.parent
         unique = list({one.id: one for one in found}.values())
@@ -452,9 +451,7 @@ class LabWords:
     def within(self, name: str) -> int:
         """How many of a set's runs have a ratio in that range: what the figures count, too."""
         low, high = self.expected_ratio
-        return sum(
-            run["ratio"] is not None and low <= run["ratio"] <= high for run in self.runs(name)
-        )
+        return sum(run.ratio is not None and low <= run.ratio <= high for run in self.runs(name))
 
     @property
     def bounds(self) -> ModelUse:

@@ -1,0 +1,271 @@
+"""A run's result: measured values beside the model's, each expectation's verdict, the findings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from measuretwice.base.errors import UserError
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.sets import Member
+from measuretwice.lab.lab import Expectation, Lab, ModelUse, Value
+from measuretwice.lab.plan import Plan, StageName
+from measuretwice.measure.flows import Flow
+from measuretwice.measure.many_flows import CrowdFlow
+from measuretwice.measure.one_flow import Measured
+from measuretwice.stats.intervals import binomial_interval
+from measuretwice.tcp import model as models
+
+DONE = "DONE"
+FILE = "result.json"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the lab's model says of a run; None where it has no finite answer."""
+
+    name: str
+    constant: float
+    bandwidth_bps: float | None
+    expected_losses: float | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One expectation held against a run: what was measured, the range expected, and `ok`.
+
+    `ok` is None where nothing can be said: nothing was measured, or the model doesn't apply.
+    """
+
+    label: str
+    measured: str
+    value: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    ok: bool | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What result.json holds; and `folder`, which is where the reader found it.
+
+    `ratio` is the goodput over the model's bandwidth. `flows` are there where the lab has several.
+    `derived_by` is the digest of the code that read the raw files.
+    """
+
+    lab: str
+    trial: int
+    title: str
+    pitfall: str | None
+    stage: StageName | None
+    seed: int
+    params: dict[str, Value]
+    measured: Measured
+    flows: tuple[Flow | CrowdFlow, ...] = ()
+    model: Prediction | None = None
+    ratio: float | None = None
+    comparable: bool = True
+    not_comparable_because: str | None = None
+    expectations: tuple[Verdict, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    derived_by: str | None = None
+    folder: Path | None = None
+
+    @property
+    def place(self) -> Path:
+        """The run's folder, of a result that was found in one."""
+        assert self.folder is not None, "a result that stands nowhere"
+        return self.folder
+
+    @property
+    def values(self) -> Measured:
+        """All that was measured, and the ratio."""
+        return {**self.measured, "ratio": self.ratio}
+
+    @property
+    def model_bps(self) -> float | None:
+        """The model's bandwidth; None without a model, or where it has no finite answer."""
+        return self.model.bandwidth_bps if self.model else None
+
+    def number(self, parameter: str) -> float | int | None:
+        """Return a parameter's number; None where the run has none by that name, or a word."""
+        value = self.params.get(parameter)
+        return None if isinstance(value, str) else value
+
+    @property
+    def member(self) -> Member:
+        """The run as the checks of sets see it."""
+        return Member(self.trial, self.pitfall, self.stage, self.seed, self.params, self.measured)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return result.json's content, and where there is a folder that as `run_dir`."""
+        content = asdict(self)
+        for name in ("flows", "derived_by", "folder"):
+            if not content[name]:
+                del content[name]
+        if self.folder is not None:
+            content["run_dir"] = str(content.pop("folder"))
+        return content
+
+
+@cache
+def _reader() -> TypeAdapter[Result]:
+    return TypeAdapter(Result)
+
+
+def from_json(content: object, **others: Any) -> Result:
+    """Return the result that `content` holds, as to_json makes it, with `others` in place of what
+    it has by these names.
+
+    ValueError (pydantic's ValidationError is one) where it isn't a result.
+    """
+    if not isinstance(content, Mapping):
+        raise ValueError("not an object")
+    found = {"folder": content.get("run_dir"), **content, **others}
+    return _reader().validate_python(found)
+
+
+def make_result(
+    lab: Lab,
+    plan: Plan,
+    measured: Measured,
+    flows: Sequence[Flow | CrowdFlow] = (),
+    findings: Sequence[Finding] = (),
+) -> Result:
+    """Return the result of a run with this plan in which this was measured."""
+    result = Result(
+        lab=plan.lab,
+        trial=plan.trial,
+        title=lab.trials[plan.trial].title,
+        pitfall=plan.pitfall,
+        stage=plan.stage,
+        seed=plan.seed,
+        params=plan.params,
+        measured=measured,
+        flows=tuple(flows),
+        findings=tuple(findings),
+    )
+    if lab.file.model:
+        result = _against_model(lab.file.model, result)
+    return judged(lab, result)
+
+
+def _against_model(use: ModelUse, result: Result) -> Result:
+    mss_bytes, rtt_ms, loss_ratio = (
+        float(result.params[key]) for key in (use.mss, use.rtt, use.loss)
+    )
+    bandwidth_bps = models.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss_ratio, use.constant)
+    duration_s = result.measured.get("duration_s") or 0.0
+    expected = models.EXPECTED_LOSSES[use.name](rtt_ms, loss_ratio, duration_s, use.constant)
+    goodput_bps = result.measured.get("goodput_bps")
+    reason = None
+    if loss_ratio >= use.max_loss_ratio:
+        reason = f"p is {loss_ratio:.3g}: from p = {use.max_loss_ratio:g} on, timeouts rule and the model makes no claim"
+    elif expected < use.min_expected_losses:
+        reason = (
+            f"{expected:.0f} losses expected in {duration_s:.0f} s: "
+            f"fewer than {use.min_expected_losses:g} losses say too little about p"
+        )
+    finite = 0 < bandwidth_bps < float("inf")
+    return replace(
+        result,
+        model=Prediction(
+            use.name,
+            use.constant,
+            bandwidth_bps if finite else None,
+            round(expected, 3) if finite else None,
+        ),
+        ratio=goodput_bps / bandwidth_bps if finite and goodput_bps is not None else None,
+        comparable=reason is None and finite,
+        not_comparable_because=reason
+        if finite
+        else "the model has no finite bandwidth without loss and delay",
+    )
+
+
+def judged(lab: Lab, result: Result) -> Result:
+    """Return the result with the verdicts of today's lab.toml."""
+    verdicts = tuple(
+        judge(expectation, result.params, result.values, result.comparable)
+        for expectation in lab.file.expect
+        if expectation.trials is None or result.trial in expectation.trials
+    )
+    return replace(result, expectations=verdicts)
+
+
+def judge(
+    expectation: Expectation, params: Mapping[str, Value], measured: Measured, comparable: bool
+) -> Verdict:
+    """Return one expectation's verdict."""
+    value = measured.get(expectation.measured)
+    low, high = _bounds(expectation, params, measured)
+    ok: bool | None = None
+    if value is not None and not (expectation.only_comparable and not comparable):
+        ok = (low is None or value >= low) and (high is None or value <= high)
+    return Verdict(
+        expectation.label, expectation.measured, value, low, high, expectation.confidence, ok
+    )
+
+
+def _bounds(
+    expectation: Expectation, params: Mapping[str, Value], measured: Measured
+) -> tuple[float | None, float | None]:
+    if expectation.param is None:
+        return expectation.min, expectation.max
+    wanted = float(params[expectation.param]) * expectation.scale
+    if expectation.tolerance_ratio is not None:
+        slack = abs(wanted) * expectation.tolerance_ratio
+        return wanted - slack, wanted + slack
+    count = measured.get(expectation.binomial_of or "")
+    if not count or expectation.confidence is None:
+        return None, None
+    return binomial_interval(int(count), wanted, expectation.confidence)
+
+
+def what_chance_does(results: Sequence[Result]) -> str | None:
+    """Say how many counts lie outside their interval, and how many of that are to be expected.
+
+    Some of many honest trials do. None for a single trial, or where none does.
+    """
+    chances = [
+        (1 - verdict.confidence, verdict.ok)
+        for result in results
+        for verdict in result.expectations
+        if verdict.confidence and verdict.ok is not None
+    ]
+    off = sum(not ok for _, ok in chances)
+    if not off or len(results) < 2:
+        return None
+    by_chance = sum(chance for chance, _ in chances)
+    return (
+        f"{off} of {len(chances)} counts lie outside their interval; by chance alone, "
+        f"{by_chance:.1f} would on average. Another --seed tells chance from a wrong setting."
+    )
+
+
+def read_result(run: Path) -> Result | None:
+    """Return a finished run's result; None where the run never finished.
+
+    UserError where DONE stands but the result can't be read: a broken folder is reported,
+    never half-read.
+    """
+    if not (run / DONE).is_file():
+        return None
+    try:
+        content = json.loads((run / FILE).read_text(encoding="utf-8"))
+        return from_json(content, folder=run)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (OSError, ValueError, TypeError) as error:
+        reason = str(error)
+    raise UserError(
+        f"{run}: marked DONE, but its result.json is broken ({reason}): delete the folder and run again"
+    )
