@@ -20,10 +20,12 @@ help: ## this list
 setup: ## install what the other tasks need (they do it themselves)
 	@MEASURETWICE_SETUP=dev ./lab
 
-lint: setup ## style and types of Python and shell, form of Markdown, spelling of everything
+lint: setup ## style, types, layers and sizes of Python and shell, form of Markdown, spelling of everything
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
+	PYTHONPATH=src .venv/bin/lint-imports --no-cache
+	$(PYTHON) scripts/lint/sizes.py
 	@echo "shellcheck, shfmt"
 	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shellcheck
 	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shfmt -d -i 2 -ci

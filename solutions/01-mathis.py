@@ -43,7 +43,7 @@ from measuretwice.execute import record
 from measuretwice.figures import against_model as plot
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures import style as plot_style
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats import intervals as statistics
 from measuretwice.tcp import model

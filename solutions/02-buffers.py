@@ -34,7 +34,7 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.measure import flows
 from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats.intervals import mean_interval

@@ -33,7 +33,7 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.tcp import headers as frames

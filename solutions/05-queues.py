@@ -35,7 +35,7 @@ sys.path.insert(0, str(root / "src"))
 
 from measuretwice import parse
 from measuretwice.checks import queue_discipline as checks_queue
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats import two_samples
 

@@ -25,8 +25,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks.sets import check_set
 from measuretwice.execute import job as runner
 from measuretwice.execute.batch import odd_trials, open_batch
-from measuretwice.lab.lab import Again, Lab, load_lab, select_trials
-from measuretwice.lab.plan import StageName
+from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
 from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]

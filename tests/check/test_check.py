@@ -19,7 +19,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks.engine import check, with_help
 from measuretwice.checks.finding import Case, Finding
 from measuretwice.checks.sets import Member, check_set
-from measuretwice.lab.lab import find_labs, load_lab
+from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.runs.reread import measure_again
 from measuretwice.site.reference import LOOKS_AT

@@ -7,7 +7,7 @@ import pytest
 
 from measuretwice.checks.engine import check
 from measuretwice.checks.finding import Case
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "scale")

@@ -8,7 +8,7 @@ import pytest
 from measuretwice.checks.engine import check
 from measuretwice.checks.finding import Case
 from measuretwice.checks.sets import Member, check_set
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "buffers")

@@ -21,7 +21,7 @@ from measuretwice.backends.virtual import (
     run_inside,
     seen_inside,
 )
-from measuretwice.lab.lab import Lab, load_lab
+from measuretwice.lab import Lab, load_lab
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel

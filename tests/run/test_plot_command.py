@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.lab.lab import Lab, load_lab
-from measuretwice.lab.plan import make_plan
+from measuretwice.lab import Lab, load_lab, make_plan
 from measuretwice.runs.result import make_result
 
 ROOT = Path(__file__).parents[2]

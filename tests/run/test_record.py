@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from measuretwice.cli.main import cli
 from measuretwice.execute import record
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.runs import archive
 from measuretwice.runs.result import DONE
 

@@ -14,7 +14,7 @@ import pytest
 
 from measuretwice.cli.run import read_changes
 from measuretwice.figures import rows as plot_data
-from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs
 from measuretwice.site import interactive as docs_interactive
 from measuretwice.site.words import LabWords
 from measuretwice.tcp import model

@@ -18,7 +18,7 @@ import pytest
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
 from measuretwice.cli.main import cli
-from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs
 from measuretwice.site import build as docs
 from measuretwice.site import reference as docs_reference
 from measuretwice.site.words import LabWords

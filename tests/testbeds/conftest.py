@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs
 
 ROOT = Path(__file__).parents[2]
 Members = dict[str, set[tuple[str, str]]]

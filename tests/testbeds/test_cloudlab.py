@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.testbeds.files import TEMPLATES, cloudlab_profile, manifest_logins
 
 ROOT = Path(__file__).parents[2]

@@ -25,7 +25,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from measuretwice.backends.node_list import read_node_list
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.testbeds.files import TEMPLATES, fabric_notebook
 
 LIBRARY = "fabrictestbed_extensions.fablib.fablib"

@@ -13,7 +13,7 @@ import pytest
 
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Topology
+from measuretwice.lab import Topology
 from measuretwice.testbeds.layout import layout_of
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.lab.lab import Value, load_lab
+from measuretwice.lab import Value, load_lab
 from measuretwice.measure.many_flows import read_crowd
 from measuretwice.parse import ParseError
 

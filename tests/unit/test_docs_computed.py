@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs
 from measuretwice.site.filters import interval, mean
 from measuretwice.site.words import LabWords
 

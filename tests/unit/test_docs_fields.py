@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.checks.finding import Finding
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Plan
 from measuretwice.measure import fields as docs_fields
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.many_flows import CrowdFlow

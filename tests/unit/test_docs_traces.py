@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.site.traces import SLOW_START, traces_data
 from measuretwice.site.words import LabWords
 

@@ -8,7 +8,7 @@ import pytest
 
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.site.statistics import StatisticsWords
 from measuretwice.site.words import LabWords
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.measure.facts import marks, rate_rows, received, red_setup
 from measuretwice.parse import ParseError, Qdisc, parse_tc_qdiscs
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.lab.lab import find_labs, load_lab
+from measuretwice.lab import find_labs, load_lab
 from measuretwice.site.maps import labs_map, pitfalls_map
 from measuretwice.site.notebooks import pages_of
 from measuretwice.site.words import LabWords

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab, find_labs, load_lab, select_trials
+from measuretwice.lab import Lab, find_labs, load_lab, select_trials
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,7 @@ import pytest
 from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
-from measuretwice.lab.lab import Lab, Value, load_lab
-from measuretwice.lab.plan import Plan, make_plan
+from measuretwice.lab import Lab, Plan, Value, load_lab, make_plan
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals

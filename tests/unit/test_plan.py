@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from measuretwice.backends import script as nodes
-from measuretwice.lab.lab import load_lab
-from measuretwice.lab.plan import Plan, make_plan
+from measuretwice.lab import Plan, load_lab, make_plan
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")

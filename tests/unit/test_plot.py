@@ -278,7 +278,7 @@ def test_published_values_are_checked(line: str, says: str) -> None:
 
 def test_published_values_of_the_labs_are_readable() -> None:
     """... and their model values are what the lab's own trials say."""
-    from measuretwice.lab.lab import Lab, find_labs
+    from measuretwice.lab import Lab, find_labs
     from measuretwice.tcp.model import BANDWIDTH_BPS
 
     files = [f for f in (path / "published.csv" for path in find_labs(ROOT).values()) if f.is_file()]  # fmt: skip

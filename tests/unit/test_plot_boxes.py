@@ -9,7 +9,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.figures.over_time import draw
 from measuretwice.figures.style import svg_text
-from measuretwice.lab.lab import FigureOf, load_lab
+from measuretwice.lab import FigureOf, load_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 

@@ -8,7 +8,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.figures import over_time as plot_flows
 from measuretwice.figures.style import svg_text
-from measuretwice.lab.lab import FigureOf, Lab, load_lab
+from measuretwice.lab import FigureOf, Lab, load_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals

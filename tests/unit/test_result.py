@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Expectation, load_lab
-from measuretwice.lab.plan import make_plan
+from measuretwice.lab import Expectation, load_lab, make_plan
 from measuretwice.runs.result import judge, make_result, read_result
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import FILE, csv_text, read_rubric
-from measuretwice.lab.lab import Lab, find_labs, load_lab
+from measuretwice.lab import Lab, find_labs, load_lab
 
 ROOT = Path(__file__).parents[2]
 MARKED = [name for name, folder in find_labs(ROOT).items() if (folder / FILE).is_file()]

@@ -16,8 +16,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab, Value, refers
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Lab, Plan, Value, refers
 
 NAMESPACES = Path("/run/netns")
 PREFIX = re.compile(r"mt-(\d+)-")

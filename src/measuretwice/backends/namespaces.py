@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 
-from measuretwice.lab.lab import Topology
+from measuretwice.lab import Topology
 
 
 @dataclass(frozen=True)

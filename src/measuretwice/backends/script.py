@@ -11,8 +11,7 @@ from pathlib import Path
 
 from measuretwice.backends import namespaces as topology
 from measuretwice.backends.virtual import GUEST_MEMORY_MB
-from measuretwice.lab.lab import Lab, Step
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Lab, Plan, Step
 
 READY_SECONDS = 30
 SETTLE_SECONDS = 2

@@ -17,8 +17,7 @@ from measuretwice.backends import host
 from measuretwice.backends.node_list import NodeList
 from measuretwice.backends.ssh_channel import GREETING, GREETING_S, Channel
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Lab, Plan
 
 # Files of two nodes are put side by side by their clocks.
 CLOCKS_S = 1.0

@@ -12,8 +12,7 @@ from pathlib import Path
 from measuretwice.backends.script import READY_SECONDS, environment
 from measuretwice.backends.ssh import NodeLost, Nodes
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab, Step
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Lab, Plan, Step
 
 UNDO_S = 30.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from measuretwice.lab.lab import Value
+from measuretwice.lab import Value
 from measuretwice.measure.one_flow import Measured
 
 Severity = Literal["error", "warning", "note"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from measuretwice.checks.finding import Case, Finding
-from measuretwice.lab.lab import Value
+from measuretwice.lab import Value
 from measuretwice.measure.one_flow import Measured
 from measuretwice.stats.two_samples import (
     mean_and_deviation,

@@ -14,7 +14,7 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import Member, check_set
 from measuretwice.cli import terminal
 from measuretwice.cli.run import read_changes
-from measuretwice.lab.lab import Lab, Value, load_lab, select_trials
+from measuretwice.lab import Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
 from measuretwice.measure import one_flow as collect

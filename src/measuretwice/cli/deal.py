@@ -17,7 +17,7 @@ from measuretwice.grading.roster import (
     deal,
     read_roster,
 )
-from measuretwice.lab.lab import Lab, load_lab
+from measuretwice.lab import Lab, load_lab
 
 OURS = (LAB_COLUMN, SEED_COLUMN, COMMANDS_COLUMN)
 

@@ -14,7 +14,7 @@ from measuretwice.backends.virtual import memory_folder
 from measuretwice.base.errors import UserError
 from measuretwice.cli.terminal import console
 from measuretwice.execute.job import TOOLS, usable_cpus
-from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs
 
 # What a lab on the machine's own kernel needs of it, by lab-independent name.
 HOST_QDISCS = ("netem", "htb")

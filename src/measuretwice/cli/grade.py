@@ -21,7 +21,7 @@ from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.grading.submissions import Submission, find_submissions
 from measuretwice.grading.workers import read_all
-from measuretwice.lab.lab import Lab, find_labs, load_lab
+from measuretwice.lab import Lab, find_labs, load_lab
 
 NOTHING: Document = {
     "refused": [], "unusable": [], "runs": [], "together": [], "brought": [], "unread": [],

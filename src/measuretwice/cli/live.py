@@ -23,8 +23,7 @@ from measuretwice.cli import terminal
 from measuretwice.cli.run import check_stage, read_changes
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import usable_cpus
-from measuretwice.lab.lab import Lab, load_lab, select_trials
-from measuretwice.lab.plan import StageName
+from measuretwice.lab import Lab, StageName, load_lab, select_trials
 from measuretwice.live import session as lives
 from measuretwice.live import wire
 from measuretwice.live.session import Live

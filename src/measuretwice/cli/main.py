@@ -56,7 +56,7 @@ def doctor(as_json: bool) -> None:
 @AS_JSON
 def list_labs(as_json: bool) -> None:
     """List the labs, their trials and parameters."""
-    from measuretwice.lab.lab import Lab, find_labs
+    from measuretwice.lab import Lab, find_labs
 
     labs = [Lab(folder) for folder in find_labs(root_folder()).values()]
     if as_json:

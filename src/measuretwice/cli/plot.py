@@ -14,7 +14,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.rows import FIGURES, NamedSet, ParameterNames, Published
-from measuretwice.lab.lab import FigureOf, Lab, ModelUse, find_labs, load_lab
+from measuretwice.lab import FigureOf, Lab, ModelUse, find_labs, load_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import DONE, Result, read_result
 

@@ -12,7 +12,7 @@ from measuretwice.cli import terminal
 from measuretwice.cli.run import measure_jobs
 from measuretwice.execute import record
 from measuretwice.execute.batch import Batch, open_batch
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 

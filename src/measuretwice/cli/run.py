@@ -20,8 +20,7 @@ from measuretwice.execute import cluster
 from measuretwice.execute import job as runner
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab.lab import Lab, Stage, Value, load_lab, select_trials
-from measuretwice.lab.plan import StageName
+from measuretwice.lab import Lab, Stage, StageName, Value, load_lab, select_trials
 from measuretwice.runs.result import Result
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import load_lab
+from measuretwice.lab import load_lab
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook, manifest_logins
 
 

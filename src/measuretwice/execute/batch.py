@@ -9,8 +9,7 @@ from measuretwice.backends import host
 from measuretwice.backends.ssh import Nodes
 from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
 from measuretwice.execute import job as runner
-from measuretwice.lab.lab import Again, Lab, Value
-from measuretwice.lab.plan import StageName, digest_scripts, make_plan
+from measuretwice.lab import Again, Lab, StageName, Value, digest_scripts, make_plan
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what

@@ -19,8 +19,7 @@ from typing import Any
 from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
 from measuretwice.base.errors import UserError
 from measuretwice.execute import job as runner
-from measuretwice.lab.lab import Lab
-from measuretwice.lab.plan import Plan, digest_scripts
+from measuretwice.lab import Lab, Plan, digest_scripts
 from measuretwice.runs.result import Result
 
 

@@ -50,8 +50,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import PACKAGE
 from measuretwice.checks.engine import check_run
-from measuretwice.lab.lab import Lab
-from measuretwice.lab.plan import Plan, make_plan
+from measuretwice.lab import Lab, Plan, make_plan
 from measuretwice.measure import one_flow as collect
 from measuretwice.parse import ParseError
 from measuretwice.runs.result import DONE, Result, make_result, read_result

@@ -20,8 +20,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.execute import job as runner
 from measuretwice.execute.batch import Batch, odd_trials
-from measuretwice.lab.lab import Again, Lab, Value, select_trials
-from measuretwice.lab.plan import StageName
+from measuretwice.lab import Again, Lab, StageName, Value, select_trials
 from measuretwice.runs import archive
 from measuretwice.runs.recorded import SET_FILE, read_set, short_name
 from measuretwice.runs.result import DONE, Result

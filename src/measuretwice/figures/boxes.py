@@ -20,7 +20,7 @@ from measuretwice.figures.style import (
     open_frame,
     plain,
 )
-from measuretwice.lab.lab import FigureOf, Lab, Panel
+from measuretwice.lab import FigureOf, Lab, Panel
 from measuretwice.runs.result import Result
 
 Row = dict[str, Any]

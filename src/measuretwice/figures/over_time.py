@@ -24,7 +24,7 @@ from measuretwice.figures.style import (
     shades,
     shapes,
 )
-from measuretwice.lab.lab import FigureOf, Lab, select_trials
+from measuretwice.lab import FigureOf, Lab, select_trials
 from measuretwice.measure import flows
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder

@@ -10,7 +10,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.style import FAINT, INK, PAPER, DescribedFigure, in_style, plain_axes
-from measuretwice.lab.lab import FigureOf, Lab
+from measuretwice.lab import FigureOf, Lab
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.style import FAINT, INK, DescribedFigure, in_style, plain_axes
-from measuretwice.lab.lab import FigureOf, Lab
+from measuretwice.lab import FigureOf, Lab
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
 from measuretwice.runs.archive import raw_folder

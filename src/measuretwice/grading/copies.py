@@ -17,7 +17,7 @@ from typing import Any, Literal
 from measuretwice.grading.read import cookies
 from measuretwice.grading.roster import Roster, Student
 from measuretwice.grading.unpack import shown
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.recorded import SET_FILE, read_set, short_name
 

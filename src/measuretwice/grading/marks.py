@@ -17,8 +17,7 @@ from measuretwice.checks.engine import check_run
 from measuretwice.grading.copies import Remark, Run, brief
 from measuretwice.grading.read import Document, plain
 from measuretwice.grading.rubric import Criterion, Rubric
-from measuretwice.lab.lab import Lab, Pitfall, select_trials
-from measuretwice.lab.plan import StageName, make_plan
+from measuretwice.lab import Lab, Pitfall, StageName, make_plan, select_trials
 from measuretwice.report.report import read_questions
 
 # The rungs of every rubric's ladder that can be judged in part; rubric.toml says what each is worth.

@@ -17,8 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks.sets import check_set
 from measuretwice.cli.check import own_runs
 from measuretwice.grading.unpack import Opened, shown
-from measuretwice.lab.lab import Lab
-from measuretwice.lab.plan import make_plan
+from measuretwice.lab import Lab, make_plan
 from measuretwice.measure import brought as bring
 from measuretwice.report.report import read_places
 from measuretwice.runs.reread import RunData, read_run

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 
 FILE = "rubric.toml"
 

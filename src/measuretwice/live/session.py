@@ -30,8 +30,7 @@ from measuretwice.backends.virtual import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLE
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import SOURCE
-from measuretwice.lab.lab import Lab
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Lab, Plan
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE
 

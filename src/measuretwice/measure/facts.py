@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.parse import ParseError, Qdisc, parse_tc_qdiscs
 
 Values = dict[str, float | int | None]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from measuretwice.lab.lab import FlowFiles, Lab, QueueAt, SenderAt, Value
+from measuretwice.lab import FlowFiles, Lab, QueueAt, SenderAt, Value
 from measuretwice.measure.facts import (
     key_of,
     marks,

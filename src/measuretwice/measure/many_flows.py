@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measuretwice.lab.lab import CrowdFiles, Lab, Value
+from measuretwice.lab import CrowdFiles, Lab, Value
 from measuretwice.measure.facts import name_of, text_of
 from measuretwice.measure.flows import Queue, queue, queue_means
 from measuretwice.parse import (

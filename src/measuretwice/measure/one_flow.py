@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from measuretwice.lab.lab import Collect, Lab, NodeFile, QdiscAt, Value
+from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt, Value
 from measuretwice.measure.flows import Flow, read_flows
 from measuretwice.measure.many_flows import CrowdFlow, read_crowd
 from measuretwice.parse import (

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.measure import flows
 from measuretwice.measure.facts import text_of
 from measuretwice.measure.flows import Queue, Trace

@@ -10,7 +10,7 @@ from IPython.display import SVG, Markdown, display
 
 from measuretwice.figures import over_time as plot_flows
 from measuretwice.figures import style as plot_style
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.runs import archive
 from measuretwice.runs import recorded as samples
 from measuretwice.runs.result import Result

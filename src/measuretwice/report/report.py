@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import check_set
-from measuretwice.lab.lab import UNITS, Lab
+from measuretwice.lab import UNITS, Lab
 from measuretwice.runs.reread import Excerpt, RunData
 from measuretwice.runs.result import Verdict, what_chance_does
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio

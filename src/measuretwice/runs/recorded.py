@@ -8,7 +8,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks.engine import diagnose
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.runs.result import Result, from_json, judged
 
 SET_FILE = "results.json"

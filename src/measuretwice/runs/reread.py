@@ -17,8 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks.engine import check_run
-from measuretwice.lab.lab import Lab, NodeFile, load_lab
-from measuretwice.lab.plan import Plan
+from measuretwice.lab import Lab, NodeFile, Plan, load_lab
 from measuretwice.measure import one_flow as collect
 from measuretwice.measure.one_flow import Measured
 from measuretwice.parse import ParseError

@@ -14,8 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from measuretwice.base.errors import UserError
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import Member
-from measuretwice.lab.lab import Expectation, Lab, ModelUse, Value
-from measuretwice.lab.plan import Plan, StageName
+from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.measure.one_flow import Measured

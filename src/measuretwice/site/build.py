@@ -29,7 +29,7 @@ from measuretwice.cli import plot as command_plot
 from measuretwice.figures.spread import spread
 from measuretwice.figures.style import save_svg
 from measuretwice.grading import rubric
-from measuretwice.lab.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs
 from measuretwice.measure.fields import FieldWords
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site import notebooks as docs_notebook

@@ -16,7 +16,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.rows import NamedSet, ParameterNames
-from measuretwice.lab.lab import Lab, ModelUse
+from measuretwice.lab import Lab, ModelUse
 from measuretwice.runs.result import Result
 from measuretwice.site.excerpts import Block
 from measuretwice.site.filters import mbit, seconds, sig

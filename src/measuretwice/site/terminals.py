@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 
-from measuretwice.lab.lab import Lab, Step, Value
+from measuretwice.lab import Lab, Step, Value
 from measuretwice.report.report import fence
 from measuretwice.site.excerpts import Block
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.measure.flows import Trace
 from measuretwice.measure.signatures import (
     BBR_LEAST_WINDOW_SEGMENTS,

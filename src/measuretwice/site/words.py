@@ -23,8 +23,7 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import check_set
 from measuretwice.figures import rows as plot_data
 from measuretwice.grading.rubric import Rubric, read_rubric
-from measuretwice.lab.lab import About, Lab, ModelUse, Pitfall, QdiscAt, Value, refers
-from measuretwice.lab.plan import StageName
+from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, StageName, Value, refers
 from measuretwice.measure.signatures import Signature, read_sender, signature_of
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss

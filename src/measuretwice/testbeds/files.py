@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 from measuretwice.testbeds.layout import CORES, DISK_GB, MEMORY_GB, Layout, layout_of
 
 TEMPLATES = Path(__file__).parent / "templates"

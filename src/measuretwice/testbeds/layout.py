@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
+from measuretwice.lab import Lab
 
 # What a node gets where the testbed gives virtual machines: what FABRIC's library asks for by
 # itself. It keeps a small project within what it may have.
