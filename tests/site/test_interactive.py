@@ -14,13 +14,13 @@ import pytest
 
 from measuretwice.cli.run import read_changes
 from measuretwice.figures import rows as plot_data
-from measuretwice.lab import Lab, find_labs
+from measuretwice.lab import find_labs, read_lab
 from measuretwice.site import interactive as docs_interactive
 from measuretwice.site.words import LabWords
 from measuretwice.tcp import model
 
 ROOT = Path(__file__).parents[2]
-LAB = Lab(find_labs(ROOT)["mathis"])
+LAB = read_lab(find_labs(ROOT)["mathis"])
 WORDS = LabWords(ROOT, LAB)
 FIGURE = "modules/01-mathis/figure/"
 EXPLORER = "modules/01-mathis/explorer/"

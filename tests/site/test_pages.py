@@ -18,14 +18,14 @@ import pytest
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
 from measuretwice.cli.main import cli
-from measuretwice.lab import Lab, find_labs
+from measuretwice.lab import find_labs, read_lab
 from measuretwice.site import build as docs
 from measuretwice.site import reference as docs_reference
 from measuretwice.site.words import LabWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
-LABS = {name: Lab(folder) for name, folder in find_labs(ROOT).items()}
+LABS = {name: read_lab(folder) for name, folder in find_labs(ROOT).items()}
 
 
 def pages_of(site: Path) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.lab import Lab, find_labs
+from measuretwice.lab import Lab, find_labs, read_lab
 
 ROOT = Path(__file__).parents[2]
 Members = dict[str, set[tuple[str, str]]]
@@ -104,7 +104,7 @@ class Truth:
 
 def truth_of(folder: Path) -> Truth:
     text = (folder / "lab.toml").read_text(encoding="utf-8")
-    return Truth(Lab(folder), tomllib.loads(text)["topology"])
+    return Truth(read_lab(folder), tomllib.loads(text)["topology"])
 
 
 @pytest.fixture(params=list(find_labs(ROOT)))

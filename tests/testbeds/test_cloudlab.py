@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, read_lab
 from measuretwice.testbeds.files import TEMPLATES, cloudlab_profile, manifest_logins
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +141,7 @@ def test_hardware_if_asked_for(mathis: Any, tmp_path: Path) -> None:
 
 def test_the_same_each_time_and_readable_by_old_pythons(truth: Any) -> None:
     text = cloudlab_profile(truth.lab)
-    assert text == cloudlab_profile(Lab(truth.lab.folder))
+    assert text == cloudlab_profile(read_lab(truth.lab.folder))
     assert not re.search(r"\bf[\"']", text), "Python 2.7 has no f-strings"
     assert (TEMPLATES / "node-setup.sh").read_text(encoding="utf-8").isascii()
     # The portal shows the text above 'Instructions:' as what the profile is.

@@ -25,7 +25,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
 from measuretwice.backends.node_list import read_node_list
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, read_lab
 from measuretwice.testbeds.files import TEMPLATES, fabric_notebook
 
 LIBRARY = "fabrictestbed_extensions.fablib.fablib"
@@ -42,7 +42,7 @@ def code_of(notebook: str) -> list[str]:
 
 def test_it_is_a_valid_notebook_and_the_same_each_time(truth: Any) -> None:
     text = fabric_notebook(truth.lab)
-    assert text == fabric_notebook(Lab(truth.lab.folder))
+    assert text == fabric_notebook(read_lab(truth.lab.folder))
     nbformat.validate(nbformat.reads(text, as_version=4))
     notebook = json.loads(text)
     assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"])

@@ -6,15 +6,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Topology
-from measuretwice.testbeds.layout import layout_of
+from measuretwice.lab import Lab, LabFile
+from measuretwice.testbeds.layout import Layout, layout_of
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = '<rspec xmlns="http://www.geni.net/resources/rspec/3" type="manifest">' + "".join(
@@ -82,24 +80,28 @@ def test_wrong_usage(tmp_path: Path, arguments: list[str], says: str) -> None:
 # --- topologies ---
 
 
-def layout(links: list[str], **routes: list[str]) -> Any:
+def layout(links: list[str], **routes: list[str]) -> Layout:
     """Links as 'a 10.0.1.1/24 b 10.0.1.2/24'."""
     words = [link.split() for link in links]
     names = sorted({name for a, _, b, _ in words for name in (a, b)})
-    file = SimpleNamespace(
-        lab=SimpleNamespace(title="t"),
-        topology=Topology.model_validate(
-            {
+    file = LabFile.model_validate(
+        {
+            "lab": {"title": "t", "minutes": 1, "objectives": []},
+            "topology": {
                 "art": "",
                 "nodes": [{"name": name, "routes": routes.get(name, [])} for name in names],
                 "links": [
                     {"a": {"node": a, "address": x}, "b": {"node": b, "address": y}}
                     for a, x, b, y in words
                 ],
-            }
-        ),
+            },
+            "parameters": {},
+            "trials": [],
+            "run": {"prepare": [], "measure": []},
+            "collect": {},
+        }
     )
-    return layout_of(SimpleNamespace(name="t", path=Path("/labs/09-t/lab.toml"), file=file))  # type: ignore[arg-type]
+    return layout_of(Lab(Path("/labs/09-t"), file, trials={}))
 
 
 def test_cables_that_end_at_one_address_are_one_network() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, find_labs
+from measuretwice.lab import find_labs, read_lab
 from measuretwice.site.filters import interval, mean
 from measuretwice.site.words import LabWords
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def words() -> LabWords:
-    return LabWords(ROOT, Lab(find_labs(ROOT)["mathis"]))
+    return LabWords(ROOT, read_lab(find_labs(ROOT)["mathis"]))
 
 
 def test_mean_and_its_interval() -> None:

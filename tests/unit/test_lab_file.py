@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, find_labs, load_lab, select_trials
+from measuretwice.lab import find_labs, load_lab, read_lab, select_trials
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +23,7 @@ def broken(folder: Path, old: str, new: str) -> str:
     assert old in text
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(UserError) as caught:
-        Lab(folder)
+        read_lab(folder)
     return str(caught.value)
 
 
@@ -73,6 +73,23 @@ def test_unknown_key_lists_the_known_ones(folder: Path) -> None:
     assert "lab.teacher: no such key; expected one of title, minutes" in said
 
 
+@pytest.mark.parametrize(
+    ("lab", "old", "new", "says"),
+    [
+        ("03-scale", "flows = { default", "flows = { x = 1, default", "parameters.flows.x: no such key; expected one of default, help"),
+        ("03-scale", "trial = 1\n", "trial = 1\nx = 1\n", "x: no such key; expected one of trial, title, set"),
+        ("01-mathis", 'file = "trials.csv"', 'file = "trials.csv"\nx = 1', "x: no such key; expected one of file"),
+        ("01-mathis", "tries = 2", "tries = 2, x = 1", "again.x: no such key; expected one of measured, min"),
+        ("01-mathis", 'node = "romeo", address', 'x = 1, node = "romeo", address', "a.x: no such key; expected one of node, address"),
+    ],
+)  # fmt: skip
+def test_unknown_key_is_answered_with_the_keys_of_its_own_table(
+    tmp_path: Path, lab: str, old: str, new: str, says: str
+) -> None:
+    folder = Path(shutil.copytree(ROOT / "labs" / lab, tmp_path / "labs" / lab))
+    assert says in broken(folder, old, new)
+
+
 def test_number_with_unit_in_its_value(folder: Path) -> None:
     said = broken(folder, "rtt_ms = { default = 6,", 'rtt_ms = { default = "6ms",')
     assert "labs/01-mathis/lab.toml: parameters.rtt_ms: " in said
@@ -113,14 +130,14 @@ def test_trial_table_with_a_missing_column(folder: Path) -> None:
     path = folder / "trials.csv"
     path.write_text(path.read_text() + "61,6,1460\n")
     with pytest.raises(UserError, match=r"trials.csv, line 62: expected as many columns"):
-        Lab(folder)
+        read_lab(folder)
 
 
 def test_trial_value_out_of_range(folder: Path) -> None:
     path = folder / "trials.csv"
     path.write_text(path.read_text() + "61,6,1460,1500,1.5,me\n")
     with pytest.raises(UserError, match=r"trial 61: loss_ratio: expected 0 to 1"):
-        Lab(folder)
+        read_lab(folder)
 
 
 @pytest.mark.parametrize(
@@ -179,6 +196,6 @@ def test_what_instructors_are_told_is_checked(folder: Path, old: str, new: str, 
 
 
 def test_varied_values_are_of_the_mended_stage(folder: Path) -> None:
-    lab = Lab(folder)
+    lab = read_lab(folder)
     low, high = lab.varied(lab.pitfall("mtu"))["rtt_ms"]
     assert (low, high) == pytest.approx((0.8 * 6, 1.25 * 6))

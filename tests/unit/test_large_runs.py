@@ -8,7 +8,7 @@ import pytest
 from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
-from measuretwice.lab import Lab, Plan, Value, load_lab, make_plan
+from measuretwice.lab import Lab, Plan, Value, load_lab, make_plan, read_lab
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals
@@ -76,7 +76,7 @@ def test_a_choice_that_sets_what_is_not_there_is_refused(tmp_path: Path) -> None
     ):
         (folder / "lab.toml").write_text(text.replace(old, new, 1))
         with pytest.raises(UserError, match=said):
-            Lab(folder)
+            read_lab(folder)
 
 
 def test_the_regression_needs_flows_with_losses() -> None:

@@ -278,13 +278,13 @@ def test_published_values_are_checked(line: str, says: str) -> None:
 
 def test_published_values_of_the_labs_are_readable() -> None:
     """... and their model values are what the lab's own trials say."""
-    from measuretwice.lab import Lab, find_labs
+    from measuretwice.lab import find_labs, read_lab
     from measuretwice.tcp.model import BANDWIDTH_BPS
 
     files = [f for f in (path / "published.csv" for path in find_labs(ROOT).values()) if f.is_file()]  # fmt: skip
     assert files
     for file in files:
-        lab = Lab(file.parent)
+        lab = read_lab(file.parent)
         use = lab.file.model
         assert use is not None
         for value in plot_data.read_published(file.read_text(encoding="utf-8"), file.name):

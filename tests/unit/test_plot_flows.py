@@ -8,7 +8,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.figures import over_time as plot_flows
 from measuretwice.figures.style import svg_text
-from measuretwice.lab import FigureOf, Lab, load_lab
+from measuretwice.lab import FigureOf, load_lab, read_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals
@@ -89,7 +89,7 @@ def test_a_figure_that_cannot_be_is_refused(old: str, new: str, says: str, tmp_p
     assert old in text
     (folder / "lab.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(UserError, match=says):
-        Lab(folder)
+        read_lab(folder)
 
 
 def test_terminals_show_what_a_shared_script_reads() -> None:

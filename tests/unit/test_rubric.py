@@ -11,7 +11,7 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import FILE, csv_text, read_rubric
-from measuretwice.lab import Lab, find_labs, load_lab
+from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 
 ROOT = Path(__file__).parents[2]
 MARKED = [name for name, folder in find_labs(ROOT).items() if (folder / FILE).is_file()]
@@ -69,7 +69,7 @@ def test_csv_is_what_canvas_imports(name: str) -> None:
 
 @pytest.fixture
 def lab(tmp_path: Path) -> Lab:
-    return Lab(Path(shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "labs/01-mathis")))
+    return read_lab(Path(shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "labs/01-mathis")))
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from measuretwice.checks import sender as checks_sender
 from measuretwice.checks import single_flow as checks
 from measuretwice.checks.catalogue import GENERAL_HINTS
 from measuretwice.checks.finding import Case, Finding
-from measuretwice.lab import Lab, Value, find_labs
+from measuretwice.lab import Lab, Value, find_labs, read_lab
 from measuretwice.measure.one_flow import Measured
 
 CHECKS = checks.CHECKS + checks_queue.CHECKS + checks_crowd.CHECKS + checks_sender.CHECKS
@@ -77,4 +77,4 @@ def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:
 def _siblings(lab: Lab) -> Iterator[Lab]:
     for folder in find_labs(lab.folder.parent.parent).values():
         if folder != lab.folder:
-            yield Lab(folder)
+            yield read_lab(folder)

@@ -14,7 +14,7 @@ from measuretwice.backends.virtual import memory_folder
 from measuretwice.base.errors import UserError
 from measuretwice.cli.terminal import console
 from measuretwice.execute.job import TOOLS, usable_cpus
-from measuretwice.lab import Lab, find_labs
+from measuretwice.lab import find_labs, read_lab
 
 # What a lab on the machine's own kernel needs of it, by lab-independent name.
 HOST_QDISCS = ("netem", "htb")
@@ -42,7 +42,7 @@ def examine(root: Path) -> dict[str, Any]:
     labs = {}
     for name, folder in find_labs(root).items():
         try:
-            lab = Lab(folder)
+            lab = read_lab(folder)
         except UserError as error:
             labs[name] = {
                 "title": None,

@@ -56,9 +56,9 @@ def doctor(as_json: bool) -> None:
 @AS_JSON
 def list_labs(as_json: bool) -> None:
     """List the labs, their trials and parameters."""
-    from measuretwice.lab import Lab, find_labs
+    from measuretwice.lab import find_labs, read_lab
 
-    labs = [Lab(folder) for folder in find_labs(root_folder()).values()]
+    labs = [read_lab(folder) for folder in find_labs(root_folder()).values()]
     if as_json:
         _print_json(
             [

@@ -14,7 +14,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.rows import FIGURES, NamedSet, ParameterNames, Published
-from measuretwice.lab import FigureOf, Lab, ModelUse, find_labs, load_lab
+from measuretwice.lab import FigureOf, Lab, ModelUse, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import DONE, Result, read_result
 
@@ -29,7 +29,7 @@ def plot_command(
     as_json: bool,
 ) -> int:
     """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
-    labs = {name: Lab(folder) for name, folder in find_labs(root).items()}
+    labs = {name: read_lab(folder) for name, folder in find_labs(root).items()}
     meant = [labs[target] for target in targets if target in labs] or list(labs.values())
     _refuse_unknown(figures, list(dict.fromkeys(f for lab in meant for f in _known(lab))))
     sets = _choose(root, targets, seed)

@@ -19,7 +19,7 @@ from typing import Any
 from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
 from measuretwice.base.errors import UserError
 from measuretwice.execute import job as runner
-from measuretwice.lab import Lab, Plan, digest_scripts
+from measuretwice.lab import Plan, digest_scripts, read_lab
 from measuretwice.runs.result import Result
 
 
@@ -67,7 +67,7 @@ def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Kernel:
     for name, version in plan.tools.items():
         if tools.get(name) != version:
             raise UserError(f"{name} is {tools.get(name)}, not {version}")
-    if digest_scripts(Lab(lab_folder), root / "scripts") != plan.scripts:
+    if digest_scripts(read_lab(lab_folder), root / "scripts") != plan.scripts:
         raise UserError(f"the scripts in {root} differ")
     runner.check_writable(out)
     memory_folder()

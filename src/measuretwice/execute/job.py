@@ -50,7 +50,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import PACKAGE
 from measuretwice.checks.engine import check_run
-from measuretwice.lab import Lab, Plan, make_plan
+from measuretwice.lab import Lab, Plan, make_plan, read_lab
 from measuretwice.measure import one_flow as collect
 from measuretwice.parse import ParseError
 from measuretwice.runs.result import DONE, Result, make_result, read_result
@@ -151,7 +151,7 @@ def code_digest(lab_folder: Path) -> str:
 
 def derive(job: Job, raw: Path) -> Result:
     """Return the result that a run's raw files hold, by today's code."""
-    lab = Lab(job.lab_folder)
+    lab = read_lab(job.lab_folder)
     measured, flows = collect.measure(lab, raw, job.plan.params)
     findings = check_run(lab, job.plan.params, measured)
     result = make_result(lab, job.plan, measured, flows, findings)
@@ -339,7 +339,7 @@ def _work_folder(final: Path) -> Iterator[Path]:
 def run_job(job: Job) -> Result:
     """Run one plan in its virtual kernel and return its result; UserError says what failed."""
     plan, label = job.plan, f"trial {job.plan.trial}"
-    lab = Lab(job.lab_folder)
+    lab = read_lab(job.lab_folder)
     started = datetime.datetime.now(datetime.UTC)
     try:
         with _work_folder(job.folder) as work:

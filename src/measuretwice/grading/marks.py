@@ -17,8 +17,7 @@ from measuretwice.checks.engine import check_run
 from measuretwice.grading.copies import Remark, Run, brief
 from measuretwice.grading.read import Document, plain
 from measuretwice.grading.rubric import Criterion, Rubric
-from measuretwice.lab import Lab, Pitfall, StageName, make_plan, select_trials
-from measuretwice.report.report import read_questions
+from measuretwice.lab import Lab, Pitfall, StageName, make_plan, read_questions, select_trials
 
 # The rungs of every rubric's ladder that can be judged in part; rubric.toml says what each is worth.
 SHOWN, DIAGNOSED, AGAIN = "Shown", "Diagnosed", "Run again"

@@ -1,6 +1,10 @@
 """A lab's facts: lab.toml, its trials, and the plan of a run."""
 
-from measuretwice.lab.lab import (
+from measuretwice.lab.lab import Lab, Trial
+from measuretwice.lab.load import find_labs, load_lab, read_lab
+from measuretwice.lab.plan import Plan, StageName, digest_scripts, make_plan
+from measuretwice.lab.questions import read_questions
+from measuretwice.lab.schema import (
     UNITS,
     About,
     Again,
@@ -9,7 +13,7 @@ from measuretwice.lab.lab import (
     Expectation,
     FigureOf,
     FlowFiles,
-    Lab,
+    LabFile,
     ModelUse,
     NodeFile,
     Panel,
@@ -21,17 +25,9 @@ from measuretwice.lab.lab import (
     Step,
     Topology,
     Value,
-    find_labs,
-    load_lab,
     refers,
-    select_trials,
 )
-from measuretwice.lab.plan import (
-    Plan,
-    StageName,
-    digest_scripts,
-    make_plan,
-)
+from measuretwice.lab.trials import select_trials
 
 __all__ = [
     "UNITS",
@@ -43,6 +39,7 @@ __all__ = [
     "FigureOf",
     "FlowFiles",
     "Lab",
+    "LabFile",
     "ModelUse",
     "NodeFile",
     "Panel",
@@ -55,11 +52,14 @@ __all__ = [
     "StageName",
     "Step",
     "Topology",
+    "Trial",
     "Value",
     "digest_scripts",
     "find_labs",
     "load_lab",
     "make_plan",
+    "read_lab",
+    "read_questions",
     "refers",
     "select_trials",
 ]

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from measuretwice.lab.lab import Lab, Value, refers
+from measuretwice.lab.lab import Lab
+from measuretwice.lab.schema import Value, refers
 
 # A number that is part of each plan, so that a run made by an older recipe is not taken for
 # one of today's. Raise it when the way of measuring changes.

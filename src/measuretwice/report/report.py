@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import check_set
-from measuretwice.lab import UNITS, Lab
+from measuretwice.lab import UNITS, Lab, read_questions
 from measuretwice.runs.reread import Excerpt, RunData
 from measuretwice.runs.result import Verdict, what_chance_does
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
@@ -348,18 +348,8 @@ def _with_unit(name: str, value: object) -> list[str]:
 # Questions and answers
 
 
-_NUMBERED = re.compile(r"^[0-9]+[.)] +", re.MULTILINE)
 _ASKED = re.compile(r"^\*\*Question [0-9]+\.\*\* ([^\n]*)\n\nYour answer:\n\n", re.MULTILINE)
 _ANSWER_ENDS = re.compile(r"^<!-- end of answer -->$", re.MULTILINE)
-
-
-def read_questions(lab: Lab) -> list[str]:
-    """Return the questions of a lab's questions.md: its numbered list, each item as one line."""
-    path = lab.folder / "questions.md"
-    if not path.is_file():
-        return []
-    items = _NUMBERED.split("\n" + path.read_text(encoding="utf-8"))[1:]
-    return [" ".join(item.split("\n\n")[0].split()) for item in items]
 
 
 def read_answers(text: str) -> dict[str, str]:

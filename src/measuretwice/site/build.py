@@ -29,7 +29,7 @@ from measuretwice.cli import plot as command_plot
 from measuretwice.figures.spread import spread
 from measuretwice.figures.style import save_svg
 from measuretwice.grading import rubric
-from measuretwice.lab import Lab, find_labs
+from measuretwice.lab import find_labs, read_lab
 from measuretwice.measure.fields import FieldWords
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site import notebooks as docs_notebook
@@ -181,7 +181,7 @@ def _indented(text: str, by: str) -> str:
 
 def prepare(root: Path, out: Path, *, instructor: bool = False) -> None:
     """Make `out`, which mkdocs then reads, from `root`/docs. What it no longer holds goes."""
-    labs = {name: LabWords(root, Lab(folder)) for name, folder in find_labs(root).items()}
+    labs = {name: LabWords(root, read_lab(folder)) for name, folder in find_labs(root).items()}
     site = Site(root, out, instructor, labs)
     source = root / "docs"
     for path in sorted(source.rglob("*")):
@@ -259,7 +259,7 @@ def _figures(site: Site) -> None:
     """Draw each lab's figures from its recorded runs, unless they are of just these."""
     for words in site.labs.values():
         samples = site.root / "sample-data" / words.folder
-        lab = Lab(site.root / "labs" / words.folder)
+        lab = read_lab(site.root / "labs" / words.folder)
         sets = sorted(samples.glob(f"*/{SET_FILE}"))
         steps = [path.parent for path in sets if read_set(path.parent).get("step")]
         declared = [
@@ -325,7 +325,7 @@ def _rubrics(site: Site) -> None:
 
 def _testbeds(site: Site) -> None:
     """What `./lab testbed` makes of each lab, to be fetched where there is no checkout."""
-    for lab in map(Lab, find_labs(site.root).values()):
+    for lab in map(read_lab, find_labs(site.root).values()):
         name = f"assets/testbeds/{lab.name}"
         site.write(f"{name}-fabric.ipynb", testbed_files.fabric_notebook(lab))
         site.write(f"{name}-cloudlab.py", testbed_files.cloudlab_profile(lab))

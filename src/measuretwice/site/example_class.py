@@ -30,8 +30,8 @@ from measuretwice.grading.roster import csv_text, deal, read_roster
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submissions import find_submissions
 from measuretwice.grading.workers import read_all
-from measuretwice.lab import Lab, Plan, load_lab
-from measuretwice.report.report import make_report, read_questions, render_markdown
+from measuretwice.lab import Lab, Plan, load_lab, read_questions
+from measuretwice.report.report import make_report, render_markdown
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.reread import read_run
 from measuretwice.runs.result import DONE

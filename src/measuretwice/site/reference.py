@@ -11,7 +11,7 @@ import click
 from pydantic import BaseModel
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
-from measuretwice.lab import lab as lab_module
+from measuretwice.lab import schema
 from measuretwice.site.excerpts import Block
 from measuretwice.site.words import LabWords, folded_hints
 
@@ -147,7 +147,7 @@ def lab_file_tables() -> list[Table]:
         "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
         "Factors Recording FigureOf Panel"
     ).split()
-    return [_table(getattr(lab_module, name)) for name in names]
+    return [_table(getattr(schema, name)) for name in names]
 
 
 def _table(model: type[BaseModel]) -> Table:

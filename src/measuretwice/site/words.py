@@ -23,11 +23,21 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import check_set
 from measuretwice.figures import rows as plot_data
 from measuretwice.grading.rubric import Rubric, read_rubric
-from measuretwice.lab import About, Lab, ModelUse, Pitfall, QdiscAt, StageName, Value, refers
+from measuretwice.lab import (
+    About,
+    Lab,
+    ModelUse,
+    Pitfall,
+    QdiscAt,
+    StageName,
+    Value,
+    read_questions,
+    refers,
+)
 from measuretwice.measure.signatures import Signature, read_sender, signature_of
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
-from measuretwice.report.report import fence, read_questions
+from measuretwice.report.report import fence
 from measuretwice.runs import recorded
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result

@@ -1,0 +1,57 @@
+"""Finding labs and reading them, with one clear line for the author of what can't be read.
+
+A lab is a folder `labs/NN-<name>/`. Nothing here knows any lab by name.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Lab, name_of, short_path
+from measuretwice.lab.schema import LabFile
+from measuretwice.lab.schema.problems import first_problem
+from measuretwice.lab.trials import read_trials
+from measuretwice.lab.validation import check_trials_uses, check_uses
+
+
+def find_labs(root: Path) -> dict[str, Path]:
+    """Return each lab's folder by its name, in order of number, from `root`/labs."""
+    folders = sorted(path.parent for path in (root / "labs").glob("[0-9][0-9]-*/lab.toml"))
+    return {name_of(folder): folder for folder in folders}
+
+
+def load_lab(root: Path, name: str) -> Lab:
+    """Read one lab by its name (`mathis`) or folder name (`01-mathis`)."""
+    labs = find_labs(root)
+    folder = labs.get(name) or labs.get(re.sub(r"^[0-9][0-9]-", "", name))
+    if folder is None:
+        raise UserError(f"there is no lab {name!r}; there are: {', '.join(labs) or 'none'}")
+    return read_lab(folder)
+
+
+def read_lab(folder: Path) -> Lab:
+    """Read the lab in `folder`; UserError says what is wrong with its files."""
+    bare = Lab(folder, _read_file(folder / "lab.toml"), trials={})
+    check_uses(bare)
+    lab = replace(bare, trials=read_trials(bare))
+    check_trials_uses(lab)
+    return lab
+
+
+def _read_file(path: Path) -> LabFile:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{short_path(path)}: can't be read: {error.strerror}") from None
+    try:
+        return LabFile.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{short_path(path)}: not valid TOML: {error}") from None
+    except ValidationError as error:
+        raise UserError(f"{short_path(path)}: {first_problem(error)}") from None

@@ -1,0 +1,65 @@
+"""What lab.toml may hold: its tables as pydantic models, a module for each part of the file."""
+
+from measuretwice.lab.schema.base import Name, NodeName
+from measuretwice.lab.schema.collect import (
+    Collect,
+    CrowdFiles,
+    FlowFiles,
+    NodeFile,
+    QdiscAt,
+    QueueAt,
+    SenderAt,
+)
+from measuretwice.lab.schema.expect import Checks, Expectation, ModelUse
+from measuretwice.lab.schema.file import About, LabFile
+from measuretwice.lab.schema.parameters import (
+    UNITS,
+    InlineTrial,
+    Parameter,
+    TrialTable,
+    Value,
+    refers,
+    unit_of,
+)
+from measuretwice.lab.schema.pitfalls import Again, Elsewhere, Factors, Pitfall, Stage
+from measuretwice.lab.schema.recordings import FigureOf, Panel, Recording
+from measuretwice.lab.schema.run import Run, Step
+from measuretwice.lab.schema.topology import End, Link, Node, Topology
+
+__all__ = [
+    "UNITS",
+    "About",
+    "Again",
+    "Checks",
+    "Collect",
+    "CrowdFiles",
+    "Elsewhere",
+    "End",
+    "Expectation",
+    "Factors",
+    "FigureOf",
+    "FlowFiles",
+    "InlineTrial",
+    "LabFile",
+    "Link",
+    "ModelUse",
+    "Name",
+    "Node",
+    "NodeFile",
+    "NodeName",
+    "Panel",
+    "Parameter",
+    "Pitfall",
+    "QdiscAt",
+    "QueueAt",
+    "Recording",
+    "Run",
+    "SenderAt",
+    "Stage",
+    "Step",
+    "Topology",
+    "TrialTable",
+    "Value",
+    "refers",
+    "unit_of",
+]

@@ -1,0 +1,63 @@
+"""[model], [[expect]] and [checks]: what a run is held against, and what isn't said of it."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from measuretwice.lab.schema.base import Strict
+
+
+class ModelUse(Strict):
+    """Which model a lab holds its measurement against, and which parameters feed it."""
+
+    name: str
+    constant: float
+    mss: str
+    rtt: str
+    loss: str
+    max_loss_ratio: float = Field(gt=0, le=1)
+    min_expected_losses: float = Field(gt=0)
+
+
+class Expectation(Strict):
+    """A measured value held against a parameter, a range, or a probability.
+
+    Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
+    (the count whose share the parameter is) and `confidence`, or `min`/`max`.
+    """
+
+    label: str
+    measured: str
+    param: str | None = None
+    scale: float = 1.0
+    tolerance_ratio: float | None = Field(default=None, ge=0)
+    binomial_of: str | None = None
+    confidence: float | None = Field(default=None, gt=0, lt=1)
+    min: float | int | None = None
+    max: float | int | None = None
+    only_comparable: bool = False
+    trials: list[int] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Expectation:
+        by_param = self.param is not None
+        kinds = (
+            by_param and self.tolerance_ratio is not None,
+            by_param and self.binomial_of is not None and self.confidence is not None,
+            not by_param and (self.min is not None or self.max is not None),
+        )
+        if sum(kinds) != 1:
+            raise ValueError(
+                "expected param with tolerance_ratio, or param with binomial_of and confidence, "
+                "or min and/or max"
+            )
+        return self
+
+
+class Checks(Strict):
+    """What the checker must not say of this lab's runs, because they are meant to be so.
+
+    A path that was made to have a queue, for one, is no sign of a mistake (`queueing`).
+    """
+
+    leave_out: list[str] = []

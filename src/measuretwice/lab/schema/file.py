@@ -1,0 +1,37 @@
+"""lab.toml as a whole."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from measuretwice.lab.schema.base import Name, Strict
+from measuretwice.lab.schema.collect import Collect
+from measuretwice.lab.schema.expect import Checks, Expectation, ModelUse
+from measuretwice.lab.schema.parameters import InlineTrial, Parameter, TrialTable
+from measuretwice.lab.schema.pitfalls import Pitfall
+from measuretwice.lab.schema.recordings import FigureOf, Recording
+from measuretwice.lab.schema.run import Run
+from measuretwice.lab.schema.topology import Topology
+
+
+class About(Strict):
+    title: str
+    minutes: int = Field(gt=0)
+    objectives: list[str]
+    needs: list[str] = []
+    source: str | None = None
+
+
+class LabFile(Strict):
+    lab: About
+    topology: Topology
+    parameters: dict[Name, Parameter]
+    trials: TrialTable | list[InlineTrial]
+    run: Run
+    collect: Collect
+    model: ModelUse | None = None
+    checks: Checks = Checks()
+    expect: list[Expectation] = []
+    pitfalls: list[Pitfall] = []
+    recordings: list[Recording] = []
+    figures: list[FigureOf] = []

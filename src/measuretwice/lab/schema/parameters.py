@@ -1,0 +1,110 @@
+"""[parameters] and [[trials]]: what a lab can set, in which units, and what its trials set."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field
+
+from measuretwice.lab.schema.base import Name, Strict
+
+# Every numeric parameter's name ends in one of these, so that no number stands without a unit.
+UNITS = {
+    "ms": "milliseconds",
+    "s": "seconds",
+    "bytes": "bytes",
+    "packets": "packets",
+    "segments": "segments",
+    "ratio": "a ratio between 0 and 1",
+    "percent": "percent",
+    "mbit": "Mbit/s (10^6 bit/s)",
+    "count": "a count",
+    "flows": "flows",
+}
+# Names that are their own unit.
+COUNTED = frozenset({"flows"})
+Value = float | int | str
+
+
+class Parameter(Strict):
+    """One setting of a lab: a number with a unit in its name, or one of a few words.
+
+    Without a `default` it is not set: the node scripts derive it from the others. Setting it
+    apart is how a mistake is staged (a loss in percent that isn't the ratio that was meant).
+    `sets`, by choice: the values that other parameters have with it, unless a trial, a stage or
+    --set says otherwise.
+    """
+
+    default: Value | None = None
+    help: str
+    min: float | int | None = None
+    max: float | int | None = None
+    integer: bool = False
+    choices: list[str] | None = None
+    pattern: str | None = None
+    sets: dict[str, dict[Name, Value]] = {}
+
+    @property
+    def numeric(self) -> bool:
+        return self.choices is None and self.pattern is None
+
+    def read(self, name: str, given: Value) -> Value:
+        """Return `given` (text or number) as a value of this parameter, or raise ValueError."""
+        if self.choices is not None:
+            if given not in self.choices:
+                raise ValueError(
+                    f"{name}: expected one of {', '.join(self.choices)}, got {given!r}"
+                )
+            return str(given)
+        if self.pattern is not None:
+            if not isinstance(given, str) or not re.fullmatch(self.pattern, given):
+                raise ValueError(f"{name}: expected a name like {self.default!r}, got {given!r}")
+            return given
+        unit = unit_of(name)
+        try:
+            number = float(given)
+        except ValueError:
+            raise ValueError(f"{name}: expected a number in {unit}, got {given!r}") from None
+        low, high = self.min, self.max
+        if (
+            number != number
+            or (low is not None and number < low)
+            or (high is not None and number > high)
+        ):
+            raise ValueError(f"{name}: expected {_range(low, high)} ({unit}), got {given}")
+        if number.is_integer():
+            return int(number)
+        if self.integer:
+            raise ValueError(f"{name}: expected a whole number of {unit}, got {given}")
+        return number
+
+
+def _range(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}"
+    return f"at least {low:g}" if low is not None else f"at most {high:g}"
+
+
+def refers(value: Value) -> bool:
+    """Does a stage's value name another parameter, as in `loss_percent = "=loss_ratio"`?"""
+    return isinstance(value, str) and value.startswith("=")
+
+
+def unit_of(name: str) -> str:
+    """Return the unit in a parameter's name, in words; ValueError where it has none."""
+    unit = UNITS.get(name.rsplit("_", 1)[-1])
+    if unit is None or ("_" not in name and name not in COUNTED):
+        raise ValueError(
+            f"{name}: a number's name ends in its unit, one of _{', _'.join(UNITS)} (as in rtt_ms)"
+        )
+    return unit
+
+
+class TrialTable(Strict):
+    file: str
+
+
+class InlineTrial(Strict):
+    trial: int = Field(gt=0)
+    title: str
+    set: dict[str, Value] = {}

@@ -1,0 +1,91 @@
+"""[[pitfalls]]: mistakes that can be made for real, each in a broken and a mended stage."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from measuretwice.lab.schema.base import Name, Strict
+from measuretwice.lab.schema.parameters import Value
+
+
+class Again(Strict):
+    """Run once more what came out odd: whose `measured` value lies outside min..max.
+
+    With the next seed each time, at most `tries` times, and the last try counts: a way to fool
+    oneself, staged so that it can be caught.
+    """
+
+    measured: str
+    min: float | int
+    max: float | int
+    tries: int = Field(gt=0)
+
+
+class Stage(Strict):
+    """One stage of a pitfall: the parameters that differ from the trial's own.
+
+    A value `"=name"` stands for what parameter `name` has. Each trial is run `repeat` times, with
+    seeds that count up; then, with `again`, what came out odd is run once more.
+    """
+
+    set: dict[Name, Value] = {}
+    repeat: int = Field(default=1, gt=0)
+    again: Again | None = None
+
+
+class Factors(Strict):
+    """From which to which factor of its value a parameter may be varied."""
+
+    low: float = Field(gt=0, le=1)
+    high: float = Field(ge=1)
+
+
+class Elsewhere(Strict):
+    """A pitfall on another trial than its own, so that not every student has the same numbers.
+
+    `both` is set in both stages, `broken` in that one besides. `make checker-matrix` proves each
+    over several seeds.
+    """
+
+    trial: int
+    broken: dict[Name, Value]
+    both: dict[Name, Value] = {}
+
+
+class Pitfall(Strict):
+    """A mistake that can be made for real: in which trial, how, and how it is mended.
+
+    `topic` is what it is about, for those who have not seen it yet: menus and lists say that.
+    `title` names the cause.
+    `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
+    checker must be given all of its runs.
+    `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
+    `follows` are findings that the same mistake brings along. `hints` lead from where to look,
+    by what to compare, to the cause.
+
+    For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
+    first, and what it `teaches`: a skill, in words that don't give the cause away.
+    `elsewhere` are other trials on which it shows as well; `vary` names parameters whose values
+    may be multiplied by anything between two factors, all at once.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    topic: str
+    title: str
+    trial: int
+    trials: str | None = None
+    finding: str
+    follows: list[str] = []
+    broken: Stage
+    fixed: Stage
+    hints: list[str] = Field(min_length=3, max_length=3)
+    minutes: int = Field(default=10, gt=0)
+    needs: list[str] = []
+    teaches: str | None = None
+    elsewhere: list[Elsewhere] = []
+    vary: dict[Name, Factors] = {}
+
+    def stage(self, name: Literal["broken", "fixed"]) -> Stage:
+        return self.broken if name == "broken" else self.fixed

@@ -1,0 +1,39 @@
+"""[run]: the steps of a run, and what the kernel needs for it."""
+
+from __future__ import annotations
+
+from measuretwice.lab.schema.base import Name, NodeName, Strict
+
+
+class Step(Strict):
+    """One phase of one node's script.
+
+    A background step says itself when it is ready. It is waited for when all is measured, or,
+    with `stop`, told to end.
+    """
+
+    node: NodeName
+    phase: Name
+    background: bool = False
+    stop: bool = False
+
+
+class Run(Strict):
+    """The steps of a run, in order. `conclude` comes when all is measured: what a person works out
+    from the nodes' files.
+
+    `memory` names the parameter with the virtual kernel's memory in bytes, where 512 MB aren't
+    enough. With more, TCP may use up to a half of it, and the backlog between drivers and IP holds
+    100000 packets instead of 1000.
+
+    `qdiscs` and `algorithms` are the queue disciplines and congestion controls that the kernel must
+    have; `=name` stands for what that parameter says. The virtual kernel has them all, others are
+    asked before a run.
+    """
+
+    prepare: list[Step]
+    measure: list[Step]
+    conclude: list[Step] = []
+    memory: Name | None = None
+    qdiscs: list[str] = []
+    algorithms: list[str] = []
