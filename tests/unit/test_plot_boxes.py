@@ -9,7 +9,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.figures.over_time import draw
 from measuretwice.figures.style import svg_text
-from measuretwice.lab import FigureOf, load_lab
+from measuretwice.lab import BoxesFigure, load_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 
@@ -55,5 +55,5 @@ def test_each_flow_is_a_value() -> None:
 def test_what_can_not_be_drawn() -> None:
     with pytest.raises(UserError, match="none of 1 runs has a rtt_mean_ms"):
         draw(LAB, FIGURE, [run(1, 1, rtt_mean_ms=None)])
-    with pytest.raises(ValueError, match="needs panels and by"):
-        FigureOf(id="x", kind="boxes", title="x", of="x")
+    with pytest.raises(ValueError, match=r"panels\n.*at least 1 item"):
+        BoxesFigure(id="x", kind="boxes", title="x", of="x", by="y", panels=[])

@@ -75,8 +75,18 @@ def test_runs_of_other_trials_are_named() -> None:
     [
         ('of = "each-once"', 'of = "nowhere"', "there is no recording 'nowhere'"),
         ('x = "buffer_bytes"', 'x = "buffer"', "'buffer' is no parameter"),
-        ('by = "congestion_control"', "", "needs x, y and by"),
-        ('kind = "windows"', 'kind = "pie"', "figures.1.kind"),
+        ('by = "congestion_control"', "", "figures.2.by: this key is missing"),
+        (
+            'kind = "over-time"',
+            'kind = "over-time"\nx = "buffer_bytes"',
+            "x: no such key; expected one of id, kind",
+        ),
+        ('kind = "windows"', "", "figures.1.kind: this key is missing"),
+        (
+            'kind = "windows"',
+            'kind = "pie"',
+            "figures.1.kind: input should be 'over-time', .* or 'regression', got 'pie'",
+        ),
     ],
 )
 def test_a_figure_that_cannot_be_is_refused(old: str, new: str, says: str, tmp_path: Path) -> None:

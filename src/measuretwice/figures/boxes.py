@@ -20,7 +20,7 @@ from measuretwice.figures.style import (
     open_frame,
     plain,
 )
-from measuretwice.lab import FigureOf, Lab, Panel
+from measuretwice.lab import BoxesFigure, Lab, Panel
 from measuretwice.runs.result import Result
 
 Row = dict[str, Any]
@@ -28,7 +28,7 @@ WIDTH_INCHES = 7.0
 
 
 def boxes(
-    lab: Lab, figure: FigureOf, results: Sequence[Result]
+    lab: Lab, figure: BoxesFigure, results: Sequence[Result]
 ) -> tuple[DescribedFigure, list[Row]]:
     """A panel for each value; boxes lie on their side, so that their names can be read.
 
@@ -50,7 +50,7 @@ def boxes(
     return drawn, rows
 
 
-def _rows(figure: FigureOf, panel: Panel, results: Sequence[Result]) -> list[Row]:
+def _rows(figure: BoxesFigure, panel: Panel, results: Sequence[Result]) -> list[Row]:
     rows = []
     for result in results:
         one_or_many = [result.measured] if panel.of == "run" else map(vars, result.flows)
@@ -73,9 +73,9 @@ def _rows(figure: FigureOf, panel: Panel, results: Sequence[Result]) -> list[Row
     return rows
 
 
-def _name(figure: FigureOf, params: dict[str, Any]) -> str:
+def _name(figure: BoxesFigure, params: dict[str, Any]) -> str:
     """What a box is called: `and_by` is said only where it is switched on."""
-    name = str(params.get(str(figure.by)))
+    name = str(params.get(figure.by))
     if figure.and_by and params.get(figure.and_by) == "on":
         return f"{name}, {figure.and_by.upper()}"
     return name

@@ -24,7 +24,14 @@ from measuretwice.figures.style import (
     shades,
     shapes,
 )
-from measuretwice.lab import FigureOf, Lab, select_trials
+from measuretwice.lab import (
+    AgainstFigure,
+    FigureOf,
+    Lab,
+    OverTimeFigure,
+    WindowsFigure,
+    select_trials,
+)
 from measuretwice.measure import flows
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
@@ -58,7 +65,7 @@ def draw(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
     return drawn, rows
 
 
-def _over_time(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
+def _over_time(lab: Lab, figure: OverTimeFigure, results: Sequence[Result]) -> Drawn:
     """The first run of each trial: windows above, the queue below."""
     runs = _first_of_each(results)
     columns = min(2, len(runs))
@@ -111,7 +118,7 @@ def _over_time(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
     return drawn, rows
 
 
-def _windows(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
+def _windows(lab: Lab, figure: WindowsFigure, results: Sequence[Result]) -> Drawn:
     """One flow's window against the other's, with the lines of equal windows and equal rates."""
     runs = _first_of_each(results)
     columns = min(2, len(runs))
@@ -158,10 +165,8 @@ def _windows(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
     return drawn, rows
 
 
-def _against(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
+def _against(lab: Lab, figure: AgainstFigure, results: Sequence[Result]) -> Drawn:
     """The mean of a measured value against a parameter, with the 95 % interval of its runs."""
-    if not (figure.x and figure.y and figure.by):
-        raise UserError(f"--figure {figure.id}: lab.toml doesn't say what it shows")
     cells: dict[tuple[str, float], list[float]] = {}
     for result in results:
         value = result.measured.get(figure.y)
@@ -223,7 +228,7 @@ def _against(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
     return drawn, rows
 
 
-KINDS: dict[str, Callable[[Lab, FigureOf, Sequence[Result]], Drawn]] = {
+KINDS: dict[str, Callable[[Lab, Any, Sequence[Result]], Drawn]] = {
     "boxes": plot_boxes.boxes,
     "over-time": _over_time,
     "windows": _windows,

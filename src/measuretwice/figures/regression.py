@@ -10,7 +10,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.style import FAINT, INK, PAPER, DescribedFigure, in_style, plain_axes
-from measuretwice.lab import FigureOf, Lab
+from measuretwice.lab import Lab, RegressionFigure
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
@@ -39,7 +39,7 @@ def points(result: Result, counted: str) -> list[tuple[float, float]]:
 
 
 def regression(
-    lab: Lab, figure: FigureOf, results: Sequence[Result]
+    lab: Lab, figure: RegressionFigure, results: Sequence[Result]
 ) -> tuple[DescribedFigure, list[Row]]:
     """Two panels over the flows of all these runs. UserError where no flow has a loss or a halving."""
     rows: list[Row] = []

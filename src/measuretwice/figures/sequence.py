@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.style import FAINT, INK, DescribedFigure, in_style, plain_axes
-from measuretwice.lab import FigureOf, Lab
+from measuretwice.lab import Lab, SequenceFigure
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
 from measuretwice.runs.archive import raw_folder
@@ -22,7 +22,7 @@ Drawn = tuple[DescribedFigure, list[Row]]
 BEFORE_S, AFTER_S = 0.06, 0.12
 
 
-def sequence(lab: Lab, figure: FigureOf, results: Sequence[Result]) -> Drawn:
+def sequence(lab: Lab, figure: SequenceFigure, results: Sequence[Result]) -> Drawn:
     """The first of these runs: its whole capture, and the time about its first retransmission."""
     run = results[0]
     seen = _read(lab, run)

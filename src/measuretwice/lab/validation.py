@@ -117,8 +117,8 @@ def _check_figure(lab: Lab, figure: FigureOf) -> None:
     key = f"figures: {figure.id}"
     if figure.of not in {recording.id for recording in lab.file.recordings}:
         raise lab.problem(key, f"of: there is no recording {figure.of!r}")
-    for parameter in (figure.x, figure.by):
-        if parameter and parameter not in lab.file.parameters:
+    for parameter in figure.parameters():
+        if parameter not in lab.file.parameters:
             raise lab.problem(key, f"{parameter!r} is no parameter")
     _check_selection(lab, key, figure.trials)
 

@@ -11,7 +11,7 @@ import click
 from pydantic import BaseModel
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
-from measuretwice.lab import schema
+from measuretwice.lab import FigureOf, schema
 from measuretwice.site.excerpts import Block
 from measuretwice.site.words import LabWords, folded_hints
 
@@ -151,10 +151,15 @@ def lab_file_tables() -> list[Table]:
 
 
 def _table(model: type[BaseModel]) -> Table:
-    keys = [
-        Key(name, _cell(_type(field.annotation)), field.is_required())
-        for name, field in model.model_fields.items()
-    ]
+    """A model's keys. Of one with several kinds, those of all kinds; needed is what each needs."""
+    kinds = model.__subclasses__() or [model]
+    names = dict.fromkeys(name for kind in kinds for name in kind.model_fields)
+    keys = []
+    for name in names:
+        fields = [kind.model_fields.get(name) for kind in kinds]
+        types = dict.fromkeys(_cell(_type(field.annotation)) for field in fields if field)
+        must = all(field is not None and field.is_required() for field in fields)
+        keys.append(Key(name, ", ".join(types), must))
     own = model.__dict__.get("__doc__")
     return Table(model.__name__, inspect.cleandoc(own) if own else "", keys)
 
@@ -177,7 +182,9 @@ def _type(annotation: Any) -> str:
         return _type(inner[0])
     if inner:
         return " or ".join(dict.fromkeys(said for one in inner if (said := _type(one))))
-    return f"[{annotation.__name__}](#{annotation.__name__.lower()})"
+    # All kinds of figures are shown as one table.
+    name = (FigureOf if issubclass(annotation, FigureOf) else annotation).__name__
+    return f"[{name}](#{name.lower()})"
 
 
 # Checks

@@ -11,6 +11,17 @@ from measuretwice.lab.schema.collect import (
     SenderAt,
 )
 from measuretwice.lab.schema.expect import Checks, Expectation, ModelUse
+from measuretwice.lab.schema.figures import (
+    FIGURE_TABLES,
+    AgainstFigure,
+    BoxesFigure,
+    FigureOf,
+    OverTimeFigure,
+    Panel,
+    RegressionFigure,
+    SequenceFigure,
+    WindowsFigure,
+)
 from measuretwice.lab.schema.file import About, LabFile
 from measuretwice.lab.schema.parameters import (
     UNITS,
@@ -22,14 +33,17 @@ from measuretwice.lab.schema.parameters import (
     unit_of,
 )
 from measuretwice.lab.schema.pitfalls import Again, Elsewhere, Factors, Pitfall, Stage
-from measuretwice.lab.schema.recordings import FigureOf, Panel, Recording
+from measuretwice.lab.schema.recordings import Recording
 from measuretwice.lab.schema.run import Run, Step
 from measuretwice.lab.schema.topology import End, Link, Node, Topology
 
 __all__ = [
+    "FIGURE_TABLES",
     "UNITS",
     "About",
     "Again",
+    "AgainstFigure",
+    "BoxesFigure",
     "Checks",
     "Collect",
     "CrowdFiles",
@@ -47,19 +61,23 @@ __all__ = [
     "Node",
     "NodeFile",
     "NodeName",
+    "OverTimeFigure",
     "Panel",
     "Parameter",
     "Pitfall",
     "QdiscAt",
     "QueueAt",
     "Recording",
+    "RegressionFigure",
     "Run",
     "SenderAt",
+    "SequenceFigure",
     "Stage",
     "Step",
     "Topology",
     "TrialTable",
     "Value",
+    "WindowsFigure",
     "refers",
     "unit_of",
 ]

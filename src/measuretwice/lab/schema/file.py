@@ -7,9 +7,10 @@ from pydantic import Field
 from measuretwice.lab.schema.base import Name, Strict
 from measuretwice.lab.schema.collect import Collect
 from measuretwice.lab.schema.expect import Checks, Expectation, ModelUse
+from measuretwice.lab.schema.figures import AnyFigure
 from measuretwice.lab.schema.parameters import InlineTrial, Parameter, TrialTable
 from measuretwice.lab.schema.pitfalls import Pitfall
-from measuretwice.lab.schema.recordings import FigureOf, Recording
+from measuretwice.lab.schema.recordings import Recording
 from measuretwice.lab.schema.run import Run
 from measuretwice.lab.schema.topology import Topology
 
@@ -34,4 +35,4 @@ class LabFile(Strict):
     expect: list[Expectation] = []
     pitfalls: list[Pitfall] = []
     recordings: list[Recording] = []
-    figures: list[FigureOf] = []
+    figures: list[AnyFigure] = []

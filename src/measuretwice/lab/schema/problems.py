@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from measuretwice.lab.schema.figures import FIGURE_TABLES, AnyFigure
 from measuretwice.lab.schema.file import LabFile
 
 
@@ -14,9 +15,16 @@ def first_problem(error: ValidationError) -> str:
     """The first of pydantic's findings as 'key: what was expected'."""
     # A union reports each branch's complaint; the deepest is about what was written.
     first = max(error.errors(include_url=False), key=lambda e: len(e["loc"]))
-    key = ".".join(str(part) for part in first["loc"])
+    place = first["loc"]
+    # By its kind a figure's table is chosen: that is no key that leads to it.
+    key = ".".join(str(p) for n, p in enumerate(place) if (n, place[0]) != (2, "figures"))
+    if first["type"] == "union_tag_not_found":
+        return f"{key}.kind: this key is missing"
+    if first["type"] == "union_tag_invalid":
+        expected = " or ".join(first["ctx"]["expected_tags"].rsplit(", ", 1))
+        return f"{key}.kind: input should be {expected}, got {first['ctx']['tag']!r}"
     if first["type"] == "extra_forbidden":
-        table = table_at(first["loc"][:-1])
+        table = table_at(place[:-1])
         expected = f"; expected one of {', '.join(table.model_fields)}" if table else ""
         return f"{key}: no such key{expected}"
     if first["type"] == "missing":
@@ -46,6 +54,8 @@ def _kind_below(kind: Any, part: str | int) -> Any:
         return members[0]
     if get_origin(kind) is dict:
         return members[1]
+    if kind is AnyFigure:
+        return FIGURE_TABLES[str(part)]
     return next(m for m in members if str(part).startswith((get_origin(m) or m).__name__))
 
 

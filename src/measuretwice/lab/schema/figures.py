@@ -1,0 +1,106 @@
+"""[[figures]]: what is drawn of a lab's runs, a table for each kind of figure.
+
+How a kind is drawn stands in measuretwice.figures; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field
+
+from measuretwice.lab.schema.base import Name, Strict
+
+
+class Panel(Strict):
+    """What a panel of boxes shows: a measured value, or one of each flow, over `unit`.
+
+    Its axis begins at zero, so that a small difference doesn't look large, unless `from_zero` is
+    false or it is logarithmic.
+    """
+
+    value: str
+    label: str
+    unit: float = Field(default=1, gt=0)
+    of: Literal["run", "flow"] = "run"
+    logarithmic: bool = False
+    from_zero: bool = True
+
+
+class FigureOf(Strict):
+    """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
+
+    Kinds: `regression` (each flow's goodput against what the Mathis model with C = 1 gives by its
+    losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
+    of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
+    window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
+    what was acknowledged, against time), and `against` (the mean of the measured value
+    `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
+    parameter `by`). `trials` are those that it is of.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    kind: str
+    title: str
+    of: str
+    trials: str = "all"
+
+    def parameters(self) -> list[str]:
+        """Return the parameters that it names."""
+        return []
+
+
+class OverTimeFigure(FigureOf):
+    kind: Literal["over-time"]
+
+
+class WindowsFigure(FigureOf):
+    kind: Literal["windows"]
+
+
+class AgainstFigure(FigureOf):
+    kind: Literal["against"]
+    x: Name
+    x_unit: float = Field(default=1, gt=0)
+    y_unit: float = Field(default=1, gt=0)
+    x_label: str = ""
+    y: str
+    y_label: str = ""
+    by: Name
+
+    def parameters(self) -> list[str]:
+        return [self.x, self.by]
+
+
+class BoxesFigure(FigureOf):
+    kind: Literal["boxes"]
+    by: Name
+    and_by: Name | None = None
+    panels: list[Panel] = Field(min_length=1)
+
+    def parameters(self) -> list[str]:
+        return [self.by]
+
+
+class SequenceFigure(FigureOf):
+    kind: Literal["sequence"]
+
+
+class RegressionFigure(FigureOf):
+    kind: Literal["regression"]
+
+
+AnyFigure = Annotated[
+    OverTimeFigure
+    | WindowsFigure
+    | AgainstFigure
+    | BoxesFigure
+    | SequenceFigure
+    | RegressionFigure,
+    Field(discriminator="kind"),
+]
+# Each kind's table, by its name in lab.toml.
+FIGURE_TABLES: dict[str, type[FigureOf]] = {
+    get_args(table.model_fields["kind"].annotation)[0]: table
+    for table in get_args(get_args(AnyFigure)[0])
+}
