@@ -40,9 +40,10 @@ sys.path.insert(0, str(root / "src"))
 
 from measuretwice import parse
 from measuretwice.execute import record
-from measuretwice.figures import against_model as plot
-from measuretwice.figures import rows as plot_data
-from measuretwice.figures import style as plot_style
+from measuretwice.figures.files import published_values
+from measuretwice.figures.registry import draw_against_model
+from measuretwice.figures.rows import ModelRuns, ParameterNames
+from measuretwice.figures.style import svg_text
 from measuretwice.lab import load_lab
 from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats import intervals as statistics
@@ -474,31 +475,18 @@ assert fit.low > 1.2 * prediction["if ACKs counted"]
 # ## The figures
 
 # %%
-names = plot_data.ParameterNames(
-    mss=lab.file.model.mss, rtt=lab.file.model.rtt, loss=lab.file.model.loss
-)
-published = plot_data.read_published((lab.folder / "published.csv").read_text(), "published.csv")
-steps = [one for one in record.sets_of(lab) if one.step]
-display(
-    SVG(
-        plot_style.svg_text(
-            plot.draw("measured-against-model", [(right, runs(right))], published, names)
-        )
-    )
-)
+names = ParameterNames.of(lab)
+steps = [step for step in record.sets_of(lab) if step.step]
+compared = ModelRuns([(right, runs(right))], published_values(lab), names)
+display(SVG(svg_text(draw_against_model("measured-against-model", compared))))
 
 # %%
-display(
-    SVG(
-        plot_style.svg_text(
-            plot.draw("window-against-loss", [("200 losses each", runs("step-8-long"))], [], names)
-        )
-    )
-)
+long_runs = ModelRuns([("200 losses each", runs("step-8-long"))], names=names)
+display(SVG(svg_text(draw_against_model("window-against-loss", long_runs))))
 
 # %%
-sequence = [(one.title, runs(one.name)) for one in steps]
-display(SVG(plot_style.svg_text(plot.draw("stages", sequence, [], names))))
+sequence = [(step.title, runs(step.name)) for step in steps]
+display(SVG(svg_text(draw_against_model("stages", ModelRuns(sequence, names=names)))))
 for title, found in sequence:
     inside = sum(1.0 <= run.ratio <= 1.45 for run in found if run.ratio)
     print(f"{title:24} {inside:3} of {len(found)} within 1 to 1.45 of the model")

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,20 @@ import pytest
 from matplotlib.figure import Figure
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures import against_model as plot
 from measuretwice.figures import rows as plot_data
-from measuretwice.figures.style import plain, save_svg, shades, spread_apart, svg_text
+from measuretwice.figures.measured_against_model import measured_against_model
+from measuretwice.figures.registry import draw_against_model, model_figures
+from measuretwice.figures.rows import ModelRuns
+from measuretwice.figures.stages import stages
+from measuretwice.figures.style import (
+    DescribedFigure,
+    plain,
+    save_svg,
+    shades,
+    spread_apart,
+    svg_text,
+)
+from measuretwice.figures.window_against_loss import window_against_loss
 from measuretwice.runs.result import Prediction, Result, Verdict
 from measuretwice.tcp.model import mathis_bandwidth_bps
 
@@ -61,8 +73,14 @@ def texts(figure: Figure) -> list[str]:
     return [" ".join("".join(e.itertext()).split()) for e in tree.iter(f"{SVG}text")]
 
 
-def all_figures(results: list[Result]) -> list[plot.DescribedFigure]:
-    return [plot.draw(name, [("one", results), ("two", results)]) for name in plot_data.FIGURES]
+def runs(results: list[Result], published: Sequence[plot_data.Published] = ()) -> ModelRuns:
+    """One set of runs."""
+    return ModelRuns([("", results)], published)
+
+
+def all_figures(results: list[Result]) -> list[DescribedFigure]:
+    two_sets = ModelRuns([("one", results), ("two", results)])
+    return [draw_against_model(name, two_sets) for name in model_figures()]
 
 
 def test_rows_have_units_and_intervals() -> None:
@@ -110,7 +128,7 @@ def test_constant_is_fitted_over_comparable_trials() -> None:
 
 def test_figure_3_says_what_it_shows() -> None:
     results = [*RESULTS, result(7, 9.0, comparable=False), result(8, None)]
-    said = texts(plot.measured_against_model(results, PUBLISHED))
+    said = texts(measured_against_model(runs(results, PUBLISHED)))
     assert "model's bandwidth (Mbit/s)" in said
     assert "measured goodput (Mbit/s)" in said
     for entry in ("536 bytes", "1460 bytes", "6 ms", "600 ms", "applies", "makes no claim"):
@@ -119,11 +137,11 @@ def test_figure_3_says_what_it_shows() -> None:
     assert said.count("3") == 1
     assert any("C = 1.25 (95 %: 1.25 to 1.25)" in text for text in said)
     assert "1 trial left out: a value is missing" in said
-    assert not any("C =" in text for text in texts(plot.measured_against_model(RESULTS[:2])))
+    assert not any("C =" in text for text in texts(measured_against_model(runs(RESULTS[:2]))))
 
 
 def test_figure_4_names_its_lines_and_units() -> None:
-    said = texts(plot.window_against_loss(RESULTS))
+    said = texts(window_against_loss(runs(RESULTS)))
     assert any(text.startswith("loss ratio p") for text in said)
     assert any("segments" in text for text in said)
     assert {"1.31 / √p", "√(3/2) / √p", "1 / √p", "√(3/4) / √p"} <= set(said)
@@ -132,7 +150,7 @@ def test_figure_4_names_its_lines_and_units() -> None:
 
 def test_stages_count_what_lies_in_the_labs_range() -> None:
     sets = [("as found", [result(1, 9.0), result(2)]), ("mended", [result(1), result(2)])]
-    figure = plot.stages(sets)
+    figure = stages(ModelRuns(sets))
     said = texts(figure)
     assert {"as found", "mended", "1 of 2", "2 of 2"} <= set(said)
     assert any("1 to 1.45" in text for text in said)
@@ -140,15 +158,17 @@ def test_stages_count_what_lies_in_the_labs_range() -> None:
     assert "as found: 1 of 2." in figure.description
     # Where the lab expects nothing, nothing is counted.
     assert "1 trials" not in said
-    assert "6 trials" in texts(plot.stages([("x", [replace(r, expectations=()) for r in RESULTS])]))
+    assert "6 trials" in texts(
+        stages(ModelRuns([("x", [replace(r, expectations=()) for r in RESULTS])]))
+    )
     # Six panels stand in two rows of three, each with ticks of its own where none stands below.
-    assert len(plot.stages([(str(n), RESULTS) for n in range(6)]).axes) == 6
+    assert len(stages(ModelRuns([(str(n), RESULTS) for n in range(6)])).axes) == 6
 
 
 def test_marks_of_a_trial() -> None:
     """Hollow where the model makes no claim; the shape is the MSS's, the grey the RTT's."""
     results = [result(1), result(2, comparable=False)]
-    axes = plot.measured_against_model(results).axes[0]
+    axes = measured_against_model(runs(results)).axes[0]
     marks = [line for line in axes.lines if line.get_marker() in ("o", "s")]
     assert [line.get_marker() for line in marks] == ["o", "s"]
     assert [line.get_markerfacecolor() for line in marks] == [marks[0].get_markeredgecolor(), "#ffffff"]  # fmt: skip
@@ -167,7 +187,7 @@ def drawn_lines(figure: Figure) -> list[list[tuple[float, float]]]:
 def test_lines_and_bars_stand_where_they_should() -> None:
     row = plot_data.rows_for_table([result(2)])[0]
     x, y = float(f"{row['model_mbit']:.4g}"), row["goodput_mbit"]
-    figure = plot.measured_against_model([result(2)], PUBLISHED)
+    figure = measured_against_model(runs([result(2)], PUBLISHED))
     low, high = figure.axes[0].get_xlim()
     lines = drawn_lines(figure)
     assert [(low, low), (high, high)] in [
@@ -178,27 +198,27 @@ def test_lines_and_bars_stand_where_they_should() -> None:
     assert [(17.9, 104.0)] in lines
     assert [(17.9, 20.9)] in lines
     # Figure 4: the interval of 100 losses in 100,000 packets, on the trial's window.
-    lines = drawn_lines(plot.window_against_loss([result(1), result(2)]))
+    lines = drawn_lines(window_against_loss(runs([result(1), result(2)])))
     window = float(f"{row['window_segments']:.4g}")
     assert [(0.0008137, window), (0.001216, window)] in lines
     assert [(0.002, window)] in lines
 
 
-@pytest.mark.parametrize("figure", plot_data.FIGURES)
+@pytest.mark.parametrize("figure", model_figures())
 def test_empty_input(figure: str) -> None:
     with pytest.raises(UserError, match="nothing to plot"):
-        plot.draw(figure, [])
+        draw_against_model(figure, ModelRuns([]))
     with pytest.raises(UserError, match="nothing to plot: none of 1 runs has"):
-        plot.draw(figure, [("", [result(1, None)])])
+        draw_against_model(figure, runs([result(1, None)]))
 
 
 def test_unknown_figure_names_the_known() -> None:
     with pytest.raises(UserError, match="measured-against-model, window-against-loss, stages"):
-        plot.draw("pie", [("", RESULTS)])
+        draw_against_model("pie", runs(RESULTS))
 
 
 def test_svg_is_described_for_a_reader() -> None:
-    figure = plot.measured_against_model([replace(r, lab='<"&') for r in RESULTS])
+    figure = measured_against_model(runs([replace(r, lab='<"&') for r in RESULTS]))
     figure.title = 'goodput < "model" & more'
     root = ElementTree.fromstring(svg_text(figure))
     assert root.get("role") == "img"
@@ -235,7 +255,7 @@ def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
 
 
 def test_save_svg_makes_its_folder(tmp_path: Path) -> None:
-    save_svg(plot.stages([("one", RESULTS)]), tmp_path / "new" / "deep" / "x.svg")
+    save_svg(stages(ModelRuns([("one", RESULTS)])), tmp_path / "new" / "deep" / "x.svg")
     assert (tmp_path / "new" / "deep" / "x.svg").read_text().endswith("</svg>\n")
 
 
@@ -249,7 +269,9 @@ def test_a_single_trial_has_numbers_at_its_axes(trial: int) -> None:
 
 
 def test_a_run_in_two_sets_counts_once() -> None:
-    figure = plot.draw("measured-against-model", [("one", RESULTS), ("two", RESULTS[:3])])
+    figure = draw_against_model(
+        "measured-against-model", ModelRuns([("one", RESULTS), ("two", RESULTS[:3])])
+    )
     assert figure.description.startswith("6 trials;")
     assert "fitted to 6 trials" in figure.description
 

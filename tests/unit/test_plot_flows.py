@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures import over_time as plot_flows
+from measuretwice.figures.registry import draw_declared
 from measuretwice.figures.style import svg_text
 from measuretwice.lab import FigureOf, load_lab, read_lab
 from measuretwice.runs import recorded
@@ -27,7 +27,7 @@ def results() -> list[Result]:
 
 
 def test_windows_and_queue_over_time() -> None:
-    drawn, rows = plot_flows.draw(LAB, declared("windows-and-queue"), results())
+    drawn, rows = draw_declared(LAB, declared("windows-and-queue"), results())
     what = {row["what"] for row in rows}
     assert what == {"s1 cwnd_segments", "s2 cwnd_segments", "queue_packets"}
     assert all(0 <= row["time_s"] <= 21 for row in rows)
@@ -39,7 +39,7 @@ def test_windows_and_queue_over_time() -> None:
 
 
 def test_one_window_against_the_other() -> None:
-    drawn, rows = plot_flows.draw(LAB, declared("window-against-window"), results())
+    drawn, rows = draw_declared(LAB, declared("window-against-window"), results())
     assert {*rows[0]} == {"trial", "time_s", "s1", "s2"}
     assert "equal rates" in svg_text(drawn)
 
@@ -55,7 +55,7 @@ def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
         run("reno", 25000, 0.6, 1),
         run("reno", 25000, None, 2),
     ]
-    drawn, rows = plot_flows.draw(LAB, declared("fairness-against-buffer"), runs)
+    drawn, rows = draw_declared(LAB, declared("fairness-against-buffer"), runs)
     cubic, reno = rows
     assert (cubic["by"], cubic["x"], cubic["runs"], cubic["mean"]) == ("cubic", 1.0, 3, 0.8)
     # Student's t with two degrees of freedom: 4.303 times 0.1/sqrt(3).
@@ -67,7 +67,7 @@ def test_a_value_against_a_parameter_has_means_and_intervals() -> None:
 def test_runs_of_other_trials_are_named() -> None:
     other = [replace(run("cubic", 12500, 0.5, 1), trial=33)]
     with pytest.raises(UserError, match="none of these runs is of trials 1-4"):
-        plot_flows.draw(LAB, declared("windows-and-queue"), other)
+        draw_declared(LAB, declared("windows-and-queue"), other)
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.figures import rows as plot_data
-from measuretwice.figures.rows import FIGURES, NamedSet, ParameterNames, Published
-from measuretwice.lab import FigureOf, Lab, ModelUse, find_labs, load_lab, read_lab
+from measuretwice.figures.files import published_values, write_figure
+from measuretwice.figures.registry import figures_of, model_figures
+from measuretwice.figures.rows import NamedSet, ParameterNames, Row, data_for_interactive
+from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import DONE, Result, read_result
 
@@ -29,40 +30,25 @@ def plot_command(
     as_json: bool,
 ) -> int:
     """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
-    labs = {name: read_lab(folder) for name, folder in find_labs(root).items()}
-    meant = [labs[target] for target in targets if target in labs] or list(labs.values())
-    _refuse_unknown(figures, list(dict.fromkeys(f for lab in meant for f in _known(lab))))
+    if figures:
+        labs = {name: read_lab(folder) for name, folder in find_labs(root).items()}
+        meant = [labs[target] for target in targets if target in labs] or list(labs.values())
+        _refuse_unknown(figures, list(dict.fromkeys(f for lab in meant for f in figures_of(lab))))
     sets = _choose(root, targets, seed)
     lab = _lab_of(root, sets)
-    _refuse_unknown(figures, _known(lab))
-    if lab.file.figures and not lab.file.model:
-        return _plot_declared(lab, sets, figures, out or _folder(root, lab), as_json)
-    use = _model_of(lab)
-    names = ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
-    published = _published(lab.folder / "published.csv")
-    out = out or _folder(root, lab)
-    files = [
-        file
-        for figure in _figures(figures, len(sets))
-        for file in _write(figure, sets, published, names, out)
-    ]
+    if figures:
+        _refuse_unknown(figures, figures_of(lab))
+    _must_have_figures(lab)
+    out = out or terminal.default_out(root) / "figures" / lab.name
+    if lab.file.model:
+        document = _plot_against_model(lab, sets, figures, out)
+    else:
+        document = _plot_declared(lab, sets, figures, out)
     if as_json:
-        document: dict[str, Any] = {
-            "lab": lab.name,
-            "files": [str(file) for file in files],
-            "sets": plot_data.data_for_interactive(sets, names),
-            "published": [asdict(value) for value in published],
-        }
         print(json.dumps(document, indent=2, allow_nan=False))
     else:
-        for file in files:
-            print(file)
+        print("\n".join(document["files"]))
     return 0
-
-
-def _known(lab: Lab) -> list[str]:
-    """The figures that a lab's runs can be drawn as."""
-    return [figure.id for figure in lab.file.figures] + ([*FIGURES] if lab.file.model else [])
 
 
 def _refuse_unknown(figures: Sequence[str], known: Sequence[str]) -> None:
@@ -70,63 +56,48 @@ def _refuse_unknown(figures: Sequence[str], known: Sequence[str]) -> None:
         raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(known)}")
 
 
-def _folder(root: Path, lab: Lab) -> Path:
-    return terminal.default_out(root) / "figures" / lab.name
+def _plot_against_model(
+    lab: Lab, sets: Sequence[NamedSet], figures: Sequence[str], out: Path
+) -> dict[str, Any]:
+    """Draw the figures that were named; else all, those of several sets only where there are such."""
+    names = list(dict.fromkeys(figures)) or [
+        name for name, kind in model_figures().items() if len(sets) > 1 or not kind.of_several_sets
+    ]
+    for name in names:
+        write_figure(lab, name, sets, out)
+    return {
+        "lab": lab.name,
+        "files": _files(out, names),
+        "sets": data_for_interactive(sets, ParameterNames.of(lab)),
+        "published": [asdict(value) for value in published_values(lab)],
+    }
 
 
 def _plot_declared(
-    lab: Lab, sets: Sequence[NamedSet], figures: Sequence[str], out: Path, as_json: bool
-) -> int:
+    lab: Lab, sets: Sequence[NamedSet], figures: Sequence[str], out: Path
+) -> dict[str, Any]:
     """Draw the figures that lab.toml declares: those asked for, or all that these runs allow."""
-    results = [result for _, own in sets for result in own]
-    files: list[Path] = []
-    shown: dict[str, Any] = {}
+    shown: dict[str, list[Row]] = {}
     problems = []
-    for figure in lab.file.figures:
-        if figures and figure.id not in figures:
+    for name in figures_of(lab):
+        if figures and name not in figures:
             continue
         try:
-            rows = draw_declared(lab, figure, results, out)
+            shown[name] = write_figure(lab, name, sets, out)
         except UserError as error:
             if figures:
                 raise
             problems.append(str(error))
-            continue
-        files += [out / f"{figure.id}.svg", out / f"{figure.id}.csv"]
-        shown[figure.id] = rows
-    if not files:
+    if not shown:
         raise UserError(problems[0])
-    if as_json:
-        names = [str(file) for file in files]
-        print(json.dumps({"lab": lab.name, "files": names, "figures": shown}, indent=2))
-    else:
-        print("\n".join(map(str, files)))
     for problem in problems:
         print(problem, file=sys.stderr)
-    return 0
+    return {"lab": lab.name, "files": _files(out, shown), "figures": shown}
 
 
-def draw_declared(
-    lab: Lab, figure: FigureOf, results: Sequence[Result], out: Path
-) -> list[dict[str, Any]]:
-    """Write one of a lab's own figures and its rows; return these."""
-    from measuretwice.figures import over_time as plot_flows
-    from measuretwice.figures import style as plot_style
-
-    drawn, rows = plot_flows.draw(lab, figure, results)
-    try:
-        plot_style.save_svg(drawn, out / f"{figure.id}.svg")
-        (out / f"{figure.id}.csv").write_text(plot_data.csv_text(rows), encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{out}: can't be written to ({error.strerror}): choose another folder with --out"
-        ) from None
-    return rows
-
-
-def _figures(wanted: Sequence[str], sets: int) -> list[str]:
-    """The figures that were named; else all, stages only where there are several."""
-    return list(dict.fromkeys(wanted)) or [f for f in FIGURES if f != "stages" or sets > 1]
+def _files(out: Path, names: Iterable[str]) -> list[str]:
+    """The files that each figure has become."""
+    return [str(out / f"{name}.{ending}") for name in names for ending in ("svg", "csv")]
 
 
 def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
@@ -148,8 +119,8 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
         if not folder.is_dir():
             known = ", ".join(labs) or "none"
             raise UserError(f"{folder}: no such folder of runs, and no lab; labs are {known}")
-        if recorded := _recorded(root, folder, title):
-            sets += recorded
+        if recorded_sets := _recorded(root, folder, title):
+            sets += recorded_sets
             continue
         results = _read(_finished(folder.absolute()))
         if not results:
@@ -205,8 +176,7 @@ def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
     Another set-up is another experiment: with --set, of a pitfall, or with another seed, a run is
     plotted only where its folder is named.
     """
-    if not lab.file.figures:
-        _model_of(lab)
+    _must_have_figures(lab)
     folder = terminal.default_out(root) / lab.name
     runs = _finished(folder) if folder.is_dir() else []
     if not runs:
@@ -222,13 +192,13 @@ def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
         left_out["older"] += trial in newest
         if trial not in newest or finished_ns > newest[trial][0]:
             newest[trial] = finished_ns, result
-    said = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
+    reasons = ", ".join(f"{count} {reason}" for reason, count in left_out.items() if count)
     if not newest:
         raise UserError(
             f"{lab.name}: none of its {len(runs)} finished runs has the lab's own settings and seed "
-            f"{seed} ({said}); run ./lab run {lab.name} --seed {seed} first, or name folders of runs"
+            f"{seed} ({reasons}); run ./lab run {lab.name} --seed {seed} first, or name folders of runs"
         )
-    notes = [f"left out of {len(runs)} runs: {said}"] if said else []
+    notes = [f"left out of {len(runs)} runs: {reasons}"] if reasons else []
     if missing := len(set(lab.trials) - set(newest)):
         notes.append(f"{missing} of {len(lab.trials)} trials have not been run")
     if notes:
@@ -256,43 +226,6 @@ def _lab_of(root: Path, sets: Sequence[NamedSet]) -> Lab:
     return load_lab(root, known[0])
 
 
-def _model_of(lab: Lab) -> ModelUse:
-    if lab.file.model is None:
+def _must_have_figures(lab: Lab) -> None:
+    if not lab.file.model and not lab.file.figures:
         raise UserError(f"{lab.name}: its lab.toml has neither [model] nor [[figures]]")
-    return lab.file.model
-
-
-def _published(path: Path) -> list[Published]:
-    """A lab's published values, where it has any."""
-    if not path.is_file():
-        return []
-    name = "/".join(path.parts[-2:])
-    return plot_data.read_published(path.read_text(encoding="utf-8", errors="replace"), name)
-
-
-def _write(
-    figure: str,
-    sets: Sequence[NamedSet],
-    published: Sequence[Published],
-    names: ParameterNames,
-    out: Path,
-) -> list[Path]:
-    """Write a figure and its rows; return both files."""
-    from measuretwice.figures import against_model as plot
-    from measuretwice.figures import style as plot_style
-
-    picture, table = out / f"{figure}.svg", out / f"{figure}.csv"
-    drawn = plot.draw(figure, sets, published, names)
-    rows = [
-        {"set": title, **row}
-        for title, results in sets
-        for row in plot_data.rows_for_table(results, names)
-    ]
-    try:
-        plot_style.save_svg(drawn, picture)
-        table.write_text(plot_data.csv_text(rows), encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"{out}: can't be written to ({error.strerror}): choose another folder with --out"
-        ) from None
-    return [picture, table]

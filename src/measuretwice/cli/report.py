@@ -12,7 +12,7 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.cli.check import own_runs
-from measuretwice.figures import rows as plot_data
+from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.report.report import (
     Report,
     clean,
@@ -69,18 +69,17 @@ def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
         if lab.file.model is None or len(own) < RUNS_FOR_A_FIGURE:
             continue
         # matplotlib takes half a second to import.
-        from measuretwice.figures import against_model as plot
-        from measuretwice.figures import style as plot_style
+        from measuretwice.figures.registry import draw_against_model
+        from measuretwice.figures.style import svg_text
 
-        use = lab.file.model
-        names = plot_data.ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
         results = [replace(run.result, folder=Path(run.name)) for run in own]
+        compared = ModelRuns([(lab.name, results)], names=ParameterNames.of(lab))
         for figure in ("measured-against-model", "window-against-loss"):
             try:
-                drawn = plot.draw(figure, [(lab.name, results)], (), names)
+                drawn = draw_against_model(figure, compared)
             except UserError:  # nothing in these runs that it could show
                 continue
-            figures.append((drawn.title, plot_style.svg_text(drawn)))
+            figures.append((drawn.title, svg_text(drawn)))
     return figures
 
 

@@ -1,1 +1,1 @@
-"""Drawing runs."""
+"""Drawing runs: each kind of figure in a module of its own, found through `registry`."""

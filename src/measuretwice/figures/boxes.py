@@ -4,64 +4,64 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from measuretwice.base.errors import UserError
+from measuretwice.figures.registry import figure
+from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
     FAINT,
     GRID,
     INK,
     PAPER,
+    WIDTH_INCHES,
     DescribedFigure,
+    Drawn,
     in_style,
     open_frame,
     plain,
 )
-from measuretwice.lab import BoxesFigure, Lab, Panel
+from measuretwice.lab import BoxesFigure, Lab, Panel, Value
 from measuretwice.runs.result import Result
 
-Row = dict[str, Any]
-WIDTH_INCHES = 7.0
 
-
-def boxes(
-    lab: Lab, figure: BoxesFigure, results: Sequence[Result]
-) -> tuple[DescribedFigure, list[Row]]:
+@figure(BoxesFigure, needs="measured values")
+def boxes(lab: Lab, declared: BoxesFigure, results: Sequence[Result]) -> Drawn:
     """A panel for each value; boxes lie on their side, so that their names can be read.
 
     A box goes from the first quartile to the third with the median inside, its whiskers to the
     smallest and the largest value: so few values have no outliers. Settings stand in the order of
-    the trials. UserError where no run has one of the values.
+    the trials. A row is a point: value_of, by (the box's name), trial, seed, flow (of a value of each
+    flow), value. UserError where no run has one of the values.
     """
-    rows = [row for panel in figure.panels for row in _rows(figure, panel, results)]
+    rows = [row for panel in declared.panels for row in _rows(declared, panel, results)]
     names = list(dict.fromkeys(row["by"] for row in rows))
     with in_style():
         height = 1.0 + 0.24 * len(names)
         drawn = DescribedFigure(figsize=(WIDTH_INCHES, height), layout="constrained")
-        axes = drawn.subplots(1, len(figure.panels), sharey=True, squeeze=False)[0]
-        for panel, place in zip(figure.panels, axes, strict=True):
+        axes = drawn.subplots(1, len(declared.panels), sharey=True, squeeze=False)[0]
+        for panel, place in zip(declared.panels, axes, strict=True):
             _panel(place, panel, names, [row for row in rows if row["value_of"] == panel.value])
         axes[0].set_yticks(range(len(names)), names)
         axes[0].invert_yaxis()
-    drawn.description = " ".join(_in_words(panel, names, rows) for panel in figure.panels)
+    drawn.description = " ".join(_in_words(panel, names, rows) for panel in declared.panels)
     return drawn, rows
 
 
-def _rows(figure: BoxesFigure, panel: Panel, results: Sequence[Result]) -> list[Row]:
+def _rows(declared: BoxesFigure, panel: Panel, results: Sequence[Result]) -> list[Row]:
     rows = []
     for result in results:
-        one_or_many = [result.measured] if panel.of == "run" else map(vars, result.flows)
-        for number, values in enumerate(one_or_many):
+        sources = [result.measured] if panel.of == "run" else map(vars, result.flows)
+        for number, values in enumerate(sources):
             value = values.get(panel.value)
             if value is None:
                 continue
             rows.append(
                 {
                     "value_of": panel.value,
-                    "by": _name(figure, result.params),
+                    "by": _name(declared, result.params),
                     "trial": result.trial,
                     "seed": result.seed,
                     "flow": number if panel.of == "flow" else None,
@@ -69,15 +69,15 @@ def _rows(figure: BoxesFigure, panel: Panel, results: Sequence[Result]) -> list[
                 }
             )
     if not rows:
-        raise UserError(f"--figure {figure.id}: none of {len(results)} runs has a {panel.value}")
+        raise UserError(f"--figure {declared.id}: none of {len(results)} runs has a {panel.value}")
     return rows
 
 
-def _name(figure: BoxesFigure, params: dict[str, Any]) -> str:
+def _name(declared: BoxesFigure, params: dict[str, Value]) -> str:
     """What a box is called: `and_by` is said only where it is switched on."""
-    name = str(params.get(figure.by))
-    if figure.and_by and params.get(figure.and_by) == "on":
-        return f"{name}, {figure.and_by.upper()}"
+    name = str(params.get(declared.by))
+    if declared.and_by and params.get(declared.and_by) == "on":
+        return f"{name}, {declared.and_by.upper()}"
     return name
 
 

@@ -1,6 +1,6 @@
 """The pieces that figures are made of: markers, error bars, lines, legends, notes.
 
-Each draws on the axes that it is given, from rows as `plot_data` makes them. Error bars are 95 %
+Each draws on the axes that it is given, from rows as `rows` makes them. Error bars are 95 %
 intervals. Axes must have their limits already.
 """
 
@@ -96,9 +96,9 @@ def published_values(axes: Axes, published: Sequence[Published]) -> None:
     for value in published:
         axes.plot(value.model_mbit, value.measured_mbit, zorder=4, **_cross(value.state))
     for trial in sorted({value.trial for value in published}):
-        own = [value for value in published if value.trial == trial]
-        top = max(own, key=lambda value: value.measured_mbit)
-        heights = [value.measured_mbit for value in own]
+        pair = [value for value in published if value.trial == trial]
+        top = max(pair, key=lambda value: value.measured_mbit)
+        heights = [value.measured_mbit for value in pair]
         axes.plot([top.model_mbit] * 2, [min(heights), max(heights)], color=PUBLISHED,
             linewidth=0.6, linestyle=":", zorder=1.8)  # fmt: skip
         axes.annotate(f"{trial}", (top.model_mbit, top.measured_mbit), (0, 5), color=PUBLISHED,

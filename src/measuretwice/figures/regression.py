@@ -6,17 +6,25 @@ The two plots of Philip et al. (2021) and of its reproduction: the slope of the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures.style import FAINT, INK, PAPER, DescribedFigure, in_style, plain_axes
+from measuretwice.figures.registry import figure
+from measuretwice.figures.rows import Row
+from measuretwice.figures.style import (
+    FAINT,
+    INK,
+    PAPER,
+    WIDTH_INCHES,
+    DescribedFigure,
+    Drawn,
+    in_style,
+    plain_axes,
+)
 from measuretwice.lab import Lab, RegressionFigure
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 
-Row = dict[str, Any]
-WIDTH_INCHES = 7.0
 PANELS = (("retransmits", "by retransmissions"), ("halvings", "by halvings"))
 
 
@@ -38,19 +46,22 @@ def points(result: Result, counted: str) -> list[tuple[float, float]]:
     ]
 
 
-def regression(
-    lab: Lab, figure: RegressionFigure, results: Sequence[Result]
-) -> tuple[DescribedFigure, list[Row]]:
-    """Two panels over the flows of all these runs. UserError where no flow has a loss or a halving."""
+@figure(RegressionFigure, needs="measured values")
+def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) -> Drawn:
+    """Each flow's goodput against what the model with C = 1 gives, by its losses and by its halvings.
+
+    The flows of all these runs together. A row is a flow: by (retransmits or halvings), model_mbit,
+    goodput_mbit. UserError where no flow has a loss or a halving.
+    """
     rows: list[Row] = []
-    said = []
+    notes = []
     with in_style():
         drawn = DescribedFigure(figsize=(WIDTH_INCHES, 3.2), layout="constrained")
         axes = drawn.subplots(1, len(PANELS), sharey=True)
         for place, (counted, title) in zip(axes, PANELS, strict=True):
             found = [point for result in results for point in points(result, counted)]
             if not found:
-                raise UserError(f"--figure {figure.id}: no flow of these runs has {counted}")
+                raise UserError(f"--figure {declared.id}: no flow of these runs has {counted}")
             constant = constant_by_regression(found)
             xs, ys = [x / 1e6 for x, _ in found], [y / 1e6 for _, y in found]
             rows += [
@@ -67,7 +78,7 @@ def regression(
             place.set_xlim(left=0)
             place.set_ylim(bottom=0)
             plain_axes(place)
-            said.append(f"{title}: {len(xs)} flows, C = {constant:.2f}.")
+            notes.append(f"{title}: {len(xs)} flows, C = {constant:.2f}.")
         axes[0].set_ylabel("goodput of a flow (Mbit/s)")
-    drawn.description = " ".join(said)
+    drawn.description = " ".join(notes)
     return drawn, rows

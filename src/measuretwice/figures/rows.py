@@ -1,7 +1,6 @@
 """What the figures show, as plain rows: for tables, for CSV, for interactive pages. Pure functions.
 
-A result is a dict as result.json holds it. A row is one trial: a dict of numbers, texts and None,
-with the unit in each key. Nothing here draws or reads files.
+A row is one trial: a dict of numbers, texts and None, with the unit in each key. Nothing here draws or reads files.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.lab import Lab
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ConstantFit, fit_constant, loss_interval, ratio_bounds
 
@@ -23,8 +23,6 @@ NamedSet = tuple[str, Sequence[Result]]
 # From fewer trials no constant is fitted.
 MIN_FIT_POINTS = 3
 STATES = ("before", "after")
-# The figures by name, in the order in which they are drawn.
-FIGURES = ("measured-against-model", "window-against-loss", "stages")
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,12 @@ class ParameterNames:
     mss: str = "mss_bytes"
     rtt: str = "rtt_ms"
     loss: str = "loss_ratio"
+
+    @classmethod
+    def of(cls, lab: Lab) -> ParameterNames:
+        """The names in a lab's [model]; these here where it has none."""
+        use = lab.file.model
+        return cls(mss=use.mss, rtt=use.rtt, loss=use.loss) if use else cls()
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,20 @@ class Published:
     model_mbit: float
     measured_mbit: float
     note: str
+
+
+@dataclass(frozen=True)
+class ModelRuns:
+    """Sets of one lab's runs, to be held against its model and what was published of it."""
+
+    sets: Sequence[NamedSet]
+    published: Sequence[Published] = ()
+    names: ParameterNames = ParameterNames()
+
+    @property
+    def results(self) -> list[Result]:
+        """The runs of all sets, each once."""
+        return distinct([result for _, results in self.sets for result in results])
 
 
 def rows_for_table(

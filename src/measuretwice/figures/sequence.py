@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures.style import FAINT, INK, DescribedFigure, in_style, plain_axes
+from measuretwice.figures.registry import figure
+from measuretwice.figures.rows import Row
+from measuretwice.figures.style import (
+    FAINT,
+    INK,
+    WIDTH_INCHES,
+    DescribedFigure,
+    Drawn,
+    in_style,
+    plain_axes,
+)
 from measuretwice.lab import Lab, SequenceFigure
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
@@ -16,23 +25,25 @@ from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.tcp.time_sequence import TimeSequence, time_sequence
 
-Row = dict[str, Any]
-Drawn = tuple[DescribedFigure, list[Row]]
 # Around the first packet that was sent again.
 BEFORE_S, AFTER_S = 0.06, 0.12
 
 
-def sequence(lab: Lab, figure: SequenceFigure, results: Sequence[Result]) -> Drawn:
-    """The first of these runs: its whole capture, and the time about its first retransmission."""
+@figure(SequenceFigure, needs="raw files")
+def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> Drawn:
+    """The first of these runs: its whole capture, and the time about its first retransmission.
+
+    A row is a packet: what (sent, again or acked), time_s, first_byte, end_byte.
+    """
     run = results[0]
-    seen = _read(lab, run)
+    packets = _read(lab, run)
     megabytes = 1e6
-    again_s = seen.again[0][0] if seen.again else None
+    again_s = packets.again[0][0] if packets.again else None
     with in_style():
-        drawn = DescribedFigure(figsize=(7.0, 3.6), layout="constrained")
+        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 3.6), layout="constrained")
         panels = drawn.subplots(1, 2 if again_s is not None else 1, squeeze=False)[0]
         for panel in panels:
-            _draw(panel, seen, megabytes)
+            _draw(panel, packets, megabytes)
         panels[0].set_ylabel("sequence number (MB)")
         panels[0].legend(loc="upper left")
         panels[0].set_title("from the first packet on")
@@ -41,42 +52,42 @@ def sequence(lab: Lab, figure: SequenceFigure, results: Sequence[Result]) -> Dra
             panels[1].set_xlim(again_s - BEFORE_S, again_s + AFTER_S)
             near = [
                 end
-                for time_s, _, end in seen.sent
+                for time_s, _, end in packets.sent
                 if again_s - BEFORE_S <= time_s <= again_s + AFTER_S
             ]
-            low = min((a for t, a in seen.acked if t >= again_s - BEFORE_S), default=0)
+            low = min((a for t, a in packets.acked if t >= again_s - BEFORE_S), default=0)
             panels[1].set_ylim(0.98 * low / megabytes, 1.02 * max(near, default=1) / megabytes)
     drawn.description = (
-        f"{len(seen.sent)} packets sent once and {len(seen.again)} sent again"
+        f"{len(packets.sent)} packets sent once and {len(packets.again)} sent again"
         + (f", the first of these after {again_s:.3g} s" if again_s is not None else "")
-        + f"; {seen.acked[-1][1] / megabytes:.3g} MB acknowledged in {seen.acked[-1][0]:.3g} s."
+        + f"; {packets.acked[-1][1] / megabytes:.3g} MB acknowledged in {packets.acked[-1][0]:.3g} s."
     )
     rows: list[Row] = [
         {"what": what, "time_s": time_s, "first_byte": first, "end_byte": end}
-        for what, those in (("sent", seen.sent), ("again", seen.again))
-        for time_s, first, end in those
+        for what, listed in (("sent", packets.sent), ("again", packets.again))
+        for time_s, first, end in listed
     ]
     rows += [
         {"what": "acked", "time_s": time_s, "first_byte": None, "end_byte": end}
-        for time_s, end in seen.acked
+        for time_s, end in packets.acked
     ]
     return drawn, rows
 
 
-def _draw(panel: Axes, seen: TimeSequence, unit: float) -> None:
+def _draw(panel: Axes, packets: TimeSequence, unit: float) -> None:
     plain_axes(panel)
-    times, ends = [t for t, _, _ in seen.sent], [end / unit for _, _, end in seen.sent]
+    times, ends = [t for t, _, _ in packets.sent], [end / unit for _, _, end in packets.sent]
     panel.plot(
         times, ends, linestyle="", marker=".", markersize=1.5, color=FAINT, label="sent",
         rasterized=True,
     )  # fmt: skip
     panel.step(
-        [t for t, _ in seen.acked], [a / unit for _, a in seen.acked], where="post",
+        [t for t, _ in packets.acked], [a / unit for _, a in packets.acked], where="post",
         color=INK, linewidth=0.9, label="acknowledged",
     )  # fmt: skip
-    if seen.again:
+    if packets.again:
         panel.plot(
-            [t for t, _, _ in seen.again], [end / unit for _, _, end in seen.again],
+            [t for t, _, _ in packets.again], [end / unit for _, _, end in packets.again],
             linestyle="", marker="x", markersize=4, color=INK, label="sent again",
         )  # fmt: skip
     panel.set_xlabel("time (s)")

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from measuretwice.figures import marks as parts
+from measuretwice.figures import marks
 from measuretwice.figures.rows import complete, distinct, fit_rows, model_constant, rows_for_table
 from measuretwice.figures.style import (
     FAINT,
     GRID,
     INK,
+    WIDTH_INCHES,
     DescribedFigure,
     in_style,
     logarithmic,
@@ -47,7 +48,7 @@ def spread(
     at = np.geomspace(min(losses) / 1.4, max(losses) * 1.4, BAND_POINTS)
     bounds = [ratio_bounds(float(n)) or (1.0, 1.0) for n in at]
     with in_style():
-        figure = DescribedFigure(figsize=(7.0, 3.6), layout="constrained")
+        figure = DescribedFigure(figsize=(WIDTH_INCHES, 3.6), layout="constrained")
         axes = figure.add_subplot()
         logarithmic(axes)
         axes.fill_between(
@@ -61,7 +62,7 @@ def spread(
         axes.set_yticks([1, 1.5, 2, 3, 4], ["1", "1.5", "2", "3", "4"])
         axes.set_xlabel("losses in the run")
         axes.set_ylabel("goodput over model (C = 1)")
-        parts.note(axes, [f"grey: 95 % of runs, by chance alone, about C = {centre:.2f}"], (1, 1))
+        marks.note(axes, [f"grey: 95 % of runs, by chance alone, about C = {centre:.2f}"], (1, 1))
     figure.title = "Goodput over the model, by the number of losses in the run"
     figure.description = (
         f"{len(rows)} runs with {min(losses)} to {max(losses)} losses. The band that chance allows "

@@ -19,6 +19,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from measuretwice.figures.rows import Row
+
 INK = "#222222"
 FAINT = "#777777"
 MIDDLE = "#555555"
@@ -29,6 +31,7 @@ PAPER = "#ffffff"
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 DARKEST, LIGHTEST = 0.0, 0.72
 MARKER_SIZE = 5.0
+WIDTH_INCHES = 7.0
 
 # matplotlib's own defaults under it: what a person has in matplotlibrc changes nothing.
 STYLE: dict[str, Any] = {
@@ -60,6 +63,10 @@ class DescribedFigure(Figure):
 
     title: str = ""
     description: str = ""
+
+
+# A figure, and the rows that it shows.
+Drawn = tuple[DescribedFigure, list[Row]]
 
 
 def in_style() -> Any:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from IPython.display import SVG, Markdown, display
 
-from measuretwice.figures import over_time as plot_flows
-from measuretwice.figures import style as plot_style
+from measuretwice.figures import registry, style
 from measuretwice.lab import Lab
 from measuretwice.runs import archive
 from measuretwice.runs import recorded as samples
@@ -45,6 +44,6 @@ class Recordings:
 
     def figure(self, name: str, results: list[Result]) -> None:
         """Show one of the lab's own figures, of these runs."""
-        wanted = next(one for one in self._lab.file.figures if one.id == name)
-        drawn, _ = plot_flows.draw(self._lab, wanted, results)
-        display(SVG(plot_style.svg_text(drawn)))
+        declared = next(figure for figure in self._lab.file.figures if figure.id == name)
+        drawn, _ = registry.draw_declared(self._lab, declared, results)
+        display(SVG(style.svg_text(drawn)))

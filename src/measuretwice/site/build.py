@@ -10,9 +10,7 @@ Pages that a lab needs and nobody has written yet are made from templates here.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import io
 import json
 import re
 import shutil
@@ -25,11 +23,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import PACKAGE
-from measuretwice.cli import plot as command_plot
+from measuretwice.figures.files import write_figure
 from measuretwice.figures.spread import spread
 from measuretwice.figures.style import save_svg
 from measuretwice.grading import rubric
-from measuretwice.lab import find_labs, read_lab
+from measuretwice.lab import Lab, find_labs, read_lab
 from measuretwice.measure.fields import FieldWords
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site import notebooks as docs_notebook
@@ -281,10 +279,10 @@ def _figures(site: Site) -> None:
             shutil.rmtree(kept.parent, ignore_errors=True)
             part.mkdir(parents=True)
             if steps:
-                _draw(site.root, steps, part)
+                _draw(lab, steps, part)
                 _draw_spread(words, part)
             for figure, folder in declared:
-                command_plot.draw_declared(lab, figure, results_of(lab, folder), part)
+                write_figure(lab, figure.id, [(figure.of, results_of(lab, folder))], part)
             part.rename(kept)
         for path in kept.iterdir():
             target = site.out / "assets/figures" / words.folder / path.name
@@ -292,20 +290,16 @@ def _figures(site: Site) -> None:
             site.written.add(target)
 
 
-def _draw(root: Path, steps: list[Path], out: Path) -> None:
+def _draw(lab: Lab, steps: list[Path], out: Path) -> None:
     """All steps side by side; the first beside the last; and the last in full."""
-
-    def plot(folders: list[Path], figures: tuple[str, ...], to: Path) -> None:
-        with contextlib.redirect_stdout(io.StringIO()):
-            targets = [str(folder) for folder in folders]
-            command_plot.plot_command(root, targets, figures=figures, seed=1, out=to, as_json=False)
-
-    ends = [steps[0], steps[-1]] if len(steps) > 1 else steps
-    plot(ends, ("stages",), out)
+    sets = [(str(read_set(step)["title"]), results_of(lab, step)) for step in steps]
+    ends = [sets[0], sets[-1]] if len(sets) > 1 else sets
+    write_figure(lab, "stages", ends, out)
     for kind in ("svg", "csv"):
         (out / f"stages.{kind}").rename(out / f"first-and-last.{kind}")
-    plot(steps, ("stages",), out)
-    plot(steps[-1:], ("measured-against-model", "window-against-loss"), out)
+    write_figure(lab, "stages", sets, out)
+    for name in ("measured-against-model", "window-against-loss"):
+        write_figure(lab, name, sets[-1:], out)
 
 
 def _draw_spread(words: LabWords, out: Path) -> None:

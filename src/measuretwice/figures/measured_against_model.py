@@ -1,0 +1,64 @@
+"""The figure of measured goodput against the model's bandwidth: Figure 3 of the paper.
+
+Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm",
+ACM SIGCOMM CCR 27(3), 1997.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from measuretwice.figures import marks
+from measuretwice.figures.goodput_panel import (
+    KEYS,
+    goodput_panel,
+    in_words,
+    left_out_in_words,
+    square_limits,
+    usable_rows,
+)
+from measuretwice.figures.registry import model_figure
+from measuretwice.figures.rows import ModelRuns, Row, fit_rows, model_constant
+from measuretwice.figures.style import WIDTH_INCHES, DescribedFigure, in_style
+
+
+@model_figure("measured-against-model")
+def measured_against_model(runs: ModelRuns) -> DescribedFigure:
+    """Goodput against the model's bandwidth, Mbit/s, with the line of slope one.
+
+    Published values are crosses with their trial's number, those of one trial joined by a line.
+    A run that is in several sets counts once. UserError where no trial has both values.
+    """
+    rows, left_out = usable_rows(runs, KEYS)
+    notes = _fit_in_words(rows, model_constant(runs.results)) + left_out_in_words(left_out)
+    with in_style():
+        figure = DescribedFigure(figsize=(WIDTH_INCHES, 5.0), layout="constrained")
+        axes = figure.add_subplot()
+        goodput_panel(axes, rows, rows, square_limits(rows, runs.published))
+        marks.slope_one(axes, "goodput = model")
+        marks.published_values(axes, runs.published)
+        axes.set_xlabel("model's bandwidth (Mbit/s)")
+        axes.set_ylabel("measured goodput (Mbit/s)")
+        groups = marks.legend_groups(rows, runs.published)
+        legend = axes.legend(
+            handles=marks.legend_handles(groups),
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.02),
+            borderaxespad=0,
+        )
+        marks.bold_headings(legend, groups)
+        marks.note(axes, notes, (1, 0))
+    figure.title = "Measured goodput against the model's bandwidth"
+    figure.description = in_words(rows, notes)
+    return figure
+
+
+def _fit_in_words(rows: Sequence[Row], constant: float) -> list[str]:
+    """The constant fitted to these rows; nothing where they are too few."""
+    fit = fit_rows(rows, constant)
+    if fit is None:
+        return []
+    return [
+        f"C = {fit.constant:#.3g} (95 %: {fit.low:#.3g} to {fit.high:#.3g}),",
+        f"fitted to {fit.points} trials where the model applies",
+    ]

@@ -1,0 +1,66 @@
+"""What the figures over time share: a run's traces, and a run in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Lab, Value
+from measuretwice.measure import flows
+from measuretwice.parse import ParseError
+from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
+
+# Measured values that describe a run: their name, the words, and what they are multiplied by.
+SUMMARY = (
+    ("jains_index", "Jain's index {:.3f}", 1.0),
+    ("utilisation", "{:.1f} % of the link in use", 100.0),
+    ("queue_mean_packets", "{:.0f} packets in the queue on average", 1.0),
+)
+
+
+def first_of_each_trial(results: Sequence[Result]) -> list[Result]:
+    """Return the first run of each trial, in the order of `results`."""
+    first: dict[int, Result] = {}
+    for result in results:
+        first.setdefault(result.trial, result)
+    return list(first.values())
+
+
+def read_traces(lab: Lab, run: Result) -> tuple[list[flows.Trace], flows.Queue | None]:
+    """Return each flow's window over time and the queue, from a run's folder or its archive.
+
+    UserError where its raw files can't be read.
+    """
+    folder = run.place
+    try:
+        with raw_folder(folder) as raw:
+            return flows.traces(lab, raw), flows.queue(lab, raw)
+    except (ParseError, OSError) as error:
+        raise UserError(f"{folder.name}: its raw files can't be read: {error}") from None
+
+
+def title_of(lab: Lab, run: Result) -> str:
+    """Return a run's title: its trial, and the first two values that other trials have otherwise."""
+    values = lab.trials[run.trial].set
+    others = [trial.set for trial in lab.trials.values()]
+    differing = [name for name in values if len({str(other.get(name)) for other in others}) > 1]
+    settings = ", ".join(_value(name, run.params.get(name)) for name in differing[:2])
+    return f"trial {run.trial}: {settings}"
+
+
+def _value(name: str, value: Value | None) -> str:
+    """A parameter's value, a number with the unit that its name ends in."""
+    if isinstance(value, int | float):
+        return f"{value:,} {name.rsplit('_', 1)[-1]}"
+    return str(value)
+
+
+def summary_of(run: Result) -> str:
+    """Return what was measured of a run, as a sentence."""
+    parts = []
+    for name, words, scale in SUMMARY:
+        value = run.measured.get(name)
+        if value is not None:
+            parts.append(words.format(scale * value))
+    return ", ".join(parts) + "."

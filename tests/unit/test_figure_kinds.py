@@ -1,0 +1,54 @@
+"""The kinds of figures and the tables of lab.toml that declare them are the same list."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from measuretwice.figures.registry import declared_kinds, figures_of, model_figures
+from measuretwice.lab import FIGURE_TABLES, FigureOf, find_labs, load_lab
+
+ROOT = Path(__file__).parents[2]
+LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]
+
+
+def test_each_kind_that_a_lab_can_declare_is_drawn_and_described() -> None:
+    assert set(declared_kinds()) == set(FIGURE_TABLES.values())
+    for kind in declared_kinds().values():
+        assert kind.help, kind.table.__name__
+    for name in FIGURE_TABLES:
+        assert f"`{name}`" in (FigureOf.__doc__ or ""), "the page on lab.toml has each kind"
+
+
+def test_figures_that_read_raw_files_are_of_sets_that_keep_them() -> None:
+    needs = {table: kind.needs for table, kind in declared_kinds().items()}
+    kept = {
+        (lab.name, figure.id): recording.keep
+        for lab in LABS
+        for figure in lab.file.figures
+        for recording in lab.file.recordings
+        if recording.id == figure.of and needs[type(figure)] == "raw files"
+    }
+    assert len(kept) >= 4
+    assert set(kept.values()) == {"raw"}
+
+
+def test_a_lab_with_a_model_has_the_models_figures() -> None:
+    assert list(model_figures()) == ["measured-against-model", "window-against-loss", "stages"]
+    assert [name for name, kind in model_figures().items() if kind.of_several_sets] == ["stages"]
+    for lab in LABS:
+        declared = [figure.id for figure in lab.file.figures]
+        assert figures_of(lab) == declared + (list(model_figures()) if lab.file.model else [])
+
+
+def test_who_draws_nothing_imports_no_matplotlib() -> None:
+    program = (
+        "import sys\n"
+        "import measuretwice.cli.plot, measuretwice.cli.report, measuretwice.figures.files\n"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program],
+        env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
+        check=False,
+    )
+    assert done.returncode == 0
