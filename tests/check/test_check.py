@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks.engine import check, with_help
@@ -228,13 +229,7 @@ def test_cause_silences_what_follows() -> None:
 
 
 def run_check(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", "check", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return call_lab("check", *arguments)
 
 
 IPERF3 = sorted(CORPUS.glob("**/iperf3-3.12*.json"))

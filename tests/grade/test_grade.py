@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 import zipfile
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.grading.read import cookies, read_submission
 from measuretwice.grading.rubric import read_rubric
@@ -36,14 +36,7 @@ def recorded(name: str) -> Path:
 
 
 def grade(*arguments: str | Path, root: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "measuretwice", "grade", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(root)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return call_lab("grade", *arguments, MEASURETWICE_ROOT=str(root))
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.lab import Lab, load_lab, make_plan
 from measuretwice.runs.result import make_result
@@ -39,15 +39,7 @@ def write_run(folder: Path, lab: Lab, trial: int, ratio: float = 1.25, **plan: A
 
 
 def plot(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", "plot", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(root)},
-        cwd=root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return call_lab("plot", *arguments, cwd=root, MEASURETWICE_ROOT=str(root))
 
 
 def rows(file: Path) -> list[dict[str, str]]:

@@ -4,11 +4,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from command_line import call_lab
 
 from measuretwice.cli.main import cli
 from measuretwice.execute import record
@@ -22,13 +22,7 @@ RECORDED = sorted(path.parent for path in SAMPLES.glob("*/*/results.json"))
 
 
 def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", "record", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return call_lab("record", *arguments, MEASURETWICE_ROOT=str(root))
 
 
 # Declared and still to be run: their pages say so. What is recorded goes from here.
@@ -117,13 +111,7 @@ def test_a_set_named_by_different_paths_and_with_a_tampered_plan(tmp_path: Path)
     runs = [str(run) for run in folder.glob("trial-*")]
 
     def check(*targets: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "measuretwice", "check", *targets],
-            env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return call_lab("check", *targets)
 
     done = check(*runs[1:], os.path.relpath(runs[0]))
     assert done.returncode == 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.base.errors import UserError
@@ -21,23 +20,19 @@ MANIFEST = '<rspec xmlns="http://www.geni.net/resources/rspec/3" type="manifest"
 ) + "</rspec>"  # fmt: skip
 
 
-def lab(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", "testbed", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return call_lab("testbed", *arguments, cwd=folder)
 
 
 def test_files_are_made_once(tmp_path: Path) -> None:
     for option, name in (("--fabric", "mathis-fabric.ipynb"), ("--cloudlab", "mathis-cloudlab.py")):
-        done = lab(tmp_path, "mathis", option)
+        done = command(tmp_path, "mathis", option)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith(f"{name}: ")
-        shown = lab(tmp_path, "01-mathis", option, "--out", "-")
+        shown = command(tmp_path, "01-mathis", option, "--out", "-")
         assert shown.stdout == (tmp_path / name).read_text(encoding="utf-8")
     (tmp_path / name).write_text("mine", encoding="utf-8")
-    done = lab(tmp_path, "mathis", "--cloudlab")
+    done = command(tmp_path, "mathis", "--cloudlab")
     assert done.returncode == 2
     assert (
         done.stderr
@@ -48,7 +43,7 @@ def test_files_are_made_once(tmp_path: Path) -> None:
 
 def test_nodes_from_a_manifest(tmp_path: Path) -> None:
     (tmp_path / "manifest.xml").write_text(MANIFEST, encoding="utf-8")
-    done = lab(tmp_path, "mathis", "--manifest", "manifest.xml")
+    done = command(tmp_path, "mathis", "--manifest", "manifest.xml")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == "nodes.toml: ./lab run mathis --on nodes.toml\n"
     nodes = read_node_list(tmp_path / "nodes.toml", ["romeo", "router", "juliet"])
@@ -70,7 +65,7 @@ def test_nodes_from_a_manifest(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_usage(tmp_path: Path, arguments: list[str], says: str) -> None:
-    done = lab(tmp_path, *arguments)
+    done = command(tmp_path, *arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.splitlines()) == 1, done.stderr

@@ -1,24 +1,9 @@
 """Wrong usage: one line that says what and how to mend it, exit 2, nothing on stdout."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[2]
-
-
-def lab(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+from command_line import ROOT, call_lab, start_lab
 
 
 @pytest.mark.parametrize(
@@ -45,7 +30,7 @@ def lab(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]
     ],
 )
 def test_wrong_usage(arguments: list[str], says: str) -> None:
-    done = lab(*arguments)
+    done = call_lab(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
@@ -61,7 +46,7 @@ def test_wrong_usage(arguments: list[str], says: str) -> None:
 )  # fmt: skip
 def test_usage_can_be_asked_for_alone(arguments: list[str], status: int) -> None:
     """./lab asks so before it installs what a command needs."""
-    done = lab(*arguments, MEASURETWICE_USAGE_ONLY="1")
+    done = call_lab(*arguments, MEASURETWICE_USAGE_ONLY="1")
     assert done.returncode == status
     assert bool(done.stderr) == bool(status)
 
@@ -71,12 +56,49 @@ def test_missing_tool_is_one_line(tmp_path: Path) -> None:
     for tool in ("bash", "ip", "ethtool", "tcpdump", "ping", "git"):
         (tmp_path / tool).symlink_to("/bin/true")
     # The look-up adds /usr/sbin and /sbin, where iperf3 never is.
-    done = lab("run", "mathis", "--trial", "7", "--out", str(tmp_path / "out"), PATH=str(tmp_path))
+    done = start_lab("run", "mathis", "--trial", "7", "--out", tmp_path, PATH=str(tmp_path))
     assert done.returncode == 2
     assert done.stderr.strip() == "lab: iperf3 is missing: run ./lab doctor to see what to install"
 
 
+SAMPLES = ROOT / "sample-data"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        ([], 0),
+        (["--help"], 0),
+        (["--version"], 0),
+        (["nonsense"], 2),
+        (["list"], 0),
+        (["run", "mathis", "--trial", "99"], 2),
+        (["up", "mathis", "--pitfall", "mtu"], 2),
+        (["status"], 0),
+        (["check", SAMPLES / "01-mathis/mtu-broken", "--hint", "3"], 1),
+        (["report", ROOT / "labs", "--out", "report.html"], 2),
+        (["plot", "nosuch"], 2),
+        (["plot", SAMPLES / "01-mathis/mtu-fixed", "--out", "figures", "--json"], 0),
+        (["record", "mathis", "--only", "nosuch"], 2),
+        (["deal", "nosuch.csv", "--lab", "mathis", "--term", "one"], 2),
+        (["grade", "nosuch"], 2),
+        (["testbed", "mathis", "--fabric", "--out", "-"], 0),
+        (["docs", "--port", "abc"], 2),
+    ],
+)
+def test_called_and_started_it_says_the_same(
+    arguments: list[str | Path], status: int, tmp_path: Path
+) -> None:
+    """Tests call the command line in their own process: it must be what a person starts."""
+    called = call_lab(*arguments, cwd=tmp_path)
+    started = start_lab(*arguments, cwd=tmp_path)
+    assert called.returncode == started.returncode == status, called.stderr
+    assert called.stdout == started.stdout
+    assert called.stderr == started.stderr
+    assert called.stdout or called.stderr
+
+
 def test_help_and_list() -> None:
-    assert "run" in lab("--help").stdout
-    assert "mathis" in lab("list").stdout
-    assert lab().returncode == 0
+    assert "run" in call_lab("--help").stdout
+    assert "mathis" in call_lab("list").stdout
+    assert call_lab().returncode == 0

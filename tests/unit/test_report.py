@@ -2,11 +2,9 @@
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.report import report_command
@@ -89,14 +88,7 @@ def texts(*folders: Path, **options: Any) -> tuple[str, str]:
 
 
 def report(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", "report", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return call_lab("report", *arguments, **environment)
 
 
 def check_tables(markdown: str) -> None:

@@ -45,13 +45,13 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, width=None if stream.isatty() else FILE_WIDTH, highlight=False)
 
 
-def print_table(results: list[Result], stream: TextIO = sys.stdout) -> None:
+def print_table(results: list[Result]) -> None:
     """Print the trials as a table: what was set, what was measured, the model, the ratio.
 
     Each row links to its run's folder: by its whole path where there is room, else by the
     digest at the path's end (a hyperlink, in terminals that have them).
     """
-    out = console(stream)
+    out = console(sys.stdout)
     roomy = out.width >= ROOMY_WIDTH
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
     for heading in HEADINGS:
@@ -116,9 +116,9 @@ def relative(folder: Path) -> str:
     return min(os.path.relpath(folder), str(folder), key=len)
 
 
-def print_expectations(result: Result, stream: TextIO = sys.stdout) -> None:
+def print_expectations(result: Result) -> None:
     """Print each expectation of one trial: what was measured, what was expected, the verdict."""
-    out = console(stream)
+    out = console(sys.stdout)
     out.print(f"{result.lab}, trial {result.trial}: {result.title}", style="bold")
     for e in result.expectations:
         mark = {True: "ok ", False: "OFF", None: " - "}[e.ok]
