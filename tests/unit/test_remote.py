@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from measuretwice.backends import ssh_channel as remote_channel
 from measuretwice.backends.node_list import NodeList
 from measuretwice.backends.ssh import NodeLost, Nodes, clock_problems
+from measuretwice.backends.ssh_trial import unpack
 
 ROOT = Path(__file__).parents[2]
 Connect = Callable[[str], Nodes]
@@ -106,3 +109,47 @@ def test_clocks_that_are_apart() -> None:
     assert clock_problems({"a": 5.1, "b": 4.9, "c": 5.0}) == []
     (line,) = clock_problems({"a": 0.1, "b": -2.4, "c": 0.0})
     assert line.startswith("b: its clock is 2.4 s behind")
+
+
+def packed(*entries: tarfile.TarInfo) -> io.BytesIO:
+    """An archive of these, each plain file with its name as its text."""
+    archive = io.BytesIO()
+    with tarfile.open(fileobj=archive, mode="w:gz") as tar:
+        for entry in entries:
+            text = entry.name.encode() if entry.isreg() else b""
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+    archive.seek(0)
+    return archive
+
+
+def entry(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, link
+    return info
+
+
+def test_a_nodes_files_are_unpacked_as_tar_packs_them(tmp_path: Path) -> None:
+    unpack(packed(entry(".", tarfile.DIRTYPE), entry("./a"), entry("./b/c")), tmp_path)
+    assert (tmp_path / "a").read_text() == "./a"
+    assert (tmp_path / "b/c").read_text() == "./b/c"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        entry("../a"),
+        entry("/a"),
+        entry("b/../../a"),
+        entry("a", tarfile.SYMTYPE, "/etc/passwd"),
+        entry("a", tarfile.LNKTYPE, "b"),
+        entry("a", tarfile.FIFOTYPE),
+    ],
+    ids=lambda info: f"{info.name} {info.type.decode()}",
+)
+def test_no_nodes_file_comes_to_lie_elsewhere(tmp_path: Path, wrong: tarfile.TarInfo) -> None:
+    folder = tmp_path / "node"
+    folder.mkdir()
+    with pytest.raises(tarfile.TarError, match="has no place in it"):
+        unpack(packed(wrong), folder)
+    assert list(tmp_path.rglob("*")) == [folder]

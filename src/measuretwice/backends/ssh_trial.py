@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import shlex
+import shutil
 import tarfile
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from measuretwice.backends.script import READY_SECONDS, environment
 from measuretwice.backends.ssh import NodeLost, Nodes
@@ -89,11 +91,11 @@ class _Trial:
         for node, channel in self._nodes.channels.items():
             channel.order("fetch")
             _, packed = channel.answer("files", watch=self._watch)
+            assert packed is not None  # "files" is the message that brings some
             folder = self._work / "raw" / node
             folder.mkdir(exist_ok=True)
             try:
-                with tarfile.open(fileobj=packed, mode="r:gz") as tar:
-                    tar.extractall(folder, filter="data")
+                unpack(packed, folder)
             except (tarfile.TarError, EOFError) as error:
                 self._nodes.watch()  # cut off in the midst of it?
                 raise UserError(f"{node}: its files came broken: {error}", 1) from None
@@ -210,6 +212,27 @@ def _pack(lab: Lab, plan: Plan, root: Path) -> bytes:
     )
     files = {path.relative_to(root).as_posix(): path for path in (root / "scripts").glob("*.sh")}
     return _tar(files | {_folder(lab): lab.folder / "nodes"}, {"environment": settings.encode()})
+
+
+def unpack(packed: IO[bytes], folder: Path) -> None:
+    """Unpack a node's files: plain ones and folders, inside `folder` only; else TarError.
+
+    By hand, since tarfile's own filters came with Python 3.11.4, and Debian 12 has 3.11.2.
+    """
+    with tarfile.open(fileobj=packed, mode="r:gz") as tar:
+        for entry in tar:
+            name = PurePosixPath(entry.name)
+            if name.is_absolute() or ".." in name.parts or not (entry.isreg() or entry.isdir()):
+                raise tarfile.TarError(f"{entry.name!r} has no place in it")
+            target = folder / name
+            if entry.isdir():
+                target.mkdir(parents=True, exist_ok=True)
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            content = tar.extractfile(entry)
+            assert content  # it is a plain file
+            with open(target, "wb") as file:
+                shutil.copyfileobj(content, file)
 
 
 def _tar(paths: dict[str, Path], texts: dict[str, bytes] | None = None) -> bytes:
