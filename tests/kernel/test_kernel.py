@@ -22,10 +22,13 @@ from typing import Any
 
 import pytest
 
+from measuretwice.backends.script import kernel_settings
+
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "scripts" / "kernel" / "build.sh"
 pytestmark = pytest.mark.kernel
 
+MEMORY_MB = 256
 START_S = 1_700_000_000
 VIRTUAL = ("time-travel=inf-cpu", f"time-travel-start={START_S}000000000")
 
@@ -74,7 +77,7 @@ def running(
     with (folder / "console.txt").open("wb") as console:
         process = subprocess.Popen(
             [
-                *prefix, str(kernel / "linux"), "mem=256M", "seccomp=on", "panic=-1",
+                *prefix, str(kernel / "linux"), f"mem={MEMORY_MB}M", "seccomp=on", "panic=-1",
                 "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1",
                 f'init="{kernel}/guest-init"', f'MT_FOLDER="{folder}"', f'MT_ROOT="{ROOT}"',
                 f'MT_KERNEL="{kernel}"', *parameters,
@@ -459,7 +462,12 @@ def test_smoke_option() -> None:
 # --- the same seed, the same results ------------------------------------------------------------
 
 DRAW = "cat /proc/sys/kernel/random/uuid; head -c 64 /dev/urandom | od -An -tx1"
+# As every trial does: what Linux chooses by itself follows from its memory (see the last test here).
+LIMITS = "\n".join(
+    f"echo {value!r} >/proc/sys/net/{name}" for name, value in kernel_settings(MEMORY_MB).items()
+)
 EXPERIMENT = f"""{DRAW}
+{LIMITS}
 {TOPOLOGY}
 ip netns exec juliet iperf3 -s -1 >/run/measuretwice/server.txt 2>&1 & sleep 0.2
 ip netns exec romeo iperf3 -c 10.10.2.100 -t 5 -C bbr -J >/run/measuretwice/client.json
@@ -494,12 +502,15 @@ def test_other_seed(kernel: Path, reference: str, tmp_path: Path) -> None:
     assert outcome(kernel, tmp_path / "other", seed=2) != reference
 
 
+# Longer than any path of a person's that a page of memory more or less could hang on.
+LONG_PATH = ("SOMETHING=/" + "x" * 3000,)
+
+
 def test_command_line_and_environment_do_not_matter(
     kernel: Path, reference: str, tmp_path: Path
 ) -> None:
-    extra = ("SOMETHING=/a/path/of/this/machine",)
     prefix = ("env", "LONG=" + "x" * 2000)
-    assert outcome(kernel, tmp_path / "other", extra=extra, prefix=prefix) == reference
+    assert outcome(kernel, tmp_path / "other", extra=LONG_PATH, prefix=prefix) == reference
 
 
 def test_same_seed_on_a_busy_machine(kernel: Path, reference: str, tmp_path: Path) -> None:
@@ -524,6 +535,21 @@ def test_same_seed_as_another_user(kernel: Path, reference: str) -> None:
         shutil.copytree(kernel, public / "kernel")
         nobody = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
         assert outcome(public / "kernel", public / "run", prefix=nobody) == reference
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="Linux keeps two copies of its command line, as long as that is: a path that is some "
+    "2000 bytes longer, or that passes the end of a page, costs 4 kB of memory, of which a 128th "
+    "is missing in tcp_rmem's limit. Trials set the limits themselves (script.kernel_settings)",
+)
+def test_what_linux_makes_of_its_memory_does_not_depend_on_the_command_line(
+    kernel: Path, tmp_path: Path
+) -> None:
+    chosen = "cat /proc/sys/net/ipv4/tcp_{mem,rmem,wmem}; grep MemTotal /proc/meminfo"
+    assert run_inside(kernel, tmp_path, chosen, extra=LONG_PATH) == run_inside(
+        kernel, tmp_path, chosen
+    )
 
 
 # --- ss-sampler ---------------------------------------------------------------------------------
