@@ -8,7 +8,7 @@ import pytest
 from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
-from measuretwice.lab import Lab, Plan, Value, load_lab, make_plan, read_lab
+from measuretwice.lab import Apparatus, Lab, Plan, Value, load_lab, make_plan, read_lab
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
 from measuretwice.site.terminals import terminals
@@ -18,9 +18,8 @@ LAB = load_lab(ROOT, "scale")
 
 
 def plan(lab: Lab = LAB, trial: int = 1, **changes: Value) -> Plan:
-    return make_plan(
-        lab, trial, seed=1, changes=changes, where="virtual", kernel="k", tools={}, scripts={}
-    )
+    apparatus = Apparatus("virtual", "k", tools={}, scripts={})
+    return make_plan(lab, trial, seed=1, apparatus=apparatus, changes=changes)
 
 
 def test_a_choice_sets_others_and_is_overruled_by_what_is_said() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from measuretwice.backends import script as nodes
-from measuretwice.lab import Plan, load_lab, make_plan
+from measuretwice.lab import Apparatus, Plan, load_lab, make_plan
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -25,7 +25,8 @@ def plan(**changes: Any) -> Plan:
         "scripts": {"a.sh": "0"},
     }
     settings |= changes
-    return make_plan(LAB, settings.pop("trial"), **settings)
+    apparatus = Apparatus(*(settings.pop(key) for key in ("where", "kernel", "tools", "scripts")))
+    return make_plan(LAB, settings.pop("trial"), apparatus=apparatus, **settings)
 
 
 @pytest.mark.parametrize(

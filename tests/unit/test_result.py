@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Expectation, load_lab, make_plan
+from measuretwice.lab import Apparatus, Expectation, load_lab, make_plan
 from measuretwice.runs.result import judge, make_result, read_result
 
 ROOT = Path(__file__).parents[2]
@@ -36,9 +36,7 @@ def test_judge_by_parameter_range_and_probability() -> None:
 )
 def test_what_the_model_does_not_cover_says_why(trial: int, because: str | None) -> None:
     lab = load_lab(ROOT, "mathis")
-    plan = make_plan(
-        lab, trial, seed=1, changes={}, where="virtual", kernel="", tools={}, scripts={}
-    )
+    plan = make_plan(lab, trial, seed=1, apparatus=Apparatus("virtual", "", {}, {}))
     result = make_result(lab, plan, {"goodput_bps": 3e7, "duration_s": 240.0})
     assert result.comparable is (because is None)
     if because:

@@ -9,7 +9,7 @@ from measuretwice.backends import host
 from measuretwice.backends.ssh import Nodes
 from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
 from measuretwice.execute import job as runner
-from measuretwice.lab import Again, Lab, StageName, Value, digest_scripts, make_plan
+from measuretwice.lab import Again, Apparatus, Lab, StageName, Value, digest_scripts, make_plan
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
@@ -46,11 +46,8 @@ class Batch:
             self.lab,
             trial,
             seed=seed,
-            changes=changes or {},
-            where=self.where,
-            kernel=self.kernel_name,
-            tools=self.tools,
-            scripts=self.scripts,
+            apparatus=Apparatus(self.where, self.kernel_name, self.tools, self.scripts),
+            changes=changes,
             pitfall=pitfall,
             stage=stage,
         )

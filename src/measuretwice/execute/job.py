@@ -50,7 +50,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import PACKAGE
 from measuretwice.checks.engine import check_run
-from measuretwice.lab import Lab, Plan, make_plan, read_lab
+from measuretwice.lab import Lab, Plan, read_lab, trial_params
 from measuretwice.measure import one_flow as collect
 from measuretwice.parse import ParseError
 from measuretwice.runs.result import DONE, Result, make_result, read_result
@@ -455,22 +455,9 @@ def _kernel_facts(job: Job) -> dict[str, Any]:
 def _command(plan: Plan, lab: Lab) -> str:
     """The command that does this run again."""
     staged = f" --pitfall {plan.pitfall} --stage {plan.stage}" if plan.pitfall else ""
-    same = make_plan(
-        lab,
-        plan.trial,
-        seed=plan.seed,
-        changes={},
-        where=plan.where,
-        kernel=plan.kernel,
-        tools=plan.tools,
-        scripts=plan.scripts,
-        pitfall=plan.pitfall,
-        stage=plan.stage,
-    )
+    meant = trial_params(lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage)
     changed = "".join(
-        f" --set {name}={value}"
-        for name, value in plan.params.items()
-        if same.params.get(name) != value
+        f" --set {name}={value}" for name, value in plan.params.items() if meant.get(name) != value
     )
     there = {"virtual": "", "nodes": " --on nodes.toml"}.get(plan.where, f" --on {plan.where}")
     return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}{there}"

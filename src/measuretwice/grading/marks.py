@@ -17,7 +17,7 @@ from measuretwice.checks.engine import check_run
 from measuretwice.grading.copies import Remark, Run, brief
 from measuretwice.grading.read import Document, plain
 from measuretwice.grading.rubric import Criterion, Rubric
-from measuretwice.lab import Lab, Pitfall, StageName, make_plan, read_questions, select_trials
+from measuretwice.lab import Lab, Pitfall, StageName, read_questions, select_trials, trial_params
 
 # The rungs of every rubric's ladder that can be judged in part; rubric.toml says what each is worth.
 SHOWN, DIAGNOSED, AGAIN = "Shown", "Diagnosed", "Run again"
@@ -105,12 +105,9 @@ def judge_brought(lab: Lab, brought: Run) -> Run:
         if brought["trial"] not in lab.trials:
             raise UserError(f"{lab.name} has no trial {brought['trial']}")
         stage: StageName | None = brought["stage"]
-        plan = make_plan(
-            lab, brought["trial"], seed=0, changes={}, where="", kernel="", tools={}, scripts={},
-            pitfall=brought["pitfall"], stage=stage,
-        )  # fmt: skip
+        params = trial_params(lab, brought["trial"], pitfall=brought["pitfall"], stage=stage)
         if measured:
-            found = check_run(lab, plan.params, measured)
+            found = check_run(lab, params, measured)
             said["findings"] = [
                 {key: one.to_json()[key] for key in ("id", "severity", "measured", "expected")}
                 for one in found

@@ -17,7 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks.sets import check_set
 from measuretwice.cli.check import own_runs
 from measuretwice.grading.unpack import Opened, shown
-from measuretwice.lab import Lab, make_plan
+from measuretwice.lab import Lab, trial_params
 from measuretwice.measure import brought as bring
 from measuretwice.report.report import read_places
 from measuretwice.runs.reread import RunData, read_run
@@ -147,10 +147,7 @@ def _cookies(files: list[Path]) -> set[str]:
 def _changed(run: RunData) -> list[str]:
     """Which settings are others than the lab's for this trial and stage."""
     plan = run.plan
-    meant = make_plan(
-        run.lab, plan.trial, seed=plan.seed, changes={}, where="", kernel="", tools={}, scripts={},
-        pitfall=plan.pitfall, stage=plan.stage,
-    ).params  # fmt: skip
+    meant = trial_params(run.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage)
     names = sorted(meant.keys() | plan.params.keys())
     return [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
 

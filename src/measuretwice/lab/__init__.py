@@ -2,7 +2,14 @@
 
 from measuretwice.lab.lab import Lab, Trial
 from measuretwice.lab.load import find_labs, load_lab, read_lab
-from measuretwice.lab.plan import Plan, StageName, digest_scripts, make_plan
+from measuretwice.lab.plan import (
+    Apparatus,
+    Plan,
+    StageName,
+    digest_scripts,
+    make_plan,
+    trial_params,
+)
 from measuretwice.lab.questions import read_questions
 from measuretwice.lab.schema import (
     FIGURE_TABLES,
@@ -42,6 +49,7 @@ __all__ = [
     "About",
     "Again",
     "AgainstFigure",
+    "Apparatus",
     "BoxesFigure",
     "Collect",
     "CrowdFiles",
@@ -76,4 +84,5 @@ __all__ = [
     "read_questions",
     "refers",
     "select_trials",
+    "trial_params",
 ]

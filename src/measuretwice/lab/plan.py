@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,19 @@ from measuretwice.lab.schema import Value, refers
 # one of today's. Raise it when the way of measuring changes.
 RECIPE = 2
 StageName = Literal["broken", "fixed"]
+
+
+@dataclass(frozen=True)
+class Apparatus:
+    """With what trials are measured, as their plans name it: no path, and no machine's name.
+
+    `where` is the backend's name, `kernel` its kernel's; `tools` are versions, `scripts` digests.
+    """
+
+    where: str
+    kernel: str
+    tools: dict[str, str]
+    scripts: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -67,35 +81,43 @@ def make_plan(
     trial: int,
     *,
     seed: int,
-    changes: dict[str, Value],
-    where: str,
-    kernel: str,
-    tools: dict[str, str],
-    scripts: dict[str, str],
+    apparatus: Apparatus,
+    changes: Mapping[str, Value] | None = None,
     pitfall: str | None = None,
     stage: StageName | None = None,
 ) -> Plan:
-    """Return the plan of one trial.
-
-    Its parameters are the lab's defaults, over them what a choice among them sets of others, then
-    the trial's values, those of a pitfall's stage, and `changes`.
-    """
-    stage_set = lab.pitfall(pitfall).stage(stage).set if pitfall and stage else {}
-    chosen = {**lab.trials[trial].set, **stage_set, **changes}
-    own = lab.defaults()
-    params = resolve({**own, **lab.presets({**own, **chosen}), **chosen})
+    """Return the plan of one trial, with trial_params' parameters."""
     return Plan(
         lab=lab.name,
         trial=trial,
         pitfall=pitfall,
         stage=stage,
         seed=seed,
-        params=params,
-        where=where,
-        kernel=kernel,
-        tools=tools,
-        scripts=scripts,
+        params=trial_params(lab, trial, pitfall=pitfall, stage=stage, changes=changes),
+        where=apparatus.where,
+        kernel=apparatus.kernel,
+        tools=apparatus.tools,
+        scripts=apparatus.scripts,
     )
+
+
+def trial_params(
+    lab: Lab,
+    trial: int,
+    *,
+    pitfall: str | None = None,
+    stage: StageName | None = None,
+    changes: Mapping[str, Value] | None = None,
+) -> dict[str, Value]:
+    """Return the parameters of one trial.
+
+    They are the lab's defaults, over them what a choice among them sets of others, then the
+    trial's values, those of a pitfall's stage, and `changes`.
+    """
+    stage_set = lab.pitfall(pitfall).stage(stage).set if pitfall and stage else {}
+    chosen = {**lab.trials[trial].set, **stage_set, **(changes or {})}
+    defaults = lab.defaults()
+    return resolve({**defaults, **lab.presets({**defaults, **chosen}), **chosen})
 
 
 def resolve(params: dict[str, Value]) -> dict[str, Value]:
