@@ -21,10 +21,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
+from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.checks.sets import check_set
-from measuretwice.execute import job as runner
 from measuretwice.execute.batch import odd_trials, open_batch
+from measuretwice.execute.dispatch import dispatcher
+from measuretwice.execute.estimate import longest_first
+from measuretwice.execute.job import Job
 from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
 from measuretwice.runs.result import Result
 
@@ -60,14 +63,14 @@ class Cell:
     again: Again | None
 
 
-Work = dict[Cell, list[runner.Job]]
+Work = dict[Cell, list[Job]]
 
 
 def cells(
     lab: Lab,
     seeds: int,
     elsewhere_seeds: int,
-    job: Callable[..., runner.Job],
+    job: Callable[..., Job],
     only: Sequence[str] = (),
     corner_seeds: int = 0,
 ) -> Work:
@@ -159,12 +162,11 @@ def measure(
     while todo := {
         job.folder: job for jobs in work.values() for job in jobs if job.folder not in outcomes
     }:
-        for job, outcome in runner.run_all(
-            runner.longest_first(list(todo.values())), len(runner.usable_cpus())
-        ):
-            outcomes[job.folder] = outcome
-            if talk and sys.stderr.isatty():
-                print(f"\r{len(outcomes)} runs", end="", file=sys.stderr, flush=True)
+        with dispatcher(batch.backend, None, len(todo)) as crew:
+            for job, outcome in crew.run_all(longest_first(list(todo.values()))):
+                outcomes[job.folder] = outcome
+                if talk and sys.stderr.isatty():
+                    print(f"\r{len(outcomes)} runs", end="", file=sys.stderr, flush=True)
         for cell, jobs in work.items():
             done = [outcomes[job.folder] for job in jobs]
             if cell.again and not any(isinstance(one, UserError) for one in done):
@@ -185,13 +187,13 @@ def measure(
         minutes = (time.monotonic() - started) / 60
         print(
             f"{len(work)} cases, {len(outcomes)} runs, {len(problems)} wrong, {minutes:.1f} minutes on "
-            f"{len(runner.usable_cpus())} CPUs"
+            f"{len(usable_cpus())} CPUs"
         )
         print("\n".join(problems))
     return problems
 
 
-def again(jobs: list[runner.Job], trial: int, seed: int) -> runner.Job:
+def again(jobs: list[Job], trial: int, seed: int) -> Job:
     """The same trial's job with another seed."""
     job = next(job for job in jobs if job.plan.trial == trial)
     return replace(job, plan=replace(job.plan, seed=seed))

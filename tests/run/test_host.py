@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.backends.host import give_back
-from measuretwice.backends.virtual import (
+from measuretwice.backends.uml import (
     INSIDE_ROOT,
     INSIDE_RUN,
     ensure_kernel,
     run_inside,
     seen_inside,
 )
+from measuretwice.runs.folder import give_back
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel

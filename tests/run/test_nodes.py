@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.backends.namespaces import build_commands
-from measuretwice.backends.virtual import (
+from measuretwice.backends.uml import (
     INSIDE_ROOT,
     INSIDE_RUN,
     ensure_kernel,

@@ -14,7 +14,7 @@ from measuretwice.cli.main import cli
 from measuretwice.execute import record
 from measuretwice.lab import load_lab
 from measuretwice.runs import archive
-from measuretwice.runs.result import DONE
+from measuretwice.runs.folder import DONE
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"

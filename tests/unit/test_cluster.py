@@ -11,8 +11,9 @@ from typing import Any
 import click
 import pytest
 
-from measuretwice.execute import job as runner
-from measuretwice.execute.scheduler import Jobs, Scheduler
+from measuretwice.cli.types import Jobs
+from measuretwice.execute.scheduler import Scheduler
+from measuretwice.runs.derive import code_digest
 
 ROOT = Path(__file__).parents[2]
 Change = Callable[[dict[str, Any]], object]
@@ -50,7 +51,7 @@ def order(tmp_path: Path) -> dict[str, Any]:
     lease = tmp_path / "lease"
     lease.touch()
     return {
-        "code": runner.code_digest(lab_folder),
+        "code": code_digest(lab_folder),
         "plan": {
             "lab": "mathis", "trial": 7, "pitfall": None, "stage": None, "seed": 1, "params": {},
             "where": "virtual", "kernel": "none", "scripts": {}, "tools": {}, "recipe": 2,

@@ -13,7 +13,7 @@ import pytest
 
 from measuretwice.backends import ssh_channel as remote_channel
 from measuretwice.backends.node_list import NodeList
-from measuretwice.backends.ssh import NodeLost, Nodes, clock_problems
+from measuretwice.backends.ssh_nodes import NodeLost, Nodes, clock_problems
 from measuretwice.backends.ssh_trial import unpack
 
 ROOT = Path(__file__).parents[2]

@@ -12,75 +12,79 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
+from measuretwice.backends.backend import Backend
+from measuretwice.backends.needs import needs
+from measuretwice.backends.script import experiment_script
+from measuretwice.backends.tools import tool_versions
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, Plan, Value, refers
+from measuretwice.lab import KernelFacts, Lab, Plan
 
 NAMESPACES = Path("/run/netns")
 PREFIX = re.compile(r"mt-(\d+)-")
 UNDO_SECONDS = 15
-# What tc wants to be told of these kinds; others do without.
-LEAST_OPTIONS = {
-    "tbf": "rate 1mbit burst 10000 limit 10000",
-    "red": "limit 60000 min 10000 max 30000 avpkt 1000 burst 20",
-    "bfifo": "limit 10000",
-}
 
 
-def kernel_name() -> str:
-    """What a plan calls this machine's own kernel."""
-    return f"host linux {platform.release()}"
+class Host(Backend):
+    """Trials in this machine's own namespaces, one at a time.
 
-
-def check(lab: Lab, plans: Iterable[Plan]) -> None:
-    """Ask whether these plans can run here; nothing is changed. UserError says what is missing."""
-    if os.geteuid() != 0:
-        raise UserError(
-            "--on host makes network namespaces, which only root may: sudo ./lab run ..."
-        )
-    if not shutil.which("unshare"):
-        raise UserError("unshare is missing: install util-linux")
-    if not _works("true"):
-        raise UserError(
-            "--on host: this machine doesn't let you make network namespaces, even as root"
-        )
-    missing = [words for words, command in needs(lab, plans).items() if not _works(command)]
-    if missing:
-        raise UserError(
-            f"--on host: this machine's kernel has not {', '.join(missing)}: "
-            "without --on host the virtual kernel has all of it"
-        )
-
-
-def needs(lab: Lab, plans: Iterable[Plan]) -> dict[str, str]:
-    """Return what these plans need of a kernel, in words, each with the command that tries it.
-
-    To be tried in a network namespace of its own.
+    `owner` is the process that namespaces are named after: what it leaves is undone when it is gone.
     """
-    wanted = [plan.params for plan in plans]
-    return {
-        f"the queue discipline {kind} (sch_{kind})": (
-            f"tc qdisc add dev lo root {kind} {LEAST_OPTIONS.get(kind, '')}"
-        )
-        for kind in _wanted(lab.file.run.qdiscs, wanted)
-    } | {
-        f"the congestion control {name} (tcp_{name})": (
-            f"sysctl -qw net.ipv4.tcp_congestion_control={name}"
-        )
-        for name in _wanted(lab.file.run.algorithms, wanted)
-    }
 
+    name = "host"
+    accepts = "host"
+    option = " --on host"
+    real_time = True
+    place = "on this machine's own kernel"
 
-def _wanted(names: list[str], params: list[dict[str, Value]]) -> list[str]:
-    """What is needed by name, with `=parameter` replaced by what that has in these plans."""
-    found: set[str] = set()
-    for name in names:
-        found |= (
-            {str(one[name[1:]]) for one in params if name[1:] in one} if refers(name) else {name}
-        )
-    return sorted(found - {"none"})
+    def __init__(self, tools: dict[str, str], owner: int) -> None:
+        self.kernel, self.tools = f"host linux {platform.release()}", tools
+        self._owner = owner
+
+    @classmethod
+    def is_meant(cls, where: str) -> bool:
+        return where == cls.name
+
+    @classmethod
+    @contextmanager
+    def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
+        tools = tool_versions()
+        sweep(root)
+        yield cls(tools, os.getpid())
+
+    def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
+        if os.geteuid() != 0:
+            return ["--on host makes network namespaces, which only root may: sudo ./lab run ..."]
+        if not shutil.which("unshare"):
+            return ["unshare is missing: install util-linux"]
+        if not _works("true"):
+            return ["--on host: this machine doesn't let you make network namespaces, even as root"]
+        missing = [words for words, command in needs(lab, plans).items() if not _works(command)]
+        if missing:
+            return [
+                f"--on host: this machine's kernel has not {', '.join(missing)}: "
+                "without --on host the virtual kernel has all of it"
+            ]
+        return []
+
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        script = experiment_script(lab, plan, root, str(work / "raw"), None, prefix(self._owner))
+        (work / "experiment.sh").write_text(script, encoding="utf-8")
+        run_script(root, work, self._owner, wall_limit_s)
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        try:
+            yield
+        finally:
+            wait_until_undone(self._owner)
+
+    def kernel_facts(self) -> KernelFacts:
+        return KernelFacts(platform.release())
 
 
 def _works(command: str) -> bool:
@@ -124,9 +128,9 @@ def run_script(root: Path, work: Path, owner: int, wall_limit_s: float) -> None:
 def wait_until_undone(owner: int) -> None:
     """Wait until nothing is left of what `owner` had made. UserError where something stays."""
     until = time.monotonic() + UNDO_SECONDS
-    own = f"{prefix(owner)}*"
+    pattern = f"{prefix(owner)}*"
     while left := [
-        path.name for where in (NAMESPACES, NAMESPACES.parent) for path in where.glob(own)
+        path.name for where in (NAMESPACES, NAMESPACES.parent) for path in where.glob(pattern)
     ]:
         if time.monotonic() > until:
             raise UserError(
@@ -144,18 +148,3 @@ def sweep(root: Path) -> None:
         if not Path(f"/proc/{owner}").exists():
             undo = ["bash", str(root / "scripts/host/guard.sh"), "--undo", prefix(owner)]
             subprocess.run(undo, check=False)
-
-
-def give_back(run: Path, out: Path) -> None:
-    """Under sudo, give a run's folder to whoever called it.
-
-    The folders that it is in, up to `out`, too, where they lie in one of theirs: /tmp stays root's.
-    """
-    owner, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() != 0 or not owner or not group:
-        return
-    above = [one for one in (out, run.parent) if one.parent.stat().st_uid == int(owner)]
-    if out in above:
-        above.append(run.parent)
-    for path in [*above, run, *run.rglob("*")]:
-        os.chown(path, int(owner), int(group), follow_symlinks=False)

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 
 from measuretwice.backends import namespaces as topology
-from measuretwice.backends.virtual import GUEST_MEMORY_MB
+from measuretwice.backends.uml import GUEST_MEMORY_MB
 from measuretwice.lab import Lab, Plan, Step
 
 READY_SECONDS = 30

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from measuretwice.backends.script import READY_SECONDS, environment
-from measuretwice.backends.ssh import NodeLost, Nodes
+from measuretwice.backends.ssh_nodes import NodeLost, Nodes
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Plan, Step
 

@@ -1,196 +1,75 @@
-"""The virtual kernel: finding or building it, and running one experiment inside it.
-
-User-Mode Linux, built by scripts/kernel/build.sh. In virtual time its clock jumps over idle
-moments and stands still while it computes, so a run is exact whatever the machine does.
-"""
+"""The virtual kernel as a place for trials: one kernel a trial, in virtual time."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import signal
-import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Self
 
-from measuretwice.base.errors import UserError
+from measuretwice.backends.backend import Backend
+from measuretwice.backends.script import experiment_script, memory_mb
+from measuretwice.backends.tools import tool_versions
+from measuretwice.backends.uml import (
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    INSIDE_SAMPLER,
+    START_NS,
+    Kernel,
+    ensure_kernel,
+    memory_folder,
+    run_inside,
+)
+from measuretwice.lab import KernelFacts, Lab, Plan
 
-# Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
-GUEST_MEMORY_MB = 512
-# A program that waits for a connection's data gets them in portions of this many microseconds; to
-# TCP it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result, and not
-# of a plan: whoever changes it raises RECIPE in scripts/kernel/build.sh, by which plans name the kernel.
-READER_INTERVAL_US = 10_000
-# All runs start at the same moment, 2023-11-14 22:13:20 UTC, so that nothing depends on today.
-START_NS = 1_700_000_000 * 10**9
-# Where the run's folder, the checkout and the kernel's folder appear inside (guest-init.c).
-INSIDE_RUN = "/run/measuretwice"
-INSIDE_ROOT = "/run/lab"
-INSIDE_SAMPLER = "/run/kernel/ss-sampler"
 
+class Virtual(Backend):
+    """Trials each in a kernel of their own, which ends with them: there is nothing to undo."""
 
-@dataclass(frozen=True)
-class Kernel:
-    """A ready kernel: its folder and what kernel.json says of it."""
+    name = "virtual"
+    accepts = "virtual"
+    real_time = False
+    start_ns = START_NS
+    place = "each in a virtual kernel of its own"
+    runner = "the virtual kernel"
 
-    folder: Path
-    facts: dict[str, Any]
+    def __init__(self, uml: Kernel, tools: dict[str, str]) -> None:
+        self._uml = uml
+        self.kernel, self.tools = uml.name, tools
 
-    @property
-    def name(self) -> str:
-        """What a plan calls it: version, and the digest of source, configuration and patches.
+    @classmethod
+    def ready(cls, root: Path) -> Self:
+        """Return it with its kernel, built first where this machine has none yet.
 
-        Not the binary's: compilers differ, and results don't follow from them.
+        UserError names what is missing.
         """
-        return f"linux {self.facts['version']} {self.folder.name[:16]}"
+        tools = tool_versions()
+        memory_folder()
+        return cls(ensure_kernel(root), tools)
 
+    @classmethod
+    def is_meant(cls, where: str) -> bool:
+        return where == cls.name
 
-def seen_inside(path: Path, root: Path) -> str:
-    """Return a path of the host as programs inside see it: what is in the checkout `root` is at
-    INSIDE_ROOT, since the host's /tmp and /run, where a checkout may be, are hidden."""
-    return f"{INSIDE_ROOT}/{path.relative_to(root)}" if path.is_relative_to(root) else str(path)
+    @classmethod
+    @contextmanager
+    def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
+        yield cls.ready(root)
 
-
-def ensure_kernel(root: Path) -> Kernel:
-    """Return the virtual kernel, building it first where this machine has none yet.
-
-    The build script says on stderr what it does. UserError where it can't be had.
-    """
-    script = root / "scripts" / "kernel" / "build.sh"
-    done = subprocess.run(["bash", str(script)], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode != 0:
-        raise UserError(
-            "without the virtual kernel nothing can run; its builder's last line says what to mend",
-            1,
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        script = experiment_script(
+            lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER
         )
-    return _read(Path(done.stdout.strip()))
-
-
-def find_kernel(root: Path) -> Kernel | None:
-    """Return the virtual kernel if it is ready, without building anything."""
-    script = root / "scripts" / "kernel" / "build.sh"
-    done = subprocess.run(
-        ["bash", str(script), "--path"], capture_output=True, text=True, check=False
-    )
-    return _read(Path(done.stdout.strip())) if done.returncode == 0 else None
-
-
-def _read(folder: Path) -> Kernel:
-    try:
-        facts = json.loads((folder / "kernel.json").read_text())
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{folder}: the cached kernel is broken ({error}); delete that folder and run again", 1
-        ) from None
-    return Kernel(folder, facts)
-
-
-def memory_folder(memory_mb: int = GUEST_MEMORY_MB) -> Path:
-    """Return a folder that can hold the guest's memory: room for it, and executable.
-
-    UML keeps its memory in a file that is deleted as soon as it is open. UserError where
-    neither TMPDIR nor /dev/shm nor /tmp will do.
-    """
-    problems = []
-    for name in (os.environ.get("TMPDIR"), "/dev/shm", "/tmp"):
-        if not name:
-            continue
-        folder = Path(name)
-        try:
-            stat = os.statvfs(folder)
-        except OSError as error:
-            problems.append(f"{name}: {error.strerror}")
-            continue
-        free_mb = stat.f_bavail * stat.f_frsize // 2**20
-        if not os.access(folder, os.W_OK):
-            problems.append(f"{name} is not writable")
-        elif stat.f_flag & os.ST_NOEXEC:
-            problems.append(f"{name} is mounted noexec")
-        elif free_mb < memory_mb:
-            problems.append(f"{name} has {free_mb} MB free")
-        else:
-            return folder
-    raise UserError(
-        f"the virtual kernel's memory needs {memory_mb} MB in a folder that allows exec: "
-        f"{'; '.join(problems)}. Set TMPDIR to such a folder."
-    )
-
-
-def start(
-    kernel: Kernel,
-    root: Path,
-    folder: Path,
-    *options: str,
-    memory_mb: int,
-    pass_fd: int | None = None,
-) -> subprocess.Popen[bytes]:
-    """Start the kernel with `folder`/experiment.sh; `folder` is the only place it can write to.
-
-    `options` are words for its command line. The process inherits the caller's CPU affinity (pin
-    it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
-    ends. The console's text is in `folder`/console.txt.
-    """
-    for path in (root, folder, kernel.folder):
-        if '"' in str(path):
-            raise UserError(f"{path}: the kernel can't be told a path with a double quote: move it")
-    command = [
-        "setpriv", "--pdeathsig", "KILL",
-        str(kernel.folder / "linux"),
-        f"mem={memory_mb}M", "seccomp=on", "quiet", "panic=-1",
-        "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1",
-        f'init="{kernel.folder / "guest-init"}"',
-        f'MT_FOLDER="{folder}"',
-        f'MT_ROOT="{root}"',
-        f'MT_KERNEL="{kernel.folder}"',
-        *options,
-    ]  # fmt: skip
-    with open(folder / "console.txt", "wb") as console:
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=subprocess.STDOUT,
-            # Nothing of the person's environment reaches the experiment.
-            env={"TMPDIR": str(memory_folder(memory_mb)), "HOME": str(folder), "PATH": os.defpath},
-            start_new_session=True,
-            pass_fds=() if pass_fd is None else (pass_fd,),
+        (work / "experiment.sh").write_text(script, encoding="utf-8")
+        run_inside(
+            self._uml, root, work, plan.kernel_seed, wall_limit_s, memory_mb=memory_mb(lab, plan)
         )
 
+    def why_failed(self, work: Path) -> str | None:
+        console = work / "console.txt"
+        if console.exists() and "Out of memory: Killed" in console.read_text(errors="replace"):
+            return "the virtual kernel's memory had run out"
+        return None
 
-def end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """End a kernel that still runs, and remove what it kept of itself in `folder`."""
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    shutil.rmtree(folder / ".uml", ignore_errors=True)
-
-
-def run_inside(
-    kernel: Kernel,
-    root: Path,
-    folder: Path,
-    seed: int,
-    wall_limit_s: float,
-    *,
-    virtual_time: bool = True,
-    memory_mb: int = GUEST_MEMORY_MB,
-) -> int:
-    """Run `folder`/experiment.sh inside the kernel (see `start`) until it ends.
-
-    Returns UML's exit status. TimeoutError past `wall_limit_s` seconds.
-    """
-    options = []
-    if virtual_time:
-        options = [
-            "time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}",
-            f"tcp_reader_interval_us={READER_INTERVAL_US}",
-        ]  # fmt: skip
-    process = start(kernel, root, folder, *options, memory_mb=memory_mb)
-    try:
-        return process.wait(timeout=wall_limit_s)
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    finally:
-        end(process, folder)
+    def kernel_facts(self) -> KernelFacts:
+        return self._uml.facts

@@ -21,6 +21,18 @@ def write_json(path: Path, content: Any) -> None:
     os.replace(part, path)
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object that a file holds.
+
+    OSError where it can't be read, ValueError (or RecursionError) where it isn't JSON, TypeError
+    where that isn't an object.
+    """
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise TypeError("not a JSON object")
+    return content
+
+
 def write_text(path: Path, text: str) -> None:
     """Write what a person asked for; UserError where that can't be."""
     part = path.with_name(path.name + ".part")

@@ -18,6 +18,7 @@ from measuretwice.lab import Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
 from measuretwice.measure import one_flow as collect
+from measuretwice.runs.folder import runs_in
 from measuretwice.runs.reread import measure_again
 
 
@@ -32,12 +33,12 @@ def check_command(
     as_json: bool,
 ) -> int:
     """Check and print; return 0 without findings, 1 with. Unusable input is a UserError."""
-    ours = [run for target in targets for run in own_runs(target)]
+    ours = [run for target in targets for run in runs_in(target)]
     documents: list[dict[str, Any]] = []
     if ours:
         documents += [_check_own(root, run, hint) for run in ours]
         documents += _check_together(root, documents, hint)
-    brought = [target for target in targets if not own_runs(target)]
+    brought = [target for target in targets if not runs_in(target)]
     for target in [target for target in brought if (target / FACTS).is_file()]:
         brought.remove(target)
         documents.append(_check_live(root, target, hint))
@@ -49,17 +50,6 @@ def check_command(
         for document in documents:
             _print(document, hint)
     return 1 if any(document["findings"] for document in documents) else 0
-
-
-def own_runs(target: Path) -> list[Path]:
-    """Return the run folders of ours that `target` is or holds: they have a plan.json."""
-    if (target / "plan.json").is_file():
-        return [target]
-    if not target.is_dir():
-        return []
-    return sorted(
-        plan.parent for plan in target.glob("**/plan.json") if not plan.parent.name.startswith(".")
-    )
 
 
 def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:

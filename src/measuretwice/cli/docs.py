@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib.util
 import os
 import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.locks import wait_for
 from measuretwice.site import build as docs
 
 What = Literal["build", "serve", "offline"]
@@ -47,17 +46,13 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
     return status
 
 
-@contextmanager
-def _alone(build: Path) -> Iterator[None]:
+def _alone(build: Path) -> AbstractContextManager[None]:
     """Wait for other builds in this checkout: all prepare their pages in one folder."""
     build.mkdir(exist_ok=True)
-    with open(build / "docs.lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            print("another ./lab docs is at work here: waiting for it", file=sys.stderr)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+    return wait_for(
+        build / "docs.lock",
+        lambda: print("another ./lab docs is at work here: waiting for it", file=sys.stderr),
+    )
 
 
 def _command(root: Path, instructor: bool, arguments: list[str]) -> list[str]:

@@ -10,10 +10,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.virtual import memory_folder
+from measuretwice.backends.tools import TOOLS
+from measuretwice.backends.uml import memory_folder
+from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli.terminal import console
-from measuretwice.execute.job import TOOLS, usable_cpus
 from measuretwice.lab import find_labs, read_lab
 
 # What a lab on the machine's own kernel needs of it, by lab-independent name.

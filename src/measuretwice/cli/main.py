@@ -14,7 +14,7 @@ import click
 from measuretwice import __version__
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import CHECKOUT
-from measuretwice.execute.scheduler import Jobs
+from measuretwice.cli.types import Jobs
 
 
 def root_folder() -> Path:

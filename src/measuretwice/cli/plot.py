@@ -17,7 +17,8 @@ from measuretwice.figures.registry import figures_of, model_figures
 from measuretwice.figures.rows import NamedSet, ParameterNames, Row, data_for_interactive
 from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded
-from measuretwice.runs.result import DONE, Result, read_result
+from measuretwice.runs.folder import DONE, finished_in
+from measuretwice.runs.result import Result, read_result
 
 
 def plot_command(
@@ -122,7 +123,7 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
         if recorded_sets := _recorded(root, folder, title):
             sets += recorded_sets
             continue
-        results = _read(_finished(folder.absolute()))
+        results = _read(finished_in(folder.absolute()))
         if not results:
             raise UserError(f"{folder}: holds no finished run; run ./lab run LAB first")
         if title is None and (folder / DONE).is_file():
@@ -153,18 +154,6 @@ def _titled(target: str) -> tuple[str | None, Path]:
     return (title, Path(path)) if equals and not Path(target).exists() else (None, Path(target))
 
 
-def _finished(folder: Path) -> list[Path]:
-    """The finished runs that a folder is or holds; hidden folders are at work still."""
-    if (folder / DONE).is_file():
-        return [folder]
-    runs = (done.parent for done in folder.glob(f"**/{DONE}"))
-    return sorted(
-        run
-        for run in runs
-        if not any(part.startswith(".") for part in run.relative_to(folder).parts)
-    )
-
-
 def _read(runs: Sequence[Path]) -> list[Result]:
     """The runs' results."""
     return [result for run in runs if (result := read_result(run))]
@@ -178,7 +167,7 @@ def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
     """
     _must_have_figures(lab)
     folder = terminal.default_out(root) / lab.name
-    runs = _finished(folder) if folder.is_dir() else []
+    runs = finished_in(folder) if folder.is_dir() else []
     if not runs:
         raise UserError(f"{lab.name}: no finished runs in {folder}; run ./lab run {lab.name} first")
     newest: dict[int, tuple[int, Result]] = {}

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
-from measuretwice.cli.check import own_runs
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.report.report import (
     Report,
@@ -22,6 +21,7 @@ from measuretwice.report.report import (
     render_html,
     render_markdown,
 )
+from measuretwice.runs.folder import runs_in
 from measuretwice.runs.reread import RunData, read_run
 
 # With fewer, a table says it better.
@@ -88,7 +88,7 @@ def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[Run
     runs: dict[Path, RunData] = {}
     problems: dict[str, None] = {}
     for target in targets:
-        found = own_runs(target)
+        found = runs_in(target)
         if not found:
             problems[f"{target}: no run of ./lab in it; ./lab run makes one"] = None
         for run in found:

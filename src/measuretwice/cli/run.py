@@ -6,19 +6,16 @@ import json
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 
-from measuretwice.backends import host
-from measuretwice.backends.node_list import read_node_list
-from measuretwice.backends.ssh import Nodes
+from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.execute import cluster
-from measuretwice.execute import job as runner
 from measuretwice.execute.batch import odd_trials, open_batch
+from measuretwice.execute.dispatch import dispatcher, refuse_jobs
+from measuretwice.execute.estimate import expected_seconds, longest_first
+from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.lab import Lab, Stage, StageName, Value, load_lab, select_trials
 from measuretwice.runs.result import Result
@@ -46,34 +43,27 @@ def run_command(
     lab = load_lab(root, lab_name)
     numbers = _numbers(lab, trials, pitfall, stage)
     settings = read_changes(lab, changes, duration)
-    if where != "virtual" and isinstance(jobs, Scheduler):
-        raise UserError(f"--on {where}: a cluster runs the virtual kernel alone: leave --jobs out")
+    kind = backend_for(where)
+    refuse_jobs(kind, where, jobs)
     out = (out or terminal.default_out(root)).absolute()
-    runner.check_writable(out)
-    with reached(where, lab, root) as nodes:
-        batch = open_batch(root, lab, out, wall_limit, on_host=where == "host", nodes=nodes)
+    check_writable(out)
+    with kind.opened(where, lab, root) as backend:
+        batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit)
         staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
 
-        def job(number: int, number_seed: int) -> runner.Job:
+        def job(number: int, number_seed: int) -> Job:
             return batch.job(
                 number, seed=number_seed, changes=settings, pitfall=pitfall, stage=stage
             )
 
         work = [job(number, seed + n) for number in numbers for n in range(repeat * staged.repeat)]
-        if nodes and (problems := nodes.problems(lab, [one.plan for one in work])):
+        if problems := backend.problems(lab, [job.plan for job in work]):
             for problem in problems:
                 print(f"lab: {problem}", file=sys.stderr)
             return 2
         if fresh:
-            for one in work:
-                shutil.rmtree(one.folder, ignore_errors=True)
-        if where == "host":
-            host.sweep(root)
-            host.check(lab, [one.plan for one in work])
-        if where != "virtual":
-            if isinstance(jobs, int) and jobs > 1:
-                raise UserError("--jobs: in real time trials would disturb each other: 1")
-            jobs = 1
+            for folder in {job.folder for job in work}:
+                shutil.rmtree(folder, ignore_errors=True)
         results, failures = measure_jobs(work, jobs, as_json)
         while staged.again and not failures and (odd := odd_trials(staged.again, results)):
             if not as_json:
@@ -82,33 +72,12 @@ def run_command(
                     f"{'is' if len(odd) == 1 else 'are'} run once more",
                     file=sys.stderr,
                 )
-            more, failures = measure_jobs([job(*one) for one in odd], jobs, as_json)
+            more, failures = measure_jobs([job(*again) for again in odd], jobs, as_json)
             results += more
         _print(results, as_json)
-        remarks = nodes.remarks if nodes else []
-        for error in [*failures, *remarks]:
+        for error in [*failures, *backend.remarks]:
             print(f"lab: {error}", file=sys.stderr)
-        return 1 if failures or remarks else 0
-
-
-@contextmanager
-def reached(where: str, lab: Lab, root: Path) -> Iterator[Nodes | None]:
-    """Reach the nodes, if --on names a file of them, and let them go at the end."""
-    if where in ("virtual", "host"):
-        yield None
-        return
-    path = Path(where)
-    if path.suffix != ".toml" and not path.is_file():
-        raise UserError(f"--on {where}: expected virtual, host, or a file as nodes.toml")
-    listed = read_node_list(path, [node.name for node in lab.file.topology.nodes])
-    if not shutil.which("ssh"):
-        raise UserError("ssh is missing: install openssh-client")
-    nodes = Nodes(listed, root)
-    try:
-        nodes.greet(runner.TOOLS)
-        yield nodes
-    finally:
-        nodes.close()
+        return 1 if failures or backend.remarks else 0
 
 
 def _numbers(
@@ -117,8 +86,8 @@ def _numbers(
     """The trials to run: those that were named, a pitfall's own, or all."""
     check_stage(pitfall, stage)
     if trials is None and pitfall is not None:
-        own = lab.pitfall(pitfall)
-        trials = own.trials or str(own.trial)
+        chosen = lab.pitfall(pitfall)
+        trials = chosen.trials or str(chosen.trial)
     return select_trials(lab, trials or "all")
 
 
@@ -142,10 +111,10 @@ def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> di
 
 
 def measure_jobs(
-    work: list[runner.Job], jobs: int | Scheduler | None, quiet: bool
+    work: list[Job], jobs: int | Scheduler | None, quiet: bool
 ) -> tuple[list[Result], list[UserError]]:
     """Measure what is not measured yet, `jobs` at a time or on a cluster."""
-    kept = runner.finished(work)
+    kept = finished(work)
     todo = [job for job in work if job.folder not in kept]
     if kept and not quiet:
         print(
@@ -156,23 +125,21 @@ def measure_jobs(
     failures: list[UserError] = []
     if not todo:
         return [results[job.folder] for job in work], failures
+    backend = todo[0].backend
     with ExitStack() as stack:
-        if isinstance(jobs, Scheduler):
-            crew = stack.enter_context(cluster.connect(jobs))
-            parallel, run_all = min(crew.at_once, len(todo)), crew.run_all
-        else:
-            parallel = min(jobs or len(runner.usable_cpus()), len(todo))
-            run_all = partial(runner.run_all, parallel=parallel)
+        crew = stack.enter_context(dispatcher(backend, jobs, len(todo)))
+        parallel = min(crew.at_once, len(todo))
         if not quiet:
             print(
-                f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {_how_long(todo, parallel)}. "
+                f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {backend.place}: "
+                f"about {_roughly(expected_seconds(todo, parallel))}. "
                 "Ctrl-C loses nothing that is finished.",
                 file=sys.stderr,
             )
         context, advance = terminal.progress(len(todo), quiet)
         stack.enter_context(context)
         started = time.monotonic()
-        for job, outcome in run_all(runner.longest_first(todo)):
+        for job, outcome in crew.run_all(longest_first(todo)):
             if isinstance(outcome, UserError):
                 failures.append(outcome)
                 advance(job.plan.trial, "failed")
@@ -184,20 +151,11 @@ def measure_jobs(
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
         wall_s = time.monotonic() - started
         print(
-            f"{_count(len(measured), 'trial')}, {virtual_s:.0f} {'virtual ' if todo[0].kernel else ''}seconds in {wall_s:.1f} s "
+            f"{_count(len(measured), 'trial')}, {virtual_s:.0f} {'' if backend.real_time else 'virtual '}seconds in {wall_s:.1f} s "
             f"of real time, {parallel} at a time",
             file=sys.stderr,
         )
     return [results[job.folder] for job in work if job.folder in results], failures
-
-
-def _how_long(todo: list[runner.Job], parallel: int) -> str:
-    if todo[0].kernel is None:
-        seconds = sum(float(job.plan.params.get("duration_s", 0)) + 5 for job in todo)
-        where = "the nodes" if todo[0].nodes else "this machine's own kernel"
-        return f"on {where}: about {_roughly(seconds)}"
-    seconds = sum(runner.likely_seconds(job.plan) for job in todo) / parallel
-    return f"each in a virtual kernel of its own: about {_roughly(seconds)}"
 
 
 def _count(number: int, noun: str) -> str:

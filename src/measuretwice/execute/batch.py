@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuretwice.backends import host
-from measuretwice.backends.ssh import Nodes
-from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
-from measuretwice.execute import job as runner
+from measuretwice.backends.backend import Backend
+from measuretwice.backends.virtual import Virtual
+from measuretwice.execute.estimate import likely_seconds
+from measuretwice.execute.job import Job, check_writable, sweep
 from measuretwice.lab import Again, Apparatus, Lab, StageName, Value, digest_scripts, make_plan
 from measuretwice.runs.result import Result
 
@@ -20,17 +20,14 @@ PATIENCE = 8
 
 @dataclass(frozen=True)
 class Batch:
-    """A lab, the kernel and tools it runs with, and the folder that its runs go to."""
+    """A lab, with what it is measured, and the folder that its runs go to."""
 
     root: Path
     lab: Lab
     out: Path
-    # None is the machine's own, or that of the nodes.
-    kernel: Kernel | None
-    tools: dict[str, str]
+    backend: Backend
     scripts: dict[str, str]
     wall_limit_s: float | None = None
-    nodes: Nodes | None = None
 
     def job(
         self,
@@ -40,62 +37,44 @@ class Batch:
         changes: dict[str, Value] | None = None,
         pitfall: str | None = None,
         stage: StageName | None = None,
-    ) -> runner.Job:
+    ) -> Job:
         """Return the job of one trial, with `changes` over its own parameters."""
         plan = make_plan(
             self.lab,
             trial,
             seed=seed,
-            apparatus=Apparatus(self.where, self.kernel_name, self.tools, self.scripts),
+            apparatus=self.apparatus,
             changes=changes,
             pitfall=pitfall,
             stage=stage,
         )
         limit_s = self.wall_limit_s or (
-            WALL_LIMIT_S
-            + float(plan.params.get("duration_s", 0))
-            + PATIENCE * runner.likely_seconds(plan)
+            WALL_LIMIT_S + float(plan.params.get("duration_s", 0)) + PATIENCE * likely_seconds(plan)
         )
-        return runner.Job(
-            plan, self.lab.folder, self.root, self.out, self.kernel, limit_s, self.nodes
-        )
+        return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s)
 
     @property
-    def where(self) -> str:
-        """What a plan calls the place: no path, and no machine's name."""
-        if self.nodes:
-            return "nodes"
-        return "virtual" if self.kernel else "host"
-
-    @property
-    def kernel_name(self) -> str:
-        if self.nodes:
-            return self.nodes.kernel_name
-        return self.kernel.name if self.kernel else host.kernel_name()
+    def apparatus(self) -> Apparatus:
+        return Apparatus(self.backend.name, self.backend.kernel, self.backend.tools, self.scripts)
 
 
 def open_batch(
     root: Path,
     lab: Lab,
     out: Path,
-    wall_limit_s: float | None = None,
+    backend: Backend | None = None,
     *,
-    on_host: bool = False,
-    nodes: Nodes | None = None,
+    wall_limit_s: float | None = None,
 ) -> Batch:
-    """Return a batch that can run: tools found, folder writable, kernel built.
+    """Return a batch that can run, on the virtual kernel if nothing else is said: that is built then.
 
     UserError names what is missing.
     """
-    runner.check_writable(out)
-    tools = nodes.tools if nodes else runner.tool_versions()
-    kernel = None
-    if not on_host and not nodes:
-        memory_folder()
-        kernel = ensure_kernel(root)
-    runner.sweep(out / lab.name)
+    check_writable(out)
+    backend = backend or Virtual.ready(root)
+    sweep(out / lab.name)
     scripts = digest_scripts(lab, root / "scripts")
-    return Batch(root, lab, out, kernel, tools, scripts, wall_limit_s, nodes)
+    return Batch(root, lab, out, backend, scripts, wall_limit_s)
 
 
 def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:

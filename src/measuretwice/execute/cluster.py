@@ -8,7 +8,6 @@ this package, and a worker that was started before a change of the code runs tod
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import logging
 import os
@@ -26,9 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.execute import job as runner
+from measuretwice.execute.job import Job
+from measuretwice.execute.pool import Outcome, interrupts_noted, run_on
 from measuretwice.execute.scheduler import Scheduler
+from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result, from_json
 
 CONNECT_S = 10
@@ -56,12 +58,12 @@ class Cluster:
         self.asked: Future[dict[str, int]] | None = None
         self.looked = self.workers_seen = self.answered = time.monotonic()
 
-    def run_all(self, jobs: list[runner.Job]) -> Iterator[tuple[runner.Job, Result | UserError]]:
-        """Run the jobs and yield each with its result as it ends, as `runner.run_all` does.
+    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+        """See Dispatcher.
 
         UserError where the cluster is lost, or one of its workers would measure something else.
         """
-        with _lease(jobs[0]) as lease, runner.interrupts_noted() as interrupted:
+        with _lease(jobs[0]) as lease, interrupts_noted() as interrupted:
 
             def over() -> bool:
                 if interrupted():
@@ -70,7 +72,7 @@ class Cluster:
                 return False
 
             try:
-                yield from runner.run_on(lambda job: self._submit(job, lease), jobs, over)
+                yield from run_on(lambda job: self._submit(job, lease), jobs, over)
             finally:
                 # The scheduler forgets what nobody waits for any more. Then the lease ends, and
                 # with it what runs already.
@@ -79,7 +81,7 @@ class Cluster:
     def close(self) -> None:
         self.client.close(timeout=2)
 
-    def _submit(self, job: runner.Job, lease: Path) -> Future[Result]:
+    def _submit(self, job: Job, lease: Path) -> Future[Result]:
         outcome: Future[Result] = Future()
         done = self.executor.submit(
             subprocess.run, _program(), input=_order(job, lease), capture_output=True,
@@ -89,7 +91,7 @@ class Cluster:
         done.add_done_callback(lambda ended: self._pass_on(job, ended, outcome))
         return outcome
 
-    def _pass_on(self, job: runner.Job, ended: Future[Any], outcome: Future[Result]) -> None:
+    def _pass_on(self, job: Job, ended: Future[Any], outcome: Future[Result]) -> None:
         """From what a worker's program said to the trial's result, its error, or the run's end."""
         label = f"trial {job.plan.trial}"
         if ended.cancelled():
@@ -114,7 +116,7 @@ class Cluster:
             else:
                 outcome.set_exception(UserError(answer["error"], answer["exit_code"]))
 
-    def _misfit(self, what: str, job: runner.Job) -> None:
+    def _misfit(self, what: str, job: Job) -> None:
         """One worker that can't run a trial would take all of them, one after the other."""
         self.problem = UserError(
             f"{self.name}: {what.strip()}. Every worker must see the checkout {job.root} and "
@@ -197,19 +199,15 @@ def _reach(scheduler: Scheduler) -> None:
 
 
 @contextmanager
-def _lease(job: runner.Job) -> Iterator[Path]:
+def _lease(job: Job) -> Iterator[Path]:
     """A file among the runs: a worker that sees it shares the file system, and works while it stands.
 
-    It is locked as a trial's is, so that `runner.sweep` removes it after a kill and not before.
+    It is locked as a trial's is, so that `sweep` removes it after a kill and not before.
     """
     path = job.folder.parent / f".cluster-{uuid.uuid4().hex}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield path
-        finally:
-            path.unlink(missing_ok=True)
+    with hold(path, remove=True):
+        yield path
 
 
 def _program() -> list[str]:
@@ -221,9 +219,9 @@ def _program() -> list[str]:
     ]  # fmt: skip
 
 
-def _order(job: runner.Job, lease: Path) -> bytes:
+def _order(job: Job, lease: Path) -> bytes:
     order = {
-        "code": runner.code_digest(job.lab_folder),
+        "code": code_digest(job.lab_folder),
         "plan": asdict(job.plan),
         "lab_folder": str(job.lab_folder),
         "root": str(job.root),

@@ -16,10 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.virtual import Kernel, ensure_kernel, memory_folder
+from measuretwice.backends.tools import tool_versions
+from measuretwice.backends.uml import ensure_kernel, memory_folder
+from measuretwice.backends.virtual import Virtual
+from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
-from measuretwice.execute import job as runner
+from measuretwice.execute.job import Busy, Job, check_writable, finished, run_job
 from measuretwice.lab import Plan, digest_scripts, read_lab
+from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result
 
 
@@ -45,36 +49,36 @@ def _run(order: dict[str, Any]) -> Result:
     root, lab_folder, out = (Path(order[name]) for name in ("root", "lab_folder", "out"))
     if not Path(order["lease"]).exists():
         raise Misfit(f"{out} is not what it is where ./lab run was called")
-    if not (lab_folder / "lab.toml").is_file() or order["code"] != runner.code_digest(lab_folder):
+    if not (lab_folder / "lab.toml").is_file() or order["code"] != code_digest(lab_folder):
         raise Misfit(f"{root} is another version of the checkout")
     plan = Plan(**order["plan"])
     try:
-        kernel = _fit(plan, root, lab_folder, out)
+        backend = _fit(plan, root, lab_folder, out)
     except UserError as error:
         raise Misfit(str(error)) from None
     # A variable holds it: it is given back when this process ends.
     own_cpu = take_cpu()
     threading.Thread(target=_end_with, args=(Path(order["lease"]),), daemon=True).start()
     try:
-        return _run_once(runner.Job(plan, lab_folder, root, out, kernel, order["wall_limit_s"]))
+        return _run_once(Job(plan, lab_folder, root, out, backend, order["wall_limit_s"]))
     finally:
         own_cpu.close()
 
 
-def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Kernel:
-    """Return this machine's kernel, built if need be; UserError where plans would differ here."""
-    tools = runner.tool_versions()
+def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Virtual:
+    """Return this machine's virtual kernel, built if need be; UserError where plans would differ here."""
+    tools = tool_versions()
     for name, version in plan.tools.items():
         if tools.get(name) != version:
             raise UserError(f"{name} is {tools.get(name)}, not {version}")
     if digest_scripts(read_lab(lab_folder), root / "scripts") != plan.scripts:
         raise UserError(f"the scripts in {root} differ")
-    runner.check_writable(out)
+    check_writable(out)
     memory_folder()
     kernel = ensure_kernel(root)
     if kernel.name != plan.kernel:
         raise UserError(f"the virtual kernel is {kernel.name}, not {plan.kernel}")
-    return kernel
+    return Virtual(kernel, tools)
 
 
 def take_cpu() -> socket.socket:
@@ -83,7 +87,7 @@ def take_cpu() -> socket.socket:
     A name in Linux's abstract namespace: it is gone with its process, however that ends. Where all
     are taken, one is shared.
     """
-    cpus = runner.usable_cpus()
+    cpus = usable_cpus()
     taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     for cpu in cpus:
         try:
@@ -103,16 +107,16 @@ def _end_with(lease: Path) -> None:
     os._exit(1)
 
 
-def _run_once(job: runner.Job) -> Result:
+def _run_once(job: Job) -> Result:
     """Run it, unless another worker does, or did: one that the scheduler took for dead."""
     until = time.monotonic() + job.wall_limit_s
     while True:
-        kept = runner.finished([job])
+        kept = finished([job])
         if kept:
             return kept[job.folder]
         try:
-            return runner.run_job(job)
-        except runner.Busy:
+            return run_job(job)
+        except Busy:
             if time.monotonic() > until:
                 raise
             time.sleep(0.2)

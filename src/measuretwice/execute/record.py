@@ -22,8 +22,9 @@ from measuretwice.execute import job as runner
 from measuretwice.execute.batch import Batch, odd_trials
 from measuretwice.lab import Again, Lab, StageName, Value, select_trials
 from measuretwice.runs import archive
+from measuretwice.runs.folder import DONE
 from measuretwice.runs.recorded import SET_FILE, read_set, short_name
-from measuretwice.runs.result import DONE, Result
+from measuretwice.runs.result import Result
 from measuretwice.tcp import model
 
 # A digest recording's durations are rounded up to this.

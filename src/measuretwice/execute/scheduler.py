@@ -1,14 +1,8 @@
-"""What --jobs takes: how many trials at a time, or the scheduler of a cluster that runs them."""
+"""The scheduler of a cluster, as --jobs names it."""
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
-
-import click
-
-MOST = 1024
-_SCHEDULER = re.compile(r"dask://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})/?")
 
 
 class Scheduler(NamedTuple):
@@ -19,23 +13,3 @@ class Scheduler(NamedTuple):
 
     def url(self, scheme: str = "dask") -> str:
         return f"{scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
-
-
-class Jobs(click.ParamType[int | Scheduler]):
-    """A number from 1, or dask://HOST:PORT."""
-
-    name = "N|dask://HOST:PORT"
-
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Scheduler:
-        if isinstance(value, int | Scheduler):
-            return value
-        text = str(value)
-        if re.fullmatch(r"[0-9]+", text) and 1 <= int(text) <= MOST:
-            return int(text)
-        found = _SCHEDULER.fullmatch(text)
-        if not found or not 1 <= int(found[2]) <= 65535:
-            expected = f"expected a number from 1 to {MOST}, or dask://HOST:PORT"
-            self.fail(f"{text!r}: {expected}", param, ctx)
-        return Scheduler(found[1].strip("[]"), int(found[2]))

@@ -15,13 +15,12 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks.sets import check_set
-from measuretwice.cli.check import own_runs
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, trial_params
 from measuretwice.measure import brought as bring
 from measuretwice.report.report import read_places
+from measuretwice.runs.folder import DONE, runs_in
 from measuretwice.runs.reread import RunData, read_run
-from measuretwice.runs.result import DONE
 
 Document = dict[str, Any]
 MAX_RUNS = 400
@@ -80,7 +79,7 @@ def _runs(root: Path, tree: Path) -> tuple[list[tuple[RunData, Document]], dict[
     """Each run once, and by its folder why another can't be used."""
     found: dict[tuple[str, str], tuple[RunData, Document]] = {}
     unusable: dict[str, str] = {}
-    for number, folder in enumerate(own_runs(tree)):
+    for number, folder in enumerate(runs_in(tree)):
         name = folder.relative_to(tree).as_posix()
         if number >= MAX_RUNS:
             unusable[name] = f"{shown(name)}: more than {MAX_RUNS} runs; not read"

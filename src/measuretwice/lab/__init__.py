@@ -4,6 +4,7 @@ from measuretwice.lab.lab import Lab, Trial
 from measuretwice.lab.load import find_labs, load_lab, read_lab
 from measuretwice.lab.plan import (
     Apparatus,
+    KernelFacts,
     Plan,
     StageName,
     digest_scripts,
@@ -56,6 +57,7 @@ __all__ = [
     "Expectation",
     "FigureOf",
     "FlowFiles",
+    "KernelFacts",
     "Lab",
     "LabFile",
     "ModelUse",

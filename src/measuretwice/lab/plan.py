@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.schema import Value, refers
@@ -29,6 +29,23 @@ class Apparatus:
     kernel: str
     tools: dict[str, str]
     scripts: dict[str, str]
+
+
+@dataclass(frozen=True)
+class KernelFacts:
+    """What provenance.json says of a kernel: its version, and what else is known of it by name."""
+
+    version: str
+    others: Mapping[str, str | int | bool | Mapping[str, str]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"version": self.version, **self.others}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Self:
+        """KeyError where there is no version."""
+        others = {name: value for name, value in content.items() if name != "version"}
+        return cls(content["version"], others)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends import virtual
+from measuretwice.backends import uml
 from measuretwice.live import wire
 
 # Where the kernel's second console is: its first is for the kernel's own messages.
@@ -150,9 +150,9 @@ def keep(state: Path, folder: Path, root: Path, memory_mb: int, told: int) -> No
     keeper = Keeper(listener, console)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: keeper.switch_off())
-    kernel = virtual.find_kernel(root)
+    kernel = uml.find_kernel(root)
     assert kernel is not None  # session.py has seen to it
-    process = virtual.start(
+    process = uml.start(
         kernel, root, folder, f"con{CONSOLE}=fd:{far_end.fileno()}",
         memory_mb=memory_mb, pass_fd=far_end.fileno(),
     )  # fmt: skip
@@ -160,7 +160,7 @@ def keep(state: Path, folder: Path, root: Path, memory_mb: int, told: int) -> No
     try:
         _serve(keeper, os.pidfd_open(process.pid), told)
     finally:
-        virtual.end(process, folder)
+        uml.end(process, folder)
 
 
 def _serve(keeper: Keeper, kernel: int, told: int) -> None:

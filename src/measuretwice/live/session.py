@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import fcntl
-import json
 import os
 import shutil
 import signal
@@ -26,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends import script as nodes
-from measuretwice.backends.virtual import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
+from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_json
+from measuretwice.base.files import read_object, write_json
+from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
 from measuretwice.lab import Lab, Plan
 from measuretwice.live import wire
@@ -36,6 +35,8 @@ from measuretwice.live.keeper import CONSOLE
 
 # What a live lab's own folder says of it.
 FACTS = "live.json"
+# In its state's folder; the lock is there for as long as that is.
+LOCK = "lock"
 DOWN_SECONDS = 15
 
 
@@ -72,7 +73,7 @@ def all_up(out: Path) -> list[Live]:
     """Return the labs that are up. What a killed one left behind is removed on the way."""
     found = []
     for state in sorted(out.glob("*/.live")):
-        with _locked(state) as lock:
+        with hold(state / LOCK) as lock:
             if lock is not None:
                 _sweep(state)
                 shutil.rmtree(state, ignore_errors=True)
@@ -84,9 +85,9 @@ def all_up(out: Path) -> list[Live]:
 def _read(state: Path) -> Live | None:
     """What a state says; None where it is just coming up or going down."""
     try:
-        facts = json.loads((state / "state.json").read_text(encoding="utf-8"))
+        facts = read_object(state / "state.json")
         return Live(state, Path(facts.pop("folder")), **facts)
-    except (OSError, ValueError):
+    except (OSError, ValueError, TypeError):
         return None
 
 
@@ -98,24 +99,6 @@ def _sweep(state: Path) -> None:
         (state / name).unlink(missing_ok=True)
 
 
-@contextmanager
-def _locked(state: Path) -> Iterator[int | None]:
-    """Hold a state's lock; yields its descriptor, or None where somebody else holds it."""
-    lock = os.open(state / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if not (state / "lock").exists() or not os.path.samestat(
-            os.fstat(lock), os.stat(state / "lock")
-        ):
-            raise BlockingIOError  # removed by another, just before we had it
-    except BlockingIOError:
-        yield None
-    else:
-        yield lock
-    finally:
-        os.close(lock)
-
-
 def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
     """Start a lab's network and return when its nodes can be entered.
 
@@ -123,7 +106,7 @@ def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
     """
     state = out / lab.name / ".live"
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _locked(state) as lock:
+    with hold(state / LOCK) as lock:
         if lock is None:
             raise UserError(f"{lab.name} is up already: ./lab enter NODE, or ./lab down first")
         _sweep(state)
@@ -225,7 +208,7 @@ def facts_of(folder: Path) -> dict[str, Any]:
     """Return what a live lab was: `lab` and `params`. UserError where that can't be read."""
     path = folder / FACTS
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = read_object(path)
         return {"lab": str(facts["lab"]), "params": dict(facts["params"])}
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(

@@ -22,7 +22,8 @@ from measuretwice.measure import one_flow as collect
 from measuretwice.measure.one_flow import Measured
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
-from measuretwice.runs.result import DONE, Result, make_result
+from measuretwice.runs.folder import DONE
+from measuretwice.runs.result import Result, make_result
 
 # What reading a file can raise where somebody has written into it.
 BROKEN = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -12,16 +11,17 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import Member
 from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.measure.one_flow import Measured
+from measuretwice.runs.folder import is_finished
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models
 
-DONE = "DONE"
 FILE = "result.json"
 
 
@@ -255,10 +255,10 @@ def read_result(run: Path) -> Result | None:
     UserError where DONE stands but the result can't be read: a broken folder is reported,
     never half-read.
     """
-    if not (run / DONE).is_file():
+    if not is_finished(run):
         return None
     try:
-        content = json.loads((run / FILE).read_text(encoding="utf-8"))
+        content = read_object(run / FILE)
         return from_json(content, folder=run)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

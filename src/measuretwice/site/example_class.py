@@ -33,8 +33,8 @@ from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, Plan, load_lab, read_questions
 from measuretwice.report.report import make_report, render_markdown
 from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import DONE
 from measuretwice.runs.reread import read_run
-from measuretwice.runs.result import DONE
 from measuretwice.site.excerpts import Block
 
 WIDTH = 100

@@ -1,0 +1,88 @@
+"""What a place where trials run is, and what it is asked: the virtual kernel, the machine's own, nodes.
+
+A new one is a module with a Backend of its own, named in registry.py; nothing else asks which it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import ClassVar, Self
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import KernelFacts, Lab, Plan
+
+
+class BackendLost(UserError):
+    """The place doesn't answer any more; what comes after on it is in vain."""
+
+
+class Backend(ABC):
+    """A place where trials run, opened: it has told its kernel's name and its tools' versions."""
+
+    # What a plan calls it: no path, and no machine's name.
+    name: ClassVar[str]
+    # What --on takes to mean it, in words; and what stands in the command that makes a run again.
+    accepts: ClassVar[str]
+    option: ClassVar[str] = ""
+    # In real time trials would disturb each other, and last as long as they say.
+    real_time: ClassVar[bool]
+    # Can it be handed to another process, with the trial to be run on it?
+    portable: ClassVar[bool] = True
+    # The moment, by the clock inside, that each trial begins at; None where that is today's.
+    start_ns: ClassVar[int | None] = None
+    # How messages name where trials run, and what it is that runs one.
+    place: ClassVar[str]
+    runner: ClassVar[str] = "its script"
+
+    # What a plan calls the kernel.
+    kernel: str
+    # Each tool's own word for its version there.
+    tools: dict[str, str]
+
+    @classmethod
+    @abstractmethod
+    def is_meant(cls, where: str) -> bool:
+        """Does --on `where` mean this place?"""
+
+    @classmethod
+    @abstractmethod
+    def opened(cls, where: str, lab: Lab, root: Path) -> AbstractContextManager[Self]:
+        """Reach the place for a lab's trials, and let it go at the end.
+
+        UserError names what is missing.
+        """
+
+    def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
+        """Ask whether these plans can run there; nothing is changed. Returns a line for each that is
+        wrong."""
+        return []
+
+    def serving(self) -> AbstractContextManager[None]:
+        """Trials run within it. At its end none may go on: what still runs ends, and what killed
+        workers had changed is undone; UserError where something stays."""
+        return nullcontext()
+
+    @abstractmethod
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        """Run a plan; files come into `work`/raw/<node>/. There, `finished` or `failed` (node and
+        phase) says how it went; what the script said is in `work`/experiment.log.
+
+        However it ends, what was changed is undone. TimeoutError past `wall_limit_s` seconds,
+        BackendLost where no other trial can run either.
+        """
+
+    def why_failed(self, work: Path) -> str | None:
+        """Say what the place knows of why a step in `work` failed; None where that is nothing."""
+        return None
+
+    @abstractmethod
+    def kernel_facts(self) -> KernelFacts:
+        """Return what provenance.json says of the kernel."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """What could not be put back, a line each."""
+        return []

@@ -1,0 +1,65 @@
+"""Locks between processes: a file, held by whoever has it open and locked (flock).
+
+A lock goes with the last process that has its descriptor, however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def hold(path: Path, *, remove: bool = False) -> Iterator[int | None]:
+    """Hold a lock while the context lasts, and remove its file at the end where asked to.
+
+    Yields the lock's descriptor, or None where somebody else holds it. OSError where the file can't
+    be made.
+    """
+    descriptor = _open(path)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield None
+            return
+        if not _is_at(descriptor, path):
+            yield None
+            return
+        try:
+            yield descriptor
+        finally:
+            if remove:
+                path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def wait_for(path: Path, busy: Callable[[], None]) -> Iterator[None]:
+    """Hold a lock that nobody removes, as soon as it is free; `busy` is called where that isn't now."""
+    descriptor = _open(path)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            busy()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Is it still this file? Who held it before may have removed it just when we had opened it."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,32 @@
+"""Kinds of values that options take."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+from measuretwice.execute.scheduler import Scheduler
+
+MOST_JOBS = 1024
+_SCHEDULER = re.compile(r"dask://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})/?")
+
+
+class Jobs(click.ParamType[int | Scheduler]):
+    """A number from 1, or dask://HOST:PORT."""
+
+    name = "N|dask://HOST:PORT"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Scheduler:
+        if isinstance(value, int | Scheduler):
+            return value
+        text = str(value)
+        if re.fullmatch(r"[0-9]+", text) and 1 <= int(text) <= MOST_JOBS:
+            return int(text)
+        found = _SCHEDULER.fullmatch(text)
+        if not found or not 1 <= int(found[2]) <= 65535:
+            expected = f"expected a number from 1 to {MOST_JOBS}, or dask://HOST:PORT"
+            self.fail(f"{text!r}: {expected}", param, ctx)
+        return Scheduler(found[1].strip("[]"), int(found[2]))

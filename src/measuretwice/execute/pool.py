@@ -1,0 +1,141 @@
+"""Many trials on this machine: side by side, one CPU each, or one at a time."""
+
+from __future__ import annotations
+
+import ctypes
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from typing import Any
+
+from measuretwice.backends.backend import Backend, BackendLost
+from measuretwice.base.cpus import usable_cpus
+from measuretwice.base.errors import UserError
+from measuretwice.execute.job import Job, run_job
+from measuretwice.runs.derive import code_digest
+from measuretwice.runs.result import Result
+
+Outcome = Result | UserError
+
+
+class Pool:
+    """Processes of this machine, each with a CPU and a trial of its own."""
+
+    def __init__(self, backend: Backend, at_once: int) -> None:
+        self._backend, self.at_once = backend, at_once
+
+    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+        cpus = usable_cpus()
+        context = multiprocessing.get_context("fork")
+        slots = context.Queue()
+        for slot in range(self.at_once):
+            slots.put(cpus[slot % len(cpus)])
+        # Found out once, here, and not by each process.
+        code_digest(jobs[0].lab_folder)
+        with interrupts_noted() as interrupted, self._backend.serving():
+            pool = ProcessPoolExecutor(
+                max_workers=self.at_once,
+                mp_context=context,
+                initializer=_begin_worker,
+                initargs=(slots, os.getpid()),
+            )
+            try:
+                yield from run_on(lambda job: pool.submit(run_job, job), jobs, interrupted)
+            finally:
+                _end_pool(pool)
+
+
+class InTurn:
+    """One trial at a time, in this process; none more once the backend is lost."""
+
+    at_once = 1
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+        # First serving ends: the trial that still runs ends with it, and undoes on nodes that are
+        # there; for that the thread is waited for.
+        with (
+            interrupts_noted() as interrupted,
+            ThreadPoolExecutor(1) as pool,
+            self._backend.serving(),
+        ):
+            for each in jobs:
+                for job, outcome in run_on(
+                    lambda job: pool.submit(run_job, job), [each], interrupted
+                ):
+                    yield job, outcome
+                    if isinstance(outcome, BackendLost):
+                        return
+
+
+@contextmanager
+def interrupts_noted() -> Iterator[Callable[[], bool]]:
+    """Note Ctrl-C and SIGTERM instead of raising them anywhere; yields 'was there one?'.
+
+    A KeyboardInterrupt in the middle of starting a worker would leave half a pool behind.
+    """
+    seen: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {n: signal.signal(n, lambda number, _: seen.append(number)) for n in numbers}
+    try:
+        yield lambda: bool(seen)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def run_on(
+    submit: Callable[[Job], Future[Result]], jobs: list[Job], interrupted: Callable[[], bool]
+) -> Iterator[tuple[Job, Outcome]]:
+    """Submit the jobs, in this order, to whatever runs them.
+
+    Raises KeyboardInterrupt soon after `interrupted` has become true.
+    """
+    waiting = {submit(job): job for job in jobs}
+    while waiting:
+        ended, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+        if interrupted():
+            raise KeyboardInterrupt
+        for future in ended:
+            job = waiting.pop(future)
+            try:
+                yield job, future.result()
+            except UserError as error:
+                yield job, error
+            except BrokenProcessPool:  # the worker was killed, from outside or for lack of memory
+                said = f"trial {job.plan.trial}: its process was killed (out of memory?)"
+                yield job, UserError(said, 1)
+
+
+def _begin_worker(slots: Any, parent: int) -> None:
+    """A worker keeps to one CPU, leaves Ctrl-C to its parent, and dies with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    os.sched_setaffinity(0, {slots.get()})
+
+
+def _end_pool(pool: ProcessPoolExecutor) -> None:
+    """Stop the workers at once; their kernels are told to die with them.
+
+    Then wait for the pool's own thread, which finds them gone: left to itself it would
+    complain on stderr when the interpreter ends.
+    """
+    for worker in list((pool._processes or {}).values()):
+        worker.kill()
+    pool.shutdown(wait=True, cancel_futures=True)

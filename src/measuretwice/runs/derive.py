@@ -1,0 +1,52 @@
+"""Raw is kept, derived is recomputed: a run's result from its raw files, by today's code."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_json
+from measuretwice.base.imports import digest_of_code
+from measuretwice.checks.engine import check_run
+from measuretwice.lab import Plan, read_lab
+from measuretwice.measure import one_flow
+from measuretwice.parse import ParseError
+from measuretwice.runs.result import FILE, Result, make_result, read_result
+
+
+@cache
+def code_digest(lab_folder: Path) -> str:
+    """Eight hex digits of all that turns raw files into a result: this module with all that it
+    imports of ours, and the lab's facts."""
+    facts = (lab_folder / "lab.toml").read_bytes()
+    return hashlib.sha256(facts + digest_of_code(__name__)).hexdigest()[:8]
+
+
+def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
+    """Return the result that a run's raw files hold. ParseError or OSError where they don't."""
+    lab = read_lab(lab_folder)
+    measured, flows = one_flow.measure(lab, raw, plan.params)
+    findings = check_run(lab, plan.params, measured)
+    result = make_result(lab, plan, measured, flows, findings)
+    return replace(result, derived_by=code_digest(lab_folder))
+
+
+def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
+    """Return a finished run's result, derived anew (and written) where other code had derived it.
+
+    None where the run never finished, UserError where it can't be read.
+    """
+    result = read_result(run)
+    if result is None or result.derived_by == code_digest(lab_folder):
+        return result
+    try:
+        result = derive(lab_folder, plan, run / "raw")
+        write_json(run / FILE, result.to_json())
+    except (ParseError, OSError) as error:
+        raise UserError(
+            f"{run}: its raw files can't be read again ({error}); --fresh measures anew"
+        ) from None
+    return replace(result, folder=run)

@@ -1,0 +1,101 @@
+"""Where a run comes from: who, what, when. All of it may differ between two runs with one result."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from measuretwice import __version__
+from measuretwice.lab import KernelFacts, Lab, Plan, trial_params
+
+FILE = "provenance.json"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A processor's architecture, and the operating system's name for people."""
+
+    architecture: str
+    system: str
+
+    @classmethod
+    def here(cls) -> Machine:
+        try:
+            system = platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
+        except OSError:
+            system = "unknown"
+        return cls(platform.machine(), system)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """What provenance.json holds.
+
+    Times are in UTC, to the second. `git_commit` is the checkout's, where it is one;
+    `virtual_start_ns` is the moment, in ns since 1970, that the virtual kernel's clock began at;
+    `command` makes the run again.
+    """
+
+    measuretwice: str
+    git_commit: str | None
+    started: str
+    ended: str
+    machine: Machine
+    kernel: KernelFacts
+    virtual_start_ns: int | None
+    command: str
+    plan_digest: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "kernel": self.kernel.to_json()}
+
+
+def provenance_now(
+    plan: Plan,
+    lab: Lab,
+    root: Path,
+    *,
+    started: datetime.datetime,
+    kernel: KernelFacts,
+    start_ns: int | None,
+    option: str,
+) -> Provenance:
+    """Return the provenance of a run that ends now. `option` is what its command says of the place."""
+    return Provenance(
+        measuretwice=__version__,
+        git_commit=_git_commit(root),
+        started=started.isoformat(timespec="seconds"),
+        ended=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        machine=Machine.here(),
+        kernel=kernel,
+        virtual_start_ns=start_ns,
+        command=command_again(plan, lab, option),
+        plan_digest=plan.digest,
+    )
+
+
+def command_again(plan: Plan, lab: Lab, option: str) -> str:
+    """Return the command that does a run again."""
+    staged = f" --pitfall {plan.pitfall} --stage {plan.stage}" if plan.pitfall else ""
+    meant = trial_params(lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage)
+    changed = "".join(
+        f" --set {name}={value}" for name, value in plan.params.items() if meant.get(name) != value
+    )
+    return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}{option}"
+
+
+def _git_commit(root: Path) -> str | None:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return None
+    return done.stdout.strip() or None
