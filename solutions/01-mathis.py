@@ -39,7 +39,6 @@ root = next(
 sys.path.insert(0, str(root / "src"))
 
 from measuretwice import parse
-from measuretwice.execute import record
 from measuretwice.figures.files import published_values
 from measuretwice.figures.registry import draw_against_model
 from measuretwice.figures.rows import ModelRuns, ParameterNames
@@ -476,7 +475,7 @@ assert fit.low > 1.2 * prediction["if ACKs counted"]
 
 # %%
 names = ParameterNames.of(lab)
-steps = [step for step in record.sets_of(lab) if step.step]
+steps = [recording for recording in lab.file.recordings if recording.step]
 compared = ModelRuns([(right, runs(right))], published_values(lab), names)
 display(SVG(svg_text(draw_against_model("measured-against-model", compared))))
 
@@ -485,7 +484,7 @@ long_runs = ModelRuns([("200 losses each", runs("step-8-long"))], names=names)
 display(SVG(svg_text(draw_against_model("window-against-loss", long_runs))))
 
 # %%
-sequence = [(step.title, runs(step.name)) for step in steps]
+sequence = [(step.title, runs(step.id)) for step in steps]
 display(SVG(svg_text(draw_against_model("stages", ModelRuns(sequence, names=names)))))
 for title, found in sequence:
     inside = sum(1.0 <= run.ratio <= 1.45 for run in found if run.ratio)

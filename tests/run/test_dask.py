@@ -18,10 +18,11 @@ pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 # As the command line, but soon out of patience.
 HASTY = """
 import sys
-from measuretwice import cli, cluster
+from measuretwice.cli.main import main
+from measuretwice.execute import cluster
 cluster.PATIENCE_S, cluster.CONNECT_S = 3, 2
 sys.argv[0] = "lab"
-cli.main()
+main()
 """
 
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable
 from pathlib import Path
 
 from measuretwice.base.paths import PACKAGE
@@ -45,24 +44,25 @@ def files_of_code(modules: Iterable[str], root: Path = PACKAGE) -> list[Path]:
     return sorted(found)
 
 
-@cache
 def imports_of(path: Path, root: Path = PACKAGE) -> list[Path]:
     """Return the files of the package in `root` that a Python file imports by itself."""
-    named = set(_names(path.read_text(encoding="utf-8")))
+    named = names_in(path)
     found = [file for name in sorted(named) for file in _files(name, root)]
     if named & AT_RUN_TIME:
         found += sorted(path.parent.rglob("*.py"))
     return found
 
 
-def _names(text: str) -> Iterator[str]:
-    """What is imported: modules, and what may be a module of a package."""
-    for found in _IMPORT.finditer(text):
-        module, names, modules = found.groups()
-        words = [
+def names_in(path: Path) -> set[str]:
+    """Return what a Python file imports by itself: modules, and names that may be a module's."""
+    found: set[str] = set()
+    for match in _IMPORT.finditer(path.read_text(encoding="utf-8")):
+        package, names, modules = match.groups()
+        words = {
             each.split()[0] for each in (names or modules).strip("()").split(",") if each.strip()
-        ]
-        yield from [module, *(f"{module}.{word}" for word in words)] if module else words
+        }
+        found |= {package, *(f"{package}.{word}" for word in words)} if package else words
+    return found
 
 
 def _files(name: str, root: Path) -> list[Path]:

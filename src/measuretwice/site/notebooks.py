@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.paths import PACKAGE
+from measuretwice.base.imports import files_of_code, names_in
 from measuretwice.report.report import fence
 from measuretwice.runs.recorded import SET_FILE
 
@@ -59,7 +59,8 @@ def _digest(root: Path, source: Path) -> str:
     taken = [source, root / "solutions/build.py"]
     taken += sorted((root / "sample-data" / source.stem).glob(f"*/{SET_FILE}"))
     taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
-    taken += sorted(PACKAGE.rglob("*.py"))
+    # Of the package only what the notebook imports, and what that does.
+    taken += files_of_code(names_in(source))
     return hashlib.sha256(b"".join(path.read_bytes() for path in taken)).hexdigest()[:16]
 
 
