@@ -26,7 +26,7 @@ print(json.dumps({"argv": sys.argv[1:], "folder": os.getcwd(), "package": __file
 """
 # What lab calls, linked to the real ones.
 REAL = (
-    "awk bash cat cp env flock grep kill mkdir mktemp mv readlink rm sed sh sha256sum sleep tail touch"
+    "awk bash cat cp env flock getent grep kill mkdir mktemp mv readlink rm sed sh sha256sum sleep tail touch"
 ).split()
 # What lab only looks for: these do nothing.
 NETWORK = "iperf3 ip tc ss ethtool tcpdump ping taskset setpriv".split()
@@ -480,6 +480,14 @@ def test_apt_without_network_is_one_clear_line(checkout: Checkout) -> None:
 def test_missing_c_headers_are_a_package(checkout: Checkout) -> None:
     script(checkout.bin / "gcc", "exit 1")
     assert "libc6-dev" in one_line(checkout("run", "mathis"))
+
+
+def test_missing_names_of_protocols_are_a_package(checkout: Checkout) -> None:
+    (checkout.bin / "getent").unlink()
+    script(checkout.bin / "getent", "exit 2")
+    line = one_line(checkout("run", "mathis"))
+    assert "the names of protocols" in line
+    assert "netbase" in line
 
 
 def test_no_compiler_is_needed_where_a_kernel_is_there(checkout: Checkout) -> None:
