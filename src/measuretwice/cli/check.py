@@ -55,10 +55,11 @@ def check_command(
 def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
     lab, plan, measured = measure_again(root, run)
-    params = dict(plan["params"])
-    findings = check_run(lab, params, measured, hint)
-    named = {key: plan.get(key) for key in ("trial", "pitfall", "stage", "seed")}
-    return {**_document(str(run), lab, params, measured, findings), "plan": named}
+    findings = check_run(lab, plan.params, measured, hint)
+    named = {
+        "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
+    }  # fmt: skip
+    return {**_document(str(run), lab, plan.params, measured, findings), "plan": named}
 
 
 def _check_together(

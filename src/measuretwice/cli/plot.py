@@ -138,12 +138,12 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
 def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
     """A recorded set, or of a folder of them those that are steps to the result, in order."""
     if (folder / recorded.SET_FILE).is_file():
-        document = recorded.read_set(folder)
-        lab = load_lab(root, document["runs"][0]["lab"])
-        return [(title or str(document["title"]), recorded.results_of(lab, folder))]
+        known = recorded.read_set(folder)
+        lab = load_lab(root, known.runs[0].result.lab)
+        return [(title or known.title, recorded.results_of(lab, folder))]
     steps = []
     for path in sorted(folder.glob(f"*/{recorded.SET_FILE}")):
-        if recorded.read_set(path.parent).get("step"):
+        if recorded.read_set(path.parent).step:
             steps += _recorded(root, path.parent, None)
     return steps
 

@@ -31,20 +31,20 @@ def record_command(
     chosen = record.choose(lab, only)
     samples = root / "sample-data" / lab.folder.name
     if verify:
-        for one in chosen:
-            recorded.read_set(samples / one.name)
+        for wanted in chosen:
+            recorded.read_set(samples / wanted.name)
     # Finished runs stay until all is done, so that what was broken off goes on.
     out = terminal.default_out(root) / ("verified" if verify else "recorded")
     batch = open_batch(root, lab, out)
 
     results = _run(batch, chosen, jobs, as_json)
     problems: list[str] = []
-    for one in chosen:
+    for wanted in chosen:
         if verify:
-            problems += record.compare(samples / one.name, results[one.name])
+            problems += record.compare(samples / wanted.name, results[wanted.name])
         else:
             samples.mkdir(parents=True, exist_ok=True)
-            record.store(samples / one.name, one, results[one.name])
+            record.store(samples / wanted.name, wanted, results[wanted.name])
     if verify:
         # The next --verify runs all anew; what differs stays to be looked at. Runs of another
         # --verify that works beside this one are left alone.
@@ -60,7 +60,7 @@ def record_command(
         if problems:
             print(f"the runs that differ are in {differing}", file=sys.stderr)
     if as_json:
-        names = [one.name for one in chosen]
+        names = [wanted.name for wanted in chosen]
         print(json.dumps({"lab": lab.name, "sets": names, "differences": problems}, indent=2))
         return 1 if problems else 0
     for problem in problems:
@@ -72,11 +72,11 @@ def record_command(
 
 
 def _run(
-    batch: Batch, chosen: list[record.RecordedSet], jobs: int | None, quiet: bool
+    batch: Batch, chosen: list[record.SetToRecord], jobs: int | None, quiet: bool
 ) -> dict[str, list[Result]]:
     """Run all sets together, so that no CPU waits for the end of one; results by set."""
-    results: dict[str, list[Result]] = {one.name: [] for one in chosen}
-    todo = {one.name: record.jobs_of(batch, one) for one in chosen}
+    results: dict[str, list[Result]] = {wanted.name: [] for wanted in chosen}
+    todo = {wanted.name: record.jobs_of(batch, wanted) for wanted in chosen}
     while any(todo.values()):
         # Two sets may hold the same run.
         work = {job.folder: job for part in todo.values() for job in part}
@@ -86,5 +86,7 @@ def _run(
         by_folder = {result.place: result for result in measured}
         for name, part in todo.items():
             results[name] += [by_folder[job.folder] for job in part]
-        todo = {one.name: record.again_of(batch, one, results[one.name]) for one in chosen}
+        todo = {
+            wanted.name: record.again_of(batch, wanted, results[wanted.name]) for wanted in chosen
+        }
     return results

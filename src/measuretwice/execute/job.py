@@ -21,10 +21,9 @@ from measuretwice.base.files import write_json
 from measuretwice.base.locks import hold
 from measuretwice.lab import Plan, read_lab
 from measuretwice.parse import ParseError
-from measuretwice.runs import provenance
 from measuretwice.runs.derive import derive, finished_result
-from measuretwice.runs.folder import DONE, PLAN, give_back
-from measuretwice.runs.result import FILE as RESULT
+from measuretwice.runs.folder import DONE, PLAN, PROVENANCE, RESULT, give_back
+from measuretwice.runs.provenance import provenance_now
 from measuretwice.runs.result import Result
 
 # A trial's folder is some MB of text; less than this free and a run isn't begun.
@@ -137,11 +136,11 @@ def _run_in(work: Path, job: Job) -> Result:
     for ready in (work / "raw").glob("*/*.ready"):
         ready.unlink()
     result = derive(job.lab_folder, plan, work / "raw")
-    origin = provenance.provenance_now(
+    provenance = provenance_now(
         plan, lab, job.root, started=started, kernel=backend.kernel_facts(),
         start_ns=backend.start_ns, option=backend.option,
     )  # fmt: skip
-    write_json(work / provenance.FILE, origin.to_json())
+    write_json(work / PROVENANCE, provenance.to_json())
     write_json(work / RESULT, result.to_json())
     (work / DONE).touch()
     return result

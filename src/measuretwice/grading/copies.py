@@ -19,7 +19,7 @@ from measuretwice.grading.roster import Roster, Student
 from measuretwice.grading.unpack import shown
 from measuretwice.lab import Lab
 from measuretwice.runs.archive import ARCHIVE, raw_folder
-from measuretwice.runs.recorded import SET_FILE, read_set, short_name
+from measuretwice.runs.recorded import SET_FILE, read_set
 
 Run = dict[str, Any]
 Kind = Literal["seed", "copy", "recorded", "same seed"]
@@ -68,12 +68,13 @@ def read_recorded(root: Path, lab: Lab) -> Recorded:
     digests: set[str] = set()
     found: dict[str, tuple[int, int]] = {}
     for folder in sorted(path.parent for path in _sample(root, lab).glob(f"*/{SET_FILE}")):
-        for row in read_set(folder)["runs"]:
-            digests.add(row["raw_sha256"])
-            run = folder / short_name(row["trial"], row["seed"])
+        for recorded in read_set(folder).runs:
+            digests.add(recorded.raw_sha256)
+            run = recorded.result.place
             if (run / ARCHIVE).is_file():
                 with raw_folder(run) as raw:
-                    found |= dict.fromkeys(cookies(raw), (row["trial"], row["seed"]))
+                    place = recorded.result.trial, recorded.result.seed
+                    found |= dict.fromkeys(cookies(raw), place)
     return Recorded(frozenset(digests), found)
 
 

@@ -14,7 +14,8 @@ from measuretwice.checks.engine import check_run
 from measuretwice.lab import Plan, read_lab
 from measuretwice.measure import one_flow
 from measuretwice.parse import ParseError
-from measuretwice.runs.result import FILE, Result, make_result, read_result
+from measuretwice.runs.folder import RESULT
+from measuretwice.runs.result import Result, make_result, read_result
 
 
 @cache
@@ -44,7 +45,7 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
         return result
     try:
         result = derive(lab_folder, plan, run / "raw")
-        write_json(run / FILE, result.to_json())
+        write_json(run / RESULT, result.to_json())
     except (ParseError, OSError) as error:
         raise UserError(
             f"{run}: its raw files can't be read again ({error}); --fresh measures anew"

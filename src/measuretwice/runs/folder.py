@@ -8,8 +8,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+# Empty: the last file that a run is given.
 DONE = "DONE"
 PLAN = "plan.json"
+RESULT = "result.json"
+PROVENANCE = "provenance.json"
 
 
 def is_finished(run: Path) -> bool:

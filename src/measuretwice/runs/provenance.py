@@ -12,8 +12,6 @@ from typing import Any
 from measuretwice import __version__
 from measuretwice.lab import KernelFacts, Lab, Plan, trial_params
 
-FILE = "provenance.json"
-
 
 @dataclass(frozen=True)
 class Machine:
@@ -29,6 +27,9 @@ class Machine:
         except OSError:
             system = "unknown"
         return cls(platform.machine(), system)
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
 
 
 @dataclass(frozen=True)

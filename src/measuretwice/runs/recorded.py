@@ -1,17 +1,28 @@
-"""Recorded sets of runs, as sample-data/ holds them: read, never written, here."""
+"""Recorded sets of runs, as sample-data/ holds them: read here, made by execute/record.py.
+
+sample-data/NN-<lab>/<set>/results.json     every run's numbers and its raw files' digest
+sample-data/NN-<lab>/<set>/<run>/           plan, provenance, result, raw.tar.xz (if kept)
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.checks.engine import diagnose
 from measuretwice.lab import Lab
+from measuretwice.runs.archive import digest_of
+from measuretwice.runs.provenance import Machine
 from measuretwice.runs.result import Result, from_json, judged
 
 SET_FILE = "results.json"
+# Which code derived a result, and where it stood, is no part of it; the verdicts follow from it.
+LEFT_OUT = ("derived_by", "run_dir", "expectations", "title")
 
 
 def short_name(trial: int, seed: int) -> str:
@@ -19,32 +30,114 @@ def short_name(trial: int, seed: int) -> str:
     return f"trial-{trial:02d}-seed{seed}"
 
 
-def read_set(folder: Path) -> dict[str, Any]:
-    """Return a recorded set's results.json; UserError where it isn't there or is damaged."""
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run's numbers in short.
+
+    `result` has neither title nor verdicts nor findings; of these only the ids are recorded. `run`
+    is the folder's name that it was measured in, `raw_sha256` one digest of all its raw files.
+    """
+
+    result: Result
+    findings: tuple[str, ...]
+    run: str
+    raw_sha256: str
+
+    @classmethod
+    def of(cls, result: Result) -> RecordedRun:
+        """What is recorded of a run that stands in its folder."""
+        findings = tuple(finding.id for finding in result.findings)
+        run = result.place
+        return cls(result, findings, run.name, digest_of(run / "raw"))
+
+    @property
+    def name(self) -> str:
+        """Its folder's name below the set's."""
+        return short_name(self.result.trial, self.result.seed)
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {key: value for key, value in self.result.to_json().items() if key not in LEFT_OUT}
+        kept["findings"] = list(self.findings)
+        return {**kept, "run": self.run, "raw_sha256": self.raw_sha256}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any], folder: Path) -> RecordedRun:
+        """Return the run of a set in `folder`; KeyError, TypeError or ValueError where it is none."""
+        if not isinstance(row["raw_sha256"], str):
+            raise ValueError("no digests")
+        place = folder / short_name(row["trial"], row["seed"])
+        result = from_json(row, title="", findings=(), folder=place)
+        return cls(result, tuple(row["findings"]), str(row["run"]), row["raw_sha256"])
+
+
+@dataclass(frozen=True)
+class RecordedSet:
+    """What results.json holds: with what its runs were measured, when (the day), and the runs.
+
+    A `step` is one of those that lead from the first try to the result.
+    """
+
+    name: str
+    title: str
+    step: bool
+    kernel: str
+    tools: dict[str, str]
+    scripts: dict[str, str]
+    recorded: str
+    machine: Machine
+    runs: tuple[RecordedRun, ...]
+
+    def to_text(self) -> str:
+        """Return results.json: a line a run, so that a difference shows which."""
+        about = {
+            "set": self.name,
+            "title": self.title,
+            "step": self.step,
+            "kernel": self.kernel,
+            "tools": self.tools,
+            "scripts": self.scripts,
+            "recorded": self.recorded,
+            "machine": self.machine.to_json(),
+        }
+        head = json.dumps(about, indent=1).removesuffix("\n}")
+        lines = ",\n".join(json.dumps(run.to_json()) for run in self.runs)
+        return f'{head},\n "runs": [\n{lines}\n]}}\n'
+
+
+def read_set(folder: Path) -> RecordedSet:
+    """Return a recorded set; UserError where its results.json isn't there or is damaged."""
     path = folder / SET_FILE
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(run["raw_sha256"], str) for run in document["runs"]):
-            raise ValueError("no digests")
+        document = read_object(path)
+        return RecordedSet(
+            name=document["set"],
+            title=document["title"],
+            step=document["step"],
+            kernel=document["kernel"],
+            tools=document["tools"],
+            scripts=document["scripts"],
+            recorded=document["recorded"],
+            machine=Machine(**document["machine"]),
+            runs=tuple(RecordedRun.from_json(row, folder) for row in document["runs"]),
+        )
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: record it first with ./lab record") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: is damaged ({error}); record it anew") from None
-    return dict(document)
 
 
 def results_of(lab: Lab, folder: Path) -> list[Result]:
     """Return a recorded set's runs as results, by their measured values: the verdicts are those of
     today's lab.toml, the findings today's checker's."""
+    results = [recorded.result for recorded in read_set(folder).runs]
     return [
         judged(
             lab,
-            from_json(
-                row,
-                title=lab.trials[row["trial"]].title,
-                findings=diagnose(lab, row["params"], row["measured"]),
-                folder=folder / short_name(row["trial"], row["seed"]),
+            replace(
+                result,
+                title=lab.trials[result.trial].title,
+                findings=tuple(diagnose(lab, result.params, result.measured)),
             ),
         )
-        for row in read_set(folder)["runs"]
+        for result in results
     ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.checks.engine import check_run
 from measuretwice.lab import Lab, NodeFile, Plan, load_lab
 from measuretwice.measure import one_flow as collect
 from measuretwice.measure.one_flow import Measured
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
-from measuretwice.runs.folder import DONE
+from measuretwice.runs.folder import PLAN, PROVENANCE, is_finished
 from measuretwice.runs.result import Result, make_result
 
 # What reading a file can raise where somebody has written into it.
@@ -43,7 +45,7 @@ class Excerpt:
 class RunData:
     """One run: its lab and plan, the result derived today, and what its folder says of itself.
 
-    `provenance` is None where it can't be read. `digests` are the SHA-256 of each raw file by
+    `provenance` is the document as it stands there, whatever that holds; None where it can't be read. `digests` are the SHA-256 of each raw file by
     its path below the run's folder.
     """
 
@@ -51,32 +53,31 @@ class RunData:
     lab: Lab
     plan: Plan
     result: Result
-    provenance: dict[str, Any] | None
+    provenance: Mapping[str, object] | None
     excerpts: list[Excerpt]
     digests: dict[str, str]
 
 
-def measure_again(root: Path, run: Path) -> tuple[Lab, dict[str, Any], Measured]:
-    """Return a finished run's lab, its plan.json, and the values that its raw files hold.
+def measure_again(root: Path, run: Path) -> tuple[Lab, Plan, Measured]:
+    """Return a finished run's lab, its plan, and the values that its raw files hold.
 
     These may stand in a folder or, as recorded runs have them, in an archive. UserError where
     the run was never finished, a file can't be read, or plan.json was changed after the run.
     """
     with raw_folder(run) as raw:
-        lab, plan, measured = _measure(root, run, raw)
-    _read_plan(run / "plan.json", plan)
-    return lab, plan, measured
+        lab, document, measured = _measure(root, run, raw)
+    return lab, _read_plan(run / PLAN, document), measured
 
 
 def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured]:
-    plan = _read_object(run / "plan.json")
+    plan = _read_object(run / PLAN)
     try:
         lab, _ = load_lab(root, str(plan["lab"])), dict(plan["params"])
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"{run / 'plan.json'}: can't be read ({_said(error)}); run it again"
+            f"{run / 'plan.json'}: can't be read ({_words(error)}); run it again"
         ) from None
-    if not (run / DONE).is_file():
+    if not is_finished(run):
         raise UserError(f"{run}: this run was never finished; run it again")
     try:
         _refuse_links(raw)
@@ -86,7 +87,9 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
     except OSError as error:
         raise UserError(f"{error.filename or run}: {error.strerror}; run it again") from None
     except (*BROKEN, RecursionError) as error:
-        raise UserError(f"{run}: its raw files are broken ({_said(error)}); run it again") from None
+        raise UserError(
+            f"{run}: its raw files are broken ({_words(error)}); run it again"
+        ) from None
     return lab, plan, measured
 
 
@@ -101,7 +104,7 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
 
 def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     lab, document, measured = _measure(root, run, raw)
-    plan = _read_plan(run / "plan.json", document)
+    plan = _read_plan(run / PLAN, document)
     numbers = [*plan.params.values(), *measured.values()]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise UserError(f"{run}: holds a number that isn't finite; run it again")
@@ -111,7 +114,7 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
         result = make_result(lab, plan, measured, findings=check_run(lab, plan.params, measured))
     except BROKEN as error:
         raise UserError(
-            f"{run / 'plan.json'}: not the settings of this lab ({_said(error)}); run it again"
+            f"{run / 'plan.json'}: not the settings of this lab ({_words(error)}); run it again"
         ) from None
     provenance = _read_provenance(run)
     if provenance and provenance.get("plan_digest", document["digest"]) != document["digest"]:
@@ -124,14 +127,13 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
 def _read_object(path: Path) -> dict[str, Any]:
     try:
         _refuse_links(path)
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return read_object(path)
     except OSError as error:
         raise UserError(f"{path}: can't be read ({error.strerror}); run it again") from None
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path}: can't be read ({_said(error)}); run it again") from None
-    if not isinstance(content, dict):
-        raise UserError(f"{path}: can't be read (not a JSON object); run it again")
-    return content
+        raise UserError(f"{path}: can't be read ({_words(error)}); run it again") from None
+    except TypeError as error:
+        raise UserError(f"{path}: can't be read ({error}); run it again") from None
 
 
 def _read_plan(path: Path, document: dict[str, Any]) -> Plan:
@@ -154,7 +156,7 @@ def _read_plan(path: Path, document: dict[str, Any]) -> Plan:
 
 def _read_provenance(run: Path) -> dict[str, Any] | None:
     try:
-        return _read_object(run / "provenance.json")
+        return _read_object(run / PROVENANCE)
     except UserError:
         return None
 
@@ -187,8 +189,8 @@ def _excerpts(lab: Lab, raw: Path) -> list[Excerpt]:
         if starts:
             found.append(("What ping says in the end", how.ping, lines[starts[-1] :]))
     return [
-        Excerpt(label, f"raw/{file.node}/{file.file}", "\n".join(said))
-        for label, file, said in found
+        Excerpt(label, f"raw/{file.node}/{file.file}", "\n".join(shown))
+        for label, file, shown in found
         if file is not None
     ]
 
@@ -202,5 +204,5 @@ def _lines(raw: Path, file: NodeFile | None) -> list[str]:
     return [line for line in lines if line.strip() and not line.startswith("#")]
 
 
-def _said(error: BaseException) -> str:
+def _words(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

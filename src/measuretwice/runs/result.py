@@ -18,11 +18,9 @@ from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.measure.one_flow import Measured
-from measuretwice.runs.folder import is_finished
+from measuretwice.runs.folder import RESULT, is_finished
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models
-
-FILE = "result.json"
 
 
 @dataclass(frozen=True)
@@ -258,7 +256,7 @@ def read_result(run: Path) -> Result | None:
     if not is_finished(run):
         return None
     try:
-        content = read_object(run / FILE)
+        content = read_object(run / RESULT)
         return from_json(content, folder=run)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]

@@ -259,7 +259,7 @@ def _figures(site: Site) -> None:
         samples = site.root / "sample-data" / words.folder
         lab = read_lab(site.root / "labs" / words.folder)
         sets = sorted(samples.glob(f"*/{SET_FILE}"))
-        steps = [path.parent for path in sets if read_set(path.parent).get("step")]
+        steps = [path.parent for path in sets if read_set(path.parent).step]
         declared = [
             (figure, samples / figure.of)
             for figure in lab.file.figures
@@ -292,7 +292,7 @@ def _figures(site: Site) -> None:
 
 def _draw(lab: Lab, steps: list[Path], out: Path) -> None:
     """All steps side by side; the first beside the last; and the last in full."""
-    sets = [(str(read_set(step)["title"]), results_of(lab, step)) for step in steps]
+    sets = [(read_set(step).title, results_of(lab, step)) for step in steps]
     ends = [sets[0], sets[-1]] if len(sets) > 1 else sets
     write_figure(lab, "stages", ends, out)
     for kind in ("svg", "csv"):
