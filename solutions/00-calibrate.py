@@ -34,10 +34,11 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
+from common import say
+
 from measuretwice import parse
 from measuretwice.figures import style as plot_style
 from measuretwice.lab import load_lab
-from measuretwice.report.notebook import say
 from measuretwice.runs import archive, recorded
 from measuretwice.stats import intervals as statistics
 

@@ -38,13 +38,14 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
+from common import Recordings, say
+
 from measuretwice import parse
 from measuretwice.figures.files import published_values
 from measuretwice.figures.registry import draw_against_model
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.figures.style import svg_text
 from measuretwice.lab import load_lab
-from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats import intervals as statistics
 from measuretwice.tcp import model
 

@@ -34,9 +34,10 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
+from common import Recordings, say
+
 from measuretwice.lab import load_lab
 from measuretwice.measure import flows
-from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model

@@ -33,8 +33,9 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
+from common import Recordings, say
+
 from measuretwice.lab import load_lab
-from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.tcp import headers as frames
 from measuretwice.tcp import model

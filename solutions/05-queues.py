@@ -33,10 +33,11 @@ root = next(
 )
 sys.path.insert(0, str(root / "src"))
 
+from common import Recordings, say
+
 from measuretwice import parse
 from measuretwice.checks import queue_discipline as checks_queue
 from measuretwice.lab import load_lab
-from measuretwice.report.notebook import Recordings, say
 from measuretwice.stats import two_samples
 
 lab = load_lab(root, "queues")

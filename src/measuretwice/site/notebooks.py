@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,25 +26,36 @@ from measuretwice.report.report import fence
 from measuretwice.runs.recorded import SET_FILE
 
 
-def notebook_files(root: Path, source: Path, kept: Path) -> dict[str, bytes]:
-    """Return the page of a solution notebook and its figures, by name: `01-mathis.md`, ...
+def notebook_pages(root: Path, sources: Sequence[Path], kept: Path) -> dict[str, bytes]:
+    """Return the pages of solution notebooks and their figures, by name: `01-mathis.md`, ...
 
-    `kept` is a folder for what was run before. UserError where a cell fails.
+    `kept` is a folder for what was run before. The others run side by side, one a CPU. UserError
+    where a cell fails.
     """
-    place = kept / source.stem / _digest(root, source)
-    if not place.is_dir():
-        kept.mkdir(parents=True, exist_ok=True)
-        # Another build may be at it at the same time: each works in a folder of its own.
-        with tempfile.TemporaryDirectory(dir=kept) as own:
-            part = Path(own) / "part"
-            part.mkdir()
-            _execute(root, source, part)
-            notebook = json.loads((part / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
-            for name, content in pages_of(notebook, source.stem).items():
-                (part / name).write_text(content, encoding="utf-8")
-            (part / f"{source.stem}.ipynb").unlink()
-            _put(part, place)
-    return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+    places = [kept / source.stem / _digest(root, source) for source in sources]
+    missing = [pair for pair in zip(sources, places, strict=True) if not pair[1].is_dir()]
+    if missing:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            # Taken from one after the other, so that the first failure is the one that is told.
+            for _ in pool.map(lambda pair: _make(root, *pair), missing):
+                pass
+    return {path.name: path.read_bytes() for place in places for path in sorted(place.iterdir())}
+
+
+def _make(root: Path, source: Path, place: Path) -> None:
+    """Run a notebook and put its page and figures into `place`."""
+    kept = place.parents[1]
+    kept.mkdir(parents=True, exist_ok=True)
+    # Another build may be at it at the same time: each works in a folder of its own.
+    with tempfile.TemporaryDirectory(dir=kept) as folder:
+        part = Path(folder) / "part"
+        part.mkdir()
+        _execute(root, source, part)
+        notebook = json.loads((part / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
+        for name, content in pages_of(notebook, source.stem).items():
+            (part / name).write_text(content, encoding="utf-8")
+        (part / f"{source.stem}.ipynb").unlink()
+        _put(part, place)
 
 
 def _put(part: Path, place: Path) -> None:
@@ -56,11 +70,12 @@ def _put(part: Path, place: Path) -> None:
 
 def _digest(root: Path, source: Path) -> str:
     """Sixteen hex digits of all that a notebook's output follows from."""
-    taken = [source, root / "solutions/build.py"]
+    shared = root / "solutions/common.py"
+    taken = [source, shared, root / "solutions/build.py"]
     taken += sorted((root / "sample-data" / source.stem).glob(f"*/{SET_FILE}"))
     taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
     # Of the package only what the notebook imports, and what that does.
-    taken += files_of_code(names_in(source))
+    taken += files_of_code(names_in(source) | names_in(shared))
     return hashlib.sha256(b"".join(path.read_bytes() for path in taken)).hexdigest()[:16]
 
 
@@ -70,8 +85,8 @@ def _execute(root: Path, source: Path, out: Path) -> None:
     command = [sys.executable, "-P", script, "--out", str(out), source.stem]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise UserError(f"{source.name} doesn't run whole: {said[-1]}", 1)
+        lines = done.stderr.strip().splitlines() or ["it said nothing"]
+        raise UserError(f"{source.name} doesn't run whole: {lines[-1]}", 1)
 
 
 def pages_of(notebook: dict[str, Any], name: str) -> dict[str, str]:
