@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from command_line import call_lab
+from example_class import RECORDED, copy_run, graded_class, make_class
 
 from measuretwice.grading.read import cookies, read_submission
 from measuretwice.grading.rubric import read_rubric
@@ -24,7 +25,6 @@ from measuretwice.lab import find_labs, load_lab
 from measuretwice.report.report import make_report, read_places, render_html
 from measuretwice.runs.archive import digest_of
 from measuretwice.runs.reread import read_run
-from measuretwice.site.example_class import copy_run, make_class
 
 ROOT = Path(__file__).parents[2]
 PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")
@@ -454,3 +454,9 @@ def test_every_rubric_has_the_rungs_that_are_judged() -> None:
         if rubric:
             shares = {rung.title: rung.share for rung in rubric.ladder}
             assert shares["Shown"] < shares["Diagnosed"] < shares["Run again"] == 1
+
+
+def test_the_class_on_the_page_is_what_the_commands_make_of_it() -> None:
+    """What the page on grading shows was recorded by `make site-assets`."""
+    recorded_texts = {path.name: path.read_text(encoding="utf-8") for path in RECORDED.iterdir()}
+    assert recorded_texts == graded_class(ROOT)

@@ -15,8 +15,8 @@ import pytest
 from measuretwice.cli.run import read_changes
 from measuretwice.figures import rows as plot_data
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site import interactive as docs_interactive
-from measuretwice.site.words import LabWords
+from measuretwice.site.words import interactive as docs_interactive
+from measuretwice.site.words.subjects import LabWords
 from measuretwice.tcp import model
 
 ROOT = Path(__file__).parents[2]

@@ -19,9 +19,9 @@ import pytest
 from measuretwice.checks.catalogue import GENERAL_HINTS
 from measuretwice.cli.main import cli
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site import build as docs
 from measuretwice.site import reference as docs_reference
-from measuretwice.site.words import LabWords
+from measuretwice.site.render import Renderer
+from measuretwice.site.words.subjects import LabWords, SiteWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
@@ -301,15 +301,15 @@ def test_pages_can_say_how_two_sets_differ(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "docs").mkdir()
     words = {"mathis": LabWords(ROOT, LABS["mathis"])}
-    site = docs.Site(tmp_path, tmp_path / "out", False, words)
+    renderer = Renderer(SiteWords(tmp_path, words, instructor=False))
     (tmp_path / "docs/a.md").write_text(
         "{% set ratios = statistics.column(lab('mathis').runs('offloads-on'), 'ratio') %}"
         "{{ statistics.mean_interval(ratios)[0] | sig }} {{ statistics.relative_spread(ratios) }}"
     )
-    site.render("a.md", "a.md")
+    page = renderer.render("a.md", "a.md")
     ratios = [run["ratio"] for run in words["mathis"].runs("offloads-on")]
     assert len(ratios) == 10
-    mean, spread = (tmp_path / "out/a.md").read_text().split()
+    mean, spread = page.split()
     assert float(mean) == pytest.approx(fmean(ratios), rel=0.005)
     assert float(spread) == pytest.approx(stdev(ratios) / fmean(ratios))
 
@@ -330,10 +330,10 @@ def test_what_is_wrong_in_a_page_is_named(tmp_path: Path, page: str, says: str) 
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/index.md").write_text(page)
     program = (
-        "import sys; from pathlib import Path; from measuretwice.site import build as docs\n"
+        "import sys; from pathlib import Path; from measuretwice.site.build import prepare\n"
         "from measuretwice.base.errors import UserError\n"
         "root = Path(sys.argv[1])\n"
-        "try: docs.prepare(root, root / 'out')\n"
+        "try: prepare(root, root / 'out')\n"
         "except UserError as error: print(error)\n"
     )
     done = subprocess.run(

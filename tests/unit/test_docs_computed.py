@@ -9,8 +9,8 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site.filters import interval, mean
-from measuretwice.site.words import LabWords
+from measuretwice.site.words.numbers import interval, mean
+from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,7 +7,7 @@ import pytest
 
 from measuretwice.figures.spread import spread
 from measuretwice.runs.result import Prediction, Result, Verdict
-from measuretwice.site import statistics as words
+from measuretwice.site.words import statistics as words
 
 
 def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> Result:

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import load_lab
-from measuretwice.site.traces import SLOW_START, traces_data
-from measuretwice.site.words import LabWords
+from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.words.traces import SLOW_START, traces_data
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def said() -> dict[str, list[str]]:
-    lab = load_lab(ROOT, "variants")
-    data = traces_data(lab, LabWords(ROOT, lab).runs("signatures"))
+    words = LabWords(ROOT, load_lab(ROOT, "variants"))
+    data = traces_data(words, words.runs("signatures"))
     for run in data["runs"]:
         lengths = {len(run[key]) for key in ("time_s", "cwnd", "queue", "rtt_ms", "doing")}
         assert len(lengths) == 1, run["name"]

@@ -9,8 +9,8 @@ import pytest
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import load_lab
-from measuretwice.site.statistics import StatisticsWords
-from measuretwice.site.words import LabWords
+from measuretwice.site.words.registry import Words, statistics_word
+from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
@@ -55,9 +55,10 @@ def test_long_lines_wrap_and_short_ones_do_not() -> None:
 
 
 def test_statistics_in_pages() -> None:
-    low, high = StatisticsWords.binomial_interval(10_000, 0.02, 0.99)
+    statistics = Words(statistics_word)
+    low, high = statistics.binomial_interval(10_000, 0.02, 0.99)
     assert 0.016 < low < 0.02 < high < 0.024
-    low, high = StatisticsWords.loss_interval(0, 100)
+    low, high = statistics.loss_interval(0, 100)
     assert low == 0 < high < 0.05
 
 

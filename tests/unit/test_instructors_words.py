@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import find_labs, load_lab
-from measuretwice.site.maps import labs_map, pitfalls_map
 from measuretwice.site.notebooks import pages_of
-from measuretwice.site.words import LabWords
+from measuretwice.site.words.maps import labs_map, pitfalls_map
+from measuretwice.site.words.subjects import LabWords, SiteWords
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,13 +36,14 @@ def test_command_elsewhere(words: LabWords) -> None:
 
 
 def test_maps_hold_every_box() -> None:
-    labs = [LabWords(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)]
-    drawn = labs_map(labs)
+    labs = {name: LabWords(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)}
+    site = SiteWords(ROOT, labs, instructor=True)
+    drawn = labs_map(site)
     assert drawn.startswith("```diagram\nflowchart LR\n")
-    for one in labs:
-        assert f'"{one.name}<br>{one.about.minutes} min"' in drawn
-        for pitfall in one.pitfalls:
-            assert f'"{pitfall.id}<br>{pitfall.minutes} min"' in pitfalls_map(one)
+    for name, lab in labs.items():
+        assert f'"{name}<br>{lab.about.minutes} min"' in drawn
+        for pitfall in lab.pitfalls:
+            assert f'"{pitfall.id}<br>{pitfall.minutes} min"' in pitfalls_map(site, name)
 
 
 def test_a_notebook_as_a_page() -> None:

@@ -11,7 +11,7 @@ from measuretwice.figures import regression as plot_regression
 from measuretwice.lab import Apparatus, Lab, Plan, Value, load_lab, make_plan, read_lab
 from measuretwice.measure.many_flows import CrowdFlow
 from measuretwice.runs.result import Result
-from measuretwice.site.terminals import terminals
+from measuretwice.site.words.terminals import terminals
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "scale")

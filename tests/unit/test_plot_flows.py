@@ -11,7 +11,7 @@ from measuretwice.figures.style import svg_text
 from measuretwice.lab import FigureOf, load_lab, read_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
-from measuretwice.site.terminals import terminals
+from measuretwice.site.words.terminals import terminals
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "buffers")

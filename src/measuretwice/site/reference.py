@@ -11,9 +11,8 @@ import click
 from pydantic import BaseModel
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
-from measuretwice.lab import FigureOf, schema
-from measuretwice.site.excerpts import Block
-from measuretwice.site.words import LabWords, folded_hints
+from measuretwice.lab import FigureOf, Lab, Pitfall, schema
+from measuretwice.site.words.blocks import Block, folded_hints
 
 # What each finding's check looks at. A test holds these against the findings that checks can raise.
 LOOKS_AT = {
@@ -200,33 +199,19 @@ class CheckEntry:
     pages: list[tuple[str, str]]
 
 
-def checks(labs: list[LabWords]) -> list[CheckEntry]:
+def checks(labs: list[Lab]) -> list[CheckEntry]:
     """Return every finding that the checker can raise."""
-    staged: dict[str, list[tuple[LabWords, Any]]] = {}
-    for words in labs:
-        for pitfall in words.pitfalls:
-            staged.setdefault(pitfall.finding, []).append((words, pitfall))
+    staged: dict[str, list[tuple[Lab, Pitfall]]] = {}
+    for lab in labs:
+        for pitfall in lab.file.pitfalls:
+            staged.setdefault(pitfall.finding, []).append((lab, pitfall))
     found = []
     for name, looks_at in LOOKS_AT.items():
         ladders = [pitfall.hints for _, pitfall in staged.get(name, ())]
         ladder = ladders[0] if ladders else GENERAL_HINTS.get(name)
         pages = [
-            (pitfall.title, f"../modules/{words.folder}/{pitfall.id}.md")
-            for words, pitfall in staged.get(name, ())
+            (pitfall.title, f"../modules/{lab.folder.name}/{pitfall.id}.md")
+            for lab, pitfall in staged.get(name, ())
         ]
         found.append(CheckEntry(name, looks_at, folded_hints(ladder) if ladder else Block(), pages))
     return found
-
-
-# Glossary
-
-
-def glossary(text: str) -> Block:
-    """The abbreviations that pages explain on hover, as a list with an anchor each."""
-    entries = re.findall(r"^\*\[([^\]]+)\]: *(.+)$", text, re.MULTILINE)
-    entries.sort(key=lambda entry: entry[0].lower())
-    parts = []
-    for term, meaning in entries:
-        anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
-        parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
-    return Block("\n".join(parts))

@@ -1,4 +1,7 @@
-"""A class that never was, graded for the page on grading and for the tests.
+"""A class that never was, graded: for the tests, and recorded for the page on grading.
+
+    make site-assets
+    PYTHONPATH=src .venv/bin/python tests/support/example_class.py
 
 Its runs are recorded ones: their raw files as they are, their plans rewritten to seeds that were
 dealt, as if the students had run them. Only one is handed in as it was recorded.
@@ -14,9 +17,8 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 
 from rich.console import Console
@@ -35,8 +37,11 @@ from measuretwice.report.report import make_report, render_markdown
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import DONE
 from measuretwice.runs.reread import read_run
-from measuretwice.site.excerpts import Block
 
+ROOT = Path(__file__).parents[2]
+RECORDED = ROOT / "docs/includes/graded-class"
+LAB = "mathis"
+PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")
 WIDTH = 100
 TERM = "a word of your own"
 MADE = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -51,24 +56,12 @@ CLASS = [
 ]
 
 
-@dataclass(frozen=True)
-class ClassWords:
-    """What the commands make of the example class: files and the terminal's text, as blocks."""
-
-    roster: Block
-    dealt: Block
-    listing: Block
-    terminal: Block
-    canvas: Block
-    moodle: Block
-
-
 def copy_run(recorded: Path, target: Path, seed: int) -> Path:
     """Write a recorded run to `target` as ./lab run makes it, with another seed in its plan."""
     target.mkdir(parents=True, exist_ok=True)
-    said = json.loads((recorded / "plan.json").read_text(encoding="utf-8"))
+    document = json.loads((recorded / "plan.json").read_text(encoding="utf-8"))
     known = {field.name for field in fields(Plan)}
-    plan = replace(Plan(**{key: said[key] for key in said if key in known}), seed=seed)
+    plan = replace(Plan(**{key: document[key] for key in document if key in known}), seed=seed)
     folder = target / plan.folder_name
     with raw_folder(recorded) as raw:
         shutil.copytree(raw, folder / "raw")
@@ -153,7 +146,9 @@ def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:
     rubric = read_rubric(lab)
     assert rubric is not None  # what the page is about
     questions = read_questions(lab)
-    asked = next(one.question for one in rubric.criteria if one.pitfall == pitfall)
+    asked = next(
+        criterion.question for criterion in rubric.criteria if criterion.pitfall == pitfall
+    )
     broken = next(r for r in read if (r.plan.pitfall, r.plan.stage) == (pitfall, "broken"))
     finding, line = broken.result.findings[0], broken.excerpts[0].text.strip()
     answer = f"It is {finding.id}: {finding.measured}, not {finding.expected}.\n\n    {line}"
@@ -167,19 +162,17 @@ def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:
     return render_markdown(report)
 
 
-@cache
-def graded_class(root: Path, lab_name: str, pitfalls: tuple[str, ...]) -> ClassWords:
-    """Make the class, deal, grade, and return what a page shows of it."""
-    lab = load_lab(root, lab_name)
+def graded_class(root: Path) -> dict[str, str]:
+    """Make the class, deal, grade, and return the files of it that a page shows, by name."""
+    lab = load_lab(root, LAB)
     rubric = read_rubric(lab)
     assert rubric is not None  # what the page is about
     with tempfile.TemporaryDirectory(prefix="measuretwice-class-") as name:
-        handed, dealt = make_class(root, lab, pitfalls, Path(name))
+        handed, dealt = make_class(root, lab, PITFALLS, Path(name))
         roster = read_roster(dealt)
         submissions, others = find_submissions(handed, roster)
-        read: dict[int, Document | str] = dict(
-            read_all(root, [one.sources for one in submissions], 1)
-        )
+        sources = [submission.sources for submission in submissions]
+        read: dict[int, Document | str] = dict(read_all(root, sources, 1))
         documents = [read[place] for place in range(len(submissions))]
         emmy = next(d for s, d in zip(submissions, documents, strict=True) if "Emmy" in s.name)
         assert not isinstance(emmy, str)
@@ -192,15 +185,15 @@ def graded_class(root: Path, lab_name: str, pitfalls: tuple[str, ...]) -> ClassW
             Path("submissions-grades"),
         )  # fmt: skip
         title = f"Measure Twice: {lab.name}"
-        listed = "\n".join(path.name for path in sorted(handed.iterdir()))
-        return ClassWords(
-            _block(csv_text(CLASS), "csv"),
-            _block(_short(dealt.read_text(encoding="utf-8")), "csv"),
-            _block(listed, "text"),
-            _block(out.getvalue(), "text"),
-            _block(canvas_csv(roster, graded, title, rubric.points), "csv"),
-            _block(moodle_csv(roster, graded, title), "csv"),
-        )
+        texts = {
+            "roster.csv": csv_text(CLASS),
+            "dealt.csv": _short(dealt.read_text(encoding="utf-8")),
+            "listing.txt": "\n".join(path.name for path in sorted(handed.iterdir())),
+            "terminal.txt": out.getvalue(),
+            "canvas.csv": canvas_csv(roster, graded, title, rubric.points),
+            "moodle.csv": moodle_csv(roster, graded, title),
+        }
+    return {file: _plain(text) for file, text in texts.items()}
 
 
 def _short(text: str) -> str:
@@ -211,6 +204,12 @@ def _short(text: str) -> str:
     return csv_text(rows)
 
 
-def _block(text: str, language: str) -> Block:
-    lines = "\n".join(line.rstrip() for line in text.rstrip("\n").split("\n"))
-    return Block(f"```{language}\n{lines}\n```")
+def _plain(text: str) -> str:
+    """Lines without spaces at their end."""
+    return "".join(f"{line.rstrip()}\n" for line in text.rstrip("\n").split("\n"))
+
+
+if __name__ == "__main__":
+    RECORDED.mkdir(parents=True, exist_ok=True)
+    for file, text in graded_class(ROOT).items():
+        (RECORDED / file).write_text(text, encoding="utf-8")

@@ -11,39 +11,36 @@ from collections.abc import Sequence
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab
 from measuretwice.measure.flows import Trace
 from measuretwice.measure.signatures import (
     BBR_LEAST_WINDOW_SEGMENTS,
     Epoch,
     bbr_states,
     cubic_epochs,
-    read_sender,
 )
 from measuretwice.parse import SsSample
-from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
+from measuretwice.site.words.subjects import LabWords
 
 NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR"}
 SLOW_START = "slow start: doubles in a round trip"
 DIGITS = 2
 
 
-def traces_data(lab: Lab, results: Sequence[Result]) -> dict[str, Any]:
+def traces_data(words: LabWords, results: Sequence[Result]) -> dict[str, Any]:
     """Each run's time, window, queue and RTT as lists, and what it is doing as numbers into `says`."""
-    runs = [_run(lab, result) for result in results]
+    runs = [_run(words, result) for result in results]
     says = sorted({text for run in runs for text in run["doing"]})
     for run in runs:
         run["doing"] = [says.index(text) for text in run["doing"]]
     return {"says": says, "runs": runs}
 
 
-def _run(lab: Lab, result: Result) -> dict[str, Any]:
-    with raw_folder(result.place) as raw:
-        seen = read_sender(lab, raw)
-    trace, queue = seen.trace, seen.queue
+def _run(words: LabWords, result: Result) -> dict[str, Any]:
+    files = words.sender_files(result.place)
+    trace, queue = files.trace, files.queue
     if queue is None:
-        raise UserError(f"{lab.name}: its lab.toml samples no queue")
+        raise UserError(f"{words.lab.name}: its lab.toml samples no queue")
     start_s, algorithm = trace.time_s[0], str(result.params["congestion_control"])
     # The queue's sampler has a clock of its own: its last sample before each of ss's.
     backlog = [
@@ -56,7 +53,7 @@ def _run(lab: Lab, result: Result) -> dict[str, Any]:
         "cwnd": trace.cwnd_segments,
         "queue": backlog,
         "rtt_ms": [round(rtt, DIGITS) for rtt in trace.rtt_ms],
-        "doing": doing(algorithm, trace, seen.samples),
+        "doing": doing(algorithm, trace, files.samples),
     }
 
 
@@ -69,18 +66,18 @@ def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str
     epochs: list[Epoch] = []
     if algorithm == "cubic":
         epochs = cubic_epochs(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
-    said = []
+    activities = []
     for n in range(count):
         cwnd, threshold = trace.cwnd_segments[n], trace.ssthresh_segments[n]
         if threshold is None or cwnd < threshold:
-            said.append(SLOW_START)
+            activities.append(SLOW_START)
         elif algorithm == "cubic":
-            said.append(_cubic(trace.time_s[n] - trace.time_s[0], epochs))
+            activities.append(_cubic(trace.time_s[n] - trace.time_s[0], epochs))
         elif algorithm == "vegas":
-            said.append(_vegas(trace, n))
+            activities.append(_vegas(trace, n))
         else:
-            said.append("adds one segment a round trip")
-    return said
+            activities.append("adds one segment a round trip")
+    return activities
 
 
 def _bbr(gain: float, window_segments: int) -> str:
@@ -96,7 +93,7 @@ def _bbr(gain: float, window_segments: int) -> str:
 
 
 def _cubic(time_s: float, epochs: Sequence[Epoch]) -> str:
-    inside = [one for one in epochs if one.start_s <= time_s < one.start_s + one.lasted_s]
+    inside = [epoch for epoch in epochs if epoch.start_s <= time_s < epoch.start_s + epoch.lasted_s]
     if not inside:
         return "follows the curve"
     if time_s - inside[0].start_s <= inside[0].k_s:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from measuretwice.site.excerpts import Block
-from measuretwice.site.words import LabWords
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.registry import site_word
+from measuretwice.site.words.subjects import SiteWords
 
 # Of each box: its name, its minutes, the names of those that come before.
 Box = tuple[str, int, list[str]]
 
 
-def labs_map(labs: list[LabWords]) -> Block:
-    """The labs and what each needs, as a diagram."""
-    boxes = [(one.name, one.about.minutes, one.about.needs) for one in labs]
+@site_word("labs_map()")
+def labs_map(site: SiteWords) -> Block:
+    """Which lab comes after which, as a diagram."""
+    labs = [words.lab for words in site.labs.values()]
+    boxes = [(lab.name, lab.file.lab.minutes, lab.file.lab.needs) for lab in labs]
     return _diagram("Which lab comes after which", boxes)
 
 
-def pitfalls_map(words: LabWords) -> Block:
-    """A lab's pitfalls and what each needs, as a diagram."""
-    boxes = [(one.id, one.minutes, one.needs) for one in words.pitfalls]
-    return _diagram(f"Which pitfall of {words.name} comes after which", boxes)
+@site_word('pitfalls_map("mathis")')
+def pitfalls_map(site: SiteWords, name: str) -> Block:
+    """Which mistake of a lab comes after which, as a diagram."""
+    lab = site.lab(name).lab
+    boxes = [(pitfall.id, pitfall.minutes, pitfall.needs) for pitfall in lab.file.pitfalls]
+    return _diagram(f"Which pitfall of {lab.name} comes after which", boxes)
 
 
 def _diagram(title: str, boxes: Iterable[Box]) -> Block:

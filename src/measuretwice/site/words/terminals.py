@@ -8,9 +8,21 @@ from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 
-from measuretwice.lab import Lab, Step, Value
+from measuretwice.lab import Lab, StageName, Step, Value
 from measuretwice.report.report import fence
-from measuretwice.site.excerpts import Block
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.pitfalls import pitfall, stage_set
+from measuretwice.site.words.registry import word
+from measuretwice.site.words.subjects import LabWords
+
+
+@word('terminals("mtu", "broken")', name="terminals")
+def stage_terminals(words: LabWords, name: str, stage: StageName) -> Block:
+    """The ways to run a stage of a mistake, a tab each: virtual kernel, live terminals, own kernel,
+    testbed."""
+    lab, number = words.lab, pitfall(words, name).trial
+    params = {**lab.defaults(), **lab.trials[number].set, **stage_set(words, name, stage)}
+    return terminals(lab, f"--pitfall {name} --stage {stage}", params)
 
 
 def terminals(lab: Lab, options: str, params: dict[str, Value]) -> Block:

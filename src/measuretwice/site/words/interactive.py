@@ -18,8 +18,8 @@ from measuretwice.figures import rows as plot_data
 from measuretwice.figures.rows import NamedSet, ParameterNames
 from measuretwice.lab import Lab, ModelUse
 from measuretwice.runs.result import Result
-from measuretwice.site.excerpts import Block
-from measuretwice.site.filters import mbit, seconds, sig
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.numbers import mbit, seconds, sig
 from measuretwice.stats import intervals as statistics
 from measuretwice.tcp import model
 

@@ -1,0 +1,102 @@
+"""What pages show besides text: figures, rubrics, files for testbeds, the solutions' notebooks."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from measuretwice.base.paths import PACKAGE
+from measuretwice.figures.files import write_figure
+from measuretwice.grading import rubric
+from measuretwice.lab import FigureOf, Lab
+from measuretwice.runs.recorded import SET_FILE, read_set, results_of
+from measuretwice.site.folder import Folder
+from measuretwice.site.notebooks import notebook_pages
+from measuretwice.site.words.subjects import LabWords
+from measuretwice.testbeds import files as testbed_files
+
+
+def add_figures(words: LabWords, pages: Folder) -> None:
+    """Draw a lab's figures from its recorded runs, unless the kept ones are of just these."""
+    lab = words.lab
+    steps = sorted(words.samples / name for name in words.steps)
+    declared = [
+        (figure, words.samples / figure.of)
+        for figure in lab.file.figures
+        if (words.samples / figure.of / SET_FILE).is_file()
+    ]
+    if not steps and not declared:
+        return
+    used = [folder / SET_FILE for folder in (*steps, *(folder for _, folder in declared))]
+    sources = [*used, *sorted((PACKAGE / "figures").glob("*.py")), Path(__file__)]
+    if declared:
+        sources.append(lab.path)
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    kept = pages.path.parent / "figures" / lab.folder.name / digest[:16]
+    if not kept.is_dir():
+        part = kept.with_name("part")
+        shutil.rmtree(kept.parent, ignore_errors=True)
+        part.mkdir(parents=True)
+        _draw(words, steps, declared, part)
+        part.rename(kept)
+    for path in kept.iterdir():
+        pages.copy(path, f"assets/figures/{lab.folder.name}/{path.name}")
+
+
+def _draw(
+    words: LabWords, steps: list[Path], declared: Sequence[tuple[FigureOf, Path]], out: Path
+) -> None:
+    if steps:
+        _draw_steps(words.lab, steps, out)
+        _draw_spread(words, out)
+    for figure, folder in declared:
+        results = results_of(words.lab, folder)
+        write_figure(words.lab, figure.id, [(figure.of, results)], out)
+
+
+def _draw_steps(lab: Lab, steps: list[Path], out: Path) -> None:
+    """All steps side by side; the first beside the last; and the last in full."""
+    sets = [(read_set(step).title, results_of(lab, step)) for step in steps]
+    ends = [sets[0], sets[-1]] if len(sets) > 1 else sets
+    write_figure(lab, "stages", ends, out)
+    for kind in ("svg", "csv"):
+        (out / f"stages.{kind}").rename(out / f"first-and-last.{kind}")
+    write_figure(lab, "stages", sets, out)
+    for name in ("measured-against-model", "window-against-loss"):
+        write_figure(lab, name, sets[-1:], out)
+
+
+def _draw_spread(words: LabWords, out: Path) -> None:
+    """What chance does to the runs of the last two steps: many have few losses, others many."""
+    # matplotlib takes half a second to import, and figures are drawn seldom.
+    from measuretwice.figures.spread import spread
+    from measuretwice.figures.style import save_svg
+
+    last_two = [words.results_of(step) for step in words.steps[-2:]]
+    figure = spread(last_two[0], last_two[-1], words.bounds.max_loss_ratio)
+    if figure is not None:
+        save_svg(figure, out / "spread.svg")
+
+
+def add_rubric(words: LabWords, pages: Folder) -> None:
+    """A lab's rubric as CSV, for a learning management system."""
+    if words.rubric:
+        name = f"assets/rubrics/{words.lab.folder.name}.csv"
+        pages.write(name, rubric.csv_text(words.rubric))
+
+
+def add_testbed_files(lab: Lab, pages: Folder) -> None:
+    """What `./lab testbed` makes of a lab, to be fetched where there is no checkout."""
+    name = f"assets/testbeds/{lab.name}"
+    pages.write(f"{name}-fabric.ipynb", testbed_files.fabric_notebook(lab))
+    pages.write(f"{name}-cloudlab.py", testbed_files.cloudlab_profile(lab))
+
+
+def add_answer_keys(root: Path, labs: list[Lab], pages: Folder, place: str) -> None:
+    """The solution notebooks as pages in `place`, with what their cells say of the recorded runs."""
+    sources = [root / "solutions" / f"{lab.folder.name}.py" for lab in labs]
+    sources = [source for source in sources if source.is_file()]
+    for name, content in notebook_pages(root, sources, root / "build/keys").items():
+        pages.write(f"{place}/{name}", content.decode())

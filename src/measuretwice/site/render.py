@@ -1,0 +1,114 @@
+"""Templates become Markdown: the words in {{ }} are filled in."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from measuretwice.base.errors import UserError
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.registry import (
+    Words,
+    model_word,
+    number_filter,
+    site_word,
+    statistics_word,
+    two_samples_word,
+)
+from measuretwice.site.words.subjects import SiteWords
+
+TEMPLATES = Path(__file__).parent / "templates"
+# Where a block is to be put in: alone on its line, or within one.
+MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
+INLINE = re.compile(r"\x02([0-9]+)\x03")
+
+
+class Renderer:
+    """Fills in the words of one site's templates: those of docs/, and those beside this module."""
+
+    def __init__(self, site: SiteWords) -> None:
+        self._site = site
+        self._words = {
+            **Words(site_word, site).everywhere(),
+            "model": Words(model_word),
+            "statistics": Words(statistics_word),
+            "two_samples": Words(two_samples_word),
+        }
+        self._blocks: list[str] = []
+        self._environment = self._make_environment()
+
+    def render(self, template: str, page: str, **extra: Any) -> str:
+        """Return the text of the page that a template makes; `extra` are words for this one alone.
+
+        UserError with the template's name and line for what is wrong in it.
+        """
+        words = {**self._words, **self._lab_words(page), **extra}
+        self._blocks.clear()
+        try:
+            text = self._environment.get_template(template).render(words)
+        except (
+            TemplateError,
+            UserError,
+            ArithmeticError,
+            ValueError,
+            TypeError,
+            KeyError,
+        ) as error:
+            why = str(error) or type(error).__name__
+            raise UserError(f"{self._place(template, error)}: {why}") from None
+        text = MARK.sub(lambda mark: _indented(self._blocks[int(mark[2])], mark[1]), text)
+        return INLINE.sub(lambda mark: self._blocks[int(mark[1])], text)
+
+    def _make_environment(self) -> Environment:
+        """Jinja's usual signs, but comments are {## ##}: {# opens an attribute list's anchor."""
+        environment = Environment(
+            loader=FileSystemLoader([self._site.root / "docs", TEMPLATES]),
+            undefined=StrictUndefined,
+            autoescape=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            comment_start_string="{##",
+            comment_end_string="##}",
+            finalize=self._keep,
+        )
+        filters = number_filter.words()
+        environment.filters |= {name: entry.answer for name, entry in filters.items()}
+        return environment
+
+    def _keep(self, value: Any) -> Any:
+        """A block of lines is put in at the end, when it is known how far in it stands."""
+        if not isinstance(value, Block):
+            return value
+        self._blocks.append(value)
+        return f"\x02{len(self._blocks) - 1}\x03"
+
+    def _lab_words(self, page: str) -> dict[str, Any]:
+        """A page in a lab's folder knows that lab's words without naming it."""
+        for words in self._site.labs.values():
+            if page.startswith(f"modules/{words.lab.folder.name}/"):
+                return words.everywhere() | {"own": words}
+        return {}
+
+    def _place(self, template: str, error: Exception) -> str:
+        """Where in which page an error arose: the innermost line of a template."""
+        if (line := getattr(error, "lineno", None)) is not None:
+            return f"docs/{getattr(error, 'name', None) or template}, line {line}"
+        frames = [
+            frame for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename.endswith((".md", ".j2"))
+        ]  # fmt: skip
+        if not frames:
+            return f"docs/{template}"
+        path, root = Path(frames[-1].filename), self._site.root
+        name = path.relative_to(root) if path.is_relative_to(root) else path.name
+        return f"{name}, line {frames[-1].lineno}"
+
+
+def _indented(text: str, by: str) -> str:
+    lines = text.rstrip("\n").split("\n")
+    return "\n".join(by + line if line else "" for line in lines)

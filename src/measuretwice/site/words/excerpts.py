@@ -1,0 +1,296 @@
+"""What tools printed in recorded runs: lines of it verbatim, with their origin beneath, or values of it.
+
+Nothing here is written by hand: a page that wants other lines asks for other lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import QdiscAt
+from measuretwice.parse.nstat import parse_nstat
+from measuretwice.parse.ss import SsSocket, parse_ss
+from measuretwice.report.report import fence
+from measuretwice.runs import archive
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.numbers import day
+from measuretwice.site.words.registry import word
+from measuretwice.site.words.runs import run
+from measuretwice.site.words.subjects import LabWords
+
+# What of longer JSON a reader is shown: the rest stands in the run's folder.
+QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
+SENDER_COUNTERS = ("TcpOutSegs", "TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPLostRetransmit")
+RECEIVER_COUNTERS = ("TcpInSegs", "TcpExtTCPOFOQueue", "TcpExtTCPOFODrop", "TcpExtPruneCalled")
+WHEN = ("before", "after")
+WRAPPED_FROM = 160
+UNSEARCHED = 'data-search-exclude="true"'
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which lines of a file: matching `grep`, `between` two patterns, the `first` or `last` few."""
+
+    first: int | None = None
+    last: int | None = None
+    grep: str | None = None
+    between: tuple[str, str] | None = None
+
+    def apply(self, lines: list[str]) -> list[str]:
+        if self.between:
+            lines = _between(lines, *self.between)
+        if self.grep is not None:
+            lines = [line for line in lines if re.search(self.grep, line)]
+        if self.first is not None:
+            lines = lines[: self.first]
+        return lines[-self.last :] if self.last else lines
+
+
+def _between(lines: list[str], start: str, end: str) -> list[str]:
+    """From the first line that matches `start` to the next that matches `end`, both included."""
+    begins = next((n for n, line in enumerate(lines) if re.search(start, line)), None)
+    if begins is None:
+        return []
+    ends = next(
+        (n for n, line in enumerate(lines[begins + 1 :], begins + 1) if re.search(end, line)),
+        len(lines) - 1,
+    )
+    return lines[begins : ends + 1]
+
+
+@lru_cache(maxsize=4)
+def _raw_files(place: Path) -> dict[str, str]:
+    """All raw files of a run as text: a page cuts several excerpts out of one archive."""
+    with archive.raw_folder(place) as raw:
+        return {
+            name: path.read_text(encoding="utf-8", errors="replace")
+            for name, path in archive.files_of(raw).items()
+        }
+
+
+def raw_text(place: Path, file: str) -> str:
+    """A recorded run's raw file; UserError names the files that there are."""
+    files = _raw_files(place)
+    if not files:
+        raise UserError(f"{place.parent.name}/{place.name} is not recorded with its raw files")
+    if file not in files:
+        raise UserError(f"{place.name} has no {file}; it has {', '.join(files)}")
+    return files[file]
+
+
+def excerpt_of(place: Path, file: str, cut: Cut) -> Block:
+    """Some lines of a raw file as a fenced block, with a line on their origin."""
+    lines = raw_text(place, file).rstrip("\n").split("\n")
+    kept = cut.apply(lines)
+    if not kept:
+        raise UserError(f"{place.parent.name}: no line of {file} is left to show")
+    whole = len(kept) == len(lines)
+    what = "" if whole else f", {len(kept)} of its {len(lines)} lines"
+    return _block("\n".join(kept), file, f"`{file}`{what}", place)
+
+
+def json_object(place: Path, file: str, where: dict[str, Any]) -> dict[str, Any]:
+    """Of the objects in a raw JSON file the first that has these values."""
+    try:
+        items = json.loads(raw_text(place, file))
+    except ValueError as error:
+        raise UserError(f"{place.parent.name}: {file} is no JSON ({error})") from None
+    if isinstance(items, dict):
+        # nstat's counters stand in one object under one name.
+        items = list(items.values())
+    for item in items:
+        if all(item.get(key) == value for key, value in where.items()):
+            return dict(item)
+    raise UserError(f"{place.parent.name}: nothing in {file} has {where}")
+
+
+def json_excerpt(place: Path, file: str, where: dict[str, Any], keys: Sequence[str]) -> Block:
+    """Of the objects in a JSON file the first that has these values, and of that these keys.
+
+    The values are as recorded; only their layout is ours.
+    """
+    found = json_object(place, file, where)
+    missing = [key for key in keys if key not in found]
+    if missing:
+        raise UserError(
+            f"{place.parent.name}: {file} has no {missing[0]}; it has {', '.join(found)}"
+        )
+    kept = {key: found[key] for key in keys} if keys else found
+    what = f"`{file}`, one object laid out for reading"
+    return _block(json.dumps(kept, indent=2), file, what, place)
+
+
+def _counters_around(place: Path, node: str) -> tuple[dict[str, int], dict[str, int]]:
+    """A node's nstat counters before and after a run."""
+    before, after = (f"{node}/nstat.{when}.json" for when in WHEN)
+    return parse_nstat(raw_text(place, before), before), parse_nstat(raw_text(place, after), after)
+
+
+def counters_excerpt(place: Path, node: str, names: Sequence[str]) -> Block:
+    """A node's counters before and after a run, and what they grew by. nstat counts since boot."""
+    before, after = _counters_around(place, node)
+    missing = [name for name in names if name not in after]
+    if missing:
+        raise UserError(f"{place.parent.name}: {node}/nstat.after.json has no {missing[0]}")
+    rows = [("counter", "before", "after", "difference")]
+    for name in names:
+        was, now = before.get(name, 0), after[name]
+        rows.append((name, str(was), str(now), str(now - was)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    files = [f"{node}/nstat.{when}.json" for when in WHEN]
+    what = f"`{files[0]}` and `{files[1]}`, {len(names)} counters laid out for reading"
+    return _block("\n".join(lines), f"{node}: nstat -az", what, place)
+
+
+def found_in(place: Path, file: str, pattern: str, cut: Cut) -> str:
+    """What stands in the first line that `pattern` is found in: its group, as it was printed."""
+    for line in cut.apply(raw_text(place, file).rstrip("\n").split("\n")):
+        if found := re.search(pattern, line):
+            return found[1] if found.re.groups else found[0]
+    raise UserError(f"{place.parent.name}: no line of {file} has {pattern!r}")
+
+
+def _block(text: str, file: str, what: str, place: Path) -> Block:
+    document = json.loads((place / "provenance.json").read_text(encoding="utf-8"))
+    kernel, begun = document["kernel"]["version"], day(document["started"])
+    origin = f"{what} · `{document['command']}` · Linux {kernel} · {begun}"
+    # A line of ss is far longer than a page is wide, and all of it is to be read.
+    long = max(map(len, text.split("\n"))) > WRAPPED_FROM
+    wrapped = " .wrapped" if long else ""
+    # Who searches wants the page on cwnd, not every line of ss; and the index is in each page's weight.
+    head = f'{{ .text{wrapped} title="{file}" {UNSEARCHED} }}'
+    block = str(fence(text)).replace("text\n", f"{head}\n", 1)
+    return Block(f"{block}\n\n{origin}\n{{ .recorded {UNSEARCHED} }}\n")
+
+
+class Lines(TypedDict, total=False):
+    """How pages say which lines of a file they want: the fields of a Cut."""
+
+    first: int | None
+    last: int | None
+    grep: str | None
+    between: tuple[str, str] | None
+
+
+class Which(TypedDict, total=False):
+    """How pages say which run of a set they mean."""
+
+    trial: int | None
+    seed: int | None
+
+
+@word('excerpt("mtu-broken", "romeo/ss-last.txt", last=1)')
+def excerpt(
+    words: LabWords,
+    name: str,
+    file: str,
+    *,
+    where: dict[str, Any] | None = None,
+    keys: Sequence[str] = (),
+    trial: int | None = None,
+    seed: int | None = None,
+    **lines: Unpack[Lines],
+) -> Block:
+    """Lines of a raw file in a block, with its origin beneath; `first=`, `last=`, `grep=`,
+    `between=("from", "to")`. Of a JSON file one object, or some keys of it: `excerpt("mtu-broken",
+    "router/qdisc.after.json", where={"kind": "netem", "dev": "eth1"}, keys=["packets", "drops"])`."""
+    place = run(words, name, trial, seed).place
+    if where is not None:
+        return json_excerpt(place, file, where, keys)
+    return excerpt_of(place, file, Cut(**lines))
+
+
+@word('seen("mtu-broken", "romeo/ss-last.txt", "mss:([0-9]+)", last=1)', name="seen")
+def printed_value(
+    words: LabWords,
+    name: str,
+    file: str,
+    what: str,
+    *,
+    where: dict[str, Any] | None = None,
+    trial: int | None = None,
+    seed: int | None = None,
+    **lines: Unpack[Lines],
+) -> Any:
+    """One value as it was printed: a pattern's group, in the lines that `excerpt` would show; with
+    `where=`, a key of that object (`"options.limit"`)."""
+    place = run(words, name, trial, seed).place
+    if where is None:
+        return found_in(place, file, what, Cut(**lines))
+    found: Any = json_object(place, file, where)
+    for key in what.split("."):
+        if not isinstance(found, dict) or key not in found:
+            raise UserError(f"{name}: {file} has no {what}")
+        found = found[key]
+    return found
+
+
+@word('counters("mtu-broken", "juliet", ["TcpInSegs"])')
+def counters(
+    words: LabWords, name: str, node: str, names: Sequence[str], **which: Unpack[Which]
+) -> Block:
+    """nstat's counters of a node: before, after and the difference."""
+    return counters_excerpt(run(words, name, **which).place, node, names)
+
+
+@word('sockets("mtu-broken", "romeo/ss-last.txt")')
+def sockets(words: LabWords, name: str, file: str, **which: Unpack[Which]) -> tuple[SsSocket, ...]:
+    """Lines of ss, read: `[-1].bytes_sent`, `.cwnd_segments`, ..."""
+    return parse_ss(raw_text(run(words, name, **which).place, file), file)
+
+
+@word('nstat("mtu-broken", "romeo")')
+def nstat(words: LabWords, name: str, node: str, **which: Unpack[Which]) -> dict[str, int]:
+    """By how much a node's counters grew in a recorded run, by name; 0 is left out."""
+    before, after = _counters_around(run(words, name, **which).place, node)
+    grown = {key: value - before.get(key, 0) for key, value in after.items()}
+    return {key: value for key, value in grown.items() if value}
+
+
+@word('outputs("mtu-broken")')
+def outputs(words: LabWords, name: str) -> dict[str, Block]:
+    """Where to look first: an excerpt of ping, ss, tc, tcpdump and nstat, by name; of the first run
+    where a set has several."""
+    collect, first = words.lab.file.collect, words.results_of(name)[0]
+    which: Which = {"trial": first.trial, "seed": first.seed}
+    found: dict[str, Block] = {}
+    if collect.ping:
+        file = f"{collect.ping.node}/{collect.ping.file}"
+        found["ping"] = excerpt_of(first.place, file, Cut(last=3))
+    if last := collect.ss_last or collect.ss:
+        cut = Cut(last=3 if collect.ss_last else 1)
+        found["ss"] = excerpt_of(first.place, f"{last.node}/{last.file}", cut)
+    if collect.bottleneck:
+        found["tc"] = _bottleneck(first.place, collect.bottleneck)
+    if collect.capture and float(first.params.get("capture_packets") or 0):
+        file = f"{collect.capture.node}/{collect.capture.file}"
+        found["tcpdump"] = excerpt_of(first.place, file, Cut(last=4))
+    for node, names in (
+        (collect.sender, SENDER_COUNTERS),
+        (collect.receiver, RECEIVER_COUNTERS),
+    ):
+        if node is not None:
+            found[f"nstat, {node}"] = counters(words, name, node, names, **which)
+    return found
+
+
+def _bottleneck(place: Path, bottleneck: QdiscAt) -> Block:
+    """The counters of the qdisc of that kind on the interface with that address."""
+    links = json.loads(raw_text(place, f"{bottleneck.node}/addr.json"))
+    device = next(
+        link["ifname"]
+        for link in links
+        if any(address["local"] == bottleneck.address for address in link["addr_info"])
+    )
+    where = {"kind": bottleneck.kind, "dev": device}
+    return json_excerpt(place, f"{bottleneck.node}/qdisc.after.json", where, QDISC_KEYS)

@@ -1,0 +1,155 @@
+"""What a lab is: its trials and parameters, its machines, its questions, how it is marked."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from measuretwice.backends.node_list import node_list_text
+from measuretwice.base.errors import UserError
+from measuretwice.grading.rubric import Rubric, read_rubric
+from measuretwice.lab import About, ModelUse, read_questions
+from measuretwice.lab.schema import Parameter
+from measuretwice.report.report import fence
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.registry import word
+from measuretwice.site.words.subjects import LabWords
+from measuretwice.tcp import published_tables
+from measuretwice.testbeds.layout import Layout, layout_of
+
+
+@word("name", fact=True)
+def name(words: LabWords) -> str:
+    """The lab's name, as `./lab run` takes it."""
+    return words.lab.name
+
+
+@word("folder", fact=True)
+def folder(words: LabWords) -> str:
+    """Its folder's name in labs/, sample-data/ and docs/modules/: `01-mathis`."""
+    return words.lab.folder.name
+
+
+@word("about", fact=True)
+def about(words: LabWords) -> About:
+    """What lab.toml says of the lab: `.title`, `.minutes`, `.needs`, `.objectives`, `.source`."""
+    return words.lab.file.lab
+
+
+@word("art", fact=True)
+def art(words: LabWords) -> str:
+    """The network as lab.toml draws it."""
+    return words.lab.file.topology.art.strip("\n")
+
+
+@word("parameters", fact=True)
+def parameters(words: LabWords) -> dict[str, Parameter]:
+    """Its parameters by name, as lab.toml has them: `.default`, `.min`, `.max`, `.choices`,
+    `.help`."""
+    return dict(words.lab.file.parameters)
+
+
+@word("trial(7)")
+def trial(words: LabWords, number: int) -> dict[str, Any]:
+    """A trial's parameters, as `.rtt_ms`, and its `.number`, `.title`."""
+    lab = words.lab
+    row = lab.trials.get(number)
+    if row is None:
+        raise UserError(f"{lab.name} has no trial {number}")
+    return {**lab.defaults(), **row.set, "number": number, "title": row.title}
+
+
+@word("trials", fact=True)
+def trials(words: LabWords) -> list[dict[str, Any]]:
+    """All of them, in order."""
+    return [trial(words, number) for number in words.lab.trials]
+
+
+@word("hours", fact=True)
+def hours(words: LabWords) -> float:
+    """How long all its trials measure, one after the other, in hours of a real clock."""
+    lab = words.lab
+    defaults = lab.defaults()
+    chosen = [row.set for row in lab.trials.values()]
+    params = [{**defaults, **lab.presets({**defaults, **own}), **own} for own in chosen]
+    return sum(float(values["duration_s"]) for values in params) / 3600
+
+
+@word("nodes", fact=True)
+def nodes(words: LabWords) -> list[str]:
+    """The names of its nodes that have a script."""
+    names = [node.name for node in words.lab.file.topology.nodes]
+    return [node for node in names if words.lab.script(node).is_file()]
+
+
+@word("layout", fact=True)
+def layout(words: LabWords) -> Layout:
+    """What a testbed builds for the lab: `.machines`, `.networks`, `.interfaces`,
+    `.most_interfaces`, `.cores`, `.memory_gb`, `.disk_gb`."""
+    return layout_of(words.lab)
+
+
+@word("node_list", fact=True)
+def node_list(words: LabWords) -> Block:
+    """A `nodes.toml` for the lab as an example, with names of machines that nobody has."""
+    names = [machine.name for machine in layout(words).machines]
+    destinations = {machine: f"you@{machine}.example.org" for machine in names}
+    text = node_list_text(destinations, f"{words.lab.name}: where each node is")
+    return Block(fence(text, 'toml title="nodes.toml"'))
+
+
+@word("own.bounds", fact=True, rare=True)
+def bounds(words: LabWords) -> ModelUse:
+    """Where the lab's model ends: `.max_loss_ratio`, `.min_expected_losses`."""
+    if words.lab.file.model is None:
+        raise UserError(f"{words.lab.name}: its lab.toml has no [model]")
+    return words.lab.file.model
+
+
+@word("audited", fact=True)
+def audited(words: LabWords) -> list[dict[str, Any]]:
+    """The rows of the lab's `audit.csv`, published results: its columns, and `.problems`, what
+    can't be true in each."""
+    path = words.lab.folder / "audit.csv"
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8")
+    rows = published_tables.read_rows(text, "audit.csv")
+    return [
+        {
+            "number": number,
+            **cells,
+            "problems": [problem.said for problem in published_tables.problems_of(row)],
+        }
+        for number, (cells, row) in enumerate(
+            zip(csv.DictReader(io.StringIO(text)), rows, strict=True), start=1
+        )
+    ]
+
+
+@word("questions()")
+def questions(words: LabWords) -> Block:
+    """The lab's questions, as a numbered list."""
+    asked = read_questions(words.lab)
+    return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
+
+
+@word("rubric", fact=True)
+def rubric(words: LabWords) -> Rubric | None:
+    """How the report is marked: `.criteria`, `.ladder`, `.points`; none where the lab has no
+    rubric. Its CSV is at `/assets/rubrics/NN-<lab>.csv`."""
+    return read_rubric(words.lab)
+
+
+@word("answered", fact=True)
+def answered(words: LabWords) -> bool:
+    """Whether the instructors' site has an answer key of the lab."""
+    return (words.root / f"solutions/{words.lab.folder.name}.py").is_file()
+
+
+@word("noted", fact=True)
+def noted(words: LabWords) -> bool:
+    """Whether it has teaching notes there."""
+    name = f"{words.lab.folder.name}-notes.md"
+    return (words.root / "docs/instructors/key" / name).is_file()

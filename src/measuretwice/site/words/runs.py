@@ -1,0 +1,104 @@
+"""Recorded runs: their parameters, what was measured, where they come from, what follows from them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.figures import rows as figure_rows
+from measuretwice.measure.signatures import Signature, signature_of
+from measuretwice.runs.recorded import SET_FILE
+from measuretwice.runs.result import Result
+from measuretwice.site.words.registry import word
+from measuretwice.site.words.subjects import LabWords
+from measuretwice.stats.intervals import ConstantFit
+
+
+@word('recorded("long")')
+def recorded(words: LabWords, name: str) -> bool:
+    """Whether a set is recorded."""
+    return (words.samples / name / SET_FILE).is_file()
+
+
+@word('runs("long")')
+def runs(words: LabWords, name: str) -> list[Result]:
+    """All runs of a recorded set: of each `.params`, `.measured`, `.model`, `.ratio`,
+    `.comparable`."""
+    return words.results_of(name)
+
+
+@word('run("mtu-broken")')
+def run(words: LabWords, name: str, trial: int | None = None, seed: int | None = None) -> Result:
+    """The run of a recorded set: `.params`, `.measured`, `.model`, `.ratio`, `.comparable`;
+    `trial=`, `seed=` where it has several."""
+    fitting = [
+        result
+        for result in words.results_of(name)
+        if trial in (None, result.trial) and seed in (None, result.seed)
+    ]
+    if len(fitting) != 1:
+        raise UserError(f"{name}: {len(fitting)} runs fit; say which: run({name!r}, trial=, seed=)")
+    return fitting[0]
+
+
+@word('provenance("mtu-broken")')
+def provenance(
+    words: LabWords, name: str, trial: int | None = None, seed: int | None = None
+) -> dict[str, Any]:
+    """The run's `provenance.json`, and `.real_s`: how long it took by the clock on the wall."""
+    file = run(words, name, trial, seed).place / "provenance.json"
+    document = dict(json.loads(file.read_text(encoding="utf-8")))
+    begun, ended = (datetime.fromisoformat(document[key]) for key in ("started", "ended"))
+    return document | {"real_s": (ended - begun).total_seconds()}
+
+
+@word('signature("signatures", trial=2)')
+def signature(
+    words: LabWords, name: str, trial: int | None = None, seed: int | None = None
+) -> Signature:
+    """What gives a sender's algorithm away in a recorded run: `.epochs` (CUBIC's times from loss to
+    loss), `.cycle` (BBR's gains and ProbeRTT), `.band` (what Vegas keeps in the queue)."""
+    result = run(words, name, trial, seed)
+    files = words.sender_files(result.place)
+    sender = words.lab.file.collect.one_sender
+    from_s = float(result.params[sender.average_from]) if sender else 0.0
+    return signature_of(files.trace, files.queue, files.samples, from_s)
+
+
+@word('fit("step-8-long")')
+def fit(words: LabWords, name: str) -> ConstantFit:
+    """C over the trials that the model speaks of, and the slope on logarithmic axes, with 95 %
+    intervals: `.constant`, `.low`, `.high`, `.slope`, `.slope_low`, `.slope_high`, `.points`."""
+    results = words.results_of(name)
+    rows = figure_rows.rows_for_table(results)
+    found = figure_rows.fit_rows(rows, figure_rows.model_constant(results))
+    if found is None:
+        raise UserError(f"{name}: too few trials in which the model makes a claim, to fit C")
+    return found
+
+
+@word("steps", fact=True)
+def steps(words: LabWords) -> list[str]:
+    """The recorded sets that lead from the first try to the result, in order."""
+    wanted = (recording.id for recording in words.lab.file.recordings if recording.step)
+    return [name for name in wanted if recorded(words, name)]
+
+
+@word("own.expected_ratio", fact=True, rare=True)
+def expected_ratio(words: LabWords) -> tuple[float, float]:
+    """The range in which lab.toml expects goodput over the model's bandwidth."""
+    for expectation in words.lab.file.expect:
+        low, high = expectation.min, expectation.max
+        if expectation.measured == "ratio" and low is not None and high is not None:
+            return low, high
+    raise UserError(f"{words.lab.name}: lab.toml expects no range of the ratio")
+
+
+@word('within("step-1-first-try")')
+def within(words: LabWords, name: str) -> int:
+    """How many runs of a set have a ratio in that range: what the figures count, too."""
+    low, high = words.expected_ratio
+    results = words.results_of(name)
+    return sum(result.ratio is not None and low <= result.ratio <= high for result in results)

@@ -1,0 +1,72 @@
+"""The site: its labs, what the kit's files hold for pages on it, and the glossary."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from measuretwice.measure.fields import FieldWords
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.registry import site_word
+from measuretwice.site.words.subjects import LabWords, SiteWords
+
+# How pages name the language of a recorded file.
+LANGUAGES = {".csv": "csv", ".txt": "text"}
+
+
+@site_word('lab("mathis")', name="lab")
+def lab_words(site: SiteWords, name: str) -> LabWords:
+    """A lab, whose words stand behind it: `lab("mathis").trial(7).rtt_ms`."""
+    return site.lab(name)
+
+
+@site_word("labs", fact=True)
+def labs(site: SiteWords) -> list[LabWords]:
+    """All labs, in order, as `lab` gives each."""
+    return list(site.labs.values())
+
+
+@site_word("instructor", fact=True)
+def instructor(site: SiteWords) -> bool:
+    """Whether this is the instructors' site."""
+    return site.instructor
+
+
+@site_word("fields.measured", name="fields", fact=True)
+def fields(_: SiteWords) -> type[FieldWords]:
+    """What each field of a run's files is, from `measure/fields.py`, where a new field gets its meaning;
+    `fields.plan` and kin likewise: each a list of `.name`, `.unit`, `.source`, `.meaning`."""
+    return FieldWords
+
+
+@site_word("glossary()")
+def glossary(site: SiteWords) -> Block:
+    """The words of the field that pages explain on hover, as a list with an anchor each."""
+    text = (site.root / "docs/includes/glossary.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^\*\[([^\]]+)\]: *(.+)$", text, re.MULTILINE)
+    entries.sort(key=lambda entry: entry[0].lower())
+    parts = []
+    for term, meaning in entries:
+        anchor = re.sub(r"[^a-z0-9]+", "-", term.lower()).strip("-")
+        parts.append(f"## {term} {{ #{anchor} }}\n\n{meaning}\n")
+    return Block("\n".join(parts))
+
+
+@site_word("reliability", fact=True)
+def reliability(site: SiteWords) -> dict[str, Any] | None:
+    """What `make torture` recorded: `.cases`, each with `.what`, `.good`, `.times`, `.said`; none where
+    it hasn't yet."""
+    path = site.root / "sample-data" / "reliability.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+@site_word("graded_class", fact=True)
+def graded_class(site: SiteWords) -> dict[str, Block]:
+    """A made-up class, dealt seeds and graded, as `make site-assets` recorded it: `.roster`, `.dealt`,
+    `.listing`, `.terminal`, `.canvas`, `.moodle`."""
+    folder = site.root / "docs/includes/graded-class"
+    return {
+        path.stem: Block(f"```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```")
+        for path in sorted(folder.glob("*.*"))
+    }

@@ -1,0 +1,56 @@
+"""What words are about: one lab and its recorded runs, or the whole site."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Lab
+from measuretwice.measure.signatures import SenderFiles, read_sender
+from measuretwice.runs import recorded
+from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
+from measuretwice.site.words.registry import Words, word
+
+
+class LabWords(Words):
+    """A lab as pages know it: every word about labs is an attribute."""
+
+    def __init__(self, root: Path, lab: Lab) -> None:
+        super().__init__(word, self)
+        self.root, self.lab = root, lab
+        self.samples = root / "sample-data" / lab.folder.name
+        self._results: dict[str, list[Result]] = {}
+        self._senders: dict[Path, SenderFiles] = {}
+
+    def results_of(self, name: str) -> list[Result]:
+        """Return the runs of a recorded set, read once; UserError where it isn't recorded."""
+        if name not in self._results:
+            self._results[name] = recorded.results_of(self.lab, self.samples / name)
+        return self._results[name]
+
+    def sender_files(self, place: Path) -> SenderFiles:
+        """Return what is known over time of the one sender of the run in `place`, read once.
+
+        UserError where the lab names no sender, ParseError where the files can't be read.
+        """
+        if place not in self._senders:
+            with raw_folder(place) as raw:
+                self._senders[place] = read_sender(self.lab, raw)
+        return self._senders[place]
+
+
+@dataclass(frozen=True)
+class SiteWords:
+    """A site as pages know it: the kit's folder, its labs by name, and who reads."""
+
+    root: Path
+    labs: dict[str, LabWords]
+    instructor: bool
+
+    def lab(self, name: str) -> LabWords:
+        """Return a lab's words; UserError names the labs that there are."""
+        if name not in self.labs:
+            raise UserError(f"there is no lab {name!r}; there are {', '.join(self.labs)}")
+        return self.labs[name]
