@@ -88,25 +88,27 @@ def read_node_list(path: Path, names: Sequence[str]) -> NodeList:
         raise UserError(f"{path}: nodes: {what} of this lab; its nodes are {', '.join(names)}")
     destinations: dict[str, str] = {}
     for name in names:
-        said = file.nodes[name].ssh
-        if not _DESTINATION.fullmatch(said):
+        destination = file.nodes[name].ssh
+        if not _DESTINATION.fullmatch(destination):
             raise UserError(
                 f"{path}: nodes.{name}.ssh: expected what you type after ssh, as user@host or an "
-                f"alias; options belong into ssh_config; got {said!r}"
+                f"alias; options belong into ssh_config; got {destination!r}"
             )
         for other, used in destinations.items():
-            if used == said:
+            if used == destination:
                 raise UserError(
-                    f"{path}: nodes.{name}.ssh: {said} is {other} already; each node is a machine of its own"
+                    f"{path}: nodes.{name}.ssh: {destination} is {other} already; each node is a machine of its own"
                 )
-        destinations[name] = said
+        destinations[name] = destination
     return NodeList(path, destinations, _config(path, file.ssh_config), file.sudo)
 
 
 def node_list_text(destinations: Mapping[str, str], comment: str) -> str:
     """Return a nodes.toml, with a first line that says where it comes from."""
     parts = [f"# {' '.join(comment.split())}\n"]
-    parts += [f'\n[nodes.{name}]\nssh = "{said}"\n' for name, said in destinations.items()]
+    parts += [
+        f'\n[nodes.{name}]\nssh = "{destination}"\n' for name, destination in destinations.items()
+    ]
     return "".join(parts)
 
 

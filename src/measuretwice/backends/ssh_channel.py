@@ -96,7 +96,7 @@ class Channel:
         """Return what has come so far of messages with this first word, without it."""
         self._unread += [self._messages.get() for _ in range(self._messages.qsize())]
         found = [text for text, _ in self._unread if text.startswith(f"{word} ")]
-        self._unread = [one for one in self._unread if one[0] not in found]
+        self._unread = [message for message in self._unread if message[0] not in found]
         return [text.removeprefix(f"{word} ") for text in found]
 
     def lost(self) -> str | None:
@@ -167,6 +167,6 @@ class Channel:
     def _last_words(self) -> str:
         """What ssh, sudo or the shell said last."""
         self._errors.seek(self._errors_begin)
-        said = self._errors.read().decode(errors="replace").split("\n")
-        lines = [line.strip() for line in said if line.strip()]
+        text = self._errors.read().decode(errors="replace")
+        lines = [line.strip() for line in text.split("\n") if line.strip()]
         return lines[-1].rstrip(".") if lines else "the connection ended"

@@ -77,10 +77,10 @@ class Nodes:
         self.tools = {name: "; ".join(sorted(found)) for name, found in versions.items()}
 
     def _hint(self, node: str, error: NodeLost) -> str:
-        said = str(error)
-        if "sudo" in said:
-            return f"{said}: sudo must work there without a password; or log in as root, with sudo = false"
-        return f"{said}: try ssh {self.destinations[node]} by hand"
+        reason = str(error)
+        if "sudo" in reason:
+            return f"{reason}: sudo must work there without a password; or log in as root, with sudo = false"
+        return f"{reason}: try ssh {self.destinations[node]} by hand"
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         """Ask each node whether these plans can run there; nothing is changed.
@@ -112,8 +112,8 @@ class Nodes:
                 channel.answer("asked", watch=watch)
                 before = time.time()
                 channel.order("clock")
-                said, _ = channel.answer("clock", watch=watch)
-                offsets[name] = float(said.split()[1]) - (before + time.time()) / 2
+                answer, _ = channel.answer("clock", watch=watch)
+                offsets[name] = float(answer.split()[1]) - (before + time.time()) / 2
             except NodeLost as error:
                 problems.append(str(error))
             if wrong := channel.take("wrong"):

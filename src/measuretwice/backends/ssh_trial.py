@@ -139,17 +139,17 @@ class _Trial:
                 if time.monotonic() > until:
                     raise _Failed(step.node, step.phase)
 
-            said, _ = channel.answer(f"ready {number}", f"ended {number}", watch=watch)
-            if said.startswith("ended"):
+            answer, _ = channel.answer(f"ready {number}", f"ended {number}", watch=watch)
+            if answer.startswith("ended"):
                 raise _Failed(step.node, step.phase)
 
     def _end_background(self) -> None:
         """First those that end by themselves: who is told to stop may be serving them."""
-        for told in (False, True):
+        for stopped in (False, True):
             for step, number in self._background:
-                if step.stop != told:
+                if step.stop != stopped:
                     continue
-                if told:
+                if stopped:
                     self._order(step.node, f"stop {number}")
                 self._wait_end(step.node, step.phase, number)
 
@@ -169,8 +169,8 @@ class _Trial:
             self._wait_end(node, "snapshot", self._number)
 
     def _wait_end(self, node: str, phase: str, number: int) -> None:
-        said, _ = self._nodes.channels[node].answer(f"ended {number}", watch=self._watch)
-        if said != f"ended {number} 0":
+        answer, _ = self._nodes.channels[node].answer(f"ended {number}", watch=self._watch)
+        if answer != f"ended {number} 0":
             raise _Failed(node, phase)
 
     # --- orders

@@ -111,8 +111,8 @@ def _folder_of(runs: list[str]) -> str:
 def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
     """What a person did by hand in a live lab: their files, against what the lab was up for."""
     facts = facts_of(folder)
-    lab = load_lab(root, facts["lab"])
-    return _check_files(lab, facts["params"], [folder / "raw"], hint)
+    lab = load_lab(root, facts.lab)
+    return _check_files(lab, facts.params, [folder / "raw"], hint)
 
 
 def _check_brought(

@@ -137,16 +137,17 @@ class _Terminal:
         self.keys, self.screen = sys.stdin.fileno(), sys.stdout.fileno()
         self.is_terminal = os.isatty(self.keys) and os.isatty(self.screen)
 
-    def _size(self) -> dict[str, int]:
+    def _size(self) -> wire.Size:
         if not self.is_terminal:
-            return {"rows": 24, "columns": 80}
+            return wire.Size(24, 80)
         packed = fcntl.ioctl(self.screen, termios.TIOCGWINSZ, bytes(8))
         rows, columns, _, _ = struct.unpack("HHHH", packed)
-        return {"rows": rows or 24, "columns": columns or 80}
+        return wire.Size(rows or 24, columns or 80)
 
     def use(self, node: str, command: str) -> int:
         term = os.environ.get("TERM", "dumb") if self.is_terminal else "dumb"
-        wanted = {"node": node, "term": term, "command": command, **self._size()}
+        size = self._size()
+        wanted = wire.Opening(node, term, command, size.rows, size.columns)
         self.link.sendall(wire.pack(wire.OPEN, 0, wanted))
         if not self.is_terminal:
             return self._relay()
@@ -179,7 +180,7 @@ class _Terminal:
                         return 1
                     for frame in reader.feed(data):
                         if frame.kind == wire.EXIT:
-                            return int(frame.document["status"])
+                            return frame.read(wire.Exit).status
                         wire.write_all(self.screen, frame.payload)
 
     def _type(self) -> bool:

@@ -99,8 +99,8 @@ class Cluster:
             return
         error = ended.exception()
         if type(error).__name__ == "KilledWorker":
-            said = f"{label}: the worker died each time it was begun (out of memory?)"
-            outcome.set_exception(UserError(said, 1))
+            reason = f"{label}: the worker died each time it was begun (out of memory?)"
+            outcome.set_exception(UserError(reason, 1))
         elif error:
             self._misfit(f"a worker could not begin {label}: {error}", job)
         else:

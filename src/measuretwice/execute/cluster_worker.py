@@ -57,12 +57,12 @@ def _run(order: dict[str, Any]) -> Result:
     except UserError as error:
         raise Misfit(str(error)) from None
     # A variable holds it: it is given back when this process ends.
-    own_cpu = take_cpu()
+    cpu = take_cpu()
     threading.Thread(target=_end_with, args=(Path(order["lease"]),), daemon=True).start()
     try:
         return _run_once(Job(plan, lab_folder, root, out, backend, order["wall_limit_s"]))
     finally:
-        own_cpu.close()
+        cpu.close()
 
 
 def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Virtual:

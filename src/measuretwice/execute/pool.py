@@ -86,11 +86,11 @@ def interrupts_noted() -> Iterator[Callable[[], bool]]:
 
     A KeyboardInterrupt in the middle of starting a worker would leave half a pool behind.
     """
-    seen: list[int] = []
+    caught: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {n: signal.signal(n, lambda number, _: seen.append(number)) for n in numbers}
+    before = {n: signal.signal(n, lambda number, _: caught.append(number)) for n in numbers}
     try:
-        yield lambda: bool(seen)
+        yield lambda: bool(caught)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -115,8 +115,8 @@ def run_on(
             except UserError as error:
                 yield job, error
             except BrokenProcessPool:  # the worker was killed, from outside or for lack of memory
-                said = f"trial {job.plan.trial}: its process was killed (out of memory?)"
-                yield job, UserError(said, 1)
+                reason = f"trial {job.plan.trial}: its process was killed (out of memory?)"
+                yield job, UserError(reason, 1)
 
 
 def _begin_worker(slots: Any, parent: int) -> None:

@@ -17,7 +17,6 @@ import sys
 import tty
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from measuretwice.live import wire
 
@@ -40,16 +39,16 @@ class Agent:
     selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     shells: dict[int, Shell] = field(default_factory=dict)
 
-    def say(self, kind: bytes, shell: int, payload: bytes | dict[str, Any] = b"") -> None:
+    def say(self, kind: bytes, shell: int, payload: bytes | wire.Message = b"") -> None:
         wire.write_all(self.console, wire.pack(kind, shell, payload))
 
-    def open(self, number: int, wanted: dict[str, Any]) -> None:
+    def open(self, number: int, wanted: wire.Opening) -> None:
         """Start bash on a node. On one that isn't there it ends at once, with status 127."""
         pid, terminal = pty.fork()
         if pid == 0:
             self._become_bash(wanted)
         os.set_blocking(terminal, False)
-        wire.set_size(terminal, wanted["rows"], wanted["columns"])
+        wire.set_size(terminal, wanted.rows, wanted.columns)
         shell = self.shells[number] = Shell(number, pid, terminal)
         # The process, not its terminal, says when a shell has ended: what it left running in the
         # background may hold the terminal open.
@@ -57,15 +56,15 @@ class Agent:
         self.selector.register(ended, selectors.EVENT_READ, partial(self._end, shell, ended))
         self.selector.register(terminal, selectors.EVENT_READ, partial(self._move, shell))
 
-    def _become_bash(self, wanted: dict[str, Any]) -> None:
+    def _become_bash(self, wanted: wire.Opening) -> None:
         """In the child; never returns."""
-        node = wanted["node"]
+        node = wanted.node
         try:
             os.chdir(f"{self.folder}/{node}")
-            os.environ |= {"NODE": node, "TERM": wanted["term"]}
+            os.environ |= {"NODE": node, "TERM": wanted.term}
             how = ["--rcfile", self.rcfile, "-i"]
-            if wanted["command"]:
-                how = ["-c", f'. "$0"; {wanted["command"]}', self.rcfile]
+            if wanted.command:
+                how = ["-c", f'. "$0"; {wanted.command}', self.rcfile]
             os.execvp("ip", ["ip", "netns", "exec", node, "bash", *how])
         except OSError as error:
             print(f"{node}: {error.strerror}", file=sys.stderr)
@@ -108,7 +107,8 @@ class Agent:
                 pass
             self._release(shell)
             code = os.waitstatus_to_exitcode(status)
-            self.say(wire.EXIT, shell.number, {"status": code if code >= 0 else 128 - code})
+            status = code if code >= 0 else 128 - code
+            self.say(wire.EXIT, shell.number, wire.Exit(status))
 
     def hang_up(self, shell: Shell) -> None:
         """Its person's terminal has gone: all that runs in it is told so, as on any machine."""
@@ -125,11 +125,12 @@ class Agent:
     def obey(self, frame: wire.Frame) -> None:
         shell = self.shells.get(frame.shell)
         if frame.kind == wire.OPEN:
-            self.open(frame.shell, frame.document)
+            self.open(frame.shell, frame.read(wire.Opening))
         elif shell and frame.kind == wire.CLOSE:
             self.hang_up(shell)
         elif shell and frame.kind == wire.SIZE:
-            wire.set_size(shell.terminal, frame.document["rows"], frame.document["columns"])
+            size = frame.read(wire.Size)
+            wire.set_size(shell.terminal, size.rows, size.columns)
         elif shell and frame.kind == wire.DATA:
             self.type(shell, frame.payload)
 
@@ -147,7 +148,7 @@ class Agent:
                 data = os.read(self.console, wire.PORTION_BYTES)
                 if not data:
                     return
-                self.say(wire.TAKEN, 0, {"bytes": len(data)})
+                self.say(wire.TAKEN, 0, wire.Taken(len(data)))
                 for frame in reader.feed(data):
                     if frame.kind == wire.OFF:
                         return

@@ -18,7 +18,6 @@ import time
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from measuretwice.backends import uml
 from measuretwice.live import wire
@@ -51,7 +50,7 @@ class Keeper:
     unsent: bytes = b""
     on_its_way_bytes: int = 0
 
-    def tell(self, kind: bytes, shell: int, payload: bytes | dict[str, Any] = b"") -> None:
+    def tell(self, kind: bytes, shell: int, payload: bytes | wire.Message = b"") -> None:
         """Say something to the agent inside, as soon as it has room."""
         self.unsent += wire.pack(kind, shell, payload)
         self._send()
@@ -102,7 +101,7 @@ class Keeper:
             free = (n for n in range(1, wire.MAX_SHELLS + 1) if n not in self.clients)
             number = next(free, None)
             if number is None:
-                self._show(client, wire.pack(wire.EXIT, 0, {"status": 1}))
+                self._show(client, wire.pack(wire.EXIT, 0, wire.Exit(1)))
                 return
             client.number = number
             self.clients[number] = client
@@ -138,8 +137,8 @@ class Keeper:
         self._show(client, wire.pack(frame.kind, frame.shell, frame.payload))
 
 
-def keep(state: Path, folder: Path, root: Path, memory_mb: int, told: int) -> None:
-    """Start the kernel and serve until it ends. Writes one line to the descriptor `told`: ready,
+def keep(state: Path, folder: Path, root: Path, memory_mb: int, tells: int) -> None:
+    """Start the kernel and serve until it ends. Writes one line to the descriptor `tells`: ready,
     or why not."""
     listener = socket.socket(socket.AF_UNIX)
     # A socket's whole path may have only 107 characters; from within its folder it is short.
@@ -158,13 +157,13 @@ def keep(state: Path, folder: Path, root: Path, memory_mb: int, told: int) -> No
     )  # fmt: skip
     far_end.close()
     try:
-        _serve(keeper, os.pidfd_open(process.pid), told)
+        _serve(keeper, os.pidfd_open(process.pid), tells)
     finally:
         uml.end(process, folder)
 
 
-def _serve(keeper: Keeper, kernel: int, told: int) -> None:
-    """Until the kernel ends, or doesn't in spite of being told."""
+def _serve(keeper: Keeper, kernel: int, tells: int) -> None:
+    """Until the kernel ends, or doesn't in spite of being tells."""
     chosen = keeper.selector
     chosen.register(kernel, selectors.EVENT_READ)
     chosen.register(keeper.console, selectors.EVENT_READ)
@@ -186,18 +185,18 @@ def _serve(keeper: Keeper, kernel: int, told: int) -> None:
             for frame in reader.feed(data):
                 if frame.kind == wire.READY:
                     ready = True
-                    os.write(told, b"ready\n")
-                    os.close(told)
+                    os.write(tells, b"ready\n")
+                    os.close(tells)
                 elif frame.kind == wire.TAKEN:
-                    keeper.taken(frame.document["bytes"])
+                    keeper.taken(frame.read(wire.Taken).bytes)
                 else:
                     keeper.pass_on(frame)
 
 
 def main() -> None:
-    state, folder, root, memory_mb, told = sys.argv[1:]
+    state, folder, root, memory_mb, tells = sys.argv[1:]
     try:
-        keep(Path(state), Path(folder), Path(root), int(memory_mb), int(told))
+        keep(Path(state), Path(folder), Path(root), int(memory_mb), int(tells))
     finally:
         # The lock, which our caller handed down and which goes with this process, is still held.
         shutil.rmtree(state, ignore_errors=True)

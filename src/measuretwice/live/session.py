@@ -21,15 +21,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from measuretwice.backends import script as nodes
+from measuretwice.backends.script import live_script, memory_mb
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.lab import Lab, Plan
+from measuretwice.lab import Lab, Plan, Value
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE
 
@@ -114,7 +113,7 @@ def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
         folder = _make_folder(root, lab, plan, out, now)
         facts = {"lab": lab.name, "trial": plan.trial, "since": now.isoformat(timespec="seconds")}
         try:
-            keeper = _start_keeper(root, state, folder, nodes.memory_mb(lab, plan), lock, cpu)
+            keeper = _start_keeper(root, state, folder, memory_mb(lab, plan), lock, cpu)
         except BaseException:
             shutil.rmtree(state, ignore_errors=True)
             raise
@@ -129,7 +128,7 @@ def _make_folder(root: Path, lab: Lab, plan: Plan, out: Path, now: datetime.date
     folder.mkdir()
     (folder / "raw").mkdir()
     write_json(folder / FACTS, plan.to_json())
-    script = nodes.live_script(
+    script = live_script(
         lab,
         plan,
         Path(INSIDE_ROOT),
@@ -148,21 +147,21 @@ def _start_keeper(
     root: Path, state: Path, folder: Path, memory_mb: int, lock: int, cpu: int
 ) -> int:
     """Start the keeper, wait for its word, and return its process's number."""
-    hears, told = os.pipe()
+    hears, tells = os.pipe()
     with open(folder / "keeper.log", "wb") as log:
         process = subprocess.Popen(
             [
                 sys.executable, "-P", "-m", "measuretwice.live.keeper",
-                str(state), str(folder), str(root), str(memory_mb), str(told),
+                str(state), str(folder), str(root), str(memory_mb), str(tells),
             ],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             start_new_session=True,
-            pass_fds=(lock, told),
+            pass_fds=(lock, tells),
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
         )  # fmt: skip
-    os.close(told)
+    os.close(tells)
     try:
         os.sched_setaffinity(process.pid, {cpu})
         with open(hears, "rb") as word:
@@ -179,10 +178,10 @@ def _start_keeper(
 def _last_words(folder: Path) -> str:
     for name in ("keeper.log", "experiment.log", "console.txt"):
         path = folder / name
-        said = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
-        said = [line for line in said if "Power down" not in line]
-        if said:
-            return said[-1]
+        lines = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
+        lines = [line for line in lines if "Power down" not in line]
+        if lines:
+            return lines[-1]
     return "and nothing says why"
 
 
@@ -204,12 +203,20 @@ def bring_down(live: Live) -> bool:
     return kept
 
 
-def facts_of(folder: Path) -> dict[str, Any]:
-    """Return what a live lab was: `lab` and `params`. UserError where that can't be read."""
+@dataclass(frozen=True)
+class LiveFacts:
+    """What a live lab was up for."""
+
+    lab: str
+    params: dict[str, Value]
+
+
+def facts_of(folder: Path) -> LiveFacts:
+    """Return what a live lab was. UserError where that can't be read."""
     path = folder / FACTS
     try:
         facts = read_object(path)
-        return {"lab": str(facts["lab"]), "params": dict(facts["params"])}
+        return LiveFacts(str(facts["lab"]), dict(facts["params"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(
             f"{path}: is damaged; check the files in raw/ and say what it was: --lab LAB --trial N"

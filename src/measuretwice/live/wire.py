@@ -12,12 +12,11 @@ import os
 import struct
 import termios
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TypeVar
 
-# To the node: OPEN (JSON: node, rows, columns, term, command), DATA, SIZE (JSON: rows, columns), CLOSE.
-# From it: DATA, EXIT (JSON: status), READY. OFF, to the kernel, ends all; TAKEN, from it, says how
-# many bytes were read (JSON: bytes).
+# To the node: OPEN (with an Opening), DATA, SIZE (with a Size), CLOSE. From it: DATA, EXIT (with an
+# Exit), READY. OFF, to the kernel, ends all; TAKEN, from it, says how much was read (with a Taken).
 OPEN, DATA, SIZE, CLOSE, EXIT, READY, OFF, TAKEN = b"o", b"d", b"s", b"c", b"x", b"r", b"q", b"t"
 HEADER = struct.Struct(">cBH")
 MAX_SHELLS = 255
@@ -28,21 +27,58 @@ WINDOW_BYTES = 2048
 
 
 @dataclass(frozen=True)
+class Opening:
+    """The shell that is asked for: on which node, for a terminal of which kind and size, with which
+    command ("" is none: a person types)."""
+
+    node: str
+    term: str
+    command: str
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Size:
+    """A terminal's size in characters."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a shell ended: its exit status, as bash would give it."""
+
+    status: int
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How many bytes were read."""
+
+    bytes: int
+
+
+Message = Opening | Size | Exit | Taken
+AMessage = TypeVar("AMessage", Opening, Size, Exit, Taken)
+
+
+@dataclass(frozen=True)
 class Frame:
     kind: bytes
     shell: int
     payload: bytes
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """The payload as JSON."""
-        return dict(json.loads(self.payload))
+    def read(self, message: type[AMessage]) -> AMessage:
+        """Return the payload as the message that frames of this kind hold."""
+        return message(**json.loads(self.payload))
 
 
-def pack(kind: bytes, shell: int, payload: bytes | dict[str, Any] = b"") -> bytes:
+def pack(kind: bytes, shell: int, payload: bytes | Message = b"") -> bytes:
     """Return a frame's bytes; longer data than fits in one are cut into several."""
-    if isinstance(payload, dict):
-        payload = json.dumps(payload).encode()
+    if not isinstance(payload, bytes):
+        payload = json.dumps(asdict(payload)).encode()
     parts = [payload[at : at + PORTION_BYTES] for at in range(0, len(payload), PORTION_BYTES)]
     return b"".join(HEADER.pack(kind, shell, len(part)) + part for part in parts or [b""])
 
