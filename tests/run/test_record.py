@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from command_line import call_lab
 
-from measuretwice.cli.main import cli
+from measuretwice.cli.commands import cli
 from measuretwice.execute import record
 from measuretwice.lab import load_lab, trial_params
 from measuretwice.runs import archive

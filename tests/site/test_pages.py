@@ -17,7 +17,7 @@ from statistics import fmean, stdev
 import pytest
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
-from measuretwice.cli.main import cli
+from measuretwice.cli.commands import cli
 from measuretwice.lab import find_labs, read_lab
 from measuretwice.site import reference as docs_reference
 from measuretwice.site.render import Renderer

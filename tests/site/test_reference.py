@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 from measuretwice.backends import uml as kernel
-from measuretwice.site import reference as docs_reference
+from measuretwice.cli.describe import described
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +28,7 @@ def test_every_raw_file_is_explained() -> None:
 def test_the_command_line_is_in_plain_words() -> None:
     options = {
         (command.name, option.names): option.help
-        for command in docs_reference.commands()
+        for command in described()
         for option in command.options
     }
     assert options["check", "--hint N"].endswith("[1 to 3]")

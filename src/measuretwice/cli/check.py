@@ -13,7 +13,7 @@ from measuretwice.checks.engine import check_run, with_help
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import Member, check_set
 from measuretwice.cli import terminal
-from measuretwice.cli.run import read_changes
+from measuretwice.cli.options import read_changes
 from measuretwice.lab import Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
@@ -33,15 +33,13 @@ def check_command(
     as_json: bool,
 ) -> int:
     """Check and print; return 0 without findings, 1 with. Unusable input is a UserError."""
-    ours = [run for target in targets for run in runs_in(target)]
-    documents: list[dict[str, Any]] = []
-    if ours:
-        documents += [_check_own(root, run, hint) for run in ours]
-        documents += _check_together(root, documents, hint)
-    brought = [target for target in targets if not runs_in(target)]
-    for target in [target for target in brought if (target / FACTS).is_file()]:
-        brought.remove(target)
-        documents.append(_check_live(root, target, hint))
+    runs = [(target, runs_in(target)) for target in targets]
+    documents = [_check_run(root, run, hint) for _, folders in runs for run in folders]
+    documents += _check_together(root, documents, hint)
+    others = [target for target, folders in runs if not folders]
+    live = [target for target in others if (target / FACTS).is_file()]
+    documents += [_check_live(root, target, hint) for target in live]
+    brought = [target for target in others if target not in live]
     if brought:
         documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
     if as_json:
@@ -52,7 +50,7 @@ def check_command(
     return 1 if any(document["findings"] for document in documents) else 0
 
 
-def _check_own(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
+def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
     lab, plan, measured = measure_again(root, run)
     findings = check_run(lab, plan.params, measured, hint)
@@ -69,7 +67,7 @@ def _check_together(
     found = []
     for name in sorted({document["lab"] for document in documents}):
         lab = load_lab(root, name)
-        own = [
+        these = [
             document
             for document in documents
             # Whose plan was tampered with can't be one of a set.
@@ -78,9 +76,9 @@ def _check_together(
             and document["plan"]["trial"] in lab.trials
             and isinstance(document["plan"]["seed"], int)
         ]
-        for told in check_set(lab, [_member(document) for document in own]):
-            runs = [own[place]["run"] for place in told.members]
-            finding = with_help(lab, told.finding, hint)
+        for about in check_set(lab, [_member(document) for document in these]):
+            runs = [these[place]["run"] for place in about.members]
+            finding = with_help(lab, about.finding, hint)
             found.append(
                 {
                     "run": f"{_folder_of(runs)}: {len(runs)} runs taken together",

@@ -14,7 +14,8 @@ from typing import Literal
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.locks import wait_for
-from measuretwice.site import build as docs
+from measuretwice.cli.describe import described
+from measuretwice.site.build import prepare
 
 What = Literal["build", "serve", "offline"]
 WATCHED = ("docs", "labs", "src/measuretwice/site/templates")
@@ -27,10 +28,10 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
     who = "-instructor" if instructor else ""
     pages = root / "build" / f"docs{who}"
     if what == "serve":
-        docs.prepare(root, pages, instructor=instructor)
+        _prepare(root, pages, instructor)
         return _serve(root, pages, instructor, port)
     with _alone(root / "build"):
-        docs.prepare(root, pages, instructor=instructor)
+        _prepare(root, pages, instructor)
         if what == "offline":
             site = root / "build" / f"site-offline{who}"
             status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)], OFFLINE="true")
@@ -44,6 +45,10 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
     if status == 0:
         print(site / "index.html")
     return status
+
+
+def _prepare(root: Path, pages: Path, instructor: bool) -> None:
+    prepare(root, pages, instructor=instructor, commands=described())
 
 
 def _alone(build: Path) -> AbstractContextManager[None]:
@@ -96,13 +101,13 @@ def _serve(root: Path, pages: Path, instructor: bool, port: int) -> int:
     command = _command(root, instructor, ["serve", "--livereload", "--dev-addr", where])
     server = subprocess.Popen(command, cwd=root, env=_environment())
     try:
-        seen = _newest(root)
+        prepared = _newest(root)
         while server.poll() is None:
             time.sleep(0.5)
-            if (now := _newest(root)) != seen:
-                seen = now
+            if (newest := _newest(root)) != prepared:
+                prepared = newest
                 try:
-                    docs.prepare(root, pages, instructor=instructor)
+                    _prepare(root, pages, instructor)
                 except UserError as error:
                     print(f"lab: {error}", file=sys.stderr)
     finally:

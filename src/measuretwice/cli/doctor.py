@@ -21,6 +21,16 @@ from measuretwice.lab import find_labs, read_lab
 HOST_QDISCS = ("netem", "htb")
 
 
+def doctor_command(root: Path, as_json: bool) -> int:
+    """Print the facts; return 0 where every lab can run, else 1."""
+    facts = examine(root)
+    if as_json:
+        print(json.dumps(facts, indent=2))
+    else:
+        print_facts(facts)
+    return 0 if facts["ready"] else 1
+
+
 def examine(root: Path) -> dict[str, Any]:
     """Return the facts: tools, the virtual kernel, the machine's own kernel, and each lab.
 

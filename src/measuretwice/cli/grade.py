@@ -8,11 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from measuretwice.base.clock import now
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.cli import terminal
-from measuretwice.cli.report import now
 from measuretwice.grading.copies import Recorded, lines, read_recorded, remarks
 from measuretwice.grading.marks import Graded, choose_lab, judge_brought, marks
 from measuretwice.grading.output import canvas_csv, make_page, moodle_csv, render, row

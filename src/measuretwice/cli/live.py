@@ -21,7 +21,7 @@ from pathlib import Path
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.cli.run import check_stage, read_changes
+from measuretwice.cli.options import check_stage, read_changes
 from measuretwice.execute.batch import open_batch
 from measuretwice.lab import Lab, StageName, load_lab, select_trials
 from measuretwice.live import session as lives

@@ -6,9 +6,9 @@ import json
 import os
 import sys
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
+from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.figures.rows import ModelRuns, ParameterNames
@@ -132,19 +132,6 @@ def _page(root: Path, out: Path | None, folder: Path) -> Path:
     if out.suffix.lower() not in (".html", ".htm"):
         raise UserError(f"--out {out}: expected a name that ends in .html")
     return out
-
-
-def now() -> datetime:
-    """Now, or the time in SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch)."""
-    given = os.environ.get("SOURCE_DATE_EPOCH")
-    if given is None:
-        return datetime.now(UTC)
-    try:
-        return datetime.fromtimestamp(int(given), UTC)
-    except (ValueError, OverflowError, OSError):
-        raise UserError(
-            f"SOURCE_DATE_EPOCH={given}: expected seconds since 1970; unset it"
-        ) from None
 
 
 def _answers(notes: Path) -> dict[str, str]:

@@ -12,12 +12,13 @@ from pathlib import Path
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
+from measuretwice.cli.options import check_stage, read_changes
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.estimate import expected_seconds, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Lab, Stage, StageName, Value, load_lab, select_trials
+from measuretwice.lab import Lab, Stage, StageName, load_lab, select_trials
 from measuretwice.runs.result import Result
 
 
@@ -89,25 +90,6 @@ def _numbers(
         chosen = lab.pitfall(pitfall)
         trials = chosen.trials or str(chosen.trial)
     return select_trials(lab, trials or "all")
-
-
-def check_stage(pitfall: str | None, stage: StageName | None) -> None:
-    """UserError where one of --pitfall and --stage stands alone."""
-    if (pitfall is None) != (stage is None):
-        raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
-
-
-def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:
-    """Read --set KEY=VALUE and --duration as values of the lab's parameters."""
-    settings: dict[str, Value] = {}
-    for change in changes:
-        name, equals, text = change.partition("=")
-        if not equals:
-            raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
-        settings[name] = lab.read_value(name, text, f"--set {change}")
-    if duration is not None:
-        settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
-    return settings
 
 
 def measure_jobs(

@@ -7,7 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, get_args, get_origin
 
-import click
 from pydantic import BaseModel
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
@@ -77,7 +76,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Command:
-    """A command of ./lab: how it is called, what it does, its options."""
+    """A command of ./lab: how it is called, what it does, its options. `cli` says it."""
 
     name: str
     usage: str
@@ -85,37 +84,7 @@ class Command:
     options: list[Option]
 
 
-def commands() -> list[Command]:
-    """Return every command of ./lab as click knows it."""
-    from measuretwice.cli.main import cli
-
-    found = []
-    top = click.Context(cli, info_name="./lab")
-    for name in sorted(cli.commands):
-        command = cli.commands[name]
-        context = click.Context(command, info_name=name, parent=top)
-        records = [
-            record
-            for parameter in command.get_params(context)
-            if isinstance(parameter, click.Option)
-            and "--help" not in parameter.opts
-            and (record := parameter.get_help_record(context)) is not None
-        ]
-        options = [Option(_cell(_plain(names)), _cell(_plain(said))) for names, said in records]
-        usage = command.get_usage(context).removeprefix("Usage: ")
-        text = inspect.cleandoc(command.help or "")
-        found.append(Command(name, " ".join(usage.split()), text, options))
-    return found
-
-
-def _plain(text: str) -> str:
-    """click's words for a range in plain ones: [1<=x<=3] becomes [1 to 3]."""
-    text = re.sub(r"\b(INTEGER|FLOAT)( RANGE)?\b", "N", text)
-    text = re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text)
-    return text.replace("x>=", "at least ").replace("x>", "more than ")
-
-
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """Text for a cell of a table, on one line."""
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
@@ -156,7 +125,7 @@ def _table(model: type[BaseModel]) -> Table:
     keys = []
     for name in names:
         fields = [kind.model_fields.get(name) for kind in kinds]
-        types = dict.fromkeys(_cell(_type(field.annotation)) for field in fields if field)
+        types = dict.fromkeys(cell(_type(field.annotation)) for field in fields if field)
         must = all(field is not None and field.is_required() for field in fields)
         keys.append(Key(name, ", ".join(types), must))
     own = model.__dict__.get("__doc__")

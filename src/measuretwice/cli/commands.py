@@ -1,0 +1,372 @@
+"""The commands of ./lab: what each takes, as click knows it. The work is done in their modules.
+
+These are imported when they are called, so that ./lab answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from measuretwice import __version__
+from measuretwice.cli.options import AS_JSON, PATH, PITFALL, STAGE, root_folder
+from measuretwice.cli.types import Jobs
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="measuretwice")
+def cli() -> None:
+    """Measure Twice: reproduce published TCP results, and find out why the first try is wrong."""
+
+
+@cli.command()
+@AS_JSON
+def doctor(as_json: bool) -> None:
+    """Say what this machine can run, and what to do about the rest."""
+    from measuretwice.cli import doctor as command_doctor
+
+    sys.exit(command_doctor.doctor_command(root_folder(), as_json))
+
+
+@cli.command("list")
+@AS_JSON
+def list_labs(as_json: bool) -> None:
+    """List the labs, their trials and parameters."""
+    from measuretwice.cli import list as command_list
+
+    sys.exit(command_list.list_command(root_folder(), as_json))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
+@PITFALL
+@STAGE
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a parameter of every trial.",
+)
+@click.option(
+    "--duration",
+    metavar="SECONDS",
+    help="Length of each test; the same as --set duration_s=SECONDS.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="Where randomness starts from.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    default=1,
+    show_default=True,
+    help="Run each trial with this many seeds, counting up.",
+)
+@click.option(
+    "--jobs",
+    type=Jobs(),
+    metavar=Jobs.name,
+    help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
+)
+@click.option(
+    "--on",
+    "where",
+    default="virtual",
+    show_default=True,
+    metavar="virtual|host|FILE",
+    help="Where to run: in the virtual kernel; in namespaces of this machine's own, as root; or on "
+    "the machines that FILE (nodes.toml) names, by ssh.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder for runs.  [default: runs/ in the checkout]",
+)
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Give a trial up after this much real time.  [default: 120 s + its duration]",
+)
+@click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+@AS_JSON
+def run(lab_name: str, **options: Any) -> None:
+    """Measure trials of LAB, each in a virtual kernel of its own.
+
+    What is already measured with the same settings is kept: a run that was broken off goes on
+    where it stopped.
+    """
+    from measuretwice.cli import run as command_run
+
+    sys.exit(command_run.run_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
+@PITFALL
+@STAGE
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
+@click.option("--tmux", is_flag=True, help="Open the terminals at once, side by side.")
+def up(lab_name: str, **options: Any) -> None:
+    """Bring LAB's network up in a virtual kernel, in real time, for ./lab enter.
+
+    It stays until ./lab down. The settings stand in each shell's environment, where the node's
+    script reads them.
+    """
+    from measuretwice.cli import live as command_live
+
+    sys.exit(command_live.up_command(root_folder(), lab_name, **options))
+
+
+@cli.command(context_settings={"ignore_unknown_options": True})
+@click.argument("node", metavar="NODE")
+@click.argument("command", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--lab", "lab_name", metavar="LAB", help="Where two labs that are up have NODE.")
+def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> None:
+    """Open a shell on NODE of the lab that is up, in this terminal, or run COMMAND there.
+
+    You are root there, and only there. Files go into the node's own folder.
+    """
+    from measuretwice.cli import live as command_live
+
+    sys.exit(command_live.enter_command(root_folder(), node, command, lab_name))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+def down(lab_name: str | None) -> None:
+    """End the lab that is up, or all. What was written on nodes stays."""
+    from measuretwice.cli import live as command_live
+
+    sys.exit(command_live.down_command(root_folder(), lab_name))
+
+
+@cli.command()
+@AS_JSON
+def status(as_json: bool) -> None:
+    """Say which labs are up, since when, and where their files go."""
+    from measuretwice.cli import live as command_live
+
+    sys.exit(command_live.status_command(root_folder(), as_json))
+
+
+@cli.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
+@click.option("--trial", help="For files of your own: which trial.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
+@click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@AS_JSON
+def check(runs: tuple[Path, ...], **options: Any) -> None:
+    """Diagnose runs: is each what it was meant to be?
+
+    RUN is a folder that ./lab run made, or files of your own from any testbed: what iperf3, ss,
+    tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
+    """
+    from measuretwice.cli import check as command_check
+
+    sys.exit(command_check.check_command(root_folder(), runs, **options))
+
+
+@cli.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE.html",
+    help="Where to write.  [default: report.html in the runs' common folder; of sample-data, in runs/]",
+)
+@click.option("--title", help="The report's title.  [default: the lab's]")
+@click.option("--author", help="Who hands it in.")
+@AS_JSON
+def report(runs: tuple[Path, ...], **options: Any) -> None:
+    """Write what is handed in: one HTML file on all these runs, and the same as Markdown.
+
+    RUN is a folder that ./lab run made, or one that holds several. All values are computed anew
+    from the raw files. Answers that you wrote into the Markdown stay when it is made again.
+    """
+    from measuretwice.cli import report as command_report
+
+    sys.exit(command_report.report_command(root_folder(), runs, **options))
+
+
+@cli.command()
+@click.argument("targets", metavar="LAB|RUN...", nargs=-1, required=True)
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="ID",
+    help="Of a lab with a model measured-against-model, window-against-loss or stages, else one of "
+    "its lab.toml.  [default: all that apply]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="For LAB: the runs with this seed.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder for figures.  [default: runs/figures/LAB/ in the checkout]",
+)
+@click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
+def plot(targets: tuple[str, ...], **options: Any) -> None:
+    """Draw finished runs, as SVG with a CSV of its numbers beside it: against the lab's model, or
+    the figures that its lab.toml has.
+
+    LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
+    of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
+    stages; TITLE=RUN gives it a title.
+    """
+    from measuretwice.cli import plot as command_plot
+
+    sys.exit(command_plot.plot_command(root_folder(), targets, **options))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--verify", is_flag=True, help="Run it all again and compare byte for byte.")
+@click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
+)
+@AS_JSON
+def record(lab_name: str, **options: Any) -> None:
+    """Make LAB's recorded runs in sample-data/, or --verify them.
+
+    Exit 0 where all is recorded or comes out the same, 1 where something differs.
+    """
+    from measuretwice.cli import record as command_record
+
+    sys.exit(command_record.record_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
+@click.argument("roster", metavar="ROSTER.csv", type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", required=True, help="For which lab.")
+@click.option(
+    "--term", metavar="WORD", required=True, help="A word of yours that students don't know."
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE.csv",
+    help="Where to write.  [default: ROSTER-LAB-seeds.csv beside the roster]",
+)
+@AS_JSON
+def deal(roster: Path, **options: Any) -> None:
+    """Deal each student of a class a seed of their own, with the commands to run.
+
+    ROSTER.csv is what your learning management system exports: a heading, then a line for each
+    student. The same word deals the same seeds again. ./lab grade holds runs against them.
+    """
+    from measuretwice.cli import deal as command_deal
+
+    sys.exit(command_deal.deal_command(root_folder(), roster, **options))
+
+
+@cli.command()
+@click.argument("folder", metavar="FOLDER", type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", help="Which lab.  [default: the runs' own]")
+@click.option(
+    "--roster",
+    "roster_file",
+    type=PATH,
+    metavar="ROSTER.csv",
+    help="The class, as your learning management system exports it.",
+)
+@click.option(
+    "--deal",
+    "deal_file",
+    type=PATH,
+    metavar="DEALT.csv",
+    help="The class with its seeds, as ./lab deal wrote it.",
+)
+@click.option(
+    "--assignment",
+    metavar="TITLE",
+    help="The column's title in the CSV.  [default: the lab's name]",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Folder for the grades.  [default: FOLDER-grades, beside it]",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Submissions at a time.  [default: one a CPU]"
+)
+@AS_JSON
+def grade(folder: Path, **options: Any) -> None:
+    """Grade a class's submissions as far as a machine can: runs, findings, points by the rubric.
+
+    FOLDER holds a folder or archive for each student, as your learning management system packs
+    them. All is measured anew from the raw files; nothing in them is executed, nothing written
+    among them. Exit 0 where all is well, 1 where there is something to look at.
+    """
+    from measuretwice.cli import grade as command_grade
+
+    sys.exit(command_grade.grade_command(root_folder(), folder, **options))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--fabric", is_flag=True, help="A notebook for FABRIC's JupyterHub.")
+@click.option("--cloudlab", is_flag=True, help="A profile for CloudLab's portal.")
+@click.option(
+    "--manifest",
+    type=PATH,
+    metavar="FILE",
+    help="nodes.toml, from the manifest of a CloudLab experiment.",
+)
+@click.option("--user", metavar="NAME", help="Whose login, if the manifest has several.")
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE",
+    help="Another file, or - for standard output.",
+)
+def testbed(lab_name: str, **options: Any) -> None:
+    """Make what a testbed needs to build LAB's topology from real machines.
+
+    The notebook and the profile come from lab.toml: nodes, networks, addresses, routes. Nothing
+    here reaches a testbed.
+    """
+    from measuretwice.cli import testbed as command_testbed
+
+    sys.exit(command_testbed.testbed_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
+@click.option(
+    "--build", "what", flag_value="build", default="build", help="Into site/: the default."
+)
+@click.option("--serve", "what", flag_value="serve", help="On this machine, until Ctrl-C.")
+@click.option("--offline", "what", flag_value="offline", help="A zip to open without a network.")
+@click.option("--instructor", is_flag=True, help="With the answer key.")
+@click.option("--out", type=PATH, metavar="DIR", help="Another folder, or another zip.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="For --serve."
+)
+def docs(**options: Any) -> None:
+    """Make this course's site: pages, with numbers and output from the recorded runs.
+
+    --build writes it into site/ (with --instructor into site-instructor/), --serve shows it on
+    this machine, --offline makes a zip of it.
+    """
+    from measuretwice.cli import docs as command_docs
+
+    sys.exit(command_docs.docs_command(root_folder(), **options))

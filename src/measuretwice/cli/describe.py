@@ -1,0 +1,39 @@
+"""The commands of ./lab as the site's reference shows them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import click
+
+from measuretwice.cli.commands import cli
+from measuretwice.site.reference import Command, Option, cell
+
+
+def described() -> list[Command]:
+    """Return every command of ./lab as click knows it."""
+    found = []
+    top = click.Context(cli, info_name="./lab")
+    for name in sorted(cli.commands):
+        command = cli.commands[name]
+        context = click.Context(command, info_name=name, parent=top)
+        records = [
+            record
+            for parameter in command.get_params(context)
+            if isinstance(parameter, click.Option)
+            and "--help" not in parameter.opts
+            and (record := parameter.get_help_record(context)) is not None
+        ]
+        options = [Option(cell(_plain(names)), cell(_plain(text))) for names, text in records]
+        usage = command.get_usage(context).removeprefix("Usage: ")
+        help_text = inspect.cleandoc(command.help or "")
+        found.append(Command(name, " ".join(usage.split()), help_text, options))
+    return found
+
+
+def _plain(text: str) -> str:
+    """click's words for a range in plain ones: [1<=x<=3] becomes [1 to 3]."""
+    text = re.sub(r"\b(INTEGER|FLOAT)( RANGE)?\b", "N", text)
+    text = re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text)
+    return text.replace("x>=", "at least ").replace("x>", "more than ")

@@ -1,0 +1,48 @@
+"""`lab list`: the labs of this checkout, their trials and pitfalls."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from measuretwice.lab import Lab, find_labs, read_lab
+
+
+def list_command(root: Path, as_json: bool) -> int:
+    """Print each lab; return 0."""
+    labs = [read_lab(folder) for folder in find_labs(root).values()]
+    if as_json:
+        print(json.dumps([_document(lab) for lab in labs], indent=2))
+        return 0
+    for lab in labs:
+        about = lab.file.lab
+        print(f"{lab.name}: {about.title} ({about.minutes} min, {len(lab.trials)} trials)")
+        for trial in lab.trials.values():
+            print(f"  {trial.number:3d}  {trial.title}")
+        for pitfall in lab.file.pitfalls:
+            print(f"  --pitfall {pitfall.id}: {pitfall.topic} (trial {pitfall.trial})")
+    return 0
+
+
+def _document(lab: Lab) -> dict[str, Any]:
+    return {
+        "lab": lab.name,
+        "title": lab.file.lab.title,
+        "minutes": lab.file.lab.minutes,
+        "needs": lab.file.lab.needs,
+        "parameters": lab.defaults(),
+        "pitfalls": [
+            {
+                "id": pitfall.id,
+                "topic": pitfall.topic,
+                "title": pitfall.title,
+                "trial": pitfall.trial,
+            }
+            for pitfall in lab.file.pitfalls
+        ],
+        "trials": [
+            {"trial": trial.number, "title": trial.title, "set": trial.set}
+            for trial in lab.trials.values()
+        ],
+    }

@@ -1,0 +1,49 @@
+"""Options that several commands have, and reading what was given with them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.paths import CHECKOUT
+
+if TYPE_CHECKING:
+    # ./lab --help needs no labs, and reading their schema takes its time.
+    from measuretwice.lab import Lab, StageName, Value
+
+PATH = click.Path(path_type=Path)
+AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on standard output."
+)
+PITFALL = click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
+STAGE = click.option(
+    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
+)
+
+
+def root_folder() -> Path:
+    """The checkout: where labs/ and scripts/ stand."""
+    return Path(os.environ.get("MEASURETWICE_ROOT") or CHECKOUT).resolve()
+
+
+def check_stage(pitfall: str | None, stage: StageName | None) -> None:
+    """UserError where one of --pitfall and --stage stands alone."""
+    if (pitfall is None) != (stage is None):
+        raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
+
+
+def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:
+    """Read --set KEY=VALUE and --duration as values of the lab's parameters."""
+    settings: dict[str, Value] = {}
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals:
+            raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
+        settings[name] = lab.read_value(name, text, f"--set {change}")
+    if duration is not None:
+        settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
+    return settings
