@@ -12,7 +12,7 @@ FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name site-instructor -o -name build -o -name runs \) -prune -o -type f -print0; } | \
 	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
 
-.PHONY: help setup lint test checker-matrix torture bench solutions words site-assets docs clean
+.PHONY: help setup lint test checker-matrix torture bench solutions words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -55,6 +55,9 @@ words: setup ## the list of the words of pages: workshop/words.md
 
 site-assets: setup ## what pages show that was recorded, but for runs: the graded class
 	PYTHONPATH=src $(PYTHON) tests/support/example_class.py
+
+schema: setup ## lab.toml's JSON Schema, after a change of its tables: labs/lab.schema.json
+	PYTHONPATH=src $(PYTHON) scripts/lab_schema.py
 
 docs: setup ## the site, into site/
 	./lab docs --build

@@ -81,6 +81,7 @@ def layout(links: list[str], **routes: list[str]) -> Layout:
     names = sorted({name for a, _, b, _ in words for name in (a, b)})
     file = LabFile.model_validate(
         {
+            "format_version": 1,
             "lab": {"title": "t", "minutes": 1, "objectives": []},
             "topology": {
                 "art": "",

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab, name_of, short_path
-from measuretwice.lab.schema import LabFile
+from measuretwice.lab.schema import FORMAT_VERSION, LabFile
 from measuretwice.lab.schema.problems import first_problem
 from measuretwice.lab.trials import read_trials
 from measuretwice.lab.validation import check_trials_uses, check_uses
@@ -50,8 +50,17 @@ def _read_file(path: Path) -> LabFile:
     except OSError as error:
         raise UserError(f"{short_path(path)}: can't be read: {error.strerror}") from None
     try:
-        return LabFile.model_validate(tomllib.loads(text))
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{short_path(path)}: not valid TOML: {error}") from None
+    # First of all: in another format the rest may mean something else.
+    if (version := document.get("format_version")) != FORMAT_VERSION:
+        found = "no such key" if version is None else f"got {version!r}"
+        raise UserError(
+            f"{short_path(path)}: format_version: expected {FORMAT_VERSION}, which is what this "
+            f"kit reads; {found}"
+        )
+    try:
+        return LabFile.model_validate(document)
     except ValidationError as error:
         raise UserError(f"{short_path(path)}: {first_problem(error)}") from None

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.lab import find_labs, read_lab
+from measuretwice.lab.schema.json_schema import SCHEMA_FILE
 from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
 from measuretwice.site.folder import Folder
@@ -56,7 +57,8 @@ def prepare(
     """
     site = site_of(root, out, instructor=instructor)
     _written_pages(site)
-    _made_pages(site, commands or reference.commands())
+    _made_pages(site, commands)
+    site.pages.copy(root / SCHEMA_FILE, f"reference/{Path(SCHEMA_FILE).name}")
     labs = list(site.words.labs.values())
     navigation = (root / "mkdocs.yml").read_text(encoding="utf-8")
     for words in labs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass
-from typing import Any, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel
 
@@ -144,7 +144,7 @@ def _type(annotation: Any) -> str:
         return f"list of {_type(inner[0])}"
     if origin is dict:
         return f"table of {_type(inner[1])}"
-    if inner and all(isinstance(one, str) for one in inner):
+    if origin is Literal:
         return ", ".join(f"`{one}`" for one in inner)
     if hasattr(annotation, "__metadata__"):
         return _type(inner[0])

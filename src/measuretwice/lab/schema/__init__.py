@@ -22,7 +22,7 @@ from measuretwice.lab.schema.figures import (
     SequenceFigure,
     WindowsFigure,
 )
-from measuretwice.lab.schema.file import About, LabFile
+from measuretwice.lab.schema.file import FORMAT_VERSION, About, LabFile
 from measuretwice.lab.schema.parameters import (
     UNITS,
     InlineTrial,
@@ -39,6 +39,7 @@ from measuretwice.lab.schema.topology import End, Link, Node, Topology
 
 __all__ = [
     "FIGURE_TABLES",
+    "FORMAT_VERSION",
     "UNITS",
     "About",
     "Again",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from measuretwice.lab.schema.base import Name, Strict
@@ -14,6 +16,9 @@ from measuretwice.lab.schema.recordings import Recording
 from measuretwice.lab.schema.run import Run
 from measuretwice.lab.schema.topology import Topology
 
+# What `format_version` is: raised when a table changes so that an older file would be misread.
+FORMAT_VERSION = 1
+
 
 class About(Strict):
     title: str
@@ -24,6 +29,9 @@ class About(Strict):
 
 
 class LabFile(Strict):
+    format_version: Literal[1] = Field(
+        description="Which form of this file: a newer kit refuses what it can't read."
+    )
     lab: About
     topology: Topology
     parameters: dict[Name, Parameter]
