@@ -5,14 +5,39 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python -P
 # Further arguments for pytest or the benchmarks: make test ARGS='-m "not slow" -k parse'
 ARGS ?=
-# Tests at a time. More than CPUs only makes those wait that run in real time.
-WORKERS ?= 2
+# Tests at a time: two for each CPU, since many wait for real time to pass (tests/conftest.py).
+WORKERS ?= $(shell echo $$((2 * $$(nproc))))
+QUICK = tests/unit tests/parse tests/check tests/grade/test_roster.py tests/run/test_plot_command.py \
+	tests/testbeds/test_testbed_command.py tests/frontdoor/test_lint.py tests/frontdoor/test_workflows.py
 # Everything that git tracks, or would; without git, everything.
 FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name site-instructor -o -name build -o -name runs \) -prune -o -type f -print0; } | \
 	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
 
-.PHONY: help setup lint test checker-matrix torture bench solutions words site-assets schema docs clean
+# Of these, what differs from main, or on main from the last commit; without git, all.
+CHANGED = { { git diff -z --name-only --diff-filter=d "$$(git merge-base HEAD main 2>/dev/null || echo HEAD)" && \
+	git ls-files -z --others --exclude-standard; } 2>/dev/null || $(FILES); } | \
+	while IFS= read -rd '' file; do if [[ -f $$file && ! -L $$file ]]; then printf '%s\0' "$$file"; fi; done
+
+# $(call texts,COMMAND): style of the shell scripts, form of the Markdown, spelling of all among the
+# files that COMMAND prints.
+define texts
+	@echo "shellcheck, shfmt, pymarkdown, codespell"
+	@$(1) | xargs -0r .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0r .venv/bin/shellcheck
+	@$(1) | xargs -0r .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0r .venv/bin/shfmt -d -i 2 -ci
+	@$(1) | { grep -z '\.md$$' || true; } | xargs -0r $(PYTHON) -m pymarkdown --strict-config scan
+	@$(1) | xargs -0r $(PYTHON) -m codespell_lib
+endef
+# The package as a whole: a change in one module may break another.
+define package
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	$(PYTHON) -m mypy
+	PYTHONPATH=src .venv/bin/lint-imports --no-cache
+	$(PYTHON) scripts/lint/sizes.py
+endef
+
+.PHONY: help setup lint quick test checker-matrix torture bench solutions words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -21,22 +46,17 @@ setup: ## install what the other tasks need (they do it themselves)
 	@MEASURETWICE_SETUP=dev ./lab
 
 lint: setup ## style, types, layers and sizes of Python and shell, form of Markdown, spelling of everything
-	$(PYTHON) -m ruff check .
-	$(PYTHON) -m ruff format --check .
-	$(PYTHON) -m mypy
-	PYTHONPATH=src .venv/bin/lint-imports --no-cache
-	$(PYTHON) scripts/lint/sizes.py
-	@echo "shellcheck, shfmt"
-	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shellcheck
-	@$(FILES) | xargs -0 .venv/bin/shfmt -f | tr '\n' '\0' | xargs -0 .venv/bin/shfmt -d -i 2 -ci
-	@echo "pymarkdown"
-	@$(FILES) | grep -z '\.md$$' | xargs -0 $(PYTHON) -m pymarkdown --strict-config scan
-	@echo "codespell"
-	@$(FILES) | xargs -0 $(PYTHON) -m codespell_lib
+	$(package)
+	$(call texts,$(FILES))
+
+quick: setup ## while you work: lint of what changed, and the tests that take no time and no kernel
+	$(package)
+	$(call texts,$(CHANGED))
+	$(PYTHON) -m pytest -q -m "not (slow or kernel or network)" $(QUICK) $(ARGS)
 
 test: setup ## all tests; the first time builds the virtual kernel, two to three minutes
 	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
-	$(PYTHON) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)

@@ -137,11 +137,11 @@ def test_run_folder_is_complete(trial_7: dict[str, Any]) -> None:
 
 
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
-    """Alone, and with every CPU busy: the same measured values and the same raw files."""
+    """Alone, and with its CPU busy: the same measured values and the same raw files."""
     first = run_lab("mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "a"))[0]
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"])
-        for _ in range(2 * (os.cpu_count() or 1))
+        for _ in range(2 * len(os.sched_getaffinity(0)))
     ]
     try:
         second = run_lab(
@@ -275,7 +275,7 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not [path.name for path in (out / "mathis").iterdir() if path.name.startswith(".")]
 
 
-def test_interrupted_run_says_so_in_one_line(tmp_path: Path) -> None:
+def test_interrupted_run_says_so_in_one_line(all_cpus: set[int], tmp_path: Path) -> None:
     process = subprocess.Popen(
         command("mathis", "--trials", "1-4", "--out", str(tmp_path)),
         env=environment(),
@@ -379,7 +379,7 @@ def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> No
     assert done.stderr.strip().splitlines()[-1] == "exit 1"
 
 
-def test_calibrate_reads_back_what_it_sets(tmp_path: Path) -> None:
+def test_calibrate_reads_back_what_it_sets(all_cpus: set[int], tmp_path: Path) -> None:
     results = run_lab("calibrate", "--out", str(tmp_path))
     assert len(results) == 6
     for result in results:

@@ -92,7 +92,7 @@ def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-def test_trials_on_one_machine_choose_different_cpus() -> None:
+def test_trials_on_one_machine_choose_different_cpus(all_cpus: set[int]) -> None:
     """As many as there are CPUs get one each; one more shares; one that ends gives its own back."""
     code = (
         "import os; from measuretwice.execute.cluster_worker import take_cpu; own = take_cpu();"
@@ -110,13 +110,12 @@ def test_trials_on_one_machine_choose_different_cpus() -> None:
         assert process.stdout
         return process, set(map(int, process.stdout.readline().split()))
 
-    usable = os.sched_getaffinity(0)
-    begun = [begin() for _ in usable]
+    begun = [begin() for _ in all_cpus]
     try:
-        assert sorted(cpu for _, cpus in begun for cpu in cpus) == sorted(usable)
+        assert sorted(cpu for _, cpus in begun for cpu in cpus) == sorted(all_cpus)
         begun.append(begin())
         assert len(begun[-1][1]) == 1
-        assert begun[-1][1] <= usable
+        assert begun[-1][1] <= all_cpus
         first, given_back = begun[0]
         first.kill()
         first.wait()
