@@ -37,7 +37,7 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 endef
 
-.PHONY: help setup lint quick test checker-matrix torture bench solutions words site-assets schema docs clean
+.PHONY: help setup lint test test-as-user checker-matrix torture bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -57,6 +57,9 @@ quick: setup ## while you work: lint of what changed, and the tests that take no
 test: setup ## all tests; the first time builds the virtual kernel, two to three minutes
 	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
 	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+
+test-as-user: setup ## the tests that depend on who runs them, as an ordinary user, whom root becomes for it
+	.ci/as-user -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
 checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)

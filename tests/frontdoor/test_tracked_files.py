@@ -48,7 +48,7 @@ def test_no_path_of_this_machine() -> None:
 
 
 def test_scripts_that_are_started_may_be_executed() -> None:
-    for name in ("lab", ".ci/run"):
+    for name in ("lab", ".ci/run", ".ci/as-user"):
         assert os.access(ROOT / name, os.X_OK), name
 
 

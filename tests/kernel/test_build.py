@@ -174,6 +174,7 @@ def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
 # --- what is missing ----------------------------------------------------------------------------
 
 
+@pytest.mark.user
 def test_missing_tools_are_named_as_packages(checkout: Checkout) -> None:
     absent = {"gcc", "cc", "bison", "bc", "flex"}
     for folder in os.environ["PATH"].split(":"):

@@ -443,6 +443,7 @@ def converse(fd: int, line: bytes, expected: str) -> str:
     return heard
 
 
+@pytest.mark.user
 def test_nothing_is_left_in_the_home_folder(kernel: Path, tmp_path: Path) -> None:
     run_inside(kernel, tmp_path, "true\n")
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -494,6 +495,7 @@ def reference(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     return outcome(kernel, tmp_path_factory.mktemp("reference"))
 
 
+@pytest.mark.user
 def test_same_seed(kernel: Path, reference: str, tmp_path: Path) -> None:
     assert outcome(kernel, tmp_path / "a folder with another name") == reference
 
@@ -506,6 +508,7 @@ def test_other_seed(kernel: Path, reference: str, tmp_path: Path) -> None:
 LONG_PATH = ("SOMETHING=/" + "x" * 3000,)
 
 
+@pytest.mark.user
 def test_command_line_and_environment_do_not_matter(
     kernel: Path, reference: str, tmp_path: Path
 ) -> None:
@@ -537,6 +540,7 @@ def test_same_seed_as_another_user(kernel: Path, reference: str) -> None:
         assert outcome(public / "kernel", public / "run", prefix=nobody) == reference
 
 
+@pytest.mark.user
 @pytest.mark.xfail(
     strict=True,
     reason="Linux keeps two copies of its command line, as long as that is: a path that is some "
