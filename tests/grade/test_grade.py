@@ -18,6 +18,7 @@ import pytest
 from command_line import call_lab
 from example_class import RECORDED, copy_run, graded_class, make_class
 
+from measuretwice.grading.contents import Contents, Reading
 from measuretwice.grading.read import cookies, read_submission
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.workers import read_all
@@ -196,36 +197,36 @@ def test_a_damaged_run_is_refused_in_words(
         path = next(iter(sorted((bad / "raw").rglob("*" + path.suffix))))
     write(path)
     (tmp_path / "work").mkdir()
-    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "work/tree")
-    json.dumps(document)
-    assert [run["run"] for run in document["runs"]] == ["good"]
-    assert len(document["unusable"]) == 1
-    assert str(tmp_path) not in document["unusable"][0]
+    contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "work/tree")
+    assert Reading.from_json(Reading(contents).to_json()) == Reading(contents)
+    assert [run.run for run in contents.runs] == ["good"]
+    assert len(contents.unusable) == 1
+    assert str(tmp_path) not in contents.unusable[0]
 
 
 def test_result_json_is_never_trusted(tmp_path: Path) -> None:
     run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
     (run / "result.json").write_text('{"findings": [{"id": "mtu"}], "measured": {}}')
-    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
-    assert document["runs"][0]["findings"] == []
+    contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert contents.runs[0].findings == ()
 
 
 def test_the_digest_is_the_recordings(tmp_path: Path) -> None:
     run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
-    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
-    assert document["runs"][0]["digest"] == digest_of(run / "raw")
-    assert document["runs"][0]["cookies"] == sorted(cookies(run / "raw"))
-    assert document["runs"][0]["cookies"]
+    contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert contents.runs[0].digest == digest_of(run / "raw")
+    assert contents.runs[0].cookies == tuple(sorted(cookies(run / "raw")))
+    assert contents.runs[0].cookies
 
 
 def test_a_run_handed_in_twice_counts_once(tmp_path: Path) -> None:
     run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
     shutil.copytree(run, tmp_path / "in/again/deeper/run")
     (tmp_path / "in/report.md").write_text("# Something of my own")
-    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
-    assert len(document["runs"]) == 1
-    assert not document["unusable"]
-    assert document["written"] == ["report.md"]
+    contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert len(contents.runs) == 1
+    assert not contents.unusable
+    assert contents.written == ("report.md",)
 
 
 def test_a_mistake_in_a_set_of_runs(bare: Path, tmp_path: Path) -> None:
@@ -295,11 +296,9 @@ def test_answers_in_the_html_alone(tmp_path: Path) -> None:
         )
     )  # fmt: skip
     (tmp_path / "in/report.html").write_text(html)
-    document = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
-    assert len(document["places"]) == len(questions)
-    assert [answer for answer in document["places"].values() if answer] == [
-        "Line one <b>\n\nline two"
-    ]
+    contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
+    assert len(contents.places) == len(questions)
+    assert [answer for answer in contents.places.values() if answer] == ["Line one <b>\n\nline two"]
 
 
 def test_reading_answers_takes_time_in_proportion() -> None:
@@ -313,7 +312,7 @@ def test_reading_answers_takes_time_in_proportion() -> None:
 def test_a_submission_that_hangs_takes_no_other_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(root: Path, sources: list[Path], tree: Path) -> dict[str, Any]:
+    def read(root: Path, sources: list[Path], tree: Path) -> Contents:
         if sources[0].name == "hangs":
             time.sleep(60)
         if sources[0].name == "eats":
@@ -322,17 +321,33 @@ def test_a_submission_that_hangs_takes_no_other_along(
             os.kill(os.getpid(), 9)
         tree.mkdir()
         (tree / "x").touch()
-        return {"place": str(tree)}
+        return Contents(written=(str(tree),))
 
     monkeypatch.setattr("measuretwice.grading.workers.read_submission", read)
     names = ["hangs", "eats", "dies", "good"]
     found = dict(read_all(ROOT, [[tmp_path / name] for name in names], 4, wall_s=4))
-    assert "took more than" in found[0]
-    assert "MemoryError" in found[1]
-    assert "was killed" in found[2]
-    good = found[3]
-    assert isinstance(good, dict)
-    assert not Path(good["place"]).exists()
+    assert "took more than" in str(found[0].problem)
+    assert "MemoryError" in str(found[1].problem)
+    assert "was killed" in str(found[2].problem)
+    assert found[3].problem is None
+    assert not Path(found[3].contents.written[0]).exists()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"{}[",
+        b'["contents"]',
+        b'{"contents": {"runs": [{"run": "x"}]}}',
+        b'{"contents": {"unread": [1]}}',
+        b'{"contents": {"places": {"question": ["answer"]}}}',
+        b'{"problem": {"text": "x"}}',
+    ],
+)
+def test_what_the_reading_process_sends_is_checked(sent: bytes) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        Reading.from_json(sent)
 
 
 # What is written

@@ -23,11 +23,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from measuretwice.cli.deal import dealt_rows
-from measuretwice.cli.grade import grade, print_grades
+from measuretwice.cli.grade import print_grades
 from measuretwice.grading.copies import Recorded
+from measuretwice.grading.deal import dealt_rows
+from measuretwice.grading.grade import grade
 from measuretwice.grading.output import canvas_csv, moodle_csv
-from measuretwice.grading.read import Document
 from measuretwice.grading.roster import csv_text, deal, read_roster
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submissions import find_submissions
@@ -171,14 +171,12 @@ def graded_class(root: Path) -> dict[str, str]:
         handed, dealt = make_class(root, lab, PITFALLS, Path(name))
         roster = read_roster(dealt)
         submissions, others = find_submissions(handed, roster)
-        sources = [submission.sources for submission in submissions]
-        read: dict[int, Document | str] = dict(read_all(root, sources, 1))
-        documents = [read[place] for place in range(len(submissions))]
-        emmy = next(d for s, d in zip(submissions, documents, strict=True) if "Emmy" in s.name)
-        assert not isinstance(emmy, str)
+        by_place = dict(read_all(root, [submission.sources for submission in submissions], 1))
+        readings = [by_place[place] for place in range(len(submissions))]
+        emmy = next(r for s, r in zip(submissions, readings, strict=True) if "Emmy" in s.name)
         # All of these runs are recorded ones; only hers shall count as such.
-        recorded = Recorded(frozenset(run["digest"] for run in emmy["runs"]), {})
-        graded = grade(lab, rubric, submissions, documents, roster, recorded)
+        recorded = Recorded(frozenset(run.digest for run in emmy.contents.runs), {})
+        graded = grade(lab, rubric, submissions, readings, roster, recorded)
         out = io.StringIO()
         print_grades(
             Console(file=out, width=WIDTH, highlight=False), graded, others, rubric,

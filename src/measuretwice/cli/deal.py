@@ -7,19 +7,9 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
-from measuretwice.grading.roster import (
-    COMMANDS_COLUMN,
-    LAB_COLUMN,
-    SEED_COLUMN,
-    SEEDS_EACH,
-    Roster,
-    csv_text,
-    deal,
-    read_roster,
-)
-from measuretwice.lab import Lab, load_lab
-
-OURS = (LAB_COLUMN, SEED_COLUMN, COMMANDS_COLUMN)
+from measuretwice.grading.deal import dealt_rows
+from measuretwice.grading.roster import SEEDS_EACH, csv_text, deal, read_roster
+from measuretwice.lab import load_lab
 
 
 def deal_command(
@@ -44,24 +34,3 @@ def deal_command(
             "The same word deals the same seeds again; keep it to yourself."
         )
     return 0
-
-
-def dealt_rows(roster: Roster, lab: Lab, seeds: dict[str, int]) -> list[list[str]]:
-    """The roster as it is, with each student's lab, seed and commands behind."""
-    columns = [column for column in roster.columns if column not in OURS]
-    rows = [[*columns, *OURS]]
-    for student in roster.students:
-        seed = seeds[student.id]
-        own = [student.row[column] for column in columns]
-        rows.append([*own, lab.name, str(seed), "\n".join(commands(lab, seed))])
-    return rows
-
-
-def commands(lab: Lab, seed: int) -> list[str]:
-    """What a student with this seed runs: each mistake broken and fixed, or else all trials."""
-    staged = [
-        f"./lab run {lab.name} --pitfall {pitfall.id} --stage {stage} --seed {seed}"
-        for pitfall in lab.file.pitfalls
-        for stage in ("broken", "fixed")
-    ]
-    return staged or [f"./lab run {lab.name} --seed {seed}"]

@@ -13,20 +13,16 @@ from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.cli import terminal
-from measuretwice.grading.copies import Recorded, lines, read_recorded, remarks
-from measuretwice.grading.marks import Graded, choose_lab, judge_brought, marks
+from measuretwice.grading.contents import Reading
+from measuretwice.grading.copies import lines, read_recorded
+from measuretwice.grading.grade import choose_lab, grade
+from measuretwice.grading.graded import Graded
 from measuretwice.grading.output import canvas_csv, make_page, moodle_csv, render, row
-from measuretwice.grading.read import Document
 from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.grading.submissions import Submission, find_submissions
 from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, find_labs, load_lab
-
-NOTHING: Document = {
-    "refused": [], "unusable": [], "runs": [], "together": [], "brought": [], "unread": [],
-    "places": {}, "quotes": {}, "written": [],
-}  # fmt: skip
 
 
 def grade_command(
@@ -47,22 +43,22 @@ def grade_command(
     wanted = _wanted(root, labs, lab_name, roster)
     submissions, others = find_submissions(folder, roster)
     target = _target(folder, out)
-    documents = _read(root, submissions, jobs, as_json)
-    lab = choose_lab(list(labs), [_or_nothing(said) for said in documents], wanted)
+    readings = _read(root, submissions, jobs, as_json)
+    lab = choose_lab(list(labs), readings, wanted)
     recorded = read_recorded(root, lab)
-    graded = grade(lab, labs[lab], submissions, documents, roster, recorded)
+    graded = grade(lab, labs[lab], submissions, readings, roster, recorded)
     _write(target, lab, labs[lab], roster, graded, others, assignment)
     if as_json:
         document = {
             "lab": lab.name,
             "points": labs[lab].points,
             "not_taken": others,
-            "students": [one.to_json() for one in graded],
+            "students": [entry.to_json() for entry in graded],
         }
         print(json.dumps(document, indent=2))
     else:
         print_grades(terminal.console(sys.stdout), graded, others, labs[lab], target)
-    return 1 if others or any(one.odd for one in graded) else 0
+    return 1 if others or any(entry.odd for entry in graded) else 0
 
 
 def _roster(roster_file: Path | None, deal_file: Path | None) -> Roster | None:
@@ -106,87 +102,18 @@ def _target(folder: Path, out: Path | None) -> Path:
     return target
 
 
-def _or_nothing(said: Document | str) -> Document:
-    return NOTHING if isinstance(said, str) else said
-
-
 def _read(
     root: Path, submissions: list[Submission], jobs: int | None, quiet: bool
-) -> list[Document | str]:
-    found: dict[int, Document | str] = {}
+) -> list[Reading]:
+    found: dict[int, Reading] = {}
     context, advance = terminal.counter("submissions", len(submissions), quiet)
     with context:
         parallel = min(jobs or len(usable_cpus()), len(submissions))
-        for place, said in read_all(root, [one.sources for one in submissions], parallel):
-            found[place] = said
+        sources = [submission.sources for submission in submissions]
+        for place, reading in read_all(root, sources, parallel):
+            found[place] = reading
             advance(place, "")
     return [found[place] for place in range(len(submissions))]
-
-
-def grade(
-    lab: Lab,
-    rubric: Rubric,
-    submissions: list[Submission],
-    documents: list[Document | str],
-    roster: Roster | None,
-    recorded: Recorded,
-) -> list[Graded]:
-    """Return what each submission is worth by machine, and who of the roster handed nothing in."""
-    own = [_of_lab(_or_nothing(said), lab) for said in documents]
-    odd = remarks(
-        [one.name for one in submissions],
-        own,
-        [one.student for one in submissions],
-        roster,
-        recorded,
-    )
-    graded = []
-    for submission, said, document, found in zip(submissions, documents, own, odd, strict=True):
-        one = Graded(
-            submission.name,
-            submission.student.id if submission.student else None,
-            problem=said if isinstance(said, str) else None,
-            says=[*submission.says, *_says(_or_nothing(said), lab)],
-            runs=document["runs"],
-            brought=[judge_brought(lab, brought) for brought in document["brought"]],
-            together=document["together"],
-            remarks=found,
-        )
-        one.marks = marks(lab, rubric, document, one)
-        graded.append(one)
-    here = {one.student for one in graded}
-    graded += [
-        Graded(student.name, student.id, handed_in=False)
-        for student in (roster.students if roster else [])
-        if student.id not in here
-    ]
-    return sorted(graded, key=lambda one: one.name.casefold())
-
-
-def _of_lab(document: Document, lab: Lab) -> Document:
-    return {
-        **document,
-        "runs": [run for run in document["runs"] if run["lab"] == lab.name],
-        "together": [told for told in document["together"] if told["lab"] == lab.name],
-    }
-
-
-def _says(document: Document, lab: Lab) -> list[str]:
-    """What the instructor should know of what was not read."""
-    said = [f"refused: {line}" for line in document["refused"]]
-    others = {run["lab"] for run in document["runs"]}
-    if others and lab.name not in others:
-        said.append(f"its runs are of {', '.join(sorted(others))}, none of {lab.name}")
-    said += [f"not used: {line}" for line in document["unusable"]]
-    for brought in document["brought"]:
-        said += [f"not used: {line}" for line in brought["refused"]]
-    if unread := document["unread"]:
-        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-        said.append(
-            f"no run, and no folder called trial-N or trial-N-MISTAKE-broken: {', '.join(unread[:3])}{more}; "
-            f"./lab check FILES --lab {lab.name} --trial N checks such files"
-        )
-    return said
 
 
 def _write(
@@ -214,10 +141,11 @@ def print_grades(
 ) -> None:
     """Print a line a student, then what there is to say of each."""
     headings = ["student", "id", "runs", "shown", "answered", "mended", "again", "certain", "possible", "look at"]  # fmt: skip
-    terminal.print_rows(out, headings, [row(one) for one in graded], numeric=range(2, 9))
-    for one in graded:
-        for line in [*([one.problem] if one.problem else []), *one.says, *lines(one.remarks)]:
-            out.print(f"{one.name}: {line}", markup=False, soft_wrap=True)
+    terminal.print_rows(out, headings, [row(entry) for entry in graded], numeric=range(2, 9))
+    for entry in graded:
+        problem = [entry.problem] if entry.problem else []
+        for line in [*problem, *entry.says, *lines(entry.remarks)]:
+            out.print(f"{entry.name}: {line}", markup=False, soft_wrap=True)
     for line in others:
         out.print(line, markup=False, soft_wrap=True)
     out.print(

@@ -49,8 +49,8 @@ class Student:
     @property
     def keys(self) -> set[str]:
         """What a system may call this student by: ids and the address's first part."""
-        told = {value.casefold() for name, value in self.row.items() if _plain(name) in ID_COLUMNS}
-        return {key for one in told for key in (one, one.split("@")[0]) if len(key) > 1}
+        ids = {value.casefold() for name, value in self.row.items() if _plain(name) in ID_COLUMNS}
+        return {key for known in ids for key in (known, known.split("@")[0]) if len(key) > 1}
 
     @property
     def names(self) -> set[str]:
@@ -82,14 +82,14 @@ def squash(text: str) -> str:
 
 def cell(text: object) -> str:
     """Text as a spreadsheet shows it: never a formula, never a control character."""
-    said = "".join(" " if unicodedata.category(s) == "Cc" and s != "\n" else s for s in str(text))
-    return f"'{said}" if said.startswith(FORMULA) else said
+    plain = "".join(" " if unicodedata.category(s) == "Cc" and s != "\n" else s for s in str(text))
+    return f"'{plain}" if plain.startswith(FORMULA) else plain
 
 
 def csv_text(rows: list[list[str]]) -> str:
     """Rows as CSV; the first has the headings. Cells that begin like a formula get an apostrophe."""
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([[cell(one) for one in row] for row in rows])
+    csv.writer(out, lineterminator="\n").writerows([[cell(text) for text in row] for row in rows])
     return out.getvalue()
 
 
@@ -111,14 +111,14 @@ def read_roster(path: Path) -> Roster:
         raise UserError(f"{path}: not a CSV ({error})") from None
     if not lines or not any(lines[0]):
         raise UserError(f"{path}: is empty; expected a heading and a line for each student")
-    columns = [one.strip() for one in lines[0]]
+    columns = [heading.strip() for heading in lines[0]]
     if len(set(columns)) != len(columns):
         raise UserError(f"{path}: a heading stands twice: {', '.join(columns)}")
     rows = [
-        dict(zip(columns, (one.strip() for one in (*line, *[""] * len(columns))), strict=False))
+        dict(zip(columns, (text.strip() for text in (*line, *[""] * len(columns))), strict=False))
         for line in lines[1:]
         # Canvas' second line has the points, its last a made-up student.
-        if any(one.strip() for one in line)
+        if any(text.strip() for text in line)
         and "points possible" not in line[0].casefold()
         and line[0].strip() != "Student, Test"
     ]
@@ -151,9 +151,9 @@ def _id_column(path: Path, columns: list[str], rows: list[dict[str, str]]) -> st
         values = [row[known[wanted]] for row in rows] if wanted in known else [""]
         if all(values) and len(set(values)) == len(values):
             return known[wanted]
-    said = ", ".join(known[one] for one in ID_COLUMNS if one in known)
-    if said:
-        raise UserError(f"{path}: {said}: a student has none there, or two have the same")
+    tried = ", ".join(known[column] for column in ID_COLUMNS if column in known)
+    if tried:
+        raise UserError(f"{path}: {tried}: a student has none there, or two have the same")
     raise UserError(
         f"{path}: no column with an id; expected one called 'Student ID', 'SIS User ID', "
         "'ID number', 'Username' or 'Email address'"
@@ -165,11 +165,11 @@ def _plain(column: str) -> str:
 
 
 def _name(row: dict[str, str], id_column: str) -> str:
-    told = {_plain(column): value for column, value in row.items()}
-    name = next((told[one] for one in NAME_COLUMNS if told.get(one)), "")
+    cells = {_plain(column): value for column, value in row.items()}
+    name = next((cells[column] for column in NAME_COLUMNS if cells.get(column)), "")
     for first, last in FIRST_AND_LAST:
-        if not name and (first in told or last in told):
-            name = f"{told.get(first, '')} {told.get(last, '')}".strip()
+        if not name and (first in cells or last in cells):
+            name = f"{cells.get(first, '')} {cells.get(last, '')}".strip()
     # The apostrophe that cell() put there.
     if name.startswith("'") and name[1:].startswith(FORMULA):
         name = name[1:]
@@ -193,7 +193,7 @@ def deal(students: list[Student], lab: str, word: str) -> dict[str, int]:
     """
     taken: set[int] = set()
     seeds = {}
-    for student in sorted(students, key=lambda one: one.id):
+    for student in sorted(students, key=lambda student: student.id):
         for attempt in range(1000):
             text = f"{lab}\n{student.id}\n{attempt}"
             made = hmac.new(word.encode(), text.encode(), hashlib.sha256).digest()

@@ -38,9 +38,9 @@ class _Criterion(_Strict):
     half: str | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> _Criterion:
-        own = (self.title, self.full, self.half)
-        if any(own) == bool(self.pitfall) or (any(own) and not all(own)):
+    def _is_of_a_kind(self) -> _Criterion:
+        levels = (self.title, self.full, self.half)
+        if any(levels) == bool(self.pitfall) or (any(levels) and not all(levels)):
             raise ValueError("expected pitfall, or else title, full and half")
         return self
 
@@ -82,7 +82,7 @@ class Rubric:
 
     @property
     def points(self) -> float:
-        return sum(one.points for one in self.criteria)
+        return sum(criterion.points for criterion in self.criteria)
 
 
 def read_rubric(lab: Lab) -> Rubric | None:
@@ -100,38 +100,40 @@ def read_rubric(lab: Lab) -> Rubric | None:
         key = ".".join(map(str, first["loc"]))
         raise UserError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
     known = {pitfall.id for pitfall in lab.file.pitfalls}
-    for one in file.criteria:
-        if one.pitfall and one.pitfall not in known:
-            raise UserError(f"{where}: {lab.name} has no pitfall {one.pitfall!r}")
-    criteria = [_criterion(one, file) for one in file.criteria]
+    for criterion in file.criteria:
+        if criterion.pitfall and criterion.pitfall not in known:
+            raise UserError(f"{where}: {lab.name} has no pitfall {criterion.pitfall!r}")
+    criteria = [_criterion(criterion, file) for criterion in file.criteria]
     return Rubric(f"{lab.name}: report", file.ladder, criteria)
 
 
-def _criterion(one: _Criterion, file: _File) -> Criterion:
-    points = float(one.points)
-    if one.pitfall:
+def _criterion(written: _Criterion, file: _File) -> Criterion:
+    points = float(written.points)
+    if written.pitfall:
         rungs = sorted(file.ladder, key=lambda rung: -rung.share)
         levels = [Level(rung.title, rung.share * points, rung.says) for rung in rungs]
-        return Criterion(one.question, f"The mistake {one.pitfall}", one.pitfall, levels)
+        return Criterion(
+            written.question, f"The mistake {written.pitfall}", written.pitfall, levels
+        )
     levels = [
-        Level("Full", points, one.full or ""),
-        Level("Half", points / 2, one.half or ""),
+        Level("Full", points, written.full or ""),
+        Level("Half", points / 2, written.half or ""),
         Level("Nothing", 0.0, file.none),
     ]
-    return Criterion(one.question, one.title or "", None, levels)
+    return Criterion(written.question, written.title or "", None, levels)
 
 
 def csv_text(rubric: Rubric) -> str:
     """The rubric in the columns of Canvas' rubric import: a row a criterion, its levels in threes."""
-    most = max(len(one.levels) for one in rubric.criteria)
+    most = max(len(criterion.levels) for criterion in rubric.criteria)
     header = ["Rubric Name", "Criteria Name", "Criteria Description", "Criteria Enable Range"]
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*header, *("Rating Name", "Rating Description", "Rating Points") * most])
-    for one in rubric.criteria:
-        about = f"Question {one.question} of the report"
-        row = [rubric.title, f"{one.question}. {one.title}", about, "false"]
-        for level in one.levels:
+    for criterion in rubric.criteria:
+        about = f"Question {criterion.question} of the report"
+        row = [rubric.title, f"{criterion.question}. {criterion.title}", about, "false"]
+        for level in criterion.levels:
             row += [level.title, level.says, f"{level.points:g}"]
         writer.writerow(row)
     return out.getvalue()

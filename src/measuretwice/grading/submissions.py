@@ -34,8 +34,8 @@ class Submission:
 def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submission], list[str]]:
     """Return the submissions in a folder, a student each, and what is taken for none."""
     if not folder.is_dir():
-        told = " Unpack it first; those in it may stay packed." if is_archive(folder.name) else ""
-        raise UserError(f"{folder}: no folder with a class's submissions.{told}")
+        advice = " Unpack it first; those in it may stay packed." if is_archive(folder.name) else ""
+        raise UserError(f"{folder}: no folder with a class's submissions.{advice}")
     found: dict[str, Submission] = {}
     others: list[str] = []
     for path in sorted(folder.iterdir()):
@@ -43,8 +43,8 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
             continue
         called, key = _called(path)
         matches = _students(roster, path) if roster else []
-        own = path.is_dir() or is_archive(path.name) or called is not None or len(matches) == 1
-        if not own and not path.is_symlink():
+        taken = path.is_dir() or is_archive(path.name) or called is not None or len(matches) == 1
+        if not taken and not path.is_symlink():
             others.append(
                 f"{shown(path.name)}: no folder and no archive; not taken for a submission"
             )
@@ -52,14 +52,16 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
         student = matches[0] if len(matches) == 1 else None
         if student:
             key = f"\0{student.id}"
-        one = found.setdefault(
+        submission = found.setdefault(
             key, Submission(student.name if student else shown(called or key), student)
         )
-        one.sources.append(path)
+        submission.sources.append(path)
         if len(matches) > 1:
-            one.says.append(f"its name fits {len(matches)} of the roster; not taken for either's")
+            submission.says.append(
+                f"its name fits {len(matches)} of the roster; not taken for either's"
+            )
         elif roster and not student:
-            one.says.append("is nobody's of the roster")
+            submission.says.append("is nobody's of the roster")
         if len(found) > MAX_SUBMISSIONS:
             raise UserError(
                 f"{folder}: more than {MAX_SUBMISSIONS} submissions; give one class's folder"
@@ -80,24 +82,24 @@ def _stem(path: Path) -> str:
 def _called(path: Path) -> tuple[str | None, str]:
     """The name that a system gave, if one did, and what all of a student's files have in common."""
     for form in (MOODLE, CANVAS):
-        if told := form.fullmatch(path.name):
-            return told["name"], f"{told['name']} ({told['number']})"
+        if match := form.fullmatch(path.name):
+            return match["name"], f"{match['name']} ({match['number']})"
     return None, _stem(path)
 
 
 def _students(roster: Roster, path: Path) -> list[Student]:
     """Whose it may be. In a system's name only the part that the system wrote counts."""
-    if told := MOODLE.fullmatch(path.name):
+    if match := MOODLE.fullmatch(path.name):
         # With groups, Moodle puts the group's name before the student's.
-        names = {squash(told["name"]), squash(told["name"].split("-", 1)[-1])}
-        return [one for one in roster.students if one.names & names]
-    if told := CANVAS.fullmatch(path.name):
-        by_number = [one for one in roster.students if one.row.get("ID") == told["number"]]
-        return by_number or [s for s in roster.students if squash(told["name"]) in s.names]
+        names = {squash(match["name"]), squash(match["name"].split("-", 1)[-1])}
+        return [student for student in roster.students if student.names & names]
+    if match := CANVAS.fullmatch(path.name):
+        by_number = [s for s in roster.students if s.row.get("ID") == match["number"]]
+        return by_number or [s for s in roster.students if squash(match["name"]) in s.names]
     stem = _stem(path).casefold()
     by_id = [
-        one
-        for one in roster.students
-        if any(re.search(rf"(?<![^\W_]){re.escape(key)}(?![^\W_])", stem) for key in one.keys)
+        student
+        for student in roster.students
+        if any(re.search(rf"(?<![^\W_]){re.escape(key)}(?![^\W_])", stem) for key in student.keys)
     ]
-    return by_id or [one for one in roster.students if squash(stem) in one.names]
+    return by_id or [student for student in roster.students if squash(stem) in student.names]

@@ -162,17 +162,17 @@ class Opened:
     def _file(self, path: Path, parts: tuple[str, ...], name: str) -> None:
         """A file of the submission's folder. What isn't a plain file isn't opened at all."""
         where = "/".join((*parts, name))
-        said = path.lstat()
-        if stat.S_ISLNK(said.st_mode):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
             return self._refuse(where, "a symbolic link")
-        if not stat.S_ISREG(said.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return self._refuse(where, "neither a file nor a folder")
-        if said.st_nlink > 1:
+        if status.st_nlink > 1:
             return self._refuse(where, "a hard link: the same file stands elsewhere, too; copy it")
         # Between the look and this, nobody puts a pipe in its place that would hold us up.
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as content:
             try:
-                self._entry(content, (*parts, name), said.st_size, 1)
+                self._entry(content, (*parts, name), status.st_size, 1)
             except Refused as error:
                 self._refuse(where, error)
         return None

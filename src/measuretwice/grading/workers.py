@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import resource
 import shutil
@@ -15,7 +14,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from measuretwice.grading.read import Document, read_submission
+from measuretwice.grading.contents import Reading
+from measuretwice.grading.read import read_submission
 from measuretwice.stats.intervals import binomial_interval
 
 MEMORY_BYTES = 4 * 2**30
@@ -35,10 +35,10 @@ class _Work:
 
 def read_all(
     root: Path, submissions: list[list[Path]], parallel: int, wall_s: float = WALL_S
-) -> Iterator[tuple[int, Document | str]]:
+) -> Iterator[tuple[int, Reading]]:
     """Read the submissions, `parallel` at a time; yield each one's place and what was read.
 
-    Where that didn't come to an end, a line says why.
+    Where that didn't come to an end, the reading's `problem` says why.
     """
     # What all will need is loaded once, here, and not by each.
     binomial_interval(10, 0.5, 0.9)
@@ -80,30 +80,31 @@ def _read(root: Path, sources: list[Path], tree: Path, answer: Connection) -> No
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, hard))
     try:
-        said: Document = read_submission(root, sources, tree)
+        reading = Reading(read_submission(root, sources, tree)).to_json()
     except Exception as error:
-        said = {"failed": f"can't be read ({type(error).__name__}: {error})"}
-    answer.send_bytes(json.dumps(said).encode())
+        reading = Reading(problem=f"can't be read ({type(error).__name__}: {error})").to_json()
+    answer.send_bytes(reading)
 
 
-def _outcome(work: _Work, ready: bool) -> Document | str:
+def _outcome(work: _Work, ready: bool) -> Reading:
     if not ready:
-        said: Document | str = f"not read: took more than {WALL_S:.0f} s"
+        reading = Reading(problem=f"not read: took more than {WALL_S:.0f} s")
     else:
         try:
-            document: Document = json.loads(work.answer.recv_bytes())
-            said = document.get("failed") or document
+            # The process has worked on files from outside: what it says is data from outside, too.
+            reading = Reading.from_json(work.answer.recv_bytes())
         except EOFError:
             work.process.join()
             killed = -(work.process.exitcode or 0)
-            used = killed in (signal.SIGXCPU, signal.SIGKILL)
-            said = (
-                f"not read: needs more than {CPU_S} s of work, or was killed"
-                if used
-                else "not read: it needs more memory than a submission may have"
-            )
+            if killed in (signal.SIGXCPU, signal.SIGKILL):
+                problem = f"not read: needs more than {CPU_S} s of work, or was killed"
+            else:
+                problem = "not read: it needs more memory than a submission may have"
+            reading = Reading(problem=problem)
+        except ValueError:
+            reading = Reading(problem="not read: what was read of it is no description of runs")
     _end(work)
-    return said
+    return reading
 
 
 def _end(work: _Work) -> None:

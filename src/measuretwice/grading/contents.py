@@ -1,0 +1,133 @@
+"""What a submission holds, as the process that reads it hands it on. Plain data, judged nowhere here.
+
+It crosses a pipe as JSON, from a process that has worked on files from outside; from_json takes
+nothing that isn't exactly of these types. The order of fields is that of `./lab grade --json`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from functools import cache
+
+from pydantic import TypeAdapter
+
+from measuretwice.checks.finding import Finding, Severity
+from measuretwice.lab import StageName, Value
+from measuretwice.measure.one_flow import Measured
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A finding that a run's values raise, without its explanations."""
+
+    id: str
+    severity: Severity
+    measured: str
+    expected: str
+
+    @classmethod
+    def of(cls, finding: Finding) -> Raised:
+        return cls(finding.id, finding.severity, finding.measured, finding.expected)
+
+
+@dataclass(frozen=True)
+class OurRun:
+    """A run of ./lab run, measured anew.
+
+    `run` is its folder below the submission, `plan` its plan's digest, `changed` the settings that
+    aren't the lab's for this trial and stage, `digest` that of all raw files, and `cookies` are what
+    iperf3 called its tests.
+    """
+
+    run: str
+    lab: str
+    trial: int
+    pitfall: str | None
+    stage: StageName | None
+    seed: int
+    plan: str
+    params: dict[str, Value]
+    changed: tuple[str, ...]
+    findings: tuple[Raised, ...]
+    digest: str
+    cookies: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.run
+
+
+@dataclass(frozen=True)
+class SetFinding:
+    """A finding that no single run shows: of which stage's runs, and in which of them (by name)."""
+
+    lab: str
+    id: str
+    measured: str
+    expected: str
+    pitfall: str | None
+    stage: StageName | None
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BroughtFiles:
+    """A student's own files, in a folder whose name says what they are of.
+
+    `measured` is what they hold, `refused` what can't be read in them, `missing` which kinds would
+    allow more checks. `digests` are of those files that are never the same for two tests, each
+    with the file's path.
+    """
+
+    folder: str
+    trial: int
+    pitfall: str | None
+    stage: StageName | None
+    measured: Measured = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    digests: dict[str, str] = field(default_factory=dict)
+    cookies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """All that was read of a submission.
+
+    `refused` and `unusable` are lines on files and runs that weren't taken; `unread` are files that
+    nothing says what they are of, `written` documents for a person to read. `places` are what
+    stands in a report's places for answers, by question; `quotes`, by question and run, the raw
+    files that have a line which the answer quotes.
+    """
+
+    refused: tuple[str, ...] = ()
+    unusable: tuple[str, ...] = ()
+    runs: tuple[OurRun, ...] = ()
+    together: tuple[SetFinding, ...] = ()
+    brought: tuple[BroughtFiles, ...] = ()
+    unread: tuple[str, ...] = ()
+    places: dict[str, str] = field(default_factory=dict)
+    quotes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    written: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What came of reading a submission: its contents, or why it could not be read at all."""
+
+    contents: Contents = Contents()
+    problem: str | None = None
+
+    def to_json(self) -> bytes:
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_json(text: bytes) -> Reading:
+        """Return what to_json wrote; ValueError (pydantic's is one) for anything else."""
+        return _reader().validate_json(text, strict=True)
+
+
+@cache
+def _reader() -> TypeAdapter[Reading]:
+    return TypeAdapter(Reading)

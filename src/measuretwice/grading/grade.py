@@ -1,0 +1,95 @@
+"""Grading a class: from what was read of each submission to what it is worth by machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from measuretwice.base.errors import UserError
+from measuretwice.grading.contents import Contents, Reading
+from measuretwice.grading.copies import Recorded, find_remarks
+from measuretwice.grading.graded import Graded
+from measuretwice.grading.marks import judge_files, make_marks
+from measuretwice.grading.roster import Roster
+from measuretwice.grading.rubric import Rubric
+from measuretwice.grading.submissions import Submission
+from measuretwice.lab import Lab
+
+MAX_NAMES = 3
+
+
+def choose_lab(labs: Sequence[Lab], readings: Sequence[Reading], wanted: str | None) -> Lab:
+    """Return the lab to grade: the one that was named, or the only one with a rubric that runs are of."""
+    by_name = {lab.name: lab for lab in labs}
+    if wanted:
+        return by_name[wanted]
+    found = sorted({run.lab for r in readings for run in r.contents.runs if run.lab in by_name})
+    if len(found) == 1:
+        return by_name[found[0]]
+    what = f"runs of {', '.join(found)}" if found else "no run of a lab with a rubric"
+    raise UserError(f"{what} in these submissions; say which lab to grade: --lab LAB")
+
+
+def grade(
+    lab: Lab,
+    rubric: Rubric,
+    submissions: Sequence[Submission],
+    readings: Sequence[Reading],
+    roster: Roster | None,
+    recorded: Recorded,
+) -> list[Graded]:
+    """Return what each submission is worth by machine, and who of the roster handed nothing in.
+
+    `readings` are in the submissions' order; what is returned is in order of names.
+    """
+    contents = [_of_lab(reading.contents, lab) for reading in readings]
+    remarks = find_remarks(submissions, contents, roster, recorded)
+    graded = []
+    for submission, reading, content, found in zip(
+        submissions, readings, contents, remarks, strict=True
+    ):
+        unmarked = Graded(
+            submission.name,
+            submission.student.id if submission.student else None,
+            problem=reading.problem,
+            says=(*submission.says, *_says(reading.contents, lab)),
+            runs=content.runs,
+            brought=tuple(judge_files(lab, files) for files in content.brought),
+            together=content.together,
+            remarks=tuple(found),
+        )
+        graded.append(replace(unmarked, marks=tuple(make_marks(lab, rubric, content, unmarked))))
+    handed_in = {entry.student for entry in graded}
+    graded += [
+        Graded(student.name, student.id, handed_in=False)
+        for student in (roster.students if roster else [])
+        if student.id not in handed_in
+    ]
+    return sorted(graded, key=lambda entry: entry.name.casefold())
+
+
+def _of_lab(contents: Contents, lab: Lab) -> Contents:
+    return replace(
+        contents,
+        runs=tuple(run for run in contents.runs if run.lab == lab.name),
+        together=tuple(found for found in contents.together if found.lab == lab.name),
+    )
+
+
+def _says(contents: Contents, lab: Lab) -> list[str]:
+    """What the instructor should know of what was not read."""
+    lines = [f"refused: {line}" for line in contents.refused]
+    labs = {run.lab for run in contents.runs}
+    if labs and lab.name not in labs:
+        lines.append(f"its runs are of {', '.join(sorted(labs))}, none of {lab.name}")
+    lines += [f"not used: {line}" for line in contents.unusable]
+    for files in contents.brought:
+        lines += [f"not used: {line}" for line in files.refused]
+    if unread := contents.unread:
+        more = f" and {len(unread) - MAX_NAMES} more" if len(unread) > MAX_NAMES else ""
+        lines.append(
+            f"no run, and no folder called trial-N or trial-N-MISTAKE-broken: "
+            f"{', '.join(unread[:MAX_NAMES])}{more}; "
+            f"./lab check FILES --lab {lab.name} --trial N checks such files"
+        )
+    return lines
