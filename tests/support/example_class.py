@@ -33,7 +33,8 @@ from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submissions import find_submissions
 from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, Plan, load_lab, read_questions
-from measuretwice.report.report import make_report, render_markdown
+from measuretwice.report.render import render_markdown
+from measuretwice.report.report import make_report
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import DONE
 from measuretwice.runs.reread import read_run

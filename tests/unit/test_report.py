@@ -16,13 +16,9 @@ from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.report import report_command
-from measuretwice.report.report import (
-    fence,
-    make_report,
-    markdown_text,
-    render_html,
-    render_markdown,
-)
+from measuretwice.report.markdown import fence, markdown_text
+from measuretwice.report.render import render_html, render_markdown
+from measuretwice.report.report import make_report
 from measuretwice.runs.reread import read_run
 
 ROOT = Path(__file__).parents[2]

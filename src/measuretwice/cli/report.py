@@ -12,15 +12,10 @@ from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.figures.rows import ModelRuns, ParameterNames
-from measuretwice.report.report import (
-    Report,
-    clean,
-    document,
-    make_report,
-    read_answers,
-    render_html,
-    render_markdown,
-)
+from measuretwice.report.answers import read_answers
+from measuretwice.report.markdown import clean
+from measuretwice.report.render import render_html, render_markdown
+from measuretwice.report.report import Report, document, make_report
 from measuretwice.runs.folder import runs_in
 from measuretwice.runs.reread import RunData, read_run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from measuretwice.grading.unpack import shown
 from measuretwice.measure.brought import tidy
-from measuretwice.report.report import read_places
+from measuretwice.report.answers import read_places
 
 MAX_REPORT_BYTES = 8 * 2**20
 MAX_ANSWER = 20_000

@@ -12,7 +12,9 @@ from measuretwice.grading.deal import COLUMNS as DEALT_COLUMNS
 from measuretwice.grading.graded import AnyRun, Graded, Mark
 from measuretwice.grading.roster import Roster, Student, csv_text
 from measuretwice.grading.unpack import shown
-from measuretwice.report.report import Table, clean, environment
+from measuretwice.report.markdown import clean
+from measuretwice.report.render import environment
+from measuretwice.report.tables import Table
 
 TEMPLATES = Path(__file__).parent / "templates"
 

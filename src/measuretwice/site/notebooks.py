@@ -22,7 +22,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.imports import files_of_code, names_in
-from measuretwice.report.report import fence
+from measuretwice.report.markdown import fence
 from measuretwice.runs.recorded import SET_FILE
 
 

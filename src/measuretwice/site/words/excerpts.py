@@ -17,7 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import QdiscAt
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ss import SsSocket, parse_ss
-from measuretwice.report.report import fence
+from measuretwice.report.markdown import fence
 from measuretwice.runs import archive
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.numbers import day

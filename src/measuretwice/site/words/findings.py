@@ -7,7 +7,7 @@ from typing import Any
 from measuretwice.checks.engine import check_run, with_help
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import check_set
-from measuretwice.report.report import fence
+from measuretwice.report.markdown import fence
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords

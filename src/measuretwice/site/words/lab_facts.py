@@ -11,7 +11,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab import About, ModelUse, read_questions
 from measuretwice.lab.schema import Parameter
-from measuretwice.report.report import fence
+from measuretwice.report.markdown import fence
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords

@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from measuretwice.lab import Lab, StageName, Step, Value
-from measuretwice.report.report import fence
+from measuretwice.report.markdown import fence
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.pitfalls import pitfall, stage_set
 from measuretwice.site.words.registry import word

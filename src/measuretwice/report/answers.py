@@ -1,0 +1,22 @@
+"""The answers in a report's Markdown: a place for each question, which its text stands before."""
+
+from __future__ import annotations
+
+import re
+
+_ASKED = re.compile(r"^\*\*Question [0-9]+\.\*\* ([^\n]*)\n\nYour answer:\n\n", re.MULTILINE)
+_ANSWER_ENDS = re.compile(r"^<!-- end of answer -->$", re.MULTILINE)
+
+
+def read_answers(text: str) -> dict[str, str]:
+    """Return the answers in an earlier report's Markdown, by the question as it stands there."""
+    return {asked: answer for asked, answer in read_places(text).items() if answer.strip()}
+
+
+def read_places(text: str) -> dict[str, str]:
+    """Return what stands in each place for an answer, also where that is nothing."""
+    places = {}
+    for part in _ANSWER_ENDS.split(text)[:-1]:
+        if question := _ASKED.search(part):
+            places[question[1]] = part[question.end() :].strip("\n")
+    return places

@@ -1,0 +1,57 @@
+"""A report as one HTML file, and the same as Markdown.
+
+Every string that comes from a run's folder is data: it is cleaned of what a terminal or browser
+would obey, and escaped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from measuretwice.report.markdown import clean, fence, markdown_text
+from measuretwice.report.report import Report
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def environment(*folders: Path, **options: Any) -> Environment:
+    """The templates' room: what they are given is escaped, and what they lack is an error.
+
+    Templates in `folders` can use the report's.
+    """
+    return Environment(
+        loader=FileSystemLoader([*folders, TEMPLATES]),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )
+
+
+def render_html(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the report as one HTML file. `figures` are captions and SVG texts of our own."""
+    room = environment(finalize=clean)
+    drawings = [(caption, _drawing(svg)) for caption, svg in figures]
+    return room.get_template("report.html.j2").render(report=report, figures=drawings)
+
+
+def render_markdown(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
+    """Return the same as Markdown. Of `figures` only the captions: drawings are in the HTML."""
+    room = environment(finalize=markdown_text)
+    room.filters |= {"fence": fence, "verbatim": Markup}
+    captions = [caption for caption, _ in figures]
+    text = room.get_template("report.md.j2").render(report=report, figures=captions)
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _drawing(svg: str) -> Markup:
+    """The <svg> element alone: what stands before it in a file has no place in HTML."""
+    start = svg.find("<svg")
+    return Markup(svg[start:] if start >= 0 else "")

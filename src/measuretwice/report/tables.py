@@ -1,0 +1,238 @@
+"""The tables of a report: cells of text, from runs that were read again."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from measuretwice.lab import UNITS
+from measuretwice.runs.reread import RunData
+from measuretwice.runs.result import Verdict
+from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
+
+NONE = "–"
+# 95 % of a normal distribution lie within this many standard errors.
+Z_95 = 1.96
+MARKS = {True: "ok", False: "OFF", None: NONE}
+# What a reader wants first; whatever else was measured stands in the folded table.
+KEY_VALUES = {
+    "goodput_bps": "goodput",
+    "rtt_min_ms": "smallest round-trip time",
+    "rtt_mean_ms": "mean round-trip time",
+    "ping_rtt_min_ms": "smallest round-trip time, by ping",
+    "ping_loss_ratio": "loss, by ping",
+    "mss_bytes": "segment size",
+    "cwnd_mean_segments": "mean congestion window",
+    "qdisc_offered_packets": "packets offered to the bottleneck",
+    "qdisc_drops": "packets that it dropped",
+    "loss_ratio": "share that it dropped",
+    "retransmits": "retransmissions",
+    "timeouts": "timeouts",
+    "duration_s": "length of the test",
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text. `numeric` columns stand right; `mark` is the column that holds verdicts.
+
+    `links` are the places in the report that the rows' first cells lead to.
+    """
+
+    caption: str
+    headings: Sequence[str]
+    rows: list[list[str]]
+    numeric: frozenset[int] = frozenset()
+    mark: int | None = None
+    links: list[str] = field(default_factory=list)
+
+
+def summary_table(runs: Sequence[RunData]) -> Table:
+    """A line for each run."""
+    several = len({run.lab.name for run in runs}) > 1
+    headings = [
+        "trial", "stage", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
+        "goodput, Mbit/s", "model, Mbit/s", "ratio", "findings",
+    ]  # fmt: skip
+    return Table(
+        "One line a run. RTT, MSS, p and goodput are measured; the ratio is goodput over model, "
+        "± what chance does to it in 95 % of runs with as many drops.",
+        headings,
+        [_summary_row(run, several) for run in runs],
+        frozenset(range(2, 11)),
+        links=[f"run-{number}" for number in range(1, len(runs) + 1)],
+    )
+
+
+def _summary_row(run: RunData, several: bool) -> list[str]:
+    plan, result, measured = run.plan, run.result, run.result.measured
+    use = run.lab.file.model
+    interval, error = loss_interval_of(run), ratio_error_of(run)
+    ratio = number(result.ratio, "{:.2f}" if error is None or error >= 0.01 else "{:.3f}")
+    if error is not None:
+        ratio += "\u00a0±\u00a0" + (f"{error:.2f}" if error >= 0.01 else f"{error:.3f}")
+    if result.ratio is not None and not result.comparable:
+        ratio += " (no claim)"
+    return [
+        f"{plan.lab} {plan.trial}" if several else str(plan.trial),
+        stage_of(run) or NONE,
+        str(plan.seed),
+        number(measured.get("rtt_min_ms"), "{:.4g}"),
+        number(measured.get("mss_bytes"), "{:.0f}"),
+        number(plan.params.get(use.loss if use else "loss_ratio"), "{:.3g}"),
+        number(measured.get("loss_ratio"), "{:.3g}"),
+        f"{interval[0]:.3g}\u00a0to\u00a0{interval[1]:.3g}" if interval else NONE,
+        number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
+        number(result.model_bps, "{:.4g}", 1e-6),
+        ratio,
+        ", ".join(finding.id for finding in result.findings) or "none",
+    ]
+
+
+def stage_of(run: RunData) -> str:
+    """A run's mistake and stage; empty for a run of the lab as it is."""
+    return f"{run.plan.pitfall}, {run.plan.stage}" if run.plan.pitfall else ""
+
+
+def settings_table(run: RunData) -> Table:
+    """Every parameter with its unit and who set it; what isn't as the trial has it comes first."""
+    of_trial = run.lab.trials[run.plan.trial].set
+    defaults = run.lab.defaults()
+    rows = []
+    for name, value in run.plan.params.items():
+        meant = of_trial.get(name, defaults.get(name))
+        if value != meant:
+            origin = f"CHANGED: {'not set' if meant is None else meant} in the trial"
+        else:
+            origin = "this trial" if name in of_trial else "the lab"
+        unit = UNITS.get(name.rsplit("_", 1)[-1], "") if not isinstance(value, str) else ""
+        rows.append([name, str(value), unit, origin])
+    # What was changed is what a reader looks for.
+    rows.sort(key=lambda row: not row[3].startswith("CHANGED"))
+    return Table(
+        "Settings: those that differ from the trial's own come first",
+        ["setting", "value", "unit", "set by"],
+        rows,
+        frozenset({1}),
+        mark=3,
+    )
+
+
+def validation_table(verdicts: Sequence[Verdict]) -> Table:
+    """What was measured against what was asked for."""
+    rows = []
+    for verdict in verdicts:
+        low, high = (number(bound, "{:.6g}") for bound in (verdict.low, verdict.high))
+        if verdict.low is None or verdict.high is None:
+            span = f"at least {low}" if verdict.high is None else f"at most {high}"
+            span = NONE if verdict.low is None and verdict.high is None else span
+        else:
+            span = low if low == high else f"{low} to {high}"
+        value = number(verdict.value, "{:.6g}")
+        rows.append([verdict.label, verdict.measured, value, span, MARKS[verdict.ok]])
+    return Table(
+        f"Validation: what was measured against what was asked for; {NONE} where nothing can be said",
+        ["expectation", "measured", "value", "expected", "verdict"],
+        rows,
+        frozenset({2, 3}),
+        mark=4,
+    )
+
+
+def provenance_table(run: RunData) -> Table:
+    """Where a run comes from, as its folder has it."""
+    provenance, plan = run.provenance or {}, run.plan
+    machine = provenance.get("machine")
+    rows = [
+        ["run's folder", run.name],
+        ["command", _plain(provenance.get("command"))],
+        ["seed", str(plan.seed)],
+        ["where", plan.where],
+        ["kernel", plan.kernel],
+        ["begun", _plain(provenance.get("started"))],
+        ["ended", _plain(provenance.get("ended"))],
+        ["Measure Twice", _plain(provenance.get("measuretwice"))],
+        ["commit", _plain(provenance.get("git_commit"))],
+        ["system", _plain(machine.get("system") if isinstance(machine, dict) else machine)],
+        *([tool, version] for tool, version in plan.tools.items()),
+        ["digest of the plan", plan.digest],
+    ]
+    return Table("Where this comes from", ["what", "said by the run's folder"], rows)
+
+
+def key_values_table(run: RunData) -> Table:
+    """What a reader wants first, and of a lab with a model how it compares."""
+    result = run.result
+    rows = [
+        [label, *_with_unit(name, result.measured[name])]
+        for name, label in KEY_VALUES.items()
+        if name in result.measured
+    ]
+    model = result.model
+    if model:
+        name = f"bandwidth by the model ({model.name}, C = {model.constant:g})"
+        rows.append([name, *_with_unit("bandwidth_bps", model.bandwidth_bps)])
+        rows.append(["goodput over the model's bandwidth", number(result.ratio, "{:.4g}"), ""])
+    return Table("Key values, measured", ["what", "value", "unit"], rows, frozenset({1}))
+
+
+def all_values_table(run: RunData) -> Table:
+    """Every measured value under its own name."""
+    return Table(
+        "All that was measured, by its name in result.json",
+        ["name", "value"],
+        [[name, number(value, "{:.10g}")] for name, value in run.result.measured.items()],
+        frozenset({1}),
+    )
+
+
+def digests_table(run: RunData) -> Table:
+    """The raw files and their digests."""
+    return Table(
+        "SHA-256 of each raw file",
+        ["file", "digest"],
+        [[name, digest] for name, digest in run.digests.items()],
+    )
+
+
+def _plain(value: object) -> str:
+    if value is None:
+        return "not recorded"
+    return str(value) if isinstance(value, str | int | float) else json.dumps(value)
+
+
+def number(value: object, form: str, scale: float = 1.0) -> str:
+    """A number in the given form; a dash for what isn't one."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return NONE
+    return form.format(value * scale)
+
+
+def _with_unit(name: str, value: object) -> list[str]:
+    """A measured value and its unit, read from its name."""
+    ending = name.rsplit("_", 1)[-1]
+    if ending == "bps":
+        return [number(value, "{:.5g}", 1e-6), "Mbit/s"]
+    whole = isinstance(value, int)
+    unit = {"ratio": "", "bytes": "B"}.get(ending, ending if ending in UNITS else "")
+    return [number(value, "{:d}" if whole else "{:.5g}", 1), unit]
+
+
+def loss_interval_of(run: RunData) -> tuple[float, float] | None:
+    """The loss ratio's 95 % interval by Clopper and Pearson."""
+    measured = run.result.measured
+    drops, offered = measured.get("qdisc_drops"), measured.get("qdisc_offered_packets")
+    if drops is None or not offered or not 0 <= drops <= offered:
+        return None
+    return loss_interval(int(drops), int(offered))
+
+
+def ratio_error_of(run: RunData) -> float | None:
+    """How far chance alone takes the ratio, 95 %, from how many drops there were."""
+    ratio, drops = run.result.ratio, run.result.measured.get("qdisc_drops")
+    if ratio is None or drops is None:
+        return None
+    error = Z_95 * float(ratio) * relative_error_of_ratio(drops)
+    return error if math.isfinite(error) else None
