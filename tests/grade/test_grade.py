@@ -321,18 +321,25 @@ def test_a_submission_that_hangs_takes_no_other_along(
             bytearray(40 * 2**30)
         if sources[0].name == "dies":
             os.kill(os.getpid(), 9)
+        if sources[0].name == "lies":
+            return Contents(unread=(tree,))  # type: ignore[arg-type]
+        if sources[0].name == "babbles":
+            return Contents(unread=(1,))  # type: ignore[arg-type]
         tree.mkdir()
         (tree / "x").touch()
         return Contents(written=(str(tree),))
 
     monkeypatch.setattr("measuretwice.grading.workers.read_submission", read)
-    names = ["hangs", "eats", "dies", "good"]
+    names = ["hangs", "eats", "dies", "good", "lies", "babbles"]
     found = dict(read_all(ROOT, [[tmp_path / name] for name in names], 4, wall_s=4))
     assert "took more than" in str(found[0].problem)
     assert "MemoryError" in str(found[1].problem)
     assert "was killed" in str(found[2].problem)
     assert found[3].problem is None
     assert not Path(found[3].contents.written[0]).exists()
+    # What JSON can't hold isn't sent; what is sent and isn't of the right types isn't taken.
+    assert "TypeError" in str(found[4].problem)
+    assert found[5] == Reading(problem="not read: what was read of it is no description of runs")
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
     for target in targets:
         name = by_folder.get(target, target)
         if name in labs:
-            sets.append((name, _own_runs(root, load_lab(root, name), seed)))
+            sets.append((name, _runs_of(root, load_lab(root, name), seed)))
             continue
         title, folder = _titled(target)
         if not folder.is_dir():
@@ -159,7 +159,7 @@ def _read(runs: Sequence[Path]) -> list[Result]:
     return [result for run in runs if (result := read_result(run))]
 
 
-def _own_runs(root: Path, lab: Lab, seed: int) -> list[Result]:
+def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
     """A lab's runs with its own settings and this seed, the newest of each trial; says what not.
 
     Another set-up is another experiment: with --set, of a pitfall, or with another seed, a run is
