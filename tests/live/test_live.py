@@ -234,7 +234,7 @@ def test_a_killed_keeper_leaves_nothing(checkout: Checkout) -> None:
     folder = checkout.up()
     romeo = checkout.enter("romeo")
     do(romeo, "echo kept >kept.txt")
-    os.kill(checkout.process("live_keeper"), signal.SIGKILL)
+    os.kill(checkout.process("live.keeper"), signal.SIGKILL)
     romeo.expect("the network has gone down")
     eventually(lambda: not checkout.processes())
     assert checkout.status() == []
