@@ -501,7 +501,7 @@ def test_no_compiler_is_needed_where_a_kernel_is_there(checkout: Checkout) -> No
 
 
 @pytest.mark.parametrize(
-    "arguments", [[], ["--help"], ["doctor"], ["check", "x"], ["run", "--help"]]
+    "arguments", [[], ["--help"], ["doctor"], ["new", "x"], ["check", "x"], ["run", "--help"]]
 )
 def test_what_only_reads_needs_no_package(checkout: Checkout, arguments: list[str]) -> None:
     checkout.lacks("iperf3", "gcc")

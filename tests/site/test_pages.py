@@ -18,14 +18,14 @@ import pytest
 
 from measuretwice.checks.catalogue import GENERAL_HINTS
 from measuretwice.cli.commands import cli
-from measuretwice.lab import find_labs, read_lab
+from measuretwice.lab import published_labs
 from measuretwice.site import reference as docs_reference
 from measuretwice.site.render import Renderer
 from measuretwice.site.words.subjects import LabWords, SiteWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
-LABS = {name: read_lab(folder) for name, folder in find_labs(ROOT).items()}
+LABS = published_labs(ROOT)
 
 
 def pages_of(site: Path) -> list[str]:

@@ -41,6 +41,19 @@ def list_labs(as_json: bool) -> None:
 
 
 @cli.command()
+@click.argument("name", metavar="NAME")
+@click.option("--like", metavar="LAB", help="The lab to copy.  [default: the first, the smallest]")
+def new(name: str, like: str | None) -> None:
+    """Begin a lab of your own: a copy of one that runs, as labs/NN-NAME/.
+
+    It is a draft: it can be listed, run, checked and changed, and no page shows it yet.
+    """
+    from measuretwice.cli import new as command_new
+
+    sys.exit(command_new.new_command(root_folder(), name, like=like))
+
+
+@cli.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
 @PITFALL

@@ -17,7 +17,8 @@ def list_command(root: Path, as_json: bool) -> int:
         return 0
     for lab in labs:
         about = lab.file.lab
-        print(f"{lab.name}: {about.title} ({about.minutes} min, {len(lab.trials)} trials)")
+        size = f"{about.minutes} min, {len(lab.trials)} trials{', draft' if about.draft else ''}"
+        print(f"{lab.name}: {about.title} ({size})")
         for trial in lab.trials.values():
             print(f"  {trial.number:3d}  {trial.title}")
         for pitfall in lab.file.pitfalls:

@@ -1,7 +1,7 @@
 """A lab's facts: lab.toml, its trials, and the plan of a run."""
 
 from measuretwice.lab.lab import Lab, Trial
-from measuretwice.lab.load import find_labs, load_lab, read_lab
+from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
 from measuretwice.lab.plan import (
     Apparatus,
     KernelFacts,
@@ -82,6 +82,7 @@ __all__ = [
     "find_labs",
     "load_lab",
     "make_plan",
+    "published_labs",
     "read_lab",
     "read_questions",
     "refers",

@@ -26,6 +26,12 @@ def find_labs(root: Path) -> dict[str, Path]:
     return {name_of(folder): folder for folder in folders}
 
 
+def published_labs(root: Path) -> dict[str, Lab]:
+    """Read the labs that pages show: all but drafts, by name."""
+    labs = {name: read_lab(folder) for name, folder in find_labs(root).items()}
+    return {name: lab for name, lab in labs.items() if not lab.file.lab.draft}
+
+
 def load_lab(root: Path, name: str) -> Lab:
     """Read one lab by its name (`mathis`) or folder name (`01-mathis`)."""
     labs = find_labs(root)

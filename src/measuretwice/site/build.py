@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuretwice.lab import find_labs, read_lab
+from measuretwice.lab import published_labs
 from measuretwice.lab.schema.json_schema import SCHEMA_FILE
 from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
@@ -43,7 +43,7 @@ class Site:
 
 def site_of(root: Path, out: Path, *, instructor: bool = False) -> Site:
     """Return a site of the labs in `root`, whose pages go into `out`."""
-    labs = {name: LabWords(root, read_lab(folder)) for name, folder in find_labs(root).items()}
+    labs = {name: LabWords(root, lab) for name, lab in published_labs(root).items()}
     words = SiteWords(root, labs, instructor)
     return Site(words, Renderer(words), Folder(out))
 

@@ -21,7 +21,11 @@ FORMAT_VERSION = 1
 
 
 class About(Strict):
+    """What a lab is about. A `draft` runs as every lab does; no page shows it, and nothing of it
+    need be recorded."""
+
     title: str
+    draft: bool = False
     minutes: int = Field(gt=0)
     objectives: list[str]
     needs: list[str] = []
@@ -29,9 +33,9 @@ class About(Strict):
 
 
 class LabFile(Strict):
-    format_version: Literal[1] = Field(
-        description="Which form of this file: a newer kit refuses what it can't read."
-    )
+    """The whole file. `format_version` is its form: another than this kit reads is refused."""
+
+    format_version: Literal[1]
     lab: About
     topology: Topology
     parameters: dict[Name, Parameter]

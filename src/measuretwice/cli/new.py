@@ -1,0 +1,24 @@
+"""`lab new`: a lab of one's own, begun as a copy of one that runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from measuretwice.lab.new import copy_lab
+
+
+def new_command(root: Path, name: str, *, like: str | None) -> int:
+    """Make the copy, say what comes next; return 0. UserError where the name can't be had."""
+    lab = copy_lab(root, name, like)
+    folder = f"labs/{lab.folder.name}"
+    print(
+        f"{folder}: {lab.file.lab.title}\n"
+        f"It runs as it stands: ./lab run {name} --trial {min(lab.trials)}\n"
+        "It is a draft: no page shows it, and none of its runs need be recorded. What comes next:\n"
+        f"  1. {folder}/lab.toml: title, network, parameters, trials, what is expected of them\n"
+        f"  2. {folder}/nodes/: what each node does; questions.md: what is asked\n"
+        f"  3. ./lab record {name}: its recorded runs, into sample-data/{lab.folder.name}/\n"
+        f"  4. docs/modules/{lab.folder.name}/: its pages, each with a line in mkdocs.yml\n"
+        "  5. no more draft = true in lab.toml; then make test says what is missing"
+    )
+    return 0
