@@ -24,14 +24,26 @@ def steps(workflow: dict[str, Any]) -> list[dict[str, Any]]:
     return [step for job in workflow["jobs"].values() for step in job["steps"]]
 
 
+def needs(job: dict[str, Any]) -> list[str]:
+    """The jobs that must have ended well before this one."""
+    named = job.get("needs", [])
+    return [named] if isinstance(named, str) else list(named)
+
+
 def test_parses_and_asks_for_little(workflow: dict[str, Any]) -> None:
     # YAML takes `on` for true.
     assert {"name", True, "permissions", "jobs"} <= set(workflow)
     assert workflow["permissions"] == {"contents": "read"}
     for name, job in workflow["jobs"].items():
         assert job["timeout-minutes"] <= 30, name
-        for need in [job["needs"]] if "needs" in job else []:
-            assert need in workflow["jobs"]
+        assert set(needs(job)) <= set(workflow["jobs"]), name
+
+
+def test_no_job_waits_for_itself(workflow: dict[str, Any]) -> None:
+    waiting = {name: set(needs(job)) for name, job in workflow["jobs"].items()}
+    while ready := {name for name, others in waiting.items() if not others & set(waiting)}:
+        waiting = {name: others for name, others in waiting.items() if name not in ready}
+    assert waiting == {}
 
 
 def test_actions_have_versions(workflow: dict[str, Any]) -> None:
@@ -49,7 +61,57 @@ def test_what_they_call_is_there(workflow: dict[str, Any]) -> None:
             assert (ROOT / program).is_file(), program
 
 
-def test_one_runs_all_checks_and_one_publishes() -> None:
-    text = "\n".join(path.read_text(encoding="utf-8") for path in WORKFLOWS)
-    assert re.search(r"run: \.ci/run$", text, re.MULTILINE)
-    assert re.search(r"run: \./lab docs --build$", text, re.MULTILINE)
+def read(name: str) -> dict[str, Any]:
+    document = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8"))
+    assert isinstance(document, dict)
+    return document
+
+
+def test_make_has_what_they_ask_of_it(workflow: dict[str, Any]) -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    for step in steps(workflow):
+        for target in re.findall(r"^make ([a-z-]+)", step.get("run", ""), re.MULTILINE):
+            assert target in targets
+
+
+def test_each_change_has_every_check_and_the_kernel_is_built_once() -> None:
+    jobs = read("ci")["jobs"]
+    runs = {step["run"] for job in jobs.values() for step in job["steps"] if "run" in step}
+    assert {"make lint", "make quick", "make docs"} <= runs
+    assert set(needs(jobs["tests"])) >= {"kernel"}
+    kept = [
+        step["with"]
+        for job in (jobs["kernel"], jobs["tests"])
+        for step in job["steps"]
+        if step.get("uses", "").startswith("actions/cache@")
+    ]
+    builds, takes = kept
+    # By the key that build.sh makes of all that goes into a kernel: no other fits.
+    assert builds["key"] == "kernel-${{ steps.key.outputs.key }}"
+    assert takes["key"] == "kernel-${{ needs.kernel.outputs.key }}"
+    assert builds["path"] == takes["path"] == jobs["tests"]["env"]["MEASURETWICE_CACHE"] + "/kernel"
+    assert jobs["kernel"]["outputs"] == {"key": "${{ steps.key.outputs.key }}"}
+    assert any("build.sh --key" in step.get("run", "") for step in jobs["kernel"]["steps"])
+
+
+def test_its_shards_are_all_of_the_tests() -> None:
+    tests = read("ci")["jobs"]["tests"]
+    shards = tests["strategy"]["matrix"]["shard"]
+    assert shards == list(range(1, len(shards) + 1))
+    said = f"make test ARGS='--shard ${{{{ matrix.shard }}}}/{len(shards)}'"
+    assert said in {step.get("run") for step in tests["steps"]}
+
+
+def test_all_is_done_from_source_each_night_and_for_each_version() -> None:
+    nightly = read("nightly")
+    # YAML takes `on` for true.
+    assert set(nightly[True]) >= {"schedule", "workflow_dispatch"}  # type: ignore[index]
+    assert "v*" in nightly[True]["push"]["tags"]  # type: ignore[index]
+    [job] = nightly["jobs"].values()
+    assert job["strategy"]["matrix"]["image"] == ["debian:12", "debian:13"]
+    assert job["steps"][-1]["run"] == ".ci/run"
+    assert not [step for step in job["steps"] if "cache" in step.get("uses", "")]
+
+
+def test_one_publishes() -> None:
+    assert "./lab docs --build" in {step.get("run") for step in steps(read("site"))}
