@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -17,15 +18,16 @@ from measuretwice.runs.archive import ARCHIVE, raw_folder
 ROOT = Path(__file__).parents[2]
 DERIVE = "measuretwice.runs.derive"
 SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "solutions").glob("*.py"))]
-# Derives a run from its folder and its raw files, and says what was imported for it.
+# Derives runs (each a lab's folder, the run's, its raw files'), and says what was imported for it.
 SAY_IMPORTS = """
 import json, sys
 from pathlib import Path
 from measuretwice.runs.derive import derive
 from measuretwice.lab import Plan
-lab, run, raw = map(Path, sys.argv[1:])
-plan = json.loads((run / "plan.json").read_text())
-derive(lab, Plan(**{k: v for k, v in plan.items() if k not in ("kernel_seed", "digest")}), raw)
+places = iter(map(Path, sys.argv[1:]))
+for lab, run, raw in zip(places, places, places):
+    plan = json.loads((run / "plan.json").read_text())
+    derive(lab, Plan(**{k: v for k, v in plan.items() if k not in ("kernel_seed", "digest")}), raw)
 print(*(m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "measuretwice"), sep="\\n")
 """
 
@@ -44,21 +46,22 @@ def test_imports_are_those_that_pythons_parser_finds(path: Path) -> None:
 
 def test_what_deriving_runs_is_in_its_digest() -> None:
     """Also what is imported late, or by name: of each lab its smallest recorded run."""
-    known = set(files_of_code([DERIVE]))
-    for name, folder in find_labs(ROOT).items():
-        archives = (ROOT / "sample-data" / folder.name).glob(f"*/*/{ARCHIVE}")
-        run = min(archives, key=lambda path: path.stat().st_size).parent
-        with raw_folder(run) as raw:
-            done = subprocess.run(
-                [sys.executable, "-P", "-c", SAY_IMPORTS, str(folder), str(run), str(raw)],
-                env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            )
-        used = {Path(line) for line in done.stdout.split()}
-        assert PACKAGE / "runs/derive.py" in used
-        assert used <= known, name
+    places: list[Path] = []
+    with ExitStack() as unpacked:
+        for folder in find_labs(ROOT).values():
+            archives = (ROOT / "sample-data" / folder.name).glob(f"*/*/{ARCHIVE}")
+            run = min(archives, key=lambda path: path.stat().st_size).parent
+            places += [folder, run, unpacked.enter_context(raw_folder(run))]
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", SAY_IMPORTS, *map(str, places)],
+            env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    used = {Path(line) for line in done.stdout.splitlines()}
+    assert PACKAGE / "runs/derive.py" in used
+    assert used - set(files_of_code([DERIVE])) == set()
 
 
 @pytest.fixture(scope="module")
