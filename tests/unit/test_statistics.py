@@ -19,6 +19,7 @@ from measuretwice.stats.intervals import (
 )
 
 
+@pytest.mark.slow(3)
 def test_binomial_interval_holds_its_confidence() -> None:
     """Against the sum of exact probabilities."""
     from scipy.stats import binom
