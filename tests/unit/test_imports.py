@@ -12,7 +12,7 @@ import pytest
 
 from measuretwice.base.imports import digest_of_code, files_of_code, names_in
 from measuretwice.base.paths import PACKAGE
-from measuretwice.lab import find_labs
+from measuretwice.lab import published_labs
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 
 ROOT = Path(__file__).parents[2]
@@ -48,10 +48,10 @@ def test_what_deriving_runs_is_in_its_digest() -> None:
     """Also what is imported late, or by name: of each lab its smallest recorded run."""
     places: list[Path] = []
     with ExitStack() as unpacked:
-        for folder in find_labs(ROOT).values():
-            archives = (ROOT / "sample-data" / folder.name).glob(f"*/*/{ARCHIVE}")
+        for lab in published_labs(ROOT).values():
+            archives = (ROOT / "sample-data" / lab.folder.name).glob(f"*/*/{ARCHIVE}")
             run = min(archives, key=lambda path: path.stat().st_size).parent
-            places += [folder, run, unpacked.enter_context(raw_folder(run))]
+            places += [lab.folder, run, unpacked.enter_context(raw_folder(run))]
         done = subprocess.run(
             [sys.executable, "-P", "-c", SAY_IMPORTS, *map(str, places)],
             env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},

@@ -25,11 +25,11 @@ class About(Strict):
     need be recorded."""
 
     title: str
-    draft: bool = False
     minutes: int = Field(gt=0)
     objectives: list[str]
     needs: list[str] = []
     source: str | None = None
+    draft: bool = False
 
 
 class LabFile(Strict):

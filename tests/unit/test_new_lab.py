@@ -1,0 +1,150 @@
+"""./lab new NAME: the copy is a lab like the others from its first minute, and never half a lab."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, call_lab, start_lab
+
+from measuretwice.lab import find_labs, load_lab, published_labs, read_lab
+
+NAMES = list(find_labs(ROOT))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout without the package: what ./lab reads and runs."""
+    for name in ("labs", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def facts_but(text: str) -> list[str]:
+    """lab.toml without what a copy has of its own: comments, its title, that it is a draft."""
+    return [line for line in text.splitlines() if not re.match(r"#|title = |draft = |$", line)]
+
+
+def test_a_copy_is_listed_checked_and_run_at_once(checkout: Path) -> None:
+    root = {"MEASURETWICE_ROOT": str(checkout)}
+    made = start_lab("new", "pacing-2", **root)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert made.stdout.startswith("labs/06-pacing-2: Pacing-2: a copy of the calibrate lab\n")
+    assert "./lab run pacing-2 --trial 1\n" in made.stdout
+    assert [path.name for path in (checkout / "labs").iterdir() if path.name[0] == "."] == []
+    assert "\npacing-2: Pacing-2: a copy of" in call_lab("list", **root).stdout
+    assert json.loads(call_lab("list", "--json", **root).stdout)[-1]["lab"] == "pacing-2"
+    shown = call_lab("testbed", "pacing-2", "--cloudlab", "--out", "-", **root)
+    assert (shown.returncode, shown.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("like", NAMES)
+def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
+    """All but its title stays; the first lab is the default."""
+    chosen = ["--like", like] if like != NAMES[0] else []
+    done = call_lab("new", "mine", *chosen, MEASURETWICE_ROOT=str(checkout))
+    assert (done.returncode, done.stderr) == (0, "")
+    model, copy = find_labs(checkout)[like], checkout / "labs/06-mine"
+    files = [path.relative_to(model) for path in sorted(model.rglob("*")) if path.is_file()]
+    assert files == [path.relative_to(copy) for path in sorted(copy.rglob("*")) if path.is_file()]
+    for file in files:
+        assert os.access(copy / file, os.X_OK) == os.access(model / file, os.X_OK)
+        if file.name != "lab.toml":
+            assert (copy / file).read_bytes() == (model / file).read_bytes()
+    old, new = ((folder / "lab.toml").read_text(encoding="utf-8") for folder in (model, copy))
+    assert facts_but(new) == facts_but(old)
+    assert new.splitlines()[:2] == [
+        "#:schema ../lab.schema.json",
+        f"# The mine lab: a copy of {like}, to be changed. Facts only.",
+    ]
+    assert re.search(r'^title = "Mine: a copy of the .* lab"$', new, re.MULTILINE)
+    assert read_lab(copy).trials == load_lab(checkout, like).trials
+
+
+def test_no_page_shows_a_draft(checkout: Path) -> None:
+    call_lab("new", "mine", MEASURETWICE_ROOT=str(checkout))
+    assert [*find_labs(checkout)] == [*NAMES, "mine"]
+    assert [*published_labs(checkout)] == NAMES
+    facts = checkout / "labs/06-mine/lab.toml"
+    facts.write_text(facts.read_text().replace("draft = true\n", ""))
+    assert [*published_labs(checkout)] == [*NAMES, "mine"]
+
+
+def test_a_copy_of_a_draft_has_the_next_number(checkout: Path) -> None:
+    for name, like in (("one-a", "mathis"), ("two-b", "one-a")):
+        done = call_lab("new", name, "--like", like, MEASURETWICE_ROOT=str(checkout))
+        assert (done.returncode, done.stderr) == (0, "")
+    assert find_labs(checkout)["two-b"].name == "07-two-b"
+    assert (checkout / "labs/07-two-b/lab.toml").read_text().count("draft = true") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["Pacing"], "'Pacing' can't be a lab's name: expected small letters"),
+        (["2nd"], "'2nd' can't be"),
+        (["a_b"], "'a_b' can't be"),
+        (["../x"], "'../x' can't be"),
+        (["a-"], "'a-' can't be"),
+        ([""], "'' can't be"),
+        (["mathis"], "there is a lab mathis already: labs/01-mathis"),
+        (["mine", "--like", "nosuch"], "there is no lab 'nosuch'; there are: calibrate"),
+        ([], "NAME"),
+    ],
+)
+def test_what_cannot_be_made_is_one_line(checkout: Path, arguments: list[str], says: str) -> None:
+    before = sorted(checkout.rglob("*"))
+    done = call_lab("new", *arguments, MEASURETWICE_ROOT=str(checkout))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert says in done.stderr
+    assert sorted(checkout.rglob("*")) == before
+
+
+def test_a_lab_that_is_broken_is_not_copied(checkout: Path) -> None:
+    facts = checkout / "labs/00-calibrate/lab.toml"
+    facts.write_text(facts.read_text().replace("minutes = 45", "minutes = 0"))
+    done = call_lab("new", "mine", MEASURETWICE_ROOT=str(checkout))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "labs/00-calibrate/lab.toml: lab.minutes: " in done.stderr
+    assert not list((checkout / "labs").glob("*mine*"))
+
+
+def test_broken_off_it_leaves_no_lab(checkout: Path) -> None:
+    """Killed while it copies, it leaves a hidden folder that is no lab; the next call ends well."""
+    large = checkout / "labs/00-calibrate/large"
+    large.mkdir()
+    for number in range(3000):
+        (large / f"{number}.txt").write_text("x" * 4096)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "measuretwice", "new", "mine"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "MEASURETWICE_ROOT": str(checkout)},
+    )
+    deadline = time.monotonic() + 60
+    while not list((checkout / "labs").glob(".06-mine*/large/1*")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert [*find_labs(checkout)] == NAMES
+    done = call_lab("new", "mine", MEASURETWICE_ROOT=str(checkout))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert load_lab(checkout, "mine").file.lab.draft
+
+
+@pytest.mark.kernel
+def test_a_copy_runs(checkout: Path) -> None:
+    root = {"MEASURETWICE_ROOT": str(checkout)}
+    call_lab("new", "mine", **root)
+    done = start_lab("run", "mine", "--trial", "1", "--duration", "2", "--json", **root)
+    assert done.returncode == 0, done.stderr
+    (result,) = json.loads(done.stdout)
+    assert (result["lab"], result["trial"]) == ("mine", 1)
+    assert result["findings"] == []
