@@ -6,6 +6,7 @@ package, with a PATH of our own: nothing is fetched, and no real apt-get or sudo
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import signal
@@ -33,6 +34,7 @@ NETWORK = "iperf3 ip tc ss ethtool tcpdump ping taskset setpriv".split()
 BUILD = "chromium ssh gcc make flex bison bc xz patch".split()
 
 
+@functools.cache
 def good_python() -> str:
     """A Python with venv that every user may start (a home folder's may be closed to them)."""
     for candidate in ("/usr/bin/python3", getattr(sys, "_base_executable", sys.executable)):
@@ -309,7 +311,7 @@ def test_wrong_usage_installs_nothing_more(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize("moment", ["pyvenv.cfg", "bin/python", "lib"])
-def test_killed_set_up_does_not_count(pristine: Checkout, moment: str) -> None:
+def test_killed_set_up_does_not_count(pristine: Checkout, finished: Path, moment: str) -> None:
     process = pristine.start("list")
     deadline = time.monotonic() + 60
     while not (pristine.venv / moment).exists() and time.monotonic() < deadline:
@@ -317,6 +319,7 @@ def test_killed_set_up_does_not_count(pristine: Checkout, moment: str) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert not (pristine.venv / ".ready").exists()
+    quick_venv(pristine, finished)
     done = pristine("list")
     assert done.returncode == 0, done.stderr
     assert '"argv": ["list"]' in done.stdout
@@ -526,7 +529,7 @@ def test_no_install_runs_where_nothing_is_missing(checkout: Checkout) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.slow
+@pytest.mark.slow(20)
 def test_real_packages_install_and_import(pristine: Checkout) -> None:
     shutil.copy(ROOT / "requirements.txt", pristine.folder)
     modules = "click, matplotlib, numpy, pandas, pydantic, rich, scipy"

@@ -17,7 +17,7 @@ import pexpect
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 PROMPT = r":~[^\n]*# $"
 TOOLS = ("ping", "iperf3", "ss", "tc", "ethtool", "tcpdump", "ip", "nstat")
 

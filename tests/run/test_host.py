@@ -44,6 +44,7 @@ def inside(folder: Path, script: str) -> None:
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
 
+@pytest.mark.slow(25)
 def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     # Who is root here can give files away in there, as sudo has it done.
     sudo = "SUDO_UID=65534 SUDO_GID=65534" if os.geteuid() == 0 else ""
@@ -90,6 +91,7 @@ def test_a_folder_that_is_roots_stays_roots(
     assert (run.stat().st_uid, run.parent.stat().st_uid, tmp_path.stat().st_uid) == (65534, 0, 0)
 
 
+@pytest.mark.slow(25)
 @pytest.mark.parametrize(
     ("what", "kill"),
     [

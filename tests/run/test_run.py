@@ -136,6 +136,7 @@ def test_run_folder_is_complete(trial_7: dict[str, Any]) -> None:
     assert trial_7["measured"]["ss_samples"] >= 2400
 
 
+@pytest.mark.slow(15)
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     """Alone, and with its CPU busy: the same measured values and the same raw files."""
     first = run_lab("mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "a"))[0]
@@ -168,6 +169,7 @@ def raw_files(result: dict[str, Any]) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow(15)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
 def test_an_ordinary_user_gets_the_same_and_leaves_no_trace(tmp_path: Path) -> None:
     by_root = run_lab(
@@ -250,6 +252,7 @@ def machine_state() -> dict[str, str]:
     }
 
 
+@pytest.mark.slow(25)
 def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """kill -9 in the middle: nothing is left running, what was finished counts, the rest is
     measured by the same command, and all of it is as if nothing had happened."""
@@ -275,6 +278,7 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not [path.name for path in (out / "mathis").iterdir() if path.name.startswith(".")]
 
 
+@pytest.mark.slow(5)
 def test_interrupted_run_says_so_in_one_line(all_cpus: set[int], tmp_path: Path) -> None:
     process = subprocess.Popen(
         command("mathis", "--trials", "1-4", "--out", str(tmp_path)),
@@ -351,6 +355,7 @@ def test_failing_step_names_node_step_and_what_was_said(tmp_path: Path) -> None:
     assert "dealy" in (Path(line.split("(see ")[1].rstrip(")"))).read_text()
 
 
+@pytest.mark.slow(5)
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> None:
     """A disk of 53 MB in a mount namespace of its own, filled while the trial runs."""
@@ -379,6 +384,7 @@ def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> No
     assert done.stderr.strip().splitlines()[-1] == "exit 1"
 
 
+@pytest.mark.slow(15)
 def test_calibrate_reads_back_what_it_sets(all_cpus: set[int], tmp_path: Path) -> None:
     results = run_lab("calibrate", "--out", str(tmp_path))
     assert len(results) == 6
@@ -397,6 +403,7 @@ def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
     assert off == {"mss_bytes": 1448}
 
 
+@pytest.mark.slow(10)
 def test_a_buffer_too_small_for_the_events_is_named(tmp_path: Path) -> None:
     """Two hundred flows' first losses overrun it: without its beginning nothing would count as a halving."""
     done = subprocess.run(
