@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from measuretwice.runs.archive import ARCHIVE, raw_folder
 ROOT = Path(__file__).parents[2]
 DERIVE = "measuretwice.runs.derive"
 SOURCES = [*sorted(PACKAGE.rglob("*.py")), *sorted((ROOT / "solutions").glob("*.py"))]
+NOTEBOOK = names_in(ROOT / "solutions/02-buffers.py") | names_in(ROOT / "solutions/common.py")
 # Derives runs (each a lab's folder, the run's, its raw files'), and says what was imported for it.
 SAY_IMPORTS = """
 import json, sys
@@ -64,6 +66,16 @@ def test_what_deriving_runs_is_in_its_digest() -> None:
     assert used - set(files_of_code([DERIVE])) == set()
 
 
+def digests(package: Path) -> tuple[bytes, bytes]:
+    """What tells whether runs are derived anew, and whether a notebook is run anew."""
+    return digest_of_code(DERIVE, root=package), digest_of_code(*NOTEBOOK, root=package)
+
+
+@cache
+def unedited() -> tuple[bytes, bytes]:
+    return digests(PACKAGE)
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the package, to be edited."""
@@ -94,11 +106,10 @@ def test_an_edit_counts_where_it_can_change_something(
     place: str, derives: bool, draws: bool, package: Path
 ) -> None:
     """`derives`: runs are derived anew; `draws`: a notebook is run anew."""
-    notebook = names_in(ROOT / "solutions/02-buffers.py") | names_in(ROOT / "solutions/common.py")
     with open(package / place, "a") as file:
         file.write("# edited\n")
-    assert (digest_of_code(DERIVE, root=package) != digest_of_code(DERIVE)) is derives
-    assert (digest_of_code(*notebook, root=package) != digest_of_code(*notebook)) is draws
+    before, after = unedited(), digests(package)
+    assert (after[0] != before[0], after[1] != before[1]) == (derives, draws)
     shutil.copyfile(PACKAGE / place, package / place)
 
 
