@@ -1,0 +1,114 @@
+"""What every field of a run's files means. The reference page prints these; tests hold them against
+the code that writes the files and against recorded runs, so that neither can go its own way.
+
+What is measured has its meaning in measure/fields.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from measuretwice.measure import fields
+from measuretwice.measure.fields import Field
+
+# result.json, outermost. The parts that are tables of their own stand below.
+RESULT = {
+    "lab": "the lab's name",
+    "trial": "the trial's number",
+    "title": "what the trial sets, in words",
+    "pitfall": "the mistake that was staged; null for the lab's own settings",
+    "stage": "`broken` or `fixed`; null without a pitfall",
+    "seed": "where the virtual kernel's randomness started from",
+    "params": "every parameter of the lab with the value that this run had",
+    "measured": "what was measured: the next table but one",
+    "flows": "in a lab with many flows: each flow's own values. Not there in other labs",
+    "model": "what the model says of this run's parameters; null in a lab without a model",
+    "ratio": "goodput over the model's bandwidth; null where the model has no finite value",
+    "comparable": "whether the model makes a claim here at all, and enough losses are expected",
+    "not_comparable_because": "if not: why, in words",
+    "expectations": "each range that `lab.toml` expects, and whether the value lies in it",
+    "findings": "what the checker says of the run",
+    "derived_by": "digest of the code that made this file: other code derives it anew. Not kept in recorded runs",
+}
+MODEL = {
+    "name": "the model's name",
+    "constant": "the constant C that it was computed with",
+    "bandwidth_bps": "the goodput that it predicts, from the parameters that were meant",
+    "expected_losses": "how many losses it expects in this run's time",
+}
+EXPECTATION = {
+    "label": "what is expected, in words",
+    "measured": "which value: a name from `measured`, or `ratio`",
+    "value": "that value",
+    "low": "the least that is expected; null for no limit",
+    "high": "the most",
+    "confidence": "for counts: the share of honest runs that lie in the range",
+    "ok": "true, false, or null where nothing can be said",
+}
+FINDING = {
+    "id": "its name, as on the [page of checks](checks.md)",
+    "severity": "`error`, `warning` or `note`",
+    "measured": "what was measured, in words",
+    "expected": "what was expected, in words",
+    "why": "why that matters",
+    "hint": "with `--hint`: one step of the ladder",
+    "page": "where this site explains it",
+}
+PLAN = {
+    "lab": "the lab's name",
+    "trial": "the trial's number",
+    "pitfall": "the mistake to stage, or null",
+    "stage": "`broken` or `fixed`, or null",
+    "seed": "what you gave as `--seed`",
+    "params": "every parameter with its value: the defaults, then the trial's, the stage's and yours",
+    "where": "where it runs",
+    "kernel": "the kernel's version, and a digest of its source, configuration and patches",
+    "scripts": "a digest of each shell script that takes part",
+    "tools": "each tool's word for its version",
+    "recipe": "the number of this way of measuring",
+    "kernel_seed": "the virtual kernel's seed, from lab, trial and seed: both stages of a pitfall have the same",
+    "digest": "eight digits that stand for all of the above; the folder's name ends in them",
+}
+PROVENANCE = {
+    "measuretwice": "the kit's version",
+    "git_commit": "the checkout's commit",
+    "started": "when the run began, in real time",
+    "ended": "when it ended",
+    "machine": "processor and system",
+    "kernel": "all that is known of the virtual kernel's making",
+    "virtual_start_ns": "what the virtual clock says at the start of every run",
+    "command": "the command that does this run again",
+    "plan_digest": "the plan's digest",
+}
+RECORDED_SET = {
+    "set": "the set's name",
+    "title": "what it is",
+    "step": "whether it is one of the steps from the first try to the result",
+    "kernel": "as in `plan.json`, once for all its runs",
+    "tools": "the same",
+    "scripts": "the same",
+    "recorded": "the day",
+    "machine": "processor and system",
+    "runs": "a line for each run: its `result.json` in short, and `raw_sha256`",
+}
+
+
+def _table(meanings: Mapping[str, str]) -> tuple[Field, ...]:
+    return tuple(Field(name, "", meaning) for name, meaning in meanings.items())
+
+
+class FieldWords:
+    """In pages: `fields.measured` and its kin, each a list of name, unit, source and meaning."""
+
+    result = _table(RESULT)
+    model = _table(MODEL)
+    expectation = _table(EXPECTATION)
+    finding = _table(FINDING)
+    measured = fields.ONE_FLOW
+    together = fields.FEW_FLOWS
+    flow = fields.FLOW
+    crowd = fields.MANY_FLOWS
+    crowd_flow = fields.FLOW_OF_MANY
+    plan = _table(PLAN)
+    provenance = _table(PROVENANCE)
+    recorded_set = _table(RECORDED_SET)
