@@ -37,7 +37,8 @@ sys.path.insert(0, str(root / "src"))
 from common import Recordings, say
 
 from measuretwice.lab import load_lab
-from measuretwice.measure import flows
+from measuretwice.measure.taken import read_rows
+from measuretwice.measure.trace import traces
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model
@@ -183,7 +184,7 @@ say(
 
 # %%
 with raw("units-broken") as folder:
-    rows = windows.read_rows((folder / "s2" / "cwnd.txt").read_text())
+    rows = read_rows((folder / "s2" / "cwnd.txt").read_text())
 back = [n for n in range(1, len(rows.time_s)) if rows.time_s[n] < rows.time_s[n - 1]]
 large = [value for value in rows.values if value > 1000]
 for n in back:
@@ -205,7 +206,7 @@ source = "each-once" if recorded("each-once") else "size-suffix-fixed"
 table = []
 for number, run in enumerate(runs(source)):
     with raw(source, number) as folder:
-        for trace in flows.traces(lab, folder):
+        for trace in traces(lab, folder):
             for one in windows.decreases(
                 trace.time_s, trace.cwnd_segments, trace.ssthresh_segments
             ):

@@ -35,7 +35,8 @@ sys.path.insert(0, str(root / "src"))
 from common import Recordings, say
 
 from measuretwice.lab import load_lab
-from measuretwice.measure import flows, signatures
+from measuretwice.measure import signatures
+from measuretwice.measure.trace import traces
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model
@@ -123,7 +124,7 @@ display(table("default-qdisc-broken", "default-qdisc-fixed"))
 # %%
 with raw("terminated-tcp-broken") as folder:
     text = (folder / "client" / "ss.txt").read_text()
-    (trace,) = flows.traces(lab, folder)
+    (trace,) = traces(lab, folder)
     middle = len(trace.time_s) // 2
     near = steady.rate_bps(trace, trace.time_s[middle - 10], trace.time_s[middle + 10])
     window = trace.cwnd_segments[middle] * (trace.mss_bytes or 0)
@@ -146,7 +147,7 @@ display(table("terminated-tcp-broken", "terminated-tcp-fixed"))
 
 # %%
 with raw("ten-seconds-broken") as folder:
-    (trace,) = flows.traces(lab, folder)
+    (trace,) = traces(lab, folder)
 first = next(n for n, when in enumerate(trace.time_s) if when - trace.time_s[0] >= 3)
 grown = trace.cwnd_segments[-1] - trace.cwnd_segments[first]
 trips = (trace.time_s[-1] - trace.time_s[first]) / (meant["wire_rtt_ms"] / 1e3)
@@ -169,7 +170,7 @@ say(
 
 # %%
 with raw("averages-hide-fixed") as folder:
-    (trace,) = flows.traces(lab, folder)
+    (trace,) = traces(lab, folder)
 cuts = windows.decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
 seconds = trace.time_s[-1] - trace.time_s[0]
 half = model.bdp_bytes(meant["rate_mbit"], 10) / 1514 / 2

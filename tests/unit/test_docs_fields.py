@@ -2,16 +2,20 @@
 
 import ast
 import json
+from collections.abc import Iterable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from measuretwice.checks.finding import Finding
-from measuretwice.lab import Plan
-from measuretwice.measure import fields as docs_fields
+from measuretwice.lab import Plan, find_labs, load_lab
+from measuretwice.measure import fields as catalogue
 from measuretwice.measure.flows import Flow
-from measuretwice.measure.many_flows import CrowdFlow
+from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.runs.result import Prediction, Result, Verdict
+from measuretwice.site import fields as docs_fields
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/measuretwice"
@@ -23,65 +27,99 @@ def recorded(name: str) -> list[dict[str, Any]]:
     return [json.loads((done.parent / name).read_text(encoding="utf-8")) for done in RUNS]
 
 
-def keys_written(file: str, *, outside: tuple[str, ...] = ()) -> set[str]:
-    """Every literal key of the dicts, and of the items set, in a source file's functions."""
-    tree = ast.parse((SOURCES / file).read_text(encoding="utf-8"))
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    found = set()
-    for function in functions:
-        if function.name in outside:
-            continue
-        for node in ast.walk(function):
-            keys: list[ast.expr | None] = []
-            if isinstance(node, ast.Dict):
-                keys = list(node.keys)
-            elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                keys = [node.slice]
-            found |= {k.value for k in keys if isinstance(k, ast.Constant)}
-    return {key for key in found if isinstance(key, str)}
+def keys_written(*files: str) -> set[str]:
+    """Every literal key of the dicts, and of the items set, in source files' functions."""
+    written = set()
+    for file in files:
+        tree = ast.parse((SOURCES / file).read_text(encoding="utf-8"))
+        for function in tree.body:
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            for node in ast.walk(function):
+                keys: list[ast.expr | None] = []
+                if isinstance(node, ast.Dict):
+                    keys = list(node.keys)
+                elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                    keys = [node.slice]
+                written |= {key.value for key in keys if isinstance(key, ast.Constant)}
+    return {key for key in written if isinstance(key, str)}
+
+
+def names(table: Iterable[Any]) -> list[str]:
+    return [field.name for field in table]
 
 
 def test_everything_that_is_measured_has_a_meaning() -> None:
-    assert keys_written("measure/one_flow.py") == set(docs_fields.MEASURED)
+    assert keys_written("measure/one_flow.py") == set(names(catalogue.ONE_FLOW))
     for result in recorded("result.json"):
         if "flows" not in result:
-            assert set(result["measured"]) <= set(docs_fields.MEASURED)
+            assert set(result["measured"]) <= set(names(catalogue.ONE_FLOW))
+
+
+def test_several_flows() -> None:
+    assert names(fields(Flow)) == names(catalogue.FLOW)
+    assert set(catalogue.OF_NODE) <= set(names(catalogue.FLOW))
+    written = keys_written(
+        "measure/flows.py", "measure/queue.py", "measure/taken.py", "tcp/steady_state.py"
+    )
+    assert written == set(names(catalogue.FEW_FLOWS))
 
 
 def test_many_flows() -> None:
-    assert [one.name for one in fields(Flow)] == list(docs_fields.FLOW)
-    alone = ("traces", "queue", "_flow", "_queue")
-    written = keys_written("measure/flows.py", outside=alone) | keys_written(
-        "measure/facts.py", outside=()
-    )
-    written |= keys_written("tcp/steady_state.py", outside=())
-    assert written == set(docs_fields.TOGETHER)
+    assert names(fields(FlowOfMany)) == names(catalogue.FLOW_OF_MANY)
+    written = keys_written("measure/many_flows.py", "measure/many_taken.py")
+    assert written == set(names(catalogue.MANY_FLOWS))
 
 
-def test_a_crowd_of_flows() -> None:
-    assert [one.name for one in fields(CrowdFlow)] == list(docs_fields.CROWD_FLOW)
-    assert keys_written("measure/many_flows.py") == set(docs_fields.CROWD)
+def test_what_a_persons_files_have_beside() -> None:
+    beside = keys_written("measure/brought.py") - set(names(catalogue.ONE_FLOW))
+    assert beside == set(names(catalogue.BROUGHT))
+
+
+def test_every_recorded_value_and_every_value_that_a_lab_names_is_in_the_catalogue() -> None:
+    for path in ROOT.glob("sample-data/*/*/results.json"):
+        for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+            catalogue.require(run["measured"], str(path))
+    for name in find_labs(ROOT):
+        file = load_lab(ROOT, name).file
+        catalogue.require({one.measured for one in file.expect} - {"ratio"}, name)
+
+
+def test_a_name_that_nothing_measures_is_refused() -> None:
+    catalogue.require(["goodput_bps", "host_2_goodput_bps", "queue_is_red"], "a test")
+    with pytest.raises(KeyError, match="goodput_bsp"):
+        catalogue.require(["goodput_bps", "goodput_bsp"], "a test")
+    with pytest.raises(KeyError, match="host_2_rtt"):
+        catalogue.require(["host_2_rtt"], "a test")
+
+
+def test_members_of_a_family() -> None:
+    values = ["host_2_received_flows", "received_flows", "flows", "host_3_received_flows"]
+    assert catalogue.members("*_received_flows", values) == {
+        "host_2": "host_2_received_flows",
+        "host_3": "host_3_received_flows",
+    }
 
 
 def test_result() -> None:
     model = set(docs_fields.MODEL)
-    there = [one.name for one in fields(Result) if one.name != "folder"]
+    there = [name for name in names(fields(Result)) if name != "folder"]
     assert sorted(there) == sorted(docs_fields.RESULT)
-    assert [one.name for one in fields(Verdict)] == list(docs_fields.EXPECTATION)
-    assert [one.name for one in fields(Prediction)] == list(docs_fields.MODEL)
+    assert names(fields(Verdict)) == list(docs_fields.EXPECTATION)
+    assert names(fields(Prediction)) == list(docs_fields.MODEL)
     for result in recorded("result.json"):
         wanted = [key for key in docs_fields.RESULT if key != "flows" or key in result]
         assert [*result, "derived_by"] == wanted
         assert result["model"] is None or set(result["model"]) == model
-        for one in result["expectations"]:
-            assert list(one) == list(docs_fields.EXPECTATION)
-        for one in result["findings"]:
-            assert list(one) == list(docs_fields.FINDING)
-    assert [field.name for field in fields(Finding)] == list(docs_fields.FINDING)
+        for verdict in result["expectations"]:
+            assert list(verdict) == list(docs_fields.EXPECTATION)
+        for finding in result["findings"]:
+            assert list(finding) == list(docs_fields.FINDING)
+    assert names(fields(Finding)) == list(docs_fields.FINDING)
 
 
 def test_plan_and_provenance() -> None:
-    assert [*(one.name for one in fields(Plan)), "kernel_seed", "digest"] == list(docs_fields.PLAN)
+    assert [*names(fields(Plan)), "kernel_seed", "digest"] == list(docs_fields.PLAN)
     for plan in recorded("plan.json"):
         assert list(plan) == list(docs_fields.PLAN)
     for provenance in recorded("provenance.json"):
@@ -97,9 +135,9 @@ def test_recorded_sets() -> None:
 
 
 def test_units() -> None:
-    assert docs_fields.unit_of("goodput_bps") == "bit/s"
-    assert docs_fields.unit_of("bytes_acked") == "B"
-    assert docs_fields.unit_of("virtual_start_ns") == "ns"
-    assert docs_fields.unit_of("duration_s") == "s"
-    assert docs_fields.unit_of("flows") == ""
-    assert docs_fields.unit_of("retransmits") == ""
+    assert catalogue.unit_of("goodput_bps") == "bit/s"
+    assert catalogue.unit_of("bytes_acked") == "B"
+    assert catalogue.unit_of("virtual_start_ns") == "ns"
+    assert catalogue.unit_of("duration_s") == "s"
+    assert catalogue.unit_of("flows") == ""
+    assert catalogue.unit_of("retransmits") == ""

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import load_lab
-from measuretwice.measure.facts import marks, rate_rows, received, red_setup
+from measuretwice.measure.flows import received
+from measuretwice.measure.queue import marks, red_setup
+from measuretwice.measure.taken import rate_rows
 from measuretwice.parse import ParseError, Qdisc, parse_tc_qdiscs
 
 ROOT = Path(__file__).parents[2]

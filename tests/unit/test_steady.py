@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from measuretwice.tcp.steady_state import TableRow, lowest_tenth_bps, of_table, read_table, settled
+from measuretwice.measure.taken import TableRow, of_table, read_table
+from measuretwice.tcp.steady_state import lowest_tenth_bps, settled
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ import math
 
 import pytest
 
+from measuretwice.measure.taken import over_truth, read_rows
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model
-from measuretwice.tcp.window import at, convergence_s, decreases, over_truth, read_rows
+from measuretwice.tcp.window import at, convergence_s, decreases
 
 
 def test_a_decrease_is_a_change_of_ssthresh_against_the_window_before() -> None:

@@ -16,7 +16,7 @@ from measuretwice.checks import single_flow as checks
 from measuretwice.checks.catalogue import GENERAL_HINTS
 from measuretwice.checks.finding import Case, Finding
 from measuretwice.lab import Lab, Value, find_labs, read_lab
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.values import Measured
 
 CHECKS = checks.CHECKS + checks_queue.CHECKS + checks_crowd.CHECKS + checks_sender.CHECKS
 # What a finding explains is said where its kin are: one may explain findings of several kinds.

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from measuretwice.lab import Value
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.values import Measured
 
 Severity = Literal["error", "warning", "note"]
 

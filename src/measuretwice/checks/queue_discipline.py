@@ -12,7 +12,7 @@ from typing import Protocol
 
 from measuretwice.checks.finding import Case, Finding
 from measuretwice.lab import Value
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.values import Measured
 from measuretwice.stats.two_samples import (
     mean_and_deviation,
     noticeable_spread,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.queue_discipline import SET_CHECKS
 from measuretwice.lab import Lab, Value
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.values import Measured
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 

@@ -17,7 +17,7 @@ from measuretwice.cli.options import read_changes
 from measuretwice.lab import Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
-from measuretwice.measure import one_flow as collect
+from measuretwice.measure.values import Measured
 from measuretwice.runs.folder import runs_in
 from measuretwice.runs.reread import measure_again
 
@@ -154,7 +154,7 @@ def _document(
     name: str,
     lab: Lab,
     params: dict[str, Value],
-    measured: collect.Measured,
+    measured: Measured,
     findings: list[Finding],
 ) -> dict[str, Any]:
     return {

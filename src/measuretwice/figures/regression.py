@@ -21,7 +21,7 @@ from measuretwice.figures.style import (
     plain_axes,
 )
 from measuretwice.lab import Lab, RegressionFigure
-from measuretwice.measure.many_flows import CrowdFlow
+from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 
@@ -42,7 +42,7 @@ def points(result: Result, counted: str) -> list[tuple[float, float]]:
             flow.goodput_bps,
         )
         for flow in result.flows
-        if isinstance(flow, CrowdFlow) and getattr(flow, counted) and flow.segments
+        if isinstance(flow, FlowOfMany) and getattr(flow, counted) and flow.segments
     ]
 
 

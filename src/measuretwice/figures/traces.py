@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Value
-from measuretwice.measure import flows
+from measuretwice.measure.queue import Queue, queue
+from measuretwice.measure.trace import Trace, traces
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
@@ -27,7 +28,7 @@ def first_of_each_trial(results: Sequence[Result]) -> list[Result]:
     return list(first.values())
 
 
-def read_traces(lab: Lab, run: Result) -> tuple[list[flows.Trace], flows.Queue | None]:
+def read_traces(lab: Lab, run: Result) -> tuple[list[Trace], Queue | None]:
     """Return each flow's window over time and the queue, from a run's folder or its archive.
 
     UserError where its raw files can't be read.
@@ -35,7 +36,7 @@ def read_traces(lab: Lab, run: Result) -> tuple[list[flows.Trace], flows.Queue |
     folder = run.place
     try:
         with raw_folder(folder) as raw:
-            return flows.traces(lab, raw), flows.queue(lab, raw)
+            return traces(lab, raw), queue(lab, raw)
     except (ParseError, OSError) as error:
         raise UserError(f"{folder.name}: its raw files can't be read: {error}") from None
 

@@ -21,7 +21,7 @@ from measuretwice.figures.style import (
 )
 from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
 from measuretwice.lab import Lab, WindowsFigure
-from measuretwice.measure import flows
+from measuretwice.measure.trace import Trace, common_interval
 from measuretwice.runs.result import Result
 from measuretwice.tcp.window import at
 
@@ -57,9 +57,9 @@ def windows(lab: Lab, declared: WindowsFigure, results: Sequence[Result]) -> Dra
     return drawn, rows
 
 
-def _draw_run(panel: Axes, run: Result, first: flows.Trace, second: flows.Trace) -> list[Row]:
+def _draw_run(panel: Axes, run: Result, first: Trace, second: Trace) -> list[Row]:
     """Draw both windows while both flows are there; return the rows."""
-    start_s, end_s = flows.common_interval([first, second])
+    start_s, end_s = common_interval([first, second])
     times = [t for t in first.time_s if start_s <= t <= end_s]
     x = [round(at(first.time_s, first.cwnd_segments, t), 1) for t in times]
     y = [round(at(second.time_s, second.cwnd_segments, t), 1) for t in times]

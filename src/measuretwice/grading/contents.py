@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from measuretwice.checks.finding import Finding, Severity
 from measuretwice.lab import StageName, Value
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.values import Measured
 
 
 @dataclass(frozen=True)

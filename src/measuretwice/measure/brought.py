@@ -7,28 +7,30 @@ be read is named, and the rest is used.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.measure import one_flow as collect
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.one_flow import (
+    from_counts,
+    from_frames,
+    from_iperf2,
+    from_iperf3,
+    from_ping,
+    from_samples,
+)
+from measuretwice.measure.values import Measured
 from measuretwice.parse import (
+    Frames,
     Iperf2Connection,
     Iperf3Run,
     ParseError,
+    PingRun,
     Qdisc,
     SsSample,
-    parse_iperf2_csv,
-    parse_iperf3_json,
-    parse_iperf3_text,
-    parse_ping,
-    parse_ss,
-    parse_ss_samples,
-    parse_tc_qdiscs,
 )
+from measuretwice.parse.formats import format_of
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_FILES = 500
@@ -42,7 +44,7 @@ WANTED = {
 
 @dataclass
 class Brought:
-    """What was found: parsed content by kind, and what couldn't be used, in words."""
+    """What was found: parsed content by tool, and what couldn't be used, in words."""
 
     iperf3: Iperf3Run | None = None
     iperf2: tuple[Iperf2Connection, ...] = ()
@@ -54,8 +56,8 @@ class Brought:
 
     @property
     def missing(self) -> list[str]:
-        """Which kinds of files would allow more checks."""
-        return [what for kind, what in WANTED.items() if kind not in self.used]
+        """Which files would allow more checks."""
+        return [what for tool, what in WANTED.items() if tool not in self.used]
 
 
 def read_files(paths: list[Path]) -> Brought:
@@ -71,8 +73,8 @@ def read_files(paths: list[Path]) -> Brought:
             brought.refused.append(f"{path}: {error.strerror}")
             continue
         try:
-            kind = read_text(tidy(data), path.name, brought)
-            brought.used[kind] = str(path)
+            tool = read_text(tidy(data), path.name, brought)
+            brought.used[tool] = str(path)
         except ParseError as error:
             brought.refused.append(str(error))
     if not brought.used:
@@ -100,97 +102,55 @@ def tidy(data: bytes) -> str:
 
 
 def read_text(text: str, name: str, brought: Brought) -> str:
-    """Read one file into `brought` and return its kind; ParseError where it is none of ours."""
-    readers: list[tuple[str, Callable[[str], bool], Callable[[str], None]]] = [
-        ("ss", _has_marks, lambda t: _take_samples(t, name, brought)),
-        ("iperf3", lambda t: '"start"' in t and '"intervals"' in t, lambda t: _take_iperf3(t, name, brought)),
-        ("iperf2", lambda t: re.match(r"\s*\d{14}[\d.]*,[^,\n]*,\d+,", t) is not None, lambda t: _take_iperf2(t, name, brought)),
-        ("iperf3", lambda t: "[ ID]" in t, lambda t: _take_iperf3_text(t, name, brought)),
-        ("tc", lambda t: '"kind"' in t or re.search(r"^qdisc ", t, re.M) is not None, lambda t: _take_tc(t, name, brought)),
-        ("ping", lambda t: "bytes of data" in t or "ping statistics" in t, lambda t: _take_ping(t, name, brought)),
-        ("tcpdump", lambda t: re.search(r"\blength \d+: \d+\.\d+", t) is not None, lambda t: brought.measured.update(collect.from_capture(t))),
-        ("ss", lambda t: " cwnd:" in t, lambda t: _take_ss(t, name, brought)),
-    ]  # fmt: skip
-    for kind, fits, take in readers:
-        if fits(text):
-            take(text)
-            return kind
-    raise ParseError(
-        name, "file", "none of iperf3, iperf 2 (CSV), ss, tc, ping or tcpdump -e printed this"
-    )
+    """Read one file into `brought` and return its tool; ParseError where it is none of ours."""
+    known = format_of(text, name)
+    content = known.parse(text, name)
+    if isinstance(content, Iperf3Run):
+        _take_iperf3(content, brought, known.stands_in)
+    elif isinstance(content, PingRun):
+        brought.measured |= from_ping(content)
+    elif isinstance(content, Frames):
+        brought.measured |= from_frames(content)
+    else:
+        brought.samples += tuple(item for item in content if isinstance(item, SsSample))
+        brought.qdiscs += tuple(item for item in content if isinstance(item, Qdisc))
+        _take_iperf2([item for item in content if isinstance(item, Iperf2Connection)], brought)
+    return known.tool
 
 
-def _from_first(text: str, marks: str) -> str:
-    """The text from the first line on that begins with one of `marks`."""
-    match = re.search(rf"^[ \t]*[{re.escape(marks)}]", text, re.M)
-    return text[match.start() :] if match else text
-
-
-def _take_iperf3(text: str, name: str, brought: Brought) -> None:
-    run = parse_iperf3_json(_from_first(text, "{"), name)
-    if run.error:
-        raise ParseError(name, "error", f"iperf3 says: {run.error}")
+def _take_iperf3(run: Iperf3Run, brought: Brought, stands_in: bool) -> None:
     # The sender's own file knows the retransmissions; a server's is second best.
-    if brought.iperf3 is None or brought.iperf3.retransmits is None:
+    if brought.iperf3 is None or (not stands_in and brought.iperf3.retransmits is None):
         brought.iperf3 = run
 
 
-def _take_iperf3_text(text: str, name: str, brought: Brought) -> None:
-    if brought.iperf3 is None:
-        brought.iperf3 = parse_iperf3_text(text, name)
-
-
-def _take_iperf2(text: str, name: str, brought: Brought) -> None:
+def _take_iperf2(connections: Sequence[Iperf2Connection], brought: Brought) -> None:
     """A sender's CSV. What stands in an earlier file too was read twice: it counts once."""
-    known = set(brought.iperf2)
-    mine = parse_iperf2_csv(text, name)
-    brought.measured["copied_flows"] = (brought.measured.get("copied_flows") or 0) + sum(
-        one in known for one in mine
-    )
-    brought.iperf2 += tuple(one for one in mine if one not in known)
-
-
-def _has_marks(text: str) -> bool:
-    return re.search(r"^# t=", text, re.M) is not None
-
-
-def _take_samples(text: str, name: str, brought: Brought) -> None:
-    brought.samples += parse_ss_samples(text, name, allow_truncated_tail=True)
-
-
-def _take_ss(text: str, name: str, brought: Brought) -> None:
-    brought.samples += (SsSample(0.0, parse_ss(text, name)),)
-
-
-def _take_tc(text: str, name: str, brought: Brought) -> None:
-    whole = _from_first(text, "[") if '"kind"' in text else text[text.index("qdisc ") :]
-    brought.qdiscs += parse_tc_qdiscs(whole, name)
-
-
-def _take_ping(text: str, name: str, brought: Brought) -> None:
-    start = text.find("PING ")
-    brought.measured |= collect.from_ping(parse_ping(text[max(start, 0) :], name))
+    if not connections:
+        return
+    earlier = set(brought.iperf2)
+    copied = sum(connection in earlier for connection in connections)
+    brought.measured["copied_flows"] = (brought.measured.get("copied_flows") or 0) + copied
+    brought.iperf2 += tuple(each for each in connections if each not in earlier)
 
 
 def _put_together(brought: Brought) -> None:
     """Measured values from all files: which connection is the data's needs iperf3 and ss both."""
     if brought.iperf3:
-        brought.measured |= collect.from_iperf3(brought.iperf3)
+        brought.measured |= from_iperf3(brought.iperf3)
     elif brought.iperf2:
-        brought.measured |= collect.from_iperf2(brought.iperf2)
+        brought.measured |= from_iperf2(brought.iperf2)
     if brought.samples:
         ports = None
         if brought.iperf3 and brought.iperf3.connections:
             ports = {connection.local_port for connection in brought.iperf3.connections}
-        brought.measured |= collect.from_samples(
-            brought.samples, ports or busiest_port(brought.samples)
-        )
+        brought.measured |= from_samples(brought.samples, ports or busiest_port(brought.samples))
     losing = [q for q in brought.qdiscs if q.kind == "netem" and q.loss_ratio]
     losing = losing or [q for q in brought.qdiscs if q.drops]
     if losing:
         # Snapshots before and after a run: the later one has counted more.
         last = max(losing, key=lambda q: q.sent_packets or 0)
-        brought.measured |= collect.from_counts(
+        brought.measured |= from_counts(
             last.sent_packets or 0, last.sent_bytes or 0, last.drops or 0
         )
         brought.measured["qdisc_limit_packets"] = last.limit_packets

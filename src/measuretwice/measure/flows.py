@@ -1,4 +1,4 @@
-"""Runs of many flows: each flow's own values, and how they shared the link and its queue.
+"""Runs of several flows: each flow's own values, and how they shared the link and its queue.
 
 A flow's rate over the whole of its own life can't be compared with another's: sums over such
 rates have come out above the rate of the link. So all rates here are taken over one interval, in
@@ -8,63 +8,24 @@ which every flow was there.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from measuretwice.lab import FlowFiles, Lab, QueueAt, SenderAt, Value
-from measuretwice.measure.facts import (
-    key_of,
-    marks,
-    name_of,
-    rate_rows,
-    received,
-    red_setup,
-    text_of,
-)
-from measuretwice.parse import (
-    Iperf3Run,
-    ParseError,
-    Qdisc,
-    QdiscSample,
-    SsSample,
-    parse_iperf3_json,
-    parse_iperf3_text,
-    parse_ping,
-    parse_qdisc_samples,
-    parse_ss_samples,
-    parse_tc_qdiscs,
-)
+from measuretwice.lab import FlowFiles, Lab, SenderAt, Value
+from measuretwice.measure.fields import OF_NODE
+from measuretwice.measure.queue import file_of, in_bdp, queue_values, read_queue, red_setup
+from measuretwice.measure.raw import key_of, name_of, text_of
+from measuretwice.measure.taken import lengths_taken, rate_rows, table_taken, windows_taken
+from measuretwice.measure.trace import Client, Trace, clients, common_interval
+from measuretwice.measure.values import Measured
+from measuretwice.parse import ParseError, parse_ping, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index
-from measuretwice.tcp.steady_state import lowest_tenth_bps, of_table, read_table, settled
-from measuretwice.tcp.window import Rows, at, convergence_s, decreases, over_truth, read_rows
+from measuretwice.tcp.steady_state import lowest_tenth_bps, settled
+from measuretwice.tcp.window import convergence_s, decreases
 
 # With more flows than this, a run's measured values name no single one.
 NAMED_FLOWS = 8
-
-
-@dataclass(frozen=True)
-class Trace:
-    """One connection as ss saw it: parallel lists, one entry a sample.
-
-    `time_s` is Unix time, `cwnd_segments` and `ssthresh_segments` count segments of `mss_bytes`,
-    `rtt_ms` is the smoothed RTT, `acked_bytes` and `retransmits` count from the connection's start.
-    """
-
-    node: str
-    local_port: int
-    mss_bytes: int | None
-    time_s: list[float]
-    cwnd_segments: list[int]
-    ssthresh_segments: list[int | None]
-    rtt_ms: list[float]
-    min_rtt_ms: list[float | None]
-    acked_bytes: list[int]
-    retransmits: list[int]
-
-    def acked_at(self, time_s: float) -> float:
-        """Bytes acknowledged up to a time, by a straight line between samples."""
-        return at(self.time_s, self.acked_bytes, time_s)
 
 
 @dataclass(frozen=True)
@@ -101,42 +62,7 @@ class Flow:
     busy_ping_loss_ratio: float | None = None
 
 
-@dataclass(frozen=True)
-class Queue:
-    """A queue over time: parallel lists, one entry a sample. Counters count from the start.
-
-    `kind` is the qdisc's, as in "red"; `limit_bytes` the room in it, by tc's own word, None where it
-    counts packets.
-    """
-
-    kind: str
-    limit_bytes: int | None
-
-    time_s: list[float]
-    backlog_bytes: list[int]
-    backlog_packets: list[int]
-    sent_bytes: list[int]
-    drops: list[int]
-    marks: list[int]
-
-
-def traces(lab: Lab, raw: Path) -> list[Trace]:
-    """Every data connection's trace, by node and port; those of iperf3's control are left out."""
-    how = lab.file.collect.flows
-    if how is None:
-        return []
-    return [trace for _, _, its in _runs(how, raw) for trace in its]
-
-
-def queue(lab: Lab, raw: Path) -> Queue | None:
-    """The sampled queue; None where the lab samples none."""
-    how = lab.file.collect.queue
-    return _queue(how, raw) if how else None
-
-
-def read_flows(
-    lab: Lab, raw: Path, params: dict[str, Value]
-) -> tuple[list[Flow], dict[str, float | int | None]]:
+def read_flows(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[Flow], Measured]:
     """Every flow of a run, by node and port, and what they did together.
 
     The latter over the interval that all share: `goodput_bps` is their sum, `jains_index` after
@@ -148,63 +74,92 @@ def read_flows(
     ParseError where files can't be read, where a flow was never seen in ss, or where there is no
     moment in which all flows were there.
     """
-    how = lab.file.collect.flows
-    if how is None:
+    files = lab.file.collect.flows
+    if files is None:
         return [], {}
-    found = [(path, run, trace) for path, run, its in _runs(how, raw) for trace in its]
+    found = [(client, trace) for client in clients(files, raw) for trace in client.traces]
     if not found:
-        raise ParseError(how.iperf3, "file", "no node has such a file, so there is no flow")
-    start_s, end_s = common_interval([trace for _, _, trace in found])
+        raise ParseError(files.iperf3, "file", "no node has such a file, so there is no flow")
+    traces = [trace for _, trace in found]
+    start_s, end_s = common_interval(traces)
     if start_s >= end_s:
-        raise ParseError(how.ss, "file", "at no moment were all flows there")
+        raise ParseError(files.ss, "file", "at no moment were all flows there")
     rates = [
         8 * (trace.acked_at(end_s) - trace.acked_at(start_s)) / (end_s - start_s)
-        for _, _, trace in found
+        for trace in traces
     ]
     total = sum(rates)
     flows = [
-        _flow(how, raw, path, run, trace, rate_bps, rate_bps / total if total else 0.0)
-        for (path, run, trace), rate_bps in zip(found, rates, strict=True)
+        _flow(files, raw, client, trace, rate_bps, rate_bps / total if total else 0.0)
+        for (client, trace), rate_bps in zip(found, rates, strict=True)
     ]
     values = _together(flows, end_s - start_s)
     values |= received(lab, [flow.to_address for flow in flows])
-    if how.rates:
-        values |= rate_rows(raw, how.rates)
-    acked = [(trace.time_s, trace.acked_bytes) for _, _, trace in found]
-    values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(found) > 1 else None
-    if how.windows:
-        values |= _windows_taken(raw, how.windows, [trace for _, _, trace in found])
-    if one := lab.file.collect.one_sender:
-        values |= _one_sender(one, raw, params, flows, [trace for _, _, trace in found])
-    if sampled := lab.file.collect.queue:
-        rate_bps = float(params[sampled.rate]) * 1e6
-        seen = _queue(sampled, raw)
-        values |= _queue_summary(seen, start_s, end_s, rate_bps)
-        values |= _in_bdp(seen, rate_bps, flows)
-        at_node = _file(sampled, raw).parent
-        if sampled.lengths:
-            values |= _lengths_taken(at_node / sampled.lengths, seen)
-        if sampled.setup:
-            values |= red_setup(at_node / sampled.setup)
+    if files.rates:
+        values |= rate_rows(raw, files.rates)
+    acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
+    values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(traces) > 1 else None
+    if files.windows:
+        values |= windows_taken(raw, files.windows, traces)
+    if sender := lab.file.collect.one_sender:
+        values |= _one_sender(sender, raw, params, flows, traces)
+    values |= _at_the_queue(lab, raw, params, flows, (start_s, end_s))
     return flows, values
 
 
-def _one_sender(
-    how: SenderAt,
+def received(lab: Lab, addresses: Sequence[str | None]) -> Measured:
+    """How many flows each node received, by the addresses that iperf3 itself names."""
+    owners = {
+        end.address.split("/")[0]: end.node
+        for link in lab.file.topology.links
+        for end in (link.a, link.b)
+    }
+    nodes = [owners[address] for address in addresses if address in owners]
+    return {f"{key_of(node)}_received_flows": nodes.count(node) for node in sorted(set(nodes))}
+
+
+def _at_the_queue(
+    lab: Lab,
     raw: Path,
-    params: dict[str, Value],
+    params: Mapping[str, Value],
     flows: Sequence[Flow],
-    those: Sequence[Trace],
-) -> dict[str, float | int | None]:
+    interval_s: tuple[float, float],
+) -> Measured:
+    """What the sampled queue did in the flows' interval, and how it was set up."""
+    place = lab.file.collect.queue
+    if place is None:
+        return {}
+    rate_bps = float(params[place.rate]) * 1e6
+    queue = read_queue(place, raw)
+    values = queue_values(queue, *interval_s, rate_bps)
+    values |= in_bdp(queue, rate_bps, [flow.path_rtt_ms for flow in flows])
+    node = file_of(place, raw).parent
+    if place.lengths:
+        values |= lengths_taken(node / place.lengths, queue)
+    if place.setup:
+        values |= red_setup(node / place.setup)
+    return values
+
+
+def _one_sender(
+    sender: SenderAt,
+    raw: Path,
+    params: Mapping[str, Value],
+    flows: Sequence[Flow],
+    traces: Sequence[Trace],
+) -> Measured:
     """One node's flow once it has settled, and what was noted of it."""
-    own = [
-        (flow, trace) for flow, trace in zip(flows, those, strict=True) if trace.node == how.node
+    pairs = [
+        (flow, trace)
+        for flow, trace in zip(flows, traces, strict=True)
+        if trace.node == sender.node
     ]
-    if len(own) != 1:
-        raise ParseError(how.node, "file", f"has {len(own)} flows; expected one")
-    flow, trace = own[0]
-    start_s, end_s = common_interval(those)
-    values = settled(trace, max(start_s, trace.time_s[0] + float(params[how.average_from])), end_s)
+    if len(pairs) != 1:
+        raise ParseError(sender.node, "file", f"has {len(pairs)} flows; expected one")
+    flow, trace = pairs[0]
+    start_s, end_s = common_interval(traces)
+    steady_s = max(start_s, trace.time_s[0] + float(params[sender.average_from]))
+    values = settled(trace, steady_s, end_s)
     # Values are numbers, so a name is a name with a one.
     values[f"uses_{flow.congestion_control}"] = 1
     values |= {
@@ -212,74 +167,16 @@ def _one_sender(
         "sender_path_rtt_ms": flow.path_rtt_ms,
         "sender_retransmits": flow.retransmits,
     }
-    if how.table:
-        table = raw / how.node / how.table
-        try:
-            values |= of_table(read_table(text_of(table)), trace)
-        except ValueError as error:
-            raise ParseError(name_of(table), "file", str(error)) from None
-    if how.queue and (raw / how.node / how.queue).is_file():
-        path = raw / how.node / how.queue
+    if sender.table:
+        values |= table_taken(raw / sender.node / sender.table, trace)
+    if sender.queue and (path := raw / sender.node / sender.queue).is_file():
         for qdisc in parse_tc_qdiscs(text_of(path), name_of(path)):
             values[f"host_queue_is_{qdisc.kind}"] = 1
     return values
 
 
-def _windows_taken(raw: Path, file: str, those: Sequence[Trace]) -> dict[str, float | int | None]:
-    """What a person took from iperf3's text, against ss: the worst of all nodes that have it."""
-    taken: list[tuple[Rows, float | None]] = []
-    for trace in those:
-        path = raw / trace.node / file
-        if path.is_file() and trace.mss_bytes:
-            rows = read_rows(text_of(path))
-            kbytes = [cwnd * trace.mss_bytes / 1024 for cwnd in trace.cwnd_segments]
-            two_segments = 2 * trace.mss_bytes / 1024
-            ratio = over_truth(rows, trace.time_s[0], trace.time_s, kbytes, two_segments)
-            taken.append((rows, ratio))
-    if not taken:
-        return {}
-    ratios = [ratio for _, ratio in taken if ratio is not None]
-    return {
-        "window_rows": sum(len(rows.values) for rows, _ in taken),
-        "window_rows_backwards": sum(rows.backwards for rows, _ in taken),
-        "window_rows_ratio": max(ratios, key=lambda ratio: abs(ratio - 1), default=None),
-    }
-
-
-def _lengths_taken(path: Path, seen: Queue) -> dict[str, float | int | None]:
-    """What a person took from tc's text, against its JSON over the same time."""
-    if not path.is_file():
-        return {}
-    rows = read_rows(text_of(path))
-    true = [at(seen.time_s, seen.backlog_packets, time_s) for time_s in rows.time_s]
-    return {
-        "length_rows": len(rows.values),
-        "length_rows_unreadable": rows.unreadable,
-        "length_rows_mean_packets": _mean(rows.values),
-        "length_rows_true_packets": _mean(true),
-    }
-
-
-def _in_bdp(seen: Queue, rate_bps: float, flows: Sequence[Flow]) -> dict[str, float | int | None]:
-    """The buffer in bandwidth-delay products: each flow has one of its own."""
-    rtts_ms = [flow.path_rtt_ms for flow in flows if flow.path_rtt_ms]
-    if seen.limit_bytes is None or not rtts_ms:
-        return {}
-    ratios = [8e3 * seen.limit_bytes / (rate_bps * rtt_ms) for rtt_ms in rtts_ms]
-    return {"buffer_bdp_ratio_min": min(ratios), "buffer_bdp_ratio_max": max(ratios)}
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
-def common_interval(those: Sequence[Trace]) -> tuple[float, float]:
-    """From when the last flow has begun to when the first one ends, as Unix times."""
-    return max(one.time_s[0] for one in those), min(one.time_s[-1] for one in those)
-
-
-def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None]:
-    values: dict[str, float | int | None] = {
+def _together(flows: Sequence[Flow], seconds: float) -> Measured:
+    values: Measured = {
         "flows": len(flows),
         "duration_s": round(seconds, 6),
         "goodput_bps": sum(flow.goodput_bps for flow in flows),
@@ -287,8 +184,10 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         "share_max": max(flow.share for flow in flows),
         "retransmits": sum(flow.retransmits for flow in flows),
         "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6),
-        "rtt_min_ms": min((f.rtt_min_ms for f in flows if f.rtt_min_ms is not None), default=None),
-        "path_rtt_ms": min((f.path_rtt_ms for f in flows if f.path_rtt_ms), default=None),
+        "rtt_min_ms": min(
+            (ms for ms in (flow.rtt_min_ms for flow in flows) if ms is not None), default=None
+        ),
+        "path_rtt_ms": min((ms for ms in (flow.path_rtt_ms for flow in flows) if ms), default=None),
         "mss_bytes": flows[0].mss_bytes if len({flow.mss_bytes for flow in flows}) == 1 else None,
     }
     if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
@@ -299,77 +198,36 @@ def _together(flows: list[Flow], seconds: float) -> dict[str, float | int | None
         }
     nodes = [flow.node for flow in flows]
     if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
-        wanted = (
-            "goodput_bps", "share", "retransmits", "rtt_mean_ms", "cwnd_mean_segments",
-            "mss_bytes", "path_rtt_ms", "decreases", "kept_ratio", "decrease_window_segments",
-        )  # fmt: skip
         for flow in flows:
-            own = asdict(flow)
-            values |= {f"{key_of(flow.node)}_{name}": own[name] for name in wanted}
+            values |= {f"{key_of(flow.node)}_{name}": getattr(flow, name) for name in OF_NODE}
     return values
 
 
-def _runs(how: FlowFiles, raw: Path) -> Iterator[tuple[Path, Iperf3Run, list[Trace]]]:
-    """Each iperf3 client's file, what it says, and the traces of its connections."""
-    samples: dict[Path, tuple[SsSample, ...]] = {}
-    for path in sorted(raw.glob(f"*/{how.iperf3}")):
-        text = text_of(path)
-        parse = parse_iperf3_json if text.lstrip().startswith("{") else parse_iperf3_text
-        run = parse(text, name_of(path))
-        if run.error:
-            raise ParseError(name_of(path), "error", f"iperf3 says: {run.error}")
-        ports = [connection.local_port for connection in run.connections]
-        sampled = path.parent / how.ss
-        if sampled not in samples:
-            samples[sampled] = parse_ss_samples(text_of(sampled), name_of(sampled))
-        its = _traces(path.parent.name, samples[sampled], set(ports))
-        missing = [port for port in ports if port not in its]
-        if missing:
-            raise ParseError(name_of(sampled), "file", f"holds nothing of port {missing[0]}")
-        yield path, run, [its[port] for port in sorted(ports)]
-
-
-def _traces(node: str, samples: Sequence[SsSample], ports: set[int]) -> dict[int, Trace]:
-    its: dict[int, Trace] = {}
-    for sample in samples:
-        for socket in sample.sockets:
-            port = socket.local_port
-            if port not in ports or socket.rtt_ms is None:
-                continue
-            if port not in its:
-                its[port] = Trace(node, port, socket.mss_bytes, [], [], [], [], [], [], [])
-            trace = its[port]
-            trace.time_s.append(sample.time_s)
-            trace.cwnd_segments.append(socket.cwnd_segments or 0)
-            trace.ssthresh_segments.append(socket.ssthresh_segments)
-            trace.rtt_ms.append(socket.rtt_ms)
-            trace.min_rtt_ms.append(socket.minrtt_ms)
-            trace.acked_bytes.append(socket.bytes_acked or 0)
-            trace.retransmits.append(socket.retrans_total or 0)
-    return its
-
-
 def _flow(
-    how: FlowFiles, raw: Path, path: Path, run: Iperf3Run, trace: Trace, rate_bps: float, share: float
-) -> Flow:  # fmt: skip
-    node, count = trace.node, len(trace.time_s)
+    files: FlowFiles, raw: Path, client: Client, trace: Trace, rate_bps: float, share: float
+) -> Flow:
+    node, samples = trace.node, len(trace.time_s)
     path_rtt_ms = None
-    if how.ping:
-        ping = raw / node / how.ping
+    if files.ping:
+        ping = raw / node / files.ping
         path_rtt_ms = parse_ping(text_of(ping), name_of(ping)).rtt_min_ms
     busy = None
-    if how.ping_busy:
-        ping = raw / node / how.ping_busy
+    if files.ping_busy:
+        ping = raw / node / files.ping_busy
         busy = parse_ping(text_of(ping), name_of(ping))
-    mine = [one for one in run.connections if one.local_port == trace.local_port]
-    ids = {one.stream_id for one in mine}
+    connections = [
+        connection
+        for connection in client.run.connections
+        if connection.local_port == trace.local_port
+    ]
+    ids = {connection.stream_id for connection in connections}
     cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
-    stream = next((one for one in run.streams if one.stream_id in ids), None)
+    stream = next((stream for stream in client.run.streams if stream.stream_id in ids), None)
     return Flow(
         node=node,
-        file=path.name,
+        file=client.path.name,
         local_port=trace.local_port,
-        congestion_control=run.congestion_control,
+        congestion_control=client.run.congestion_control,
         start_s=trace.time_s[0],
         end_s=trace.time_s[-1],
         goodput_bps=rate_bps,
@@ -377,8 +235,8 @@ def _flow(
         iperf3_goodput_bps=stream.receiver_rate_bps if stream else None,
         retransmits=trace.retransmits[-1],
         rtt_min_ms=min((ms for ms in trace.min_rtt_ms if ms is not None), default=None),
-        rtt_mean_ms=round(sum(trace.rtt_ms) / count, 6),
-        cwnd_mean_segments=round(sum(trace.cwnd_segments) / count, 6),
+        rtt_mean_ms=round(sum(trace.rtt_ms) / samples, 6),
+        cwnd_mean_segments=round(sum(trace.cwnd_segments) / samples, 6),
         cwnd_max_segments=max(trace.cwnd_segments),
         mss_bytes=trace.mss_bytes,
         path_rtt_ms=path_rtt_ms,
@@ -387,92 +245,8 @@ def _flow(
         decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
         if cuts
         else None,
-        to_address=mine[0].remote_host if mine else None,
+        to_address=connections[0].remote_host if connections else None,
         busy_ping_mean_ms=busy.rtt_avg_ms if busy else None,
         busy_ping_max_ms=busy.rtt_max_ms if busy else None,
         busy_ping_loss_ratio=busy.loss_ratio if busy else None,
     )
-
-
-def _file(how: QueueAt, raw: Path) -> Path:
-    """The file with the samples: at its node, or at the one node that has it."""
-    found = [raw / how.node / how.file] if how.node else sorted(raw.glob(f"*/{how.file}"))
-    if len(found) != 1:
-        raise ParseError(how.file, "file", f"{len(found)} nodes have such a file; expected one")
-    return found[0]
-
-
-def _queue(how: QueueAt, raw: Path) -> Queue:
-    path = _file(how, raw)
-    samples = parse_qdisc_samples(text_of(path), name_of(path))
-    seen = Queue("", None, [], [], [], [], [], [])
-    for sample in samples:
-        qdisc = _of_kind(sample, how.kind, name_of(path))
-        if not seen.time_s:
-            seen = replace(seen, kind=qdisc.kind, limit_bytes=_limit_bytes(qdisc))
-        seen.time_s.append(sample.time_s)
-        seen.backlog_bytes.append(qdisc.backlog_bytes or 0)
-        seen.backlog_packets.append(qdisc.qlen_packets or 0)
-        seen.sent_bytes.append(qdisc.sent_bytes or 0)
-        seen.drops.append(qdisc.drops or 0)
-        seen.marks.append(marks(qdisc))
-    if len(seen.time_s) < 2:
-        raise ParseError(name_of(path), "file", "fewer than two samples")
-    return seen
-
-
-def _limit_bytes(qdisc: Qdisc) -> int | None:
-    """tc prints tbf's limit as the time that it takes at that rate, less what goes at once."""
-    if qdisc.limit_bytes is None and qdisc.latency_s is not None and qdisc.rate_bps:
-        return round(qdisc.latency_s * qdisc.rate_bps / 8 + (qdisc.burst_bytes or 0))
-    return qdisc.limit_bytes
-
-
-def _of_kind(sample: QdiscSample, kind: str | None, source: str) -> Qdisc:
-    """The qdisc of this kind; without one the innermost, which is no other's parent."""
-    parents = {(qdisc.parent or "").split(":")[0] for qdisc in sample.qdiscs}
-    for qdisc in sample.qdiscs:
-        if qdisc.kind == kind or (not kind and qdisc.handle.split(":")[0] not in parents):
-            return qdisc
-    if not kind:
-        raise ParseError(source, "file", "there is no qdisc in it")
-    kinds = ", ".join(qdisc.kind for qdisc in sample.qdiscs) or "none"
-    raise ParseError(source, "file", f"there is no {kind} qdisc in it (there are: {kinds})")
-
-
-def queue_means(
-    seen: Queue, start_s: float, end_s: float, rate_bps: float
-) -> tuple[list[int], dict[str, float]]:
-    """Which samples lie between two Unix times, and the queue's mean length over them.
-
-    Also as a delay: how long the mean queue takes to drain at `rate_bps`. ParseError below two.
-    """
-    inside = [n for n, time_s in enumerate(seen.time_s) if start_s <= time_s <= end_s]
-    if len(inside) < 2:
-        raise ParseError("queue samples", "file", "there are none while all flows were there")
-    mean_bytes = sum(seen.backlog_bytes[n] for n in inside) / len(inside)
-    return inside, {
-        "queue_mean_bytes": mean_bytes,
-        "queue_mean_packets": sum(seen.backlog_packets[n] for n in inside) / len(inside),
-        "queue_delay_mean_ms": 8e3 * mean_bytes / rate_bps,
-    }
-
-
-def _queue_summary(
-    seen: Queue, start_s: float, end_s: float, rate_bps: float
-) -> dict[str, float | int | None]:
-    inside, means = queue_means(seen, start_s, end_s, rate_bps)
-    first, last = inside[0], inside[-1]
-    seconds = seen.time_s[last] - seen.time_s[first]
-    return {
-        "utilisation": 8 * (seen.sent_bytes[last] - seen.sent_bytes[first]) / seconds / rate_bps,
-        "queue_mean_bytes": means["queue_mean_bytes"],
-        "queue_limit_bytes": seen.limit_bytes,
-        "queue_max_bytes": max(seen.backlog_bytes[n] for n in inside),
-        "queue_mean_packets": means["queue_mean_packets"],
-        "queue_delay_mean_ms": means["queue_delay_mean_ms"],
-        "queue_drops": seen.drops[-1] - seen.drops[0],
-        "queue_marks": seen.marks[-1] - seen.marks[0],
-        # Values are numbers, so a kind is a name with a one.
-        f"queue_is_{seen.kind}": 1,
-    }

@@ -14,13 +14,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice.lab import CrowdFiles, Lab, Value
-from measuretwice.measure.facts import name_of, text_of
-from measuretwice.measure.flows import Queue, queue, queue_means
+from measuretwice.measure.many_taken import results_taken
+from measuretwice.measure.queue import Queue, lengths_between, queue
+from measuretwice.measure.raw import counters_grown, name_of, rows_of, text_of
+from measuretwice.measure.values import Measured
 from measuretwice.parse import (
     ParseError,
     SsSocket,
     parse_iperf3_json,
-    parse_nstat,
     parse_ping,
     parse_ss_samples,
 )
@@ -28,14 +29,13 @@ from measuretwice.stats.intervals import jains_index
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 from measuretwice.tcp.window import at
 
-Values = dict[str, float | int | None]
 # include/uapi/linux/tcp.h: TCP_CA_Open and TCP_CA_Disorder; what comes after has a smaller window.
 LAST_NORMAL_STATE = 1
 DAY_S = 86_400.0
 
 
 @dataclass(frozen=True)
-class CrowdFlow:
+class FlowOfMany:
     """One connection of many. All counts are of the interval that all flows share.
 
     `own_goodput_bps` alone is over its own whole life, by iperf3.
@@ -57,81 +57,98 @@ Ends = tuple[str, int, int]
 
 
 @dataclass
-class _Seen:
+class _Samples:
     """One connection as ss saw it."""
 
     times_s: list[float]
     sockets: list[SsSocket]
 
 
-def read_crowd(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[CrowdFlow], Values]:
+def read_many_flows(
+    lab: Lab, raw: Path, params: Mapping[str, Value]
+) -> tuple[list[FlowOfMany], Measured]:
     """Every flow of a run, by node and port, and what they did together.
 
     ParseError where files can't be read, where there is no flow, or no moment in which all that
     there are were there together and warm.
     """
-    how = lab.file.collect.crowd
-    if how is None:
+    files = lab.file.collect.crowd
+    if files is None:
         return [], {}
-    own = _own_rates(how, raw)
-    seen = _connections(how, raw, set(own))
-    if not seen:
-        raise ParseError(how.ss, "file", "no node has samples of a data connection")
-    start_s = max(one.times_s[0] for one in seen.values()) + float(params[how.warmup])
-    end_s = min(one.times_s[-1] for one in seen.values())
+    rates_bps = _rates_by_iperf3(files, raw)
+    connections = _connections(files, raw, set(rates_bps))
+    if not connections:
+        raise ParseError(files.ss, "file", "no node has samples of a data connection")
+    start_s = max(c.times_s[0] for c in connections.values()) + float(params[files.warmup])
+    end_s = min(c.times_s[-1] for c in connections.values())
     if start_s >= end_s:
-        raise ParseError(how.ss, "file", "at no moment were all flows there and warm")
-    halvings = _halvings(how, raw, start_s, end_s)
-    sharing = Counter((node, port) for node, port, _ in seen)
-    flows = []
-    for (node, port, peer), one in sorted(seen.items()):
-        flow = _flow(node, port, one, start_s, end_s)
-        # Two connections to two servers may begin at one port, and the events name only that.
-        known = node in halvings and sharing[node, port] == 1
-        flows.append(
-            replace(
-                flow,
-                own_goodput_bps=own[node, port, peer],
-                halvings=halvings[node].get(port, 0) if known else None,
-            )
+        raise ParseError(files.ss, "file", "at no moment were all flows there and warm")
+    halvings = _halvings(files, raw, start_s, end_s)
+    flows = [
+        replace(
+            _flow(node, port, samples, start_s, end_s),
+            own_goodput_bps=rates_bps[node, port, peer],
         )
-    mss_bytes = {one.sockets[-1].mss_bytes for one in seen.values()}
-    every = all(node in halvings for node, _ in sharing)
-    counted = sum(halvings[node].get(port, 0) for node, port in sharing) if every else None
+        for (node, port, peer), samples in sorted(connections.items())
+    ]
+    flows, counted = _with_halvings(flows, halvings)
+    last = [samples.sockets[-1] for samples in connections.values()]
+    mss_bytes = {socket.mss_bytes for socket in last}
     values = _together(flows, end_s - start_s, counted)
     values["mss_bytes"] = mss_bytes.pop() if len(mss_bytes) == 1 else None
-    smallest = (one.sockets[-1].minrtt_ms for one in seen.values())
-    values["rtt_min_ms"] = min((ms for ms in smallest if ms is not None), default=None)
-    values |= _paths(how, raw)
-    if seen_queue := queue(lab, raw):
-        at_queue = lab.file.collect.queue
-        rate_bps = float(params[at_queue.rate]) * 1e6 if at_queue else math.nan
-        values |= _queue_values(seen_queue, start_s, end_s, rate_bps)
+    smallest_ms = (socket.minrtt_ms for socket in last)
+    values["rtt_min_ms"] = min((ms for ms in smallest_ms if ms is not None), default=None)
+    values |= _paths(files, raw)
+    if sampled := queue(lab, raw):
+        place = lab.file.collect.queue
+        rate_bps = float(params[place.rate]) * 1e6 if place else math.nan
+        values |= _queue_values(sampled, start_s, end_s, rate_bps)
         values |= _drop_ratios(flows, values)
-    values |= _shares(flows, str(params[how.rival]))
+    values |= _shares(flows, str(params[files.rival]))
     values |= _constants(flows, values)
     values["spurious_retransmits"] = _needless(raw, {flow.node for flow in flows})
-    values |= _own_results(how, raw, flows, start_s, end_s)
+    ports = {(flow.node, flow.local_port) for flow in flows}
+    sums_bps: dict[str, float] = defaultdict(float)
+    for flow in flows:
+        sums_bps[flow.congestion_control] += flow.goodput_bps
+    values |= results_taken(files, raw, ports, sums_bps, (start_s, end_s))
     return flows, values
 
 
-def _own_rates(how: CrowdFiles, raw: Path) -> dict[Ends, float | None]:
+def _with_halvings(
+    flows: Sequence[FlowOfMany], halvings: Mapping[str, Mapping[int, int]]
+) -> tuple[list[FlowOfMany], int | None]:
+    """The flows with their halvings, and the sum; None where a node has no events."""
+    sharing = Counter((flow.node, flow.local_port) for flow in flows)
+    with_halvings = []
+    for flow in flows:
+        node, port = flow.node, flow.local_port
+        # Two connections to two servers may begin at one port, and the events name only that.
+        known = node in halvings and sharing[node, port] == 1
+        with_halvings.append(replace(flow, halvings=halvings[node].get(port, 0) if known else None))
+    every = all(node in halvings for node, _ in sharing)
+    counted = sum(halvings[node].get(port, 0) for node, port in sharing) if every else None
+    return with_halvings, counted
+
+
+def _rates_by_iperf3(files: CrowdFiles, raw: Path) -> dict[Ends, float | None]:
     """Each data connection's rate by iperf3 over its own life, by its ends. A process that
     failed has none: its connections are missing, and that is counted elsewhere."""
     rates: dict[Ends, float | None] = {}
-    for path in sorted(raw.glob(f"*/{how.iperf3}")):
+    for path in sorted(raw.glob(f"*/{files.iperf3}")):
         run = parse_iperf3_json(text_of(path), name_of(path))
         if run.error:
             continue
         by_id = {stream.stream_id: stream.receiver_rate_bps for stream in run.streams}
-        for one in run.connections:
-            rates[path.parent.name, one.local_port, one.remote_port] = by_id.get(one.stream_id)
+        for connection in run.connections:
+            ends = path.parent.name, connection.local_port, connection.remote_port
+            rates[ends] = by_id.get(connection.stream_id)
     return rates
 
 
-def _connections(how: CrowdFiles, raw: Path, wanted: set[Ends]) -> dict[Ends, _Seen]:
-    found: dict[Ends, _Seen] = {}
-    for path in sorted(raw.glob(f"*/{how.ss}")):
+def _connections(files: CrowdFiles, raw: Path, wanted: set[Ends]) -> dict[Ends, _Samples]:
+    connections: dict[Ends, _Samples] = {}
+    for path in sorted(raw.glob(f"*/{files.ss}")):
         node = path.parent.name
         for sample in parse_ss_samples(text_of(path), name_of(path)):
             for socket in sample.sockets:
@@ -140,57 +157,56 @@ def _connections(how: CrowdFiles, raw: Path, wanted: set[Ends]) -> dict[Ends, _S
                 ends = node, socket.local_port, socket.peer_port
                 if ends not in wanted or socket.bytes_acked is None:
                     continue
-                one = found.setdefault(ends, _Seen([], []))
-                one.times_s.append(sample.time_s)
-                one.sockets.append(socket)
-    return found
+                samples = connections.setdefault(ends, _Samples([], []))
+                samples.times_s.append(sample.time_s)
+                samples.sockets.append(socket)
+    return connections
 
 
-def _flow(node: str, port: int, seen: _Seen, start_s: float, end_s: float) -> CrowdFlow:
-    inside = [n for n, time_s in enumerate(seen.times_s) if start_s <= time_s <= end_s]
+def _flow(node: str, port: int, samples: _Samples, start_s: float, end_s: float) -> FlowOfMany:
+    inside = [n for n, time_s in enumerate(samples.times_s) if start_s <= time_s <= end_s]
     if not inside:
         raise ParseError(node, f"port {port}", "has no sample while all flows were there and warm")
 
     def grown(values: Sequence[int | None]) -> float:
         """By how much a counter grew in the interval, by straight lines between samples."""
         known = [value or 0 for value in values]
-        return at(seen.times_s, known, end_s) - at(seen.times_s, known, start_s)
+        return at(samples.times_s, known, end_s) - at(samples.times_s, known, start_s)
 
-    rtts_ms = [seen.sockets[n].rtt_ms or 0.0 for n in inside]
-    acked = grown([socket.bytes_acked for socket in seen.sockets])
-    return CrowdFlow(
+    rtts_ms = [samples.sockets[n].rtt_ms or 0.0 for n in inside]
+    acked = grown([socket.bytes_acked for socket in samples.sockets])
+    return FlowOfMany(
         node=node,
         local_port=port,
-        congestion_control=seen.sockets[-1].congestion_control or "unknown",
+        congestion_control=samples.sockets[-1].congestion_control or "unknown",
         goodput_bps=round(8 * acked / (end_s - start_s)),
         own_goodput_bps=None,
         rtt_mean_ms=round(sum(rtts_ms) / len(rtts_ms), 3),
-        segments=round(grown([socket.data_segs_out for socket in seen.sockets])),
-        retransmits=round(grown([socket.retrans_total for socket in seen.sockets])),
+        segments=round(grown([socket.data_segs_out for socket in samples.sockets])),
+        retransmits=round(grown([socket.retrans_total for socket in samples.sockets])),
         halvings=None,
     )
 
 
+def _event(line: str) -> tuple[float, int, int]:
+    time_text, port_text, state_text = line.split()
+    return float(time_text), int(port_text), int(state_text)
+
+
 def _halvings(
-    how: CrowdFiles, raw: Path, start_s: float, end_s: float
+    files: CrowdFiles, raw: Path, start_s: float, end_s: float
 ) -> dict[str, dict[int, int]]:
     """Each port's halvings in the interval, by node; nothing of a node without events.
 
     ParseError where events were lost. The first that a node's kernel notes is what gives them their
     time of day: where the buffer was too small and it is gone, all have the time since boot.
     """
-    found: dict[str, dict[int, int]] = {}
-    for path in sorted(raw.glob(f"*/{how.events}")):
+    by_node: dict[str, dict[int, int]] = {}
+    for path in sorted(raw.glob(f"*/{files.events}")):
         counts: dict[int, int] = defaultdict(int)
         states: dict[int, int] = {}
-        for number, line in enumerate(text_of(path).splitlines(), start=1):
-            try:
-                time_text, port_text, state_text = line.split()
-                time_s, port, state = float(time_text), int(port_text), int(state_text)
-            except ValueError:
-                raise ParseError(
-                    name_of(path), f"line {number}", "expected time, port and state"
-                ) from None
+        events = rows_of(path, _event, "time, port and state")
+        for number, (time_s, port, state) in enumerate(events, start=1):
             if time_s < start_s - DAY_S:
                 raise ParseError(
                     name_of(path),
@@ -198,23 +214,25 @@ def _halvings(
                     "the first events were lost, and with them the time of day: there was no room "
                     "for all; give them more with --set trace_bytes=...",
                 )
-            was = states.get(port, 0)
-            if was <= LAST_NORMAL_STATE < state and start_s <= time_s <= end_s:
+            before = states.get(port, 0)
+            if before <= LAST_NORMAL_STATE < state and start_s <= time_s <= end_s:
                 counts[port] += 1
             states[port] = state
-        found[path.parent.name] = dict(counts)
-    return found
+        by_node[path.parent.name] = dict(counts)
+    return by_node
 
 
-def _together(flows: Sequence[CrowdFlow], seconds: float, halvings: int | None) -> Values:
-    own = [flow.own_goodput_bps for flow in flows]
+def _together(flows: Sequence[FlowOfMany], seconds: float, halvings: int | None) -> Measured:
+    rates_by_iperf3 = [flow.own_goodput_bps for flow in flows]
     retransmits = sum(flow.retransmits for flow in flows)
     rates = [flow.goodput_bps for flow in flows]
     return {
         "flows": len(flows),
         "duration_s": round(seconds, 6),
         "goodput_bps": sum(rates),
-        "own_goodput_bps": None if None in own else sum(rate or 0 for rate in own),
+        "own_goodput_bps": None
+        if None in rates_by_iperf3
+        else sum(rate or 0 for rate in rates_by_iperf3),
         "jains_index": round(jains_index(rates), 6),
         "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 3),
         "segments": sum(flow.segments for flow in flows),
@@ -224,35 +242,37 @@ def _together(flows: Sequence[CrowdFlow], seconds: float, halvings: int | None) 
     }
 
 
-def _paths(how: CrowdFiles, raw: Path) -> Values:
-    if not how.ping:
+def _paths(files: CrowdFiles, raw: Path) -> Measured:
+    if not files.ping:
         return {}
     least = [
-        parse_ping(text_of(path), name_of(path)).rtt_min_ms for path in raw.glob(f"*/{how.ping}")
+        parse_ping(text_of(path), name_of(path)).rtt_min_ms for path in raw.glob(f"*/{files.ping}")
     ]
     return {"path_rtt_ms": min((ms for ms in least if ms is not None), default=None)}
 
 
-def _queue_values(seen: Queue, start_s: float, end_s: float, rate_bps: float) -> Values:
-    inside, means = queue_means(seen, start_s, end_s, rate_bps)
+def _queue_values(queue: Queue, start_s: float, end_s: float, rate_bps: float) -> Measured:
+    lengths = lengths_between(queue, start_s, end_s, rate_bps)
 
     def grown(values: Sequence[int]) -> float:
-        return at(seen.time_s, values, end_s) - at(seen.time_s, values, start_s)
+        return at(queue.time_s, values, end_s) - at(queue.time_s, values, start_s)
 
-    full = [
-        seen.backlog_bytes[n] / seen.backlog_packets[n] for n in inside if seen.backlog_packets[n]
+    packet_bytes = [
+        queue.backlog_bytes[n] / queue.backlog_packets[n]
+        for n in lengths.inside
+        if queue.backlog_packets[n]
     ]
     return {
-        "utilisation": round(8 * grown(seen.sent_bytes) / (end_s - start_s) / rate_bps, 6),
-        "queue_mean_bytes": round(means["queue_mean_bytes"]),
-        "queue_mean_packets": round(means["queue_mean_packets"], 1),
-        "queue_packet_bytes": round(max(full), 1) if full else None,
-        "queue_delay_mean_ms": round(means["queue_delay_mean_ms"], 3),
-        "queue_drops": round(grown(seen.drops)),
+        "utilisation": round(8 * grown(queue.sent_bytes) / (end_s - start_s) / rate_bps, 6),
+        "queue_mean_bytes": round(lengths.mean_bytes),
+        "queue_mean_packets": round(lengths.mean_packets, 1),
+        "queue_packet_bytes": round(max(packet_bytes), 1) if packet_bytes else None,
+        "queue_delay_mean_ms": round(lengths.delay_mean_ms, 3),
+        "queue_drops": round(grown(queue.drops)),
     }
 
 
-def _drop_ratios(flows: Sequence[CrowdFlow], values: Values) -> Values:
+def _drop_ratios(flows: Sequence[FlowOfMany], values: Measured) -> Measured:
     drops, halvings = values.get("queue_drops"), values.get("halvings")
     segments = sum(flow.segments for flow in flows)
     return {
@@ -261,7 +281,7 @@ def _drop_ratios(flows: Sequence[CrowdFlow], values: Values) -> Values:
     }
 
 
-def _shares(flows: Sequence[CrowdFlow], rival: str) -> Values:
+def _shares(flows: Sequence[FlowOfMany], rival: str) -> Measured:
     """The rivals' part of the sum, their part of the flows, and the one over the other."""
     rivals = [flow.goodput_bps for flow in flows if flow.congestion_control == rival]
     total = sum(flow.goodput_bps for flow in flows)
@@ -276,7 +296,7 @@ def _shares(flows: Sequence[CrowdFlow], rival: str) -> Values:
     }
 
 
-def _constants(flows: Sequence[CrowdFlow], values: Values) -> Values:
+def _constants(flows: Sequence[FlowOfMany], values: Measured) -> Measured:
     """C of the Mathis model by regression over the flows: by retransmissions, halvings, drops."""
     mss, loss = values.get("mss_bytes"), values.get("loss_ratio")
     if not mss:
@@ -303,81 +323,12 @@ def _constants(flows: Sequence[CrowdFlow], values: Values) -> Values:
 
 
 def _needless(raw: Path, nodes: set[str]) -> int | None:
-    """Retransmissions of the whole run that receivers said they had already: TCPDSACKRecv."""
-    counts = []
-    for node in nodes:
-        paths = [raw / node / f"nstat.{when}.json" for when in ("before", "after")]
-        if not all(path.is_file() for path in paths):
-            return None
-        before, after = (parse_nstat(text_of(path), name_of(path)) for path in paths)
-        counts.append(after.get("TcpExtTCPDSACKRecv", 0) - before.get("TcpExtTCPDSACKRecv", 0))
-    return sum(counts)
+    """Retransmissions of the whole run that receivers said they had already: TCPDSACKRecv.
 
-
-def _own_results(
-    how: CrowdFiles, raw: Path, flows: Sequence[CrowdFlow], start_s: float, end_s: float
-) -> Values:
-    """What a person worked out, read from where it stands; each name begins with `own_`."""
-    values: Values = {}
-    if how.counted and (paths := sorted(raw.glob(f"*/{how.counted}"))):
-        wanted = {(flow.node, flow.local_port) for flow in flows}
-        values["own_counted_halvings"] = _own_counts(paths, wanted, start_s, end_s)
-    for path in raw.glob(f"*/{how.summary}") if how.summary else ():
-        for name, number in _numbers(path).items():
-            values[f"own_{name}"] = number
-    for path in raw.glob(f"*/{how.groups}") if how.groups else ():
-        values |= _own_groups(path, flows)
-    return values
-
-
-def _own_counts(
-    paths: Sequence[Path], wanted: set[tuple[str, int]], start_s: float, end_s: float
-) -> int:
-    """How many halvings were counted in the interval, of all the flows that are wanted."""
-    found = 0
-    for path in paths:
-        for number, line in enumerate(text_of(path).splitlines(), start=1):
-            try:
-                time_text, port_text = line.split()
-                time_s, port = float(time_text), int(port_text)
-            except ValueError:
-                raise ParseError(
-                    name_of(path), f"line {number}", "expected time and port"
-                ) from None
-            found += (path.parent.name, port) in wanted and start_s <= time_s <= end_s
-    return found
-
-
-def _numbers(path: Path) -> dict[str, float]:
-    found = {}
-    for number, line in enumerate(text_of(path).splitlines(), start=1):
-        name, _, text = line.partition(" ")
-        try:
-            value = float(text)
-        except ValueError:
-            raise ParseError(
-                name_of(path), f"line {number}", "expected a name and a number"
-            ) from None
-        # awk prints what has no value as nan.
-        if math.isfinite(value):
-            found[name] = value
-    return found
-
-
-def _own_groups(path: Path, flows: Sequence[CrowdFlow]) -> Values:
-    """How far a person's sums, by algorithm, are from those of the flows: the worst of them."""
-    sums: dict[str, float] = defaultdict(float)
-    for flow in flows:
-        sums[flow.congestion_control] += flow.goodput_bps
-    worst = 0.0
-    for number, line in enumerate(text_of(path).splitlines(), start=1):
-        try:
-            name, _, text = line.split()
-            said = float(text)
-        except ValueError:
-            raise ParseError(
-                name_of(path), f"line {number}", "expected an algorithm, its flows and their sum"
-            ) from None
-        true = sums.get(name, 0.0)
-        worst = max(worst, abs(said - true) / max(said, true, 1.0))
-    return {"own_groups_error_ratio": round(worst, 6)}
+    None where a node kept no counters.
+    """
+    folders = [raw / node for node in nodes]
+    kept = [folder / f"nstat.{when}.json" for folder in folders for when in ("before", "after")]
+    if not all(path.is_file() for path in kept):
+        return None
+    return sum(counters_grown(folder).get("TcpExtTCPDSACKRecv", 0) for folder in folders)

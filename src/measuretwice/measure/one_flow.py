@@ -1,21 +1,19 @@
-"""From a run's raw files to its measured values. Reads files only: never the network.
+"""Runs of one flow: each tool's raw file, and the values that it has.
 
-Where each number comes from is written beside it; `measured` holds what design and lab.toml
-name, with the unit in each key, and None where a raw file does not have it.
+Where each number comes from is written beside it.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from measuretwice.lab import Collect, Lab, NodeFile, QdiscAt, Value
-from measuretwice.measure.flows import Flow, read_flows
-from measuretwice.measure.many_flows import CrowdFlow, read_crowd
+from measuretwice.lab import Collect, QdiscAt
+from measuretwice.measure.raw import counters_grown, text_at
+from measuretwice.measure.values import Measured
 from measuretwice.parse import (
+    Frames,
     Iperf2Connection,
     Iperf3Run,
     ParseError,
@@ -23,8 +21,8 @@ from measuretwice.parse import (
     Qdisc,
     SsSample,
     SsSocket,
+    parse_frames,
     parse_iperf3_json,
-    parse_nstat,
     parse_ping,
     parse_ss,
     parse_ss_samples,
@@ -32,50 +30,36 @@ from measuretwice.parse import (
 )
 from measuretwice.tcp.headers import ETHERNET_HEADER_BYTES
 
-Measured = dict[str, float | int | None]
 
+def read_one_flow(files: Collect, raw: Path) -> Measured:
+    """Return what the files of one flow say, and every node's counters.
 
-def measure(
-    lab: Lab, raw: Path, params: dict[str, Value]
-) -> tuple[Measured, Sequence[Flow | CrowdFlow]]:
-    """Return the measured values of the run whose nodes' files stand under `raw`/<node>/, and its
-    flows where the lab has many.
-
-    ParseError names the file and place that can't be read; OSError a file that is missing.
+    ParseError where a file can't be read, OSError where it is missing.
     """
-    how = lab.file.collect
     measured: Measured = {}
-    if how.ping:
-        measured |= from_ping(parse_ping(_read(raw, how.ping), how.ping.file))
+    if files.ping:
+        measured |= from_ping(parse_ping(text_at(raw, files.ping), files.ping.file))
     run: Iperf3Run | None = None
-    if how.iperf3:
-        run = parse_iperf3_json(_read(raw, how.iperf3), how.iperf3.file)
+    if files.iperf3:
+        run = parse_iperf3_json(text_at(raw, files.iperf3), files.iperf3.file)
         if run.error:
-            raise ParseError(how.iperf3.file, "error", f"iperf3 says: {run.error}")
+            raise ParseError(files.iperf3.file, "error", f"iperf3 says: {run.error}")
         measured |= from_iperf3(run)
-    if how.ss and run:
+    if files.ss and run:
         ports = {connection.local_port for connection in run.connections}
-        samples = parse_ss_samples(_read(raw, how.ss), how.ss.file, local_ports=ports)
+        samples = parse_ss_samples(text_at(raw, files.ss), files.ss.file, local_ports=ports)
         measured |= from_samples(samples, ports)
-    if how.ss_last:
-        measured |= _from_last_lines(_read(raw, how.ss_last), how.ss_last.file)
-    if how.capture:
-        measured |= from_capture(_read(raw, how.capture))
-    if how.bottleneck:
-        measured |= _from_qdisc(raw, how.bottleneck)
-    measured |= _from_counters(raw, how)
-    if how.crowd:
-        crowd, of_all = read_crowd(lab, raw, params)
-        return measured | of_all, crowd
-    flows, together = read_flows(lab, raw, params)
-    return measured | together, flows
-
-
-def _read(raw: Path, file: NodeFile) -> str:
-    return (raw / file.node / file.file).read_text(encoding="utf-8", errors="replace")
+    if files.ss_last:
+        measured |= _from_last_lines(text_at(raw, files.ss_last), files.ss_last.file)
+    if files.capture:
+        measured |= from_frames(parse_frames(text_at(raw, files.capture), files.capture.file))
+    if files.bottleneck:
+        measured |= _from_qdisc(raw, files.bottleneck)
+    return measured | _from_counters(raw, files)
 
 
 def from_ping(ping: PingRun) -> Measured:
+    """The idle path: its round-trip times and losses, before the test."""
     return {
         "ping_sent_packets": ping.transmitted,
         "ping_loss_ratio": ping.loss_ratio,
@@ -85,6 +69,7 @@ def from_ping(ping: PingRun) -> Measured:
 
 
 def from_iperf3(run: Iperf3Run) -> Measured:
+    """What both programs say of the whole test."""
     return {
         # What the receiving program got: RFC 2647 calls this goodput.
         "goodput_bps": run.received_rate_bps,
@@ -98,7 +83,7 @@ def from_iperf3(run: Iperf3Run) -> Measured:
 
 def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
     """Senders' CSV: from the totals of the whole test, each over its own time."""
-    totals = [one.total for one in connections]
+    totals = [connection.total for connection in connections]
     return {
         "goodput_bps": sum(
             8 * total.bytes / (total.end_s - total.start_s)
@@ -128,7 +113,7 @@ def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
             if socket.minrtt_ms is not None:
                 rtt_min_ms = min(rtt_min_ms or socket.minrtt_ms, socket.minrtt_ms)
     sockets = list(last.values())
-    ports_seen = sorted(last)
+    data_ports = sorted(last)
     return {
         "rtt_min_ms": rtt_min_ms,
         "rtt_mean_ms": round(rtt_sum_ms / rtt_count, 6) if rtt_count else None,
@@ -137,7 +122,7 @@ def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
         "bytes_acked": _sum(socket.bytes_acked for socket in sockets),
         "cwnd_mean_segments": round(cwnd_sum / rtt_count, 6) if rtt_count else None,
         "cwnd_max_segments": cwnd_max if rtt_count else None,
-        "data_port": ports_seen[0] if len(ports_seen) == 1 else None,
+        "data_port": data_ports[0] if len(data_ports) == 1 else None,
         "retrans_total": _sum(socket.retrans_total or 0 for socket in sockets),
         "ss_samples": len(samples),
     }
@@ -152,29 +137,25 @@ def _from_last_lines(text: str, source: str) -> Measured:
     }
 
 
-def _sum(values: Any) -> int | None:
+def _sum(values: Iterable[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
-_FRAME = re.compile(r"\blength (\d+): \d+\.\d+\.\d+\.\d+\.\d+ > ")
-
-
-def from_capture(text: str) -> Measured:
-    """tcpdump -e: 'length N' is the whole frame's, so the IP packet is 14 bytes less."""
-    frames = [int(match) for match in _FRAME.findall(text)]
-    largest = max(frames, default=None)
+def from_frames(frames: Frames) -> Measured:
+    """tcpdump -e on the router: how large the IP packet in the largest frame was."""
+    largest = max(frames.bytes, default=None)
     return {
-        "captured_packets": len(frames),
+        "captured_packets": len(frames.bytes),
         "largest_packet_bytes": None if largest is None else largest - ETHERNET_HEADER_BYTES,
     }
 
 
-def _from_qdisc(raw: Path, where: QdiscAt) -> Measured:
+def _from_qdisc(raw: Path, place: QdiscAt) -> Measured:
     """What the qdisc counted between the snapshots: netem counts a drop at the door."""
-    device = _device(raw / where.node / "addr.json", where.address)
+    device = _device(raw / place.node / "addr.json", place.address)
     before, after = (
-        _qdisc(raw / where.node / f"qdisc.{when}.json", device, where.kind)
+        _qdisc(raw / place.node / f"qdisc.{when}.json", device, place.kind)
         for when in ("before", "after")
     )
     sent = (after.sent_packets or 0) - (before.sent_packets or 0)
@@ -182,7 +163,7 @@ def _from_qdisc(raw: Path, where: QdiscAt) -> Measured:
     return {
         **from_counts(sent, (after.sent_bytes or 0) - (before.sent_bytes or 0), drops),
         "qdisc_limit_packets": after.limit_packets,
-        "other_qdisc_drops": _other_drops(raw, where.node, device),
+        "other_qdisc_drops": _other_drops(raw, place.node, device),
     }
 
 
@@ -229,24 +210,18 @@ def _qdisc(path: Path, device: str, kind: str) -> Qdisc:
     raise ParseError(path.name, "file", f"there is no {kind} qdisc on {device}")
 
 
-def _from_counters(raw: Path, how: Collect) -> Measured:
+def _from_counters(raw: Path, files: Collect) -> Measured:
     """Losses that no qdisc counts: the receiver's own queue, the backlog between drivers and IP."""
     values: Measured = {}
-    for side, node in (("sender", how.sender), ("receiver", how.receiver)):
-        if node is None:
-            continue
-        before, after = (
-            parse_nstat((raw / node / f"nstat.{when}.json").read_text(), f"nstat.{when}.json")
-            for when in ("before", "after")
-        )
-        change = {key: after[key] - before.get(key, 0) for key in after}
-        if side == "receiver":
-            values["receiver_ofo_drops"] = change.get("TcpExtTCPOFODrop")
-            values["receiver_prune_calls"] = change.get("TcpExtPruneCalled")
-            values["receiver_acks_out"] = change.get("TcpOutSegs")
-        else:
-            values["timeouts"] = change.get("TcpExtTCPTimeouts")
-            values["spurious_retransmits"] = change.get("TcpExtTCPDSACKRecv")
+    if files.sender is not None:
+        grown = counters_grown(raw / files.sender)
+        values["timeouts"] = grown.get("TcpExtTCPTimeouts")
+        values["spurious_retransmits"] = grown.get("TcpExtTCPDSACKRecv")
+    if files.receiver is not None:
+        grown = counters_grown(raw / files.receiver)
+        values["receiver_ofo_drops"] = grown.get("TcpExtTCPOFODrop")
+        values["receiver_prune_calls"] = grown.get("TcpExtPruneCalled")
+        values["receiver_acks_out"] = grown.get("TcpOutSegs")
     values["softnet_drops"] = sum(
         _softnet_drops(folder)
         for folder in raw.iterdir()

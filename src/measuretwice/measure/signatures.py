@@ -15,9 +15,9 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
-from measuretwice.measure import flows
-from measuretwice.measure.facts import text_of
-from measuretwice.measure.flows import Queue, Trace
+from measuretwice.measure.queue import Queue, queue
+from measuretwice.measure.raw import text_of
+from measuretwice.measure.trace import Trace, traces
 from measuretwice.parse import SsSample, parse_ss_samples
 from measuretwice.tcp.model import CUBIC_KEPT_RATIO
 from measuretwice.tcp.window import decreases
@@ -69,20 +69,20 @@ def cubic_epochs(
     cuts = decreases(time_s, cwnd_segments, ssthresh_segments)
     found = []
     before = 0.0
-    for one, other in itertools.pairwise(cuts):
-        window = one.window_segments
+    for cut, after in itertools.pairwise(cuts):
+        window = cut.window_segments
         smaller = window <= (1 + SAMPLED_WITHIN_RATIO) * before
         target = window * (1 + CUBIC_KEPT_RATIO) / 2 if smaller else float(window)
         before = target
         found.append(
             Epoch(
-                start_s=round(one.time_s - time_s[0], 3),
+                start_s=round(cut.time_s - time_s[0], 3),
                 window_segments=window,
-                kept_ratio=one.kept_ratio,
+                kept_ratio=cut.kept_ratio,
                 target_segments=target,
-                k_s=cubic_k_s(target, one.ssthresh_segments),
-                lasted_s=round(other.time_s - one.time_s, 6),
-                end_segments=other.window_segments,
+                k_s=cubic_k_s(target, cut.ssthresh_segments),
+                lasted_s=round(after.time_s - cut.time_s, 6),
+                end_segments=after.window_segments,
             )
         )
     return found
@@ -117,10 +117,10 @@ def _bbr_samples(samples: Sequence[SsSample], port: int) -> list[tuple[float, fl
 
 def bbr_cycle(samples: Sequence[SsSample], port: int) -> BbrCycle | None:
     """Read BBR's own state out of ss; None where the connection has none."""
-    seen = _bbr_samples(samples, port)
-    if not seen:
+    states = _bbr_samples(samples, port)
+    if not states:
         return None
-    times, gains, windows = ([one[n] for one in seen] for n in range(3))
+    times, gains, windows = zip(*states, strict=True)
     starts = [
         times[n] for n in range(1, len(times)) if gains[n] == 1.25 and gains[n - 1] != gains[n]
     ]
@@ -174,13 +174,13 @@ class SenderFiles:
 def read_sender(lab: Lab, raw: Path) -> SenderFiles:
     """Read that sender's flow from a run's raw files. UserError where the lab names none, ParseError
     where the files can't be read."""
-    one, how = lab.file.collect.one_sender, lab.file.collect.flows
-    if one is None or how is None:
+    sender, files = lab.file.collect.one_sender, lab.file.collect.flows
+    if sender is None or files is None:
         raise UserError(f"{lab.name}: its lab.toml has no collect.one_sender")
-    trace = next(each for each in flows.traces(lab, raw) if each.node == one.node)
-    text = text_of(raw / one.node / how.ss)
-    samples = parse_ss_samples(text, how.ss, local_ports={trace.local_port})
-    return SenderFiles(trace, flows.queue(lab, raw), samples)
+    trace = next(each for each in traces(lab, raw) if each.node == sender.node)
+    text = text_of(raw / sender.node / files.ss)
+    samples = parse_ss_samples(text, files.ss, local_ports={trace.local_port})
+    return SenderFiles(trace, queue(lab, raw), samples)
 
 
 def signature_of(

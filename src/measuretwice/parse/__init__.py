@@ -16,8 +16,10 @@ from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.ss import SsSocket, SsUser, parse_ss
 from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
 from measuretwice.parse.tc import Qdisc, TcClass, parse_tc_classes, parse_tc_qdiscs
+from measuretwice.parse.tcpdump import Frames, parse_frames
 
 __all__ = [
+    "Frames",
     "Iperf2Connection",
     "Iperf2Row",
     "Iperf3Connection",
@@ -34,6 +36,7 @@ __all__ = [
     "SsUser",
     "TcClass",
     "TruncatedError",
+    "parse_frames",
     "parse_iperf2_csv",
     "parse_iperf3_json",
     "parse_iperf3_text",

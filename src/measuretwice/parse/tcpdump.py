@@ -1,4 +1,4 @@
-"""TCP packets as tcpdump prints them: `tcpdump -n -tt`, with or without `-e`."""
+"""Packets as tcpdump prints them: TCP's own fields (`tcpdump -n -tt`), and frames' sizes (`-e`)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _PACKET = re.compile(
     r"(?P<to>\d+\.\d+\.\d+\.\d+)\.(?P<to_port>\d+): Flags \[(?P<flags>[^\]]*)\]"
     r"(?:, seq (?P<first>\d+)(?::(?P<last>\d+))?)?(?:, ack (?P<ack>\d+))?.*?, length (?P<length>\d+)"
 )
+# ... > 52:54:00:00:02:01, ethertype IPv4 (0x0800), length 1514: 10.4.1.2.58422 > 10.4.3.2.5201: ...
+_FRAME = re.compile(r"\blength (\d+): \d+\.\d+\.\d+\.\d+\.\d+ > ")
 
 
 @dataclass(frozen=True)
@@ -61,3 +63,15 @@ def _packet(match: re.Match[str]) -> TcpPacket:
         ack=int(match["ack"]) if match["ack"] else None,
         data_bytes=length,
     )
+
+
+@dataclass(frozen=True)
+class Frames:
+    """The sizes of the frames with IPv4 in them, in bytes, Ethernet's header included."""
+
+    bytes: tuple[int, ...]
+
+
+def parse_frames(text: str, source: str) -> Frames:
+    """Read what `tcpdump -e` printed of each frame; other lines are left out, so there may be none."""
+    return Frames(tuple(int(length) for length in _FRAME.findall(text)))

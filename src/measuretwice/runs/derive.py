@@ -12,7 +12,7 @@ from measuretwice.base.files import write_json
 from measuretwice.base.imports import digest_of_code
 from measuretwice.checks.engine import check_run
 from measuretwice.lab import Plan, read_lab
-from measuretwice.measure import one_flow
+from measuretwice.measure.run import measure
 from measuretwice.parse import ParseError
 from measuretwice.runs.folder import RESULT
 from measuretwice.runs.result import Result, make_result, read_result
@@ -29,7 +29,7 @@ def code_digest(lab_folder: Path) -> str:
 def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
     """Return the result that a run's raw files hold. ParseError or OSError where they don't."""
     lab = read_lab(lab_folder)
-    measured, flows = one_flow.measure(lab, raw, plan.params)
+    measured, flows = measure(lab, raw, plan.params)
     findings = check_run(lab, plan.params, measured)
     result = make_result(lab, plan, measured, flows, findings)
     return replace(result, derived_by=code_digest(lab_folder))

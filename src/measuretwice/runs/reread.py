@@ -20,8 +20,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks.engine import check_run
 from measuretwice.lab import Lab, NodeFile, Plan, load_lab
-from measuretwice.measure import one_flow as collect
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.run import measure
+from measuretwice.measure.values import Measured
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import PLAN, PROVENANCE, is_finished
@@ -81,7 +81,7 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
         raise UserError(f"{run}: this run was never finished; run it again")
     try:
         _refuse_links(raw)
-        measured, _ = collect.measure(lab, raw, plan["params"])
+        measured, _ = measure(lab, raw, plan["params"])
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:

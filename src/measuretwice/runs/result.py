@@ -16,8 +16,8 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.sets import Member
 from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
-from measuretwice.measure.many_flows import CrowdFlow
-from measuretwice.measure.one_flow import Measured
+from measuretwice.measure.many_flows import FlowOfMany
+from measuretwice.measure.values import Measured
 from measuretwice.runs.folder import RESULT, is_finished
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models
@@ -65,7 +65,7 @@ class Result:
     seed: int
     params: dict[str, Value]
     measured: Measured
-    flows: tuple[Flow | CrowdFlow, ...] = ()
+    flows: tuple[Flow | FlowOfMany, ...] = ()
     model: Prediction | None = None
     ratio: float | None = None
     comparable: bool = True
@@ -133,7 +133,7 @@ def make_result(
     lab: Lab,
     plan: Plan,
     measured: Measured,
-    flows: Sequence[Flow | CrowdFlow] = (),
+    flows: Sequence[Flow | FlowOfMany] = (),
     findings: Sequence[Finding] = (),
 ) -> Result:
     """Return the result of a run with this plan in which this was measured."""

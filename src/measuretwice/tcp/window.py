@@ -1,12 +1,8 @@
-"""What a window does over time: its decreases, and when flows come to share evenly.
-
-And what a person took from the tools' text, held against what ss and tc's JSON say. Pure functions.
-"""
+"""What a window does over time: its decreases, and when flows come to share evenly. Pure functions."""
 
 from __future__ import annotations
 
 import bisect
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -62,9 +58,9 @@ def convergence_s(
     """
     at_s = start_s + FAIR_OVER_S
     while at_s <= end_s:
-        got = [at(*one, at_s) - at(*one, at_s - FAIR_OVER_S) for one in acked]
+        got = [at(*counts, at_s) - at(*counts, at_s - FAIR_OVER_S) for counts in acked]
         fair = sum(got) / len(got)
-        if fair > 0 and all(abs(one - fair) <= FAIR_WITHIN_RATIO * fair for one in got):
+        if fair > 0 and all(abs(share - fair) <= FAIR_WITHIN_RATIO * fair for share in got):
             return round(at_s - start_s, 6)
         at_s += STEP_S
     return None
@@ -79,57 +75,3 @@ def at(times: Sequence[float], values: Sequence[float], time_s: float) -> float:
         return values[-1]
     part = (time_s - times[n - 1]) / (times[n] - times[n - 1])
     return values[n - 1] + part * (values[n] - values[n - 1])
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Pairs of numbers that a person wrote to a file, and how many of its lines were none."""
-
-    time_s: list[float]
-    values: list[float]
-    unreadable: int
-
-    @property
-    def backwards(self) -> int:
-        """How often the time goes back from one row to the next."""
-        return sum(b < a for a, b in zip(self.time_s, self.time_s[1:], strict=False))
-
-
-def read_rows(text: str) -> Rows:
-    """Read lines of two numbers. Whoever wrote them may have erred: other lines are counted."""
-    rows = Rows([], [], 0)
-    unreadable = 0
-    for line in text.splitlines():
-        try:
-            time_s, value = (float(word) for word in line.split())
-        except ValueError:
-            unreadable += 1
-            continue
-        rows.time_s.append(time_s)
-        rows.values.append(value)
-    return Rows(rows.time_s, rows.values, unreadable)
-
-
-def over_truth(
-    rows: Rows,
-    start_s: float,
-    times: Sequence[float],
-    truth: Sequence[float],
-    grain: float = 0.0,
-) -> float | None:
-    """Return the median of rows over the truth at their times, of the larger half of rows.
-
-    Rows' times count from `start_s`. A wrong unit spoils the large values first; the median leaves
-    out what changes between two samples, and a difference up to `grain`, in the truth's unit, is
-    none: a row may be read a step or two of the window later. None without rows.
-    """
-    pairs = [
-        (value, at(times, truth, start_s + time_s))
-        for time_s, value in zip(rows.time_s, rows.values, strict=True)
-    ]
-    large = sorted(((told, true) for told, true in pairs if true > 0), key=lambda pair: pair[1])
-    large = large[len(large) // 2 :]
-    if not large:
-        return None
-    nearest = ((told, min(max(told, true - grain), true + grain)) for told, true in large)
-    return round(statistics.median(told / true for told, true in nearest), 6)

@@ -15,8 +15,8 @@ from typing import Any, TypedDict, Unpack
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import QdiscAt
+from measuretwice.parse import SsSocket, parse_ss
 from measuretwice.parse.nstat import parse_nstat
-from measuretwice.parse.ss import SsSocket, parse_ss
 from measuretwice.report.markdown import fence
 from measuretwice.runs import archive
 from measuretwice.site.words.blocks import Block

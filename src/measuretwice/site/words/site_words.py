@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from measuretwice.measure.fields import FieldWords
+from measuretwice.site.fields import FieldWords
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
 from measuretwice.site.words.subjects import LabWords, SiteWords

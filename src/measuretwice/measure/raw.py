@@ -1,0 +1,55 @@
+"""A run's raw files as text: `raw`/<node>/<file>, each as its tool printed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from measuretwice.lab import NodeFile
+from measuretwice.parse import ParseError, parse_nstat
+
+Row = TypeVar("Row")
+
+
+def text_of(path: Path) -> str:
+    """Return a raw file's text; what is no UTF-8 shows as such."""
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def text_at(raw: Path, file: NodeFile) -> str:
+    """Return the text of a node's file."""
+    return text_of(raw / file.node / file.file)
+
+
+def name_of(path: Path) -> str:
+    """Return a raw file's name as errors say it: its node's folder and its own."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def key_of(node: str) -> str:
+    """Return a node's name as part of a measured value's name."""
+    return node.replace("-", "_")
+
+
+def rows_of(path: Path, read: Callable[[str], Row], expected: str) -> list[Row]:
+    """Return what `read` makes of each line.
+
+    ParseError, with the line's number and what was `expected`, where it raises ValueError.
+    """
+    rows = []
+    for number, line in enumerate(text_of(path).splitlines(), start=1):
+        try:
+            rows.append(read(line))
+        except ValueError:
+            raise ParseError(name_of(path), f"line {number}", f"expected {expected}") from None
+    return rows
+
+
+def counters_grown(folder: Path) -> dict[str, int]:
+    """Return by how much each of a node's kernel counters grew from before the run to after it."""
+    before, after = (
+        parse_nstat(text_of(folder / f"nstat.{when}.json"), f"nstat.{when}.json")
+        for when in ("before", "after")
+    )
+    return {name: after[name] - before.get(name, 0) for name in after}

@@ -1,0 +1,208 @@
+"""What a person took from the tools' text: windows, queue lengths, rates, a table. Held against what
+ss and tc's JSON say of the same run.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuretwice.measure.queue import Queue
+from measuretwice.measure.raw import name_of, rows_of, text_of
+from measuretwice.measure.trace import Trace
+from measuretwice.measure.values import Measured
+from measuretwice.parse import ParseError
+from measuretwice.tcp.steady_state import Traced, sampled_each_tenth
+from measuretwice.tcp.window import at
+
+# The table's clock starts when iperf3 begins to send, the trace's with the connection.
+LARGEST_OFFSET_S = 0.6
+OFFSET_STEP_S = 0.02
+WINDOW_TOLERANCE_RATIO = 0.02
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Pairs of numbers that a person wrote to a file, and how many of its lines were none."""
+
+    time_s: list[float]
+    values: list[float]
+    unreadable: int
+
+    @property
+    def backwards(self) -> int:
+        """How often the time goes back from one row to the next."""
+        return sum(b < a for a, b in zip(self.time_s, self.time_s[1:], strict=False))
+
+
+def read_rows(text: str) -> Rows:
+    """Read lines of two numbers. Whoever wrote them may have erred: other lines are counted."""
+    rows = Rows([], [], 0)
+    unreadable = 0
+    for line in text.splitlines():
+        try:
+            time_s, value = (float(word) for word in line.split())
+        except ValueError:
+            unreadable += 1
+            continue
+        rows.time_s.append(time_s)
+        rows.values.append(value)
+    return Rows(rows.time_s, rows.values, unreadable)
+
+
+def over_truth(
+    rows: Rows,
+    start_s: float,
+    times: Sequence[float],
+    truth: Sequence[float],
+    grain: float = 0.0,
+) -> float | None:
+    """Return the median of rows over the truth at their times, of the larger half of rows.
+
+    Rows' times count from `start_s`. A wrong unit spoils the large values first; the median leaves
+    out what changes between two samples, and a difference up to `grain`, in the truth's unit, is
+    none: a row may be read a step or two of the window later. None without rows.
+    """
+    pairs = [
+        (value, at(times, truth, start_s + time_s))
+        for time_s, value in zip(rows.time_s, rows.values, strict=True)
+    ]
+    large = sorted(((told, true) for told, true in pairs if true > 0), key=lambda pair: pair[1])
+    large = large[len(large) // 2 :]
+    if not large:
+        return None
+    nearest = ((told, min(max(told, true - grain), true + grain)) for told, true in large)
+    return round(statistics.median(told / true for told, true in nearest), 6)
+
+
+def windows_taken(raw: Path, file: str, traces: Sequence[Trace]) -> Measured:
+    """What a person took from iperf3's text, against ss: the worst of all nodes that have it."""
+    taken: list[tuple[Rows, float | None]] = []
+    for trace in traces:
+        path = raw / trace.node / file
+        if path.is_file() and trace.mss_bytes:
+            rows = read_rows(text_of(path))
+            kbytes = [cwnd * trace.mss_bytes / 1024 for cwnd in trace.cwnd_segments]
+            two_segments = 2 * trace.mss_bytes / 1024
+            ratio = over_truth(rows, trace.time_s[0], trace.time_s, kbytes, two_segments)
+            taken.append((rows, ratio))
+    if not taken:
+        return {}
+    ratios = [ratio for _, ratio in taken if ratio is not None]
+    return {
+        "window_rows": sum(len(rows.values) for rows, _ in taken),
+        "window_rows_backwards": sum(rows.backwards for rows, _ in taken),
+        "window_rows_ratio": max(ratios, key=lambda ratio: abs(ratio - 1), default=None),
+    }
+
+
+def lengths_taken(path: Path, queue: Queue) -> Measured:
+    """What a person took from tc's text, against its JSON over the same time."""
+    if not path.is_file():
+        return {}
+    rows = read_rows(text_of(path))
+    true = [at(queue.time_s, queue.backlog_packets, time_s) for time_s in rows.time_s]
+    return {
+        "length_rows": len(rows.values),
+        "length_rows_unreadable": rows.unreadable,
+        "length_rows_mean_packets": _mean(rows.values),
+        "length_rows_true_packets": _mean(true),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def rate_rows(raw: Path, name: str) -> Measured:
+    """The rows that averages were taken from, and how many of them span others.
+
+    A line each in `raw`/<node>/`name`: start, end (seconds) and bit/s.
+    """
+    count = spanning = 0
+    for path in sorted(raw.glob(f"*/{name}")):
+        spans = rows_of(path, _span, "start, end and bit/s")
+        count += len(spans)
+        spanning += sum(sum(start <= a and b <= end for a, b in spans) > 2 for start, end in spans)
+    return {"rate_rows": count, "rate_rows_spanning": spanning}
+
+
+def _span(line: str) -> tuple[float, float]:
+    start_s, end_s, _ = map(float, line.split())
+    return start_s, end_s
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A line of the table that a report prints; cwnd in bytes at the row's end."""
+
+    start_s: float
+    end_s: float
+    rate_bps: float
+    cwnd_bytes: float
+    retransmits: float
+
+
+def read_table(text: str) -> list[TableRow]:
+    """Read lines of five numbers: start, end (s), rate (bit/s), cwnd (bytes), segments sent again."""
+    rows = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            start, end, rate, cwnd, again = map(float, line.split())
+        except ValueError:
+            raise ValueError(f"line {number}: expected five numbers") from None
+        rows.append(TableRow(start, end, rate, cwnd, again))
+    return rows
+
+
+def table_taken(path: Path, trace: Trace) -> Measured:
+    """A table that was made of a run's report, against that run. ParseError for other lines."""
+    try:
+        return of_table(read_table(text_of(path)), trace)
+    except ValueError as error:
+        raise ParseError(name_of(path), "file", str(error)) from None
+
+
+def of_table(rows: Sequence[TableRow], trace: Traced) -> Measured:
+    """A table against the trace of the run that it is said to be of.
+
+    `table_rows_foreign` counts rows with a window that the connection did not have at that time.
+    """
+    if not rows:
+        return {}
+    # The last row may be a fraction of an interval.
+    interval_s = statistics.median(row.end_s - row.start_s for row in rows)
+    whole = [row for row in rows if row.start_s >= 1 and row.end_s - row.start_s > interval_s / 2]
+    offsets = [n * OFFSET_STEP_S for n in range(int(LARGEST_OFFSET_S / OFFSET_STEP_S) + 1)]
+    return {
+        "table_rows": len(rows),
+        "table_interval_s": round(interval_s, 3),
+        "table_lowest_bps": min((row.rate_bps for row in whole), default=None),
+        # A trace that looks no more often than the window changes can't say which it had.
+        "table_rows_foreign": min(_foreign(rows, trace, offset) for offset in offsets)
+        if sampled_each_tenth(trace)
+        else None,
+    }
+
+
+def _foreign(rows: Sequence[TableRow], trace: Traced, offset_s: float) -> int:
+    """Rows whose window is none of the trace's around their end, if the clocks are so far apart."""
+    mss = trace.mss_bytes or 1
+    times = trace.time_s
+    step_s = (times[-1] - times[0]) / max(1, len(times) - 1)
+    count = first = 0
+    for row in rows:
+        end_s = times[0] + offset_s + row.end_s
+        while first < len(times) and times[first] < end_s - 1.5 * step_s:
+            first += 1
+        near = []
+        n = first
+        while n < len(times) and times[n] <= end_s + 1.5 * step_s:
+            near.append(trace.cwnd_segments[n] * mss)
+            n += 1
+        low, high = min(near, default=0), max(near, default=float("inf"))
+        slack = WINDOW_TOLERANCE_RATIO * row.cwnd_bytes + mss
+        count += not low - slack <= row.cwnd_bytes <= high + slack
+    return count

@@ -1,0 +1,103 @@
+"""Every format that a person's file may have: which tool prints it, how it is known, how it is read.
+
+A file is known by its content. What a terminal or sudo may put before a document is skipped here, as
+no tool prints it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from measuretwice.parse.errors import ParseError
+from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv
+from measuretwice.parse.iperf3 import Iperf3Run
+from measuretwice.parse.iperf3_json import parse_iperf3_json
+from measuretwice.parse.iperf3_text import parse_iperf3_text
+from measuretwice.parse.ping import PingRun, parse_ping
+from measuretwice.parse.ss import parse_ss
+from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
+from measuretwice.parse.tc import Qdisc, parse_tc_qdiscs
+from measuretwice.parse.tcpdump import Frames, parse_frames
+
+Content = (
+    Iperf3Run
+    | tuple[Iperf2Connection, ...]
+    | tuple[SsSample, ...]
+    | tuple[Qdisc, ...]
+    | PingRun
+    | Frames
+)
+
+
+@dataclass(frozen=True)
+class Format:
+    """What one tool prints in one way.
+
+    `recognises` takes a file's text, `parse` the text and the file's name; it raises ParseError.
+    One that `stands_in` says less than another format of the same tool, and counts only without it.
+    """
+
+    tool: str
+    recognises: Callable[[str], bool]
+    parse: Callable[[str, str], Content]
+    stands_in: bool = False
+
+
+def format_of(text: str, source: str) -> Format:
+    """Return the format of a file's text; ParseError where it is none of these."""
+    for known in FORMATS:
+        if known.recognises(text):
+            return known
+    raise ParseError(
+        source, "file", "none of iperf3, iperf 2 (CSV), ss, tc, ping or tcpdump -e printed this"
+    )
+
+
+def _holds(pattern: str) -> Callable[[str], bool]:
+    compiled = re.compile(pattern, re.M)
+    return lambda text: compiled.search(text) is not None
+
+
+def _from_first(text: str, marks: str) -> str:
+    """The text from the first line on that begins with one of `marks`."""
+    match = re.search(rf"^[ \t]*[{re.escape(marks)}]", text, re.M)
+    return text[match.start() :] if match else text
+
+
+def _iperf3_json(text: str, source: str) -> Iperf3Run:
+    run = parse_iperf3_json(_from_first(text, "{"), source)
+    if run.error:
+        raise ParseError(source, "error", f"iperf3 says: {run.error}")
+    return run
+
+
+def _ss_samples(text: str, source: str) -> tuple[SsSample, ...]:
+    return parse_ss_samples(text, source, allow_truncated_tail=True)
+
+
+def _ss(text: str, source: str) -> tuple[SsSample, ...]:
+    return (SsSample(0.0, parse_ss(text, source)),)
+
+
+def _tc(text: str, source: str) -> tuple[Qdisc, ...]:
+    whole = _from_first(text, "[") if '"kind"' in text else text[text.index("qdisc ") :]
+    return parse_tc_qdiscs(whole, source)
+
+
+def _ping(text: str, source: str) -> PingRun:
+    return parse_ping(text[max(text.find("PING "), 0) :], source)
+
+
+# The first that recognises a text has it.
+FORMATS = (
+    Format("ss", _holds(r"^# t="), _ss_samples),
+    Format("iperf3", lambda text: '"start"' in text and '"intervals"' in text, _iperf3_json),
+    Format("iperf2", _holds(r"\A\s*\d{14}[\d.]*,[^,\n]*,\d+,"), parse_iperf2_csv),
+    Format("iperf3", lambda text: "[ ID]" in text, parse_iperf3_text, stands_in=True),
+    Format("tc", _holds(r'"kind"|^qdisc '), _tc),
+    Format("ping", _holds(r"bytes of data|ping statistics"), _ping),
+    Format("tcpdump", _holds(r"\blength \d+: \d+\.\d+"), parse_frames),
+    Format("ss", lambda text: " cwnd:" in text, _ss),
+)
