@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
-from measuretwice.checks.sets import check_set
+from measuretwice.checks import check_set
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.estimate import longest_first

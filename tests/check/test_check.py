@@ -17,13 +17,10 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks.engine import check, with_help
-from measuretwice.checks.finding import Case, Finding
-from measuretwice.checks.sets import Member, check_set
+from measuretwice.checks import KINDS, Case, Finding, Member, check, check_set, with_help
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.runs.reread import measure_again
-from measuretwice.site.reference import LOOKS_AT
 from measuretwice.tcp.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
@@ -404,7 +401,7 @@ def test_a_lab_may_mean_what_elsewhere_is_a_mistake() -> None:
         found = [finding["id"] for finding in json.loads(done.stdout)[0]["findings"]]
         assert found == (["offload"] if run.name.startswith("trial-06") else []), run.name
     for name in find_labs(ROOT):
-        assert {*load_lab(ROOT, name).file.checks.leave_out} <= {*LOOKS_AT}
+        assert {*load_lab(ROOT, name).file.checks.leave_out} <= {*KINDS}
 
 
 def test_an_edited_plan_is_refused(tmp_path: Path) -> None:

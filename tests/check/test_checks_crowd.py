@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks.engine import check
-from measuretwice.checks.finding import Case
+from measuretwice.checks import Case, check
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]

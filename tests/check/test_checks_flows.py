@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks.engine import check
-from measuretwice.checks.finding import Case
-from measuretwice.checks.sets import Member, check_set
+from measuretwice.checks import Case, Member, check, check_set
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]

@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks.engine import check
-from measuretwice.checks.finding import Case
-from measuretwice.checks.queue_discipline import cell_log, same_numbers, small_n
-from measuretwice.checks.sets import Member
+from measuretwice.checks import Case, Member, check
+from measuretwice.checks.queue_discipline import cell_log
+from measuretwice.checks.two_disciplines import small_n
+from measuretwice.checks.two_trials import same_numbers
+from measuretwice.lab import load_lab
 from measuretwice.measure import brought as bring
 
+ROOT = Path(__file__).parents[2]
+LAB = load_lab(ROOT, "queues")
 WANTED: dict[str, Any] = {
     "discipline": "red",
     "receiver": "host-3",
@@ -112,12 +115,12 @@ def member(trial: int, discipline: str, **changed: Any) -> Member:
 
 def test_a_file_read_twice() -> None:
     twice = [member(1, "red"), member(2, "red")]
-    finding = same_numbers(twice)
+    finding = same_numbers(LAB, twice)
     assert finding is not None
     assert (finding.id, finding.measured[:24]) == ("copied-cell", "trials 1 and 2 agree in ")
-    assert same_numbers([twice[0], member(2, "red", goodput_bps=95.7e6)]) is None
+    assert same_numbers(LAB, [twice[0], member(2, "red", goodput_bps=95.7e6)]) is None
     # The same trial twice may be the same run twice.
-    assert same_numbers([twice[0], twice[0]]) is None
+    assert same_numbers(LAB, [twice[0], twice[0]]) is None
 
 
 def arms(count: int, claim: str, delay_ms: float = 100.0) -> list[Member]:
@@ -135,11 +138,11 @@ def arms(count: int, claim: str, delay_ms: float = 100.0) -> list[Member]:
 
 
 def test_claims_need_enough_values() -> None:
-    finding = small_n(arms(4, "spread"))
+    finding = small_n(LAB, arms(4, "spread"))
     assert finding is not None
     assert finding.id == "small-n"
     assert finding.measured.startswith("8 values an arm")
-    assert small_n(arms(30, "spread")) is None
-    assert small_n(arms(4, "none")) is None
-    assert small_n(arms(4, "delay", delay_ms=10.0)) is None
-    assert small_n(arms(4, "delay")) is not None
+    assert small_n(LAB, arms(30, "spread")) is None
+    assert small_n(LAB, arms(4, "none")) is None
+    assert small_n(LAB, arms(4, "delay", delay_ms=10.0)) is None
+    assert small_n(LAB, arms(4, "delay")) is not None

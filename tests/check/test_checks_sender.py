@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from measuretwice.checks.engine import check
-from measuretwice.checks.finding import Case
+from measuretwice.checks import Case, check
 from measuretwice.lab import Value
 
 WANTED: dict[str, Value] = {"congestion_control": "vegas", "average_from_s": 30}

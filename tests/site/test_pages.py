@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gzip
 import html
 import json
@@ -16,10 +15,9 @@ from statistics import fmean, stdev
 
 import pytest
 
-from measuretwice.checks.catalogue import GENERAL_HINTS
+from measuretwice.checks import KINDS
 from measuretwice.cli.commands import cli
 from measuretwice.lab import published_labs
-from measuretwice.site import reference as docs_reference
 from measuretwice.site.render import Renderer
 from measuretwice.site.words.subjects import LabWords, SiteWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
@@ -70,28 +68,8 @@ def test_every_page_that_the_checker_names_exists(student: Path) -> None:
         for pitfall in lab.file.pitfalls:
             assert (student / f"modules/{lab.folder.name}/{pitfall.id}/index.html").is_file()
     checks = (student / "reference/checks/index.html").read_text(encoding="utf-8")
-    for name in {*GENERAL_HINTS, *docs_reference.LOOKS_AT}:
+    for name in KINDS:
         assert f'id="{name}"' in checks, name
-
-
-def test_every_finding_is_described() -> None:
-    """The ids of findings, read from the code that raises them."""
-    raised = set()
-    for name in (
-        "checks/single_flow.py",
-        "checks/shared_queue.py",
-        "checks/queue_discipline.py",
-        "checks/many_flows.py",
-        "checks/sender.py",
-        "checks/sets.py",
-    ):
-        tree = ast.parse((ROOT / "src/measuretwice" / name).read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                first = node.args[0] if node.args else None
-                if node.func.id == "Finding" and isinstance(first, ast.Constant):
-                    raised.add(first.value)
-    assert raised == set(docs_reference.LOOKS_AT)
 
 
 def test_pitfalls_keep_their_order(student: Path) -> None:

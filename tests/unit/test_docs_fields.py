@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks.finding import Finding
+from measuretwice.checks import Finding
 from measuretwice.lab import Plan, find_labs, load_lab
 from measuretwice.measure import fields as catalogue
 from measuretwice.measure.flows import Flow

@@ -6,30 +6,71 @@ and saying both would hide the cause.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from measuretwice.checks import many_flows as checks_crowd
-from measuretwice.checks import queue_discipline as checks_queue
-from measuretwice.checks import sender as checks_sender
-from measuretwice.checks import single_flow as checks
-from measuretwice.checks.catalogue import GENERAL_HINTS
-from measuretwice.checks.finding import Case, Finding
+from measuretwice.checks import (
+    connection,
+    losses,
+    many_flows,
+    queue_discipline,
+    rates,
+    sender,
+    shared_queue,
+    two_disciplines,
+    two_trials,
+    whole_set,
+)
+from measuretwice.checks.case import Case, Member
+from measuretwice.checks.finding import Finding, SetFinding
+from measuretwice.checks.registry import Check, Help, SetCheck, checks_of
 from measuretwice.lab import Lab, Value, find_labs, read_lab
 from measuretwice.measure.values import Measured
 
-CHECKS = checks.CHECKS + checks_queue.CHECKS + checks_crowd.CHECKS + checks_sender.CHECKS
-# What a finding explains is said where its kin are: one may explain findings of several kinds.
-EXPLAINS: dict[str, frozenset[str]] = {}
-for _kind in (checks, checks_queue, checks_crowd, checks_sender):
-    for _id, _others in _kind.EXPLAINS.items():
-        EXPLAINS[_id] = EXPLAINS.get(_id, frozenset()) | _others
+# In order of cause, as are the checks in each: findings come so, and pages list them so.
+SUBJECTS = (
+    connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
+    many_flows, whole_set,
+)  # fmt: skip
+_ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
+CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
+SET_CHECKS = sorted(
+    (entry for entry in _ENTRIES if isinstance(entry, SetCheck)), key=lambda entry: not entry.first
+)
+
+
+def _merged() -> tuple[dict[str, Help], dict[str, frozenset[str]]]:
+    """Each kind of finding, and what it explains by the word of all checks that raise it."""
+    kinds: dict[str, Help] = {}
+    explains: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for entry in _ENTRIES:
+        for help in entry.raises:
+            explains[help.id] |= set(help.explains)
+            if help.looks_at is None:
+                continue
+            if help.id in kinds:
+                raise ValueError(f"two checks say what {help.id!r} looks at")
+            kinds[help.id] = help
+    if unknown := {*explains, *(other for others in explains.values() for other in others)} - {
+        *kinds
+    }:
+        raise ValueError(f"no check says what these look at: {', '.join(sorted(unknown))}")
+    return kinds, explains
+
+
+# Every kind of finding by its id, and the ids that it explains.
+KINDS, EXPLAINS = _merged()
 
 
 def check(case: Case) -> list[Finding]:
     """Return a run's findings, causes only, in order of cause."""
-    found = [finding for finding in (look(case) for look in CHECKS) if finding is not None]
-    explained = {other for finding in found for other in EXPLAINS.get(finding.id, ())}
+    return _causes(look(case) for look in CHECKS)
+
+
+def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
+    found = [finding for finding in findings if finding is not None]
+    explained = {other for finding in found for other in EXPLAINS[finding.id]}
     return [finding for finding in found if finding.id not in explained]
 
 
@@ -54,6 +95,23 @@ def diagnose(lab: Lab, params: dict[str, Value], measured: Measured) -> list[Fin
     return [finding for finding in check(case_of(lab, params, measured)) if meant(lab, finding)]
 
 
+def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
+    """Return what is wrong with the runs taken together.
+
+    Runs of one pitfall's stage, or of none, are taken for one set.
+    """
+    groups: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+    for place, member in enumerate(members):
+        groups[member.pitfall, member.stage].append(place)
+    return [
+        SetFinding(finding, tuple(places))
+        for places in groups.values()
+        for finding in _causes(
+            look(lab, [members[place] for place in places]) for look in SET_CHECKS
+        )
+    ]
+
+
 def meant(lab: Lab, finding: Finding) -> bool:
     """Is this finding a mistake in this lab, and not what its runs are meant to be?"""
     return finding.id not in lab.file.checks.leave_out
@@ -69,7 +127,7 @@ def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:
             if pitfall.finding == finding.id:
                 page = f"modules/{other.folder.name}/{pitfall.id}/"
                 return replace(finding, page=page, hint=pitfall.hints[hint - 1] if hint else None)
-    ladder = GENERAL_HINTS.get(finding.id)
+    ladder = KINDS[finding.id].hints
     page = f"reference/checks/#{finding.id}"
     return replace(finding, page=page, hint=ladder[hint - 1] if hint and ladder else None)
 

@@ -1,12 +1,9 @@
-"""What a check looks at, and what it says."""
+"""What a check says."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
-
-from measuretwice.lab import Value
-from measuretwice.measure.values import Measured
 
 Severity = Literal["error", "warning", "note"]
 
@@ -32,16 +29,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Case:
-    """A run as the checks see it: what was wanted, and what was measured (None: not known)."""
+class SetFinding:
+    """A finding and the runs that it is about, by their place in the list that was given."""
 
-    wanted: dict[str, Value]
-    measured: Measured
-    max_loss_ratio: float | None = None
-
-    def want(self, name: str) -> float | None:
-        value = self.wanted.get(name)
-        return float(value) if isinstance(value, int | float) else None
-
-    def got(self, name: str) -> float | None:
-        return self.measured.get(name)
+    finding: Finding
+    members: tuple[int, ...]

@@ -1,12 +1,12 @@
 """The checks of one sender looked at closely: is its path what it seems, has it settled, and is what
 a table keeps of it true?
-
-As in single_flow.py: what a check needs and the run does not have, it does not judge.
 """
 
 from __future__ import annotations
 
-from measuretwice.checks.finding import Case, Finding
+from measuretwice.checks.case import Case
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.registry import Help, check
 
 # TCP's smallest RTT and ping's differ by what a busy host and a radio add: by less than a half.
 PATH_SHARE = 0.5
@@ -18,41 +18,64 @@ HIDING_RATIO = 1.25
 SHORT_S = 0.15
 # iperf3 and ss look at different moments, and a window may halve between the two.
 FOREIGN_SHARE = 0.3
-USES, KIND = "uses_", "host_queue_is_"
 
 
+@check(
+    Help(
+        "wrong-algorithm",
+        "The congestion control that the kernel names, against the one that was meant.",
+        explains=("ten-seconds", "default-qdisc"),
+    ),
+    needs=("uses_*",),
+)
 def algorithm(case: Case) -> Finding | None:
     """The congestion control that the kernel says, against the one that was meant."""
     wanted = case.wanted.get("congestion_control")
-    seen = [name.removeprefix(USES) for name in case.measured if name.startswith(USES)]
-    if wanted is None or not seen or seen == [wanted]:
+    used = list(case.family("uses_*"))
+    if wanted is None or not used or used == [wanted]:
         return None
     return Finding(
         "wrong-algorithm",
         "error",
-        f"a flow of {', '.join(seen)}",
+        f"a flow of {', '.join(used)}",
         str(wanted),
         "The setting did not reach the kernel. What is measured is the algorithm that was there "
         "before, under another's name.",
     )
 
 
+@check(
+    Help("default-qdisc"),
+    needs=("host_queue_is_*",),
+)
 def host_queue(case: Case) -> Finding | None:
     """The sender's own queue discipline, as tc prints it, against the one that was meant."""
     wanted = case.wanted.get("host_qdisc")
-    seen = [name.removeprefix(KIND) for name in case.measured if name.startswith(KIND)]
-    if wanted is None or not seen or wanted in seen:
+    kinds = list(case.family("host_queue_is_*"))
+    if wanted is None or not kinds or wanted in kinds:
         return None
     return Finding(
         "default-qdisc",
         "error",
-        f"a queue of the kind {seen[0]} (tc)",
+        f"a queue of the kind {kinds[0]} (tc)",
         str(wanted),
         "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
         "interface that is there already keeps the qdisc that it has.",
     )
 
 
+@check(
+    Help(
+        "terminated-tcp",
+        "TCP's smallest round-trip time, and cwnd over rate, against ping's.",
+        explains=("ten-seconds",),
+    ),
+    needs=(
+        "sender_path_rtt_ms",
+        "tcp_min_rtt_ms",
+        "cwnd_over_rate_ms",
+    ),
+)
 def terminated(case: Case) -> Finding | None:
     """A window takes a round trip to be acknowledged: by the far end, or by somebody nearer?"""
     path_ms = case.got("sender_path_rtt_ms")
@@ -72,6 +95,18 @@ def terminated(case: Case) -> Finding | None:
     )
 
 
+@check(
+    Help(
+        "ten-seconds",
+        "Whether the rate rises through the whole time over which it is averaged.",
+    ),
+    needs=(
+        "rising_ratio",
+        "rising_steps",
+        "steady_retransmits",
+        "steady_goodput_bps",
+    ),
+)
 def still_rising(case: Case) -> Finding | None:
     """A mean of something that hasn't settled is a mean of the time at which one stopped looking."""
     ratio, steps = case.got("rising_ratio"), case.got("rising_steps")
@@ -94,6 +129,18 @@ def still_rising(case: Case) -> Finding | None:
     )
 
 
+@check(
+    Help(
+        "averages-hide",
+        "The lowest row of a table of rates, against the lowest tenth of a second by ss.",
+    ),
+    needs=(
+        "table_lowest_bps",
+        "lowest_tenth_bps",
+        "table_interval_s",
+        "sender_retransmits",
+    ),
+)
 def averages_hide(case: Case) -> Finding | None:
     """The lowest row of a table against the lowest tenth of a second by ss."""
     table, true = case.got("table_lowest_bps"), case.got("lowest_tenth_bps")
@@ -114,6 +161,16 @@ def averages_hide(case: Case) -> Finding | None:
     )
 
 
+@check(
+    Help(
+        "mixed-runs",
+        "The windows in a table, against those of the connection that it is said to be of.",
+    ),
+    needs=(
+        "table_rows",
+        "table_rows_foreign",
+    ),
+)
 def mixed_runs(case: Case) -> Finding | None:
     """Rows of a table against the trace of the run that they are said to be of."""
     rows, foreign = case.got("table_rows"), case.got("table_rows_foreign")
@@ -127,12 +184,3 @@ def mixed_runs(case: Case) -> Finding | None:
         "Windows and rates of one table are from two runs. Each may be right; nothing that is said of "
         "both together is.",
     )
-
-
-CHECKS = (algorithm, host_queue, terminated, still_rising, averages_hide, mixed_runs)
-EXPLAINS: dict[str, frozenset[str]] = {
-    # Of a path that is not what it seems, and of an algorithm that is another, nothing else is worth
-    # saying.
-    "wrong-algorithm": frozenset({"ten-seconds", "default-qdisc"}),
-    "terminated-tcp": frozenset({"ten-seconds"}),
-}

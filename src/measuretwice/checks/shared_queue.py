@@ -1,12 +1,14 @@
 """The checks of runs in which flows share a link and its queue. Each looks at one thing.
 
-Their neighbours in single_flow.py hold for a single flow, too. Settings have the same names in every
+Settings have the same names in every
 lab: `buffer_bytes` is the queue's room in bytes.
 """
 
 from __future__ import annotations
 
-from measuretwice.checks.finding import Case, Finding
+from measuretwice.checks.case import Case
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.registry import Help, check
 
 # tc prints times to a microsecond: a buffer in bytes follows from that to far less than this.
 SIZE_TOLERANCE_RATIO = 0.02
@@ -18,44 +20,74 @@ LENGTH_TOLERANCE_PACKETS = 5
 BDP_TOLERANCE_RATIO = 0.25
 
 
+@check(
+    Help(
+        "size-suffix",
+        "The buffer that the qdisc says it has, against the one that was meant.",
+        explains=("whose-bdp",),
+    ),
+    needs=("queue_limit_bytes",),
+)
 def buffer_size(case: Case) -> Finding | None:
     """The buffer that the qdisc has, against the one that was meant."""
-    wanted, seen = case.want("buffer_bytes"), case.got("queue_limit_bytes")
-    if not wanted or seen is None or abs(seen - wanted) <= SIZE_TOLERANCE_RATIO * wanted:
+    wanted, limit = case.want("buffer_bytes"), case.got("queue_limit_bytes")
+    if not wanted or limit is None or abs(limit - wanted) <= SIZE_TOLERANCE_RATIO * wanted:
         return None
     typed = case.wanted.get("buffer_text")
     return Finding(
         "size-suffix",
         "error",
-        f"a buffer of {seen:.0f} B by the qdisc" + (f" (typed: {typed})" if typed else ""),
+        f"a buffer of {limit:.0f} B by the qdisc" + (f" (typed: {typed})" if typed else ""),
         f"{wanted:.0f} B",
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
         "of that.",
     )
 
 
+@check(
+    Help(
+        "field-number",
+        "A queue's lengths taken from tc's text, against its JSON over the same time.",
+    ),
+    needs=(
+        "length_rows",
+        "length_rows_unreadable",
+        "length_rows_mean_packets",
+        "length_rows_true_packets",
+    ),
+)
 def field_number(case: Case) -> Finding | None:
     """A queue's lengths taken from tc's text, against its JSON over the same time."""
     rows, unreadable = case.got("length_rows"), case.got("length_rows_unreadable")
     if rows is None:
         return None
-    seen, true = case.got("length_rows_mean_packets"), case.got("length_rows_true_packets")
-    good = seen is not None and true is not None and not unreadable
-    if good and seen is not None and true is not None:
+    mean, true = case.got("length_rows_mean_packets"), case.got("length_rows_true_packets")
+    if mean is not None and true is not None and not unreadable:
         slack = LENGTH_TOLERANCE_RATIO * true + LENGTH_TOLERANCE_PACKETS
-        if abs(seen - true) <= slack:
+        if abs(mean - true) <= slack:
             return None
-    said = "no numbers" if seen is None else f"{seen:.1f} packets in the queue on average"
+    found = "no numbers" if mean is None else f"{mean:.1f} packets in the queue on average"
     return Finding(
         "field-number",
         "error",
-        said + (f", {unreadable:.0f} lines unreadable" if unreadable else ""),
+        found + (f", {unreadable:.0f} lines unreadable" if unreadable else ""),
         "nothing to compare with" if true is None else f"{true:.1f} packets, by tc's JSON",
         "The number of a word in a line changes from one version of tc to the next. Its JSON has "
         "names.",
     )
 
 
+@check(
+    Help(
+        "units",
+        "A window's trace taken from iperf3's text, against ss: its times, and its sizes.",
+    ),
+    needs=(
+        "window_rows",
+        "window_rows_ratio",
+        "window_rows_backwards",
+    ),
+)
 def units(case: Case) -> Finding | None:
     """Windows taken from iperf3's text, against ss."""
     rows, ratio = case.got("window_rows"), case.got("window_rows_ratio")
@@ -65,24 +97,34 @@ def units(case: Case) -> Finding | None:
     off = ratio is None or abs(ratio - 1) > UNIT_TOLERANCE_RATIO
     if not off and not backwards:
         return None
-    said = []
+    found = []
     if backwards:
         often = "once" if backwards == 1 else f"{backwards:.0f} times"
-        said.append(f"time goes back {often} in traces of {rows:.0f} rows")
+        found.append(f"time goes back {often} in traces of {rows:.0f} rows")
     if ratio is None:
-        said.append("no row that can be compared")
+        found.append("no row that can be compared")
     elif off:
-        said.append(f"large windows are {ratio:.3f} times what ss says")
+        found.append(f"large windows are {ratio:.3f} times what ss says")
     return Finding(
         "units",
         "error",
-        "; ".join(said),
+        "; ".join(found),
         "rows in order of time, and windows as ss has them",
         "iperf3 prints a window in KBytes or MBytes, whichever reads well, and means powers of "
         "1024.",
     )
 
 
+@check(
+    Help(
+        "whose-bdp",
+        "The buffer over each flow's own bandwidth-delay product, against what it is called.",
+    ),
+    needs=(
+        "buffer_bdp_ratio_min",
+        "buffer_bdp_ratio_max",
+    ),
+)
 def whose_bdp(case: Case) -> Finding | None:
     """What a buffer is called, against every flow's own bandwidth-delay product."""
     claimed = case.want("buffer_claimed_ratio")
@@ -92,20 +134,16 @@ def whose_bdp(case: Case) -> Finding | None:
     # The longest path has the largest product, so the buffer is the smallest part of it.
     of_all = case.wanted.get("buffer_claimed_for") == "every flow"
     ends = (low, high) if of_all else (low,)
-    if all(abs(one - claimed) <= BDP_TOLERANCE_RATIO * claimed for one in ends):
+    if all(abs(ratio - claimed) <= BDP_TOLERANCE_RATIO * claimed for ratio in ends):
         return None
-    seen = (
+    found = (
         f"{low:.2g} BDP" if low == high else f"{low:.2g} to {high:.2g} BDP, by whose RTT you take"
     )
     return Finding(
         "whose-bdp",
         "error",
-        f"the buffer is {seen}",
+        f"the buffer is {found}",
         f"{claimed:g} BDP for " + ("every flow" if of_all else "the flow with the longest path"),
         "A bandwidth-delay product belongs to one path. Flows with other round-trip times have "
         "others.",
     )
-
-
-CHECKS_FLOWS = (buffer_size, field_number, units, whose_bdp)
-EXPLAINS_FLOWS: dict[str, frozenset[str]] = {"size-suffix": frozenset({"whose-bdp"})}

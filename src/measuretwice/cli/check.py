@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks.engine import check_run, with_help
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.sets import Member, check_set
+from measuretwice.checks import Finding, Member, check_run, check_set, with_help
 from measuretwice.cli import terminal
 from measuretwice.cli.options import read_changes
 from measuretwice.lab import Lab, Value, load_lab, select_trials

@@ -12,7 +12,7 @@ from functools import cache
 
 from pydantic import TypeAdapter
 
-from measuretwice.checks.finding import Finding, Severity
+from measuretwice.checks import Finding, Severity
 from measuretwice.lab import StageName, Value
 from measuretwice.measure.values import Measured
 

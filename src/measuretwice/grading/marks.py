@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks.engine import check_run
+from measuretwice.checks import check_run
 from measuretwice.grading.answers import plain
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised
 from measuretwice.grading.copies import brief

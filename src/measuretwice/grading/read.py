@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import cast
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks.sets import check_set
+from measuretwice.checks import check_set
 from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
 from measuretwice.grading.unpack import Opened, shown

@@ -13,8 +13,9 @@ from measuretwice.parse.iperf3_text import parse_iperf3_text
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ping import PingReply, PingRun, parse_ping
 from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
-from measuretwice.parse.ss import SsSocket, SsUser, parse_ss
+from measuretwice.parse.ss import parse_ss
 from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
+from measuretwice.parse.ss_socket import SsSocket, SsUser
 from measuretwice.parse.tc import Qdisc, TcClass, parse_tc_classes, parse_tc_qdiscs
 from measuretwice.parse.tcpdump import Frames, parse_frames
 

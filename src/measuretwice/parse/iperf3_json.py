@@ -26,20 +26,9 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
     document (also that of --json-stream), for another tool's output, and, with the JSON path, for
     a value of the wrong type.
     """
-    text = clean(text, source, _EXPECTED)
-    if not text.lstrip().startswith("{"):
-        raise foreign(text, source, _EXPECTED)
-    document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
-    if "start" not in document.data and "error" not in document.data:
-        raise foreign(text, source, _EXPECTED)
+    document = _document(text, source)
     error = document.text("error")
-    end = document.child("end")
-    if error is None and (end is None or not end.data):
-        # iperf3 3.9 writes an empty `end` and says why on stderr only.
-        raise ParseError(
-            source, "$.end", "missing or empty: a truncated or failed run; expected its totals"
-        )
-    end = end or JsonObject({}, "$.end", source)
+    end = _end(document, error, source)
     start = document.child("start") or JsonObject({}, "$.start", source)
     test = start.child("test_start") or JsonObject({}, "$.start.test_start", source)
     version = start.text("version")
@@ -78,6 +67,27 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         received_seconds=received.seconds,
         received_rate_bps=received.rate_bps,
     )
+
+
+def _document(text: str, source: str) -> JsonObject:
+    text = clean(text, source, _EXPECTED)
+    if not text.lstrip().startswith("{"):
+        raise foreign(text, source, _EXPECTED)
+    document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
+    if "start" not in document.data and "error" not in document.data:
+        raise foreign(text, source, _EXPECTED)
+    return document
+
+
+def _end(document: JsonObject, error: str | None, source: str) -> JsonObject:
+    """The totals: missing only in a run that iperf3 itself ended with an error."""
+    end = document.child("end")
+    if error is None and (end is None or not end.data):
+        # iperf3 3.9 writes an empty `end` and says why on stderr only.
+        raise ParseError(
+            source, "$.end", "missing or empty: a truncated or failed run; expected its totals"
+        )
+    return end or JsonObject({}, "$.end", source)
 
 
 def _total(total: JsonObject | None, error: str | None) -> Total:

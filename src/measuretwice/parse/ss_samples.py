@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from measuretwice.parse._text import SAMPLE_MARK, clean, cut_off, excerpt, foreign
 from measuretwice.parse.errors import ParseError, TruncatedError
-from measuretwice.parse.ss import SsSocket, has_second_lines, read_sockets
+from measuretwice.parse.ss import has_second_lines, read_sockets
+from measuretwice.parse.ss_socket import SsSocket
 
 _EXPECTED = "samples of ss, each after a line '# t=SECONDS'"
 
@@ -61,7 +62,9 @@ def parse_ss_samples(
             )
         numbered: Iterable[tuple[int, str]] = enumerate(lines[start + 1 : end], start=start + 2)
         if marks is not None:
-            numbered = [one for one in numbered if any(mark in one[1] for mark in marks)]
+            numbered = [
+                (number, line) for number, line in numbered if any(mark in line for mark in marks)
+            ]
         try:
             sockets = read_sockets(numbered, source, second_lines)
         except TruncatedError:

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.sets import check_set
+from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
 from measuretwice.report.tables import (
     Table,

@@ -10,7 +10,7 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.imports import digest_of_code
-from measuretwice.checks.engine import check_run
+from measuretwice.checks import check_run
 from measuretwice.lab import Plan, read_lab
 from measuretwice.measure.run import measure
 from measuretwice.parse import ParseError

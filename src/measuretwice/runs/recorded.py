@@ -14,7 +14,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.checks.engine import diagnose
+from measuretwice.checks import diagnose
 from measuretwice.lab import Lab
 from measuretwice.runs.archive import digest_of
 from measuretwice.runs.provenance import Machine

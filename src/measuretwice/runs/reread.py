@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.checks.engine import check_run
+from measuretwice.checks import check_run
 from measuretwice.lab import Lab, NodeFile, Plan, load_lab
 from measuretwice.measure.run import measure
 from measuretwice.measure.values import Measured

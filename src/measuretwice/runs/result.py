@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.sets import Member
+from measuretwice.checks import Finding, Member
 from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.many_flows import FlowOfMany

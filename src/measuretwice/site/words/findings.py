@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuretwice.checks.engine import check_run, with_help
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.sets import check_set
+from measuretwice.checks import Finding, check_run, check_set, with_help
 from measuretwice.report.markdown import fence
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word

@@ -1,0 +1,56 @@
+"""What a check looks at: a run, or a run as one of a set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from measuretwice.lab import Value
+from measuretwice.measure import fields
+from measuretwice.measure.values import Measured
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run as the checks see it: what was wanted, and what was measured (None: not known).
+
+    A check gets only the measured values that it says it `needs`.
+    """
+
+    wanted: dict[str, Value]
+    measured: Measured
+    max_loss_ratio: float | None = None
+    needs: frozenset[str] = frozenset()
+
+    def want(self, name: str) -> float | None:
+        """Return a parameter's number; None where the run has none by that name, or a word."""
+        value = self.wanted.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    def got(self, name: str) -> float | None:
+        """Return a measured value. KeyError for one that the check hasn't said it needs."""
+        self._must_need(name)
+        return self.measured.get(name)
+
+    def family(self, name: str) -> dict[str, float | None]:
+        """Return the values of a family, as `*_received_flows`, by what stands in place of its `*`."""
+        self._must_need(name)
+        return {
+            part: self.measured[whole]
+            for part, whole in fields.members(name, self.measured).items()
+        }
+
+    def _must_need(self, name: str) -> None:
+        if name not in self.needs:
+            raise KeyError(f"{name!r} isn't among the values that this check says it needs")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a set: its plan, and what was measured."""
+
+    trial: int
+    pitfall: str | None
+    stage: str | None
+    seed: int
+    params: dict[str, Value]
+    measured: Measured = field(default_factory=dict)

@@ -1,0 +1,190 @@
+"""The checks of what was sent over what: how many flows, how large their packets, how long the path.
+
+Each looks at one thing that holds for any honest run. What a check needs and the run does not have,
+it does not judge.
+"""
+
+from __future__ import annotations
+
+from measuretwice.checks.case import Case
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.registry import Help, check
+from measuretwice.tcp.headers import (
+    IP_TCP_HEADERS_BYTES,
+    TIMESTAMP_OPTION_BYTES,
+    largest_packet_bytes,
+)
+
+
+@check(
+    Help(
+        "flows",
+        "How many data connections iperf3 names, against how many were meant.",
+        hints=(
+            "How many connections does iperf3 name at its start?",
+            "Hold that against the number you asked for with -P.",
+            "Other flows share the path, or some never began: the sums and means are of another set.",
+        ),
+    ),
+    needs=("flows",),
+)
+def flows(case: Case) -> Finding | None:
+    wanted, count = case.want("parallel_flows") or 1, case.got("flows")
+    if count is None or count == wanted:
+        return None
+    return Finding(
+        "flows", "error", f"{count:.0f} data connections", f"{wanted:.0f}",
+        "Sums and means are of another set of flows than was meant.",
+    )  # fmt: skip
+
+
+@check(
+    Help(
+        "offload",
+        "The largest packet that tcpdump printed on the router, or the mean one in its queue, against MSS and headers.",
+        explains=("loss-ratio", "loss-percent", "retransmissions", "duration", "queueing"),
+    ),
+    needs=(
+        "largest_packet_bytes",
+        "mss_bytes",
+    ),
+)
+def offload(case: Case) -> Finding | None:
+    largest, mss_bytes = case.got("largest_packet_bytes"), case.got("mss_bytes")
+    if largest is None or mss_bytes is None:
+        return None
+    limit = largest_packet_bytes(mss_bytes)
+    if largest <= limit:
+        return None
+    return Finding(
+        "offload",
+        "error",
+        f"packets of up to {largest:.0f} B on the router",
+        f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
+        "Several segments travel as one packet. The router loses or keeps them together, so "
+        "neither the segment size nor the loss is the one that was set.",
+    )
+
+
+@check(
+    Help(
+        "mtu",
+        "The MSS that ss prints, against the one that was meant and the MTU of the path.",
+    ),
+    Help(
+        "timestamps",
+        "The MSS that ss prints: is it 12 bytes, a timestamp option, too small?",
+    ),
+    Help(
+        "segment-size",
+        "The MSS that ss prints, where neither MTU nor timestamps explain it.",
+        hints=(
+            "Which MSS does ss print for the connection? Which one did you ask iperf3 for?",
+            "Take the MSS, add 40 bytes of headers, and look for that number, or one 12 bytes larger, among the settings of every interface on the path.",
+            "Some interface has a smaller MTU than you meant, or TCP carries options that you did not count: compare `ip link` and `sysctl net.ipv4.tcp_timestamps` on both hosts.",
+        ),
+    ),
+    needs=("mss_bytes",),
+)
+def segment_size(case: Case) -> Finding | None:
+    """The observed MSS; which of its two enemies took the bytes."""
+    wanted, mss_bytes = case.want("mss_bytes"), case.got("mss_bytes")
+    if wanted is None or mss_bytes is None or mss_bytes == wanted:
+        return None
+    found, meant = f"segments of {mss_bytes:.0f} B (ss)", f"{wanted:.0f} B"
+    mtu_bytes = case.want("mtu_bytes")
+    options = TIMESTAMP_OPTION_BYTES if case.wanted.get("timestamps") == "on" else 0
+    if (
+        mtu_bytes is not None
+        and mss_bytes == mtu_bytes - IP_TCP_HEADERS_BYTES - options < wanted - options
+    ):
+        return Finding(
+            "mtu", "error", found, meant,
+            f"An MTU of {mtu_bytes:.0f} B leaves no more than that. The model was asked about "
+            "another segment size than the one on the wire.",
+        )  # fmt: skip
+    if wanted - mss_bytes == TIMESTAMP_OPTION_BYTES:
+        return Finding(
+            "timestamps", "error", found, meant,
+            "12 bytes of each segment are missing: the size of TCP's timestamp option.",
+        )  # fmt: skip
+    return Finding(
+        "segment-size",
+        "error",
+        found,
+        meant,
+        "The model's segment size is not the one on the wire.",
+    )
+
+
+@check(
+    Help(
+        "rtt-doubling",
+        "The smallest round-trip time: is it twice the one that was meant?",
+    ),
+    Help(
+        "round-trip-time",
+        "The smallest round-trip time of TCP, or ping's, against the one that was meant.",
+        hints=(
+            "Look at the smallest round-trip time that ping and ss print, before the flow is busy.",
+            "Hold it against the delay of every netem qdisc on the way, there and back: `tc qdisc`.",
+            "The delays on the way don't add up to the round-trip time that was meant: one is missing, one is left over from an earlier try, or the path has a delay of its own.",
+        ),
+    ),
+    needs=(
+        "rtt_min_ms",
+        "path_rtt_ms",
+        "ping_rtt_min_ms",
+    ),
+)
+def round_trip(case: Case) -> Finding | None:
+    # TCP's own smallest is of the last 300 s (tcp_min_rtt_wlen in ip-sysctl): in a longer run with a
+    # queue that never empties it is the queue's. The ping before the run found none.
+    known = [case.got(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
+    least_ms = min((ms for ms in known if ms), default=None)
+    wanted = case.want("rtt_ms")
+    if not wanted or least_ms is None:
+        return None
+    found, meant = f"a smallest round-trip time of {least_ms:g} ms", f"{wanted:g} ms"
+    if 1.9 <= least_ms / wanted <= 2.1:
+        return Finding(
+            "rtt-doubling", "error", found, meant,
+            "Twice what was asked for: the whole delay was set in both directions.",
+        )  # fmt: skip
+    if abs(least_ms - wanted) > max(0.02 * wanted, 0.6):
+        return Finding(
+            "round-trip-time",
+            "error",
+            found,
+            meant,
+            "The path's delay is not the one that was set.",
+        )
+    return None
+
+
+@check(
+    Help(
+        "wrong-socket",
+        "The ports in the lines of ss that were kept, against the port that iperf3 names.",
+    ),
+    needs=(
+        "picked_port",
+        "data_port",
+        "picked_connections",
+    ),
+)
+def socket(case: Case) -> Finding | None:
+    picked, ours = case.got("picked_port"), case.got("data_port")
+    connections = case.got("picked_connections") or 0
+    if picked is None or ours is None or (picked == ours and connections == 1):
+        return None
+    return Finding(
+        "wrong-socket",
+        "error",
+        f"the lines that were kept are of {connections:.0f} connection"
+        + ("s" if connections != 1 else "")
+        + f", the last from port {picked:.0f}",
+        f"one connection, from port {ours:.0f}: iperf3's own word for its data",
+        "iperf3 has a second connection, for control. Its numbers say nothing of your flow, and "
+        "which of the two comes last is luck.",
+    )

@@ -1,0 +1,128 @@
+"""The check of a set of runs: can they stand in one figure?
+
+What is wrong here is in no single run. A trial that came out odd and was run again until it
+looked right is an honest run; the set that holds it is not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from measuretwice.checks.case import Member
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.registry import Help, set_check
+from measuretwice.lab import Lab
+
+# Fewer trials than this make no figure.
+LEAST_TRIALS = 3
+NO_OTHER_EXPERIMENT = frozenset({"duration_s", "sample_interval_s"})
+
+
+@set_check(
+    Help(
+        "cherry-picking",
+        "How often each trial of a set was run, and whether all have the same settings.",
+        explains=("one-run",),
+    ),
+    first=True,
+)
+def cherry_picking(lab: Lab, runs: Sequence[Member]) -> Finding | None:
+    """Every trial as often as the others, all with the same settings.
+
+    Asked of three trials or more, of which none is doubled with other settings: those who try
+    settings out make such folders; a figure's runs are not like that.
+    """
+    if len(_trials(runs)) < LEAST_TRIALS:
+        return None
+    names = sorted({name for run in runs for name in run.params})
+    differing = [name for name in names if not _one_rule(lab, runs, name)]
+    if differing:
+        return _mixed(runs, differing)
+    seeds = {trial: {run.seed for run in runs if run.trial == trial} for trial in _trials(runs)}
+    if len(set(map(frozenset, seeds.values()))) == 1:
+        return None
+    tries = {trial: len(its) for trial, its in seeds.items()}
+    often, usual = max(tries.values()), min(tries.values())
+    if often == usual:
+        return _only_last_tries(seeds)
+    again = [trial for trial, count in tries.items() if count > usual]
+    rest = [trial for trial, count in tries.items() if count == usual]
+    return Finding(
+        "cherry-picking",
+        "error",
+        f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}",
+        "each trial as often as every other",
+        "Who runs again only what looks odd, and keeps the last try, chooses the result: "
+        "its mean is what was hoped for, and its spread no longer says what chance does.",
+    )
+
+
+def _only_last_tries(seeds: dict[int, set[int]]) -> Finding:
+    """As many runs of each trial, but with other seeds: where are the others?"""
+    by_seeds: dict[str, list[int]] = defaultdict(list)
+    for trial, its in seeds.items():
+        by_seeds[_list(sorted(its))].append(trial)
+    return Finding(
+        "cherry-picking",
+        "error",
+        "; ".join(f"trial {_list(trials)}: seed {its}" for its, trials in by_seeds.items()),
+        "the same seeds for every trial",
+        "Another seed is another try. Where only some trials have one, the others were kept because "
+        "they looked right.",
+    )
+
+
+def _one_rule(lab: Lab, runs: Sequence[Member], name: str) -> bool:
+    """Is one rule behind a parameter's values: the same for all, each trial's own, or another's?
+
+    How long a run lasts, and how often it is looked at, makes no other experiment of it.
+    """
+    if name in NO_OTHER_EXPERIMENT:
+        return True
+    values = [run.params.get(name) for run in runs]
+    its_trials = [{**lab.defaults(), **lab.trials[run.trial].set}.get(name) for run in runs]
+    if len(set(values)) == 1 or values == its_trials:
+        return True
+    others = set.intersection(
+        *(
+            {other for other, value in run.params.items() if value == run.params.get(name)}
+            for run in runs
+        )
+    )
+    return bool(others - {name})
+
+
+def _mixed(runs: Sequence[Member], differing: list[str]) -> Finding | None:
+    """Trials of one figure with different settings: but for a trial that has both, to compare."""
+    by_settings: dict[str, set[int]] = defaultdict(set)
+    for run in runs:
+        settings = ", ".join(f"{name}={run.params.get(name)}" for name in differing)
+        by_settings[settings].add(run.trial)
+    earlier: set[int] = set()
+    for trials in by_settings.values():
+        if earlier & trials:
+            return None
+        earlier |= trials
+    parts = [
+        f"trial {_list(sorted(trials))}: {settings}" for settings, trials in by_settings.items()
+    ]
+    return Finding(
+        "cherry-picking",
+        "error",
+        "; ".join(parts),
+        "the same settings for every trial",
+        "A setting that is mended for some trials only makes two experiments in one figure.",
+    )
+
+
+def _trials(runs: Sequence[Member]) -> list[int]:
+    return sorted({run.trial for run in runs})
+
+
+def _list(numbers: list[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
