@@ -221,7 +221,11 @@ display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple"
 rows = audit.read_rows((root / "labs/03-scale/audit.csv").read_text(), "audit.csv")
 display(
     pd.DataFrame(
-        [(row.name, one.kind, one.said) for row in rows for one in audit.problems_of(row)],
+        [
+            (row.name, problem.kind, problem.text)
+            for row in rows
+            for problem in audit.problems_of(row)
+        ],
         columns=["row", "test", "what"],
     )
 )

@@ -12,7 +12,7 @@ from measuretwice.checks.engine import (
     diagnose,
     with_help,
 )
-from measuretwice.checks.finding import Finding, SetFinding
+from measuretwice.checks.finding import Finding, SetFinding, Severity
 from measuretwice.checks.registry import Help
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Help",
     "Member",
     "SetFinding",
+    "Severity",
     "check",
     "check_run",
     "check_set",

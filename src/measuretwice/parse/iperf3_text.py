@@ -53,7 +53,7 @@ class _Row:
 
 
 @dataclass
-class _Seen:
+class _Report:
     """What has been read so far."""
 
     connections: list[Iperf3Connection] = field(default_factory=list)
@@ -88,43 +88,43 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
     Raises ParseError for another tool's text and for one without its last line ("iperf Done.").
     """
     text = clean(text, source, _EXPECTED)
-    seen = _Seen()
+    report = _Report()
     lines = text.rstrip().split("\n")
     for number, line in enumerate(lines, start=1):
         row = _ROW.search(line)
         if row:
-            _read_row(seen, row, source, number, line)
+            _read_row(report, row, source, number, line)
         elif "/sec" in line and "[" in line:
             raise _unreadable(source, number, line)
         else:
-            _read_remark(seen, line, source, number)
-    if not seen.begun:
+            _read_remark(report, line, source, number)
+    if not report.begun:
         raise foreign(text, source, _EXPECTED)
-    if seen.error is None and not (seen.done and seen.totals):
+    if report.error is None and not (report.done and report.totals):
         raise cut_off(source, len(lines), "the totals and 'iperf Done.' (was it killed?)")
-    if seen.error is not None and not text.endswith("\n"):
+    if report.error is not None and not text.endswith("\n"):
         raise cut_off(source, len(lines), "a whole line at the end")
-    if seen.error is not None and seen.error.startswith("interrupt") and not seen.totals:
+    if report.error is not None and report.error.startswith("interrupt") and not report.totals:
         # The message comes first where both outputs went to one file; the totals come all the same.
         raise cut_off(source, len(lines), "the interrupted run's totals")
-    return _run(seen)
+    return _run(report)
 
 
-def _read_row(seen: _Seen, match: re.Match[str], source: str, number: int, line: str) -> None:
+def _read_row(report: _Report, match: re.Match[str], source: str, number: int, line: str) -> None:
     role = match["role"]
     try:
         row = _Row(
             stream=match["id"],
-            receives=role.startswith("RX") if role else seen.reverse,
+            receives=role.startswith("RX") if role else report.reverse,
             start_s=float(match["start"]),
             end_s=float(match["end"]),
             bytes=_bytes(match["size"], match["size_unit"]),
             rate_bps=_rate_bps(match["rate"], match["rate_unit"], match["rate_of"]),
         )
-        if seen.datagrams:
+        if report.datagrams:
             end = _UDP_END.search(match["rest"])
             # iperf3 3.1 doesn't mark a client's UDP totals; only they have a jitter.
-            unmarked = "sender" if seen.jitter and not row.receives else None
+            unmarked = "sender" if report.jitter and not row.receives else None
             row.total_of = end[1] if end else unmarked
         else:
             rest = _TCP_REST.fullmatch(match["rest"])
@@ -138,14 +138,14 @@ def _read_row(seen: _Seen, match: re.Match[str], source: str, number: int, line:
             row.total_of = rest["end"]
     except ValueError:
         raise _unreadable(source, number, line) from None
-    (seen.intervals if row.total_of is None else seen.totals).append(row)
+    (report.intervals if row.total_of is None else report.totals).append(row)
 
 
-def _read_remark(seen: _Seen, line: str, source: str, number: int) -> None:
+def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
     connected = _CONNECTED.search(line)
     test = _TEST.search(line)
     if connected:
-        seen.connections.append(
+        report.connections.append(
             Iperf3Connection(
                 int(connected[1]),
                 connected[2],
@@ -155,66 +155,66 @@ def _read_remark(seen: _Seen, line: str, source: str, number: int) -> None:
             )
         )
     elif test:
-        seen.protocol, seen.num_streams = test[1], int(test[2])
-        seen.omit_s = float(test[3])
-        seen.duration_s = float(test[4]) if test[4] else None
+        report.protocol, report.num_streams = test[1], int(test[2])
+        report.omit_s = float(test[3])
+        report.duration_s = float(test[4]) if test[4] else None
     elif re.search(r"\[ *ID\]", line):
-        seen.datagrams = "Datagrams" in line
-        seen.jitter = "Jitter" in line
-        seen.bidirectional |= "[Role]" in line
+        report.datagrams = "Datagrams" in line
+        report.jitter = "Jitter" in line
+        report.bidirectional |= "[Role]" in line
     elif "Connecting to host " in line:
-        if seen.connections or seen.done:
+        if report.connections or report.done:
             raise ParseError(
                 source, f"line {number}", "a second run begins here; expected one run a file"
             )
-        seen.begun = True
+        report.begun = True
     elif "Reverse mode, " in line:
-        seen.reverse = True
+        report.reverse = True
     elif line.rstrip().endswith("iperf Done."):
-        seen.done = True
+        report.done = True
     elif error := re.search(r"iperf3: (?:error - (.*)|(interrupt - .*))", line):
-        seen.begun = True
-        seen.error = (error[1] or error[2]).strip()
+        report.begun = True
+        report.error = (error[1] or error[2]).strip()
     elif mss := re.search(r"TCP MSS: (\d+)( \(default\))?", line):
         if mss[2]:
-            seen.mss_default_bytes = int(mss[1])
+            report.mss_default_bytes = int(mss[1])
         else:
-            seen.mss_requested_bytes = int(mss[1])
+            report.mss_requested_bytes = int(mss[1])
     elif version := re.match(r"iperf (3\.\S+)", line):
-        seen.version = version[1]
+        report.version = version[1]
     elif congestion := re.search(r"snd_tcp_congestion (\S+)", line):
-        seen.congestion_control = congestion[1]
+        report.congestion_control = congestion[1]
     elif time := re.search(r"Time: (\w{3}, \d+ \w{3} \d{4} [\d:]+ GMT)", line):
         try:
-            seen.start_time_s = parsedate_to_datetime(time[1]).timestamp()
+            report.start_time_s = parsedate_to_datetime(time[1]).timestamp()
         except ValueError:
             raise _unreadable(source, number, line) from None
 
 
-def _run(seen: _Seen) -> Iperf3Run:
-    sent = _sum(seen, "sender")
-    received = _sum(seen, "receiver")
-    protocol = seen.protocol
-    if protocol is None and seen.datagrams is not None:
-        protocol = "UDP" if seen.datagrams else "TCP"
-    streams = list(dict.fromkeys(row.stream for row in seen.totals if row.stream != "SUM"))
+def _run(report: _Report) -> Iperf3Run:
+    sent = _sum(report, "sender")
+    received = _sum(report, "receiver")
+    protocol = report.protocol
+    if protocol is None and report.datagrams is not None:
+        protocol = "UDP" if report.datagrams else "TCP"
+    streams = list(dict.fromkeys(row.stream for row in report.totals if row.stream != "SUM"))
     return Iperf3Run(
-        version=seen.version,
-        start_time_s=seen.start_time_s,
+        version=report.version,
+        start_time_s=report.start_time_s,
         protocol=protocol,
-        duration_s=seen.duration_s,
-        omit_s=seen.omit_s,
+        duration_s=report.duration_s,
+        omit_s=report.omit_s,
         interval_s=None,
-        num_streams=seen.num_streams,
-        reverse=seen.reverse,
-        bidirectional=seen.bidirectional,
-        mss_requested_bytes=seen.mss_requested_bytes,
-        mss_default_bytes=seen.mss_default_bytes,
-        congestion_control=seen.congestion_control,
-        error=seen.error,
-        connections=tuple(seen.connections),
-        intervals=tuple(_interval(row) for row in seen.intervals if row.stream != "SUM"),
-        streams=tuple(_stream(seen, stream) for stream in streams),
+        num_streams=report.num_streams,
+        reverse=report.reverse,
+        bidirectional=report.bidirectional,
+        mss_requested_bytes=report.mss_requested_bytes,
+        mss_default_bytes=report.mss_default_bytes,
+        congestion_control=report.congestion_control,
+        error=report.error,
+        connections=tuple(report.connections),
+        intervals=tuple(_interval(row) for row in report.intervals if row.stream != "SUM"),
+        streams=tuple(_stream(report, stream) for stream in streams),
         sent_bytes=sent.bytes,
         sent_seconds=sent.seconds,
         sent_rate_bps=sent.rate_bps,
@@ -225,22 +225,22 @@ def _run(seen: _Seen) -> Iperf3Run:
     )
 
 
-def _total(seen: _Seen, stream: str, end: str, receives: bool) -> Total | None:
-    for row in seen.totals:
+def _total(report: _Report, stream: str, end: str, receives: bool) -> Total | None:
+    for row in report.totals:
         if row.stream == stream and row.total_of == end and row.receives == receives:
             # A run that broke off has no results from its peer; iperf3 prints zeros for them.
-            if seen.error is not None and not row.bytes:
+            if report.error is not None and not row.bytes:
                 return None
             return Total(row.bytes, row.end_s - row.start_s, row.rate_bps, row.retransmits)
     return None
 
 
-def _sum(seen: _Seen, end: str) -> Total:
+def _sum(report: _Report, end: str) -> Total:
     """The [SUM] line, or the only stream's line where there is no sum."""
-    receives = seen.reverse and not seen.bidirectional
-    streams = {row.stream for row in seen.totals if row.receives == receives}
+    receives = report.reverse and not report.bidirectional
+    streams = {row.stream for row in report.totals if row.receives == receives}
     stream = streams.pop() if len(streams) == 1 else "SUM"
-    return _total(seen, stream, end, receives) or Total()
+    return _total(report, stream, end, receives) or Total()
 
 
 def _interval(row: _Row) -> Iperf3Interval:
@@ -260,10 +260,10 @@ def _interval(row: _Row) -> Iperf3Interval:
     )
 
 
-def _stream(seen: _Seen, stream: str) -> Iperf3Stream:
-    receives = next(row.receives for row in seen.totals if row.stream == stream)
-    sender = _total(seen, stream, "sender", receives) or Total()
-    receiver = _total(seen, stream, "receiver", receives) or Total()
+def _stream(report: _Report, stream: str) -> Iperf3Stream:
+    receives = next(row.receives for row in report.totals if row.stream == stream)
+    sender = _total(report, stream, "sender", receives) or Total()
+    receiver = _total(report, stream, "receiver", receives) or Total()
     return Iperf3Stream(
         stream_id=int(stream),
         is_sender=not receives,

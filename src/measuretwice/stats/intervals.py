@@ -158,7 +158,7 @@ def fit_constant(
         raise ValueError("expected as many measured values as model values, and at least one")
     if min(*model, *measured) <= 0:
         raise ValueError("expected positive values")
-    logs = [math.log(seen / said) for said, seen in zip(model, measured, strict=True)]
+    logs = [math.log(value / expected) for expected, value in zip(model, measured, strict=True)]
     mean, low, high = mean_interval(logs, confidence)
     slope = _slope([math.log(x) for x in model], [math.log(y) for y in measured], confidence)
     return ConstantFit(

@@ -61,7 +61,7 @@ class Problem:
 
     row: Row
     kind: str
-    said: str
+    text: str
 
 
 def problems_of(row: Row) -> list[Problem]:
@@ -92,7 +92,7 @@ def missing_shares(rows: Sequence[Row]) -> dict[int, float]:
     """
     by_flows: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        if row.jain and not any(one.kind == "index" for one in problems_of(row)):
+        if row.jain and not any(problem.kind == "index" for problem in problems_of(row)):
             by_flows[row.flows].append(row.jain.value)
     best = max((max(values) for values in by_flows.values()), default=0.0)
     return {

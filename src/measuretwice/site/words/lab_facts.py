@@ -120,7 +120,7 @@ def audited(words: LabWords) -> list[dict[str, Any]]:
         {
             "number": number,
             **cells,
-            "problems": [problem.said for problem in published_tables.problems_of(row)],
+            "problems": [problem.text for problem in published_tables.problems_of(row)],
         }
         for number, (cells, row) in enumerate(
             zip(csv.DictReader(io.StringIO(text)), rows, strict=True), start=1
