@@ -34,7 +34,7 @@ HONEST: dict[str, Any] = {
     "queue_drops": 60,
     "queue_marks": 0,
     "queue_delay_mean_ms": 9.1,
-    "queue_is_red": 1,
+    "queue_kind": "red",
     "red_limit_bytes": 366000,
     "red_max_bytes": 225000,
     "red_ewma_log": 6,

@@ -7,7 +7,7 @@ from measuretwice.lab import Value
 
 WANTED: dict[str, Value] = {"congestion_control": "vegas", "average_from_s": 30}
 GOOD: dict[str, float | int | None] = {
-    "uses_vegas": 1,
+    "congestion_control": "vegas",
     "steady_goodput_bps": 95e6,
     "sender_path_rtt_ms": 40.0,
     "tcp_min_rtt_ms": 40.0,
@@ -39,8 +39,8 @@ def test_another_algorithm_than_was_meant() -> None:
 
 
 def test_the_senders_own_queue() -> None:
-    assert raised({"host_qdisc": "fq"}, host_queue_is_pfifo_fast=1) == ["default-qdisc"]
-    assert raised({"host_qdisc": "fq"}, host_queue_is_fq=1) == []
+    assert raised({"host_qdisc": "fq"}, host_queue_kind="pfifo_fast") == ["default-qdisc"]
+    assert raised({"host_qdisc": "fq"}, host_queue_kind="fq") == []
     # Not looked at: nothing is said.
     assert raised({"host_qdisc": "fq"}) == []
 

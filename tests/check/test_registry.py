@@ -29,7 +29,7 @@ def calls(code: ModuleType | Callable[..., Any]) -> Iterator[tuple[str, str]]:
 
 def asked(code: ModuleType | Callable[..., Any]) -> set[str]:
     """The measured values that `code` asks for by name; KeyError for one that nothing measures."""
-    names = {text for name, text in calls(code) if name in ("got", "family")}
+    names = {text for name, text in calls(code) if name in ("got", "word", "family")}
     fields.require(names, str(code))
     return names
 

@@ -86,7 +86,7 @@ def test_every_recorded_value_and_every_value_that_a_lab_names_is_in_the_catalog
 
 
 def test_a_name_that_nothing_measures_is_refused() -> None:
-    catalogue.require(["goodput_bps", "host_2_goodput_bps", "queue_is_red"], "a test")
+    catalogue.require(["goodput_bps", "host_2_goodput_bps", "queue_kind"], "a test")
     with pytest.raises(KeyError, match="goodput_bsp"):
         catalogue.require(["goodput_bps", "goodput_bsp"], "a test")
     with pytest.raises(KeyError, match="host_2_rtt"):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from measuretwice.lab import Value
 from measuretwice.measure import fields
-from measuretwice.measure.values import Measured
+from measuretwice.measure.values import Measured, number
 
 
 @dataclass(frozen=True)
@@ -29,13 +29,19 @@ class Case:
     def got(self, name: str) -> float | None:
         """Return a measured value. KeyError for one that the check hasn't said it needs."""
         self._must_need(name)
-        return self.measured.get(name)
+        return number(self.measured, name)
+
+    def word(self, name: str) -> str | None:
+        """Return a measured word. KeyError as `got`."""
+        self._must_need(name)
+        value = self.measured.get(name)
+        return value if isinstance(value, str) else None
 
     def family(self, name: str) -> dict[str, float | None]:
         """Return the values of a family, as `*_received_flows`, by what stands in place of its `*`."""
         self._must_need(name)
         return {
-            part: self.measured[whole]
+            part: number(self.measured, whole)
             for part, whole in fields.members(name, self.measured).items()
         }
 

@@ -20,17 +20,17 @@ RED_DEFAULT_MBIT = 10
         "Which qdisc tc prints below the link's rate, or on the sender, against the one that was meant.",
         explains=("red-bandwidth", "red-limits"),
     ),
-    needs=("queue_is_*",),
+    needs=("queue_kind",),
 )
 def discipline(case: Case) -> Finding | None:
     wanted = case.wanted.get("discipline")
-    kinds = list(case.family("queue_is_*"))
-    if wanted is None or not kinds or wanted in kinds:
+    kind = case.word("queue_kind")
+    if wanted is None or kind is None or kind == wanted:
         return None
     return Finding(
         "default-qdisc",
         "error",
-        f"a queue of the kind {kinds[0]} (tc)",
+        f"a queue of the kind {kind} (tc)",
         str(wanted),
         "The control arm is not what its name says. Which discipline an interface has when nobody "
         "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "

@@ -26,18 +26,18 @@ FOREIGN_SHARE = 0.3
         "The congestion control that the kernel names, against the one that was meant.",
         explains=("ten-seconds", "default-qdisc"),
     ),
-    needs=("uses_*",),
+    needs=("congestion_control",),
 )
 def algorithm(case: Case) -> Finding | None:
     """The congestion control that the kernel says, against the one that was meant."""
     wanted = case.wanted.get("congestion_control")
-    used = list(case.family("uses_*"))
-    if wanted is None or not used or used == [wanted]:
+    used = case.word("congestion_control")
+    if wanted is None or used is None or used == wanted:
         return None
     return Finding(
         "wrong-algorithm",
         "error",
-        f"a flow of {', '.join(used)}",
+        f"a flow of {used}",
         str(wanted),
         "The setting did not reach the kernel. What is measured is the algorithm that was there "
         "before, under another's name.",
@@ -46,12 +46,12 @@ def algorithm(case: Case) -> Finding | None:
 
 @check(
     Help("default-qdisc"),
-    needs=("host_queue_is_*",),
+    needs=("host_queue_kind",),
 )
 def host_queue(case: Case) -> Finding | None:
     """The sender's own queue discipline, as tc prints it, against the one that was meant."""
     wanted = case.wanted.get("host_qdisc")
-    kinds = list(case.family("host_queue_is_*"))
+    kinds = (case.word("host_queue_kind") or "").split()
     if wanted is None or not kinds or wanted in kinds:
         return None
     return Finding(

@@ -10,6 +10,7 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, set_check
 from measuretwice.lab import Lab
 from measuretwice.measure import fields
+from measuretwice.measure.values import number
 from measuretwice.stats.two_samples import (
     mean_and_deviation,
     noticeable_spread,
@@ -83,7 +84,7 @@ def _delay_claim(first: str, a: list[float], second: str, b: list[float]) -> Fin
 def _rates(runs: Sequence[Member]) -> list[float]:
     """Each flow's goodput in Mbit/s."""
     values = [
-        run.measured[name]
+        number(run.measured, name)
         for run in runs
         for name in fields.members("*_goodput_bps", run.measured).values()
     ]
@@ -91,5 +92,5 @@ def _rates(runs: Sequence[Member]) -> list[float]:
 
 
 def _delays(runs: Sequence[Member]) -> list[float]:
-    values = [run.measured.get("busy_ping_mean_ms") for run in runs]
+    values = [number(run.measured, "busy_ping_mean_ms") for run in runs]
     return [value for value in values if value is not None]

@@ -9,6 +9,7 @@ from measuretwice.checks.case import Member
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, set_check
 from measuretwice.lab import Lab
+from measuretwice.measure.values import number
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 
@@ -32,7 +33,7 @@ def one_run(lab: Lab, runs: Sequence[Member]) -> Finding | None:
     name = by.pop()
     values: dict[int, list[float]] = {trial: [] for trial in trials}
     for run in runs:
-        value = run.measured.get(name)
+        value = number(run.measured, name)
         if value is not None:
             values[run.trial].append(value)
     for first, second in itertools.combinations(trials, 2):
@@ -80,7 +81,7 @@ def _count(runs: int) -> str:
 )
 def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
     """Two trials whose every measured value is the same were read from one file."""
-    trials: dict[tuple[tuple[str, float | int | None], ...], int] = {}
+    trials: dict[tuple[tuple[str, float | int | str | None], ...], int] = {}
     for run in runs:
         # A handful of values may agree by chance or because they were set; dozens don't.
         if len(run.measured) < 10 or not run.measured.get("goodput_bps"):

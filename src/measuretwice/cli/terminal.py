@@ -59,14 +59,14 @@ def print_table(results: list[Result]) -> None:
     table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result in results:
-        measured, run = result.measured, result.place
+        run = result.place
         table.add_row(
             str(result.trial),
-            _number(measured.get("rtt_min_ms"), "{:.4g}"),
-            _number(measured.get("mss_bytes"), "{:.0f}"),
+            _number(result.value("rtt_min_ms"), "{:.4g}"),
+            _number(result.value("mss_bytes"), "{:.0f}"),
             _number(result.number("loss_ratio"), "{:.2e}"),
-            _number(measured.get("loss_ratio"), "{:.2e}"),
-            _number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
+            _number(result.value("loss_ratio"), "{:.2e}"),
+            _number(result.value("goodput_bps"), "{:.4g}", 1e-6),
             _number(result.model_bps, "{:.4g}", 1e-6),
             _number(result.ratio, "{:.2f}"),
             verdict(result),
@@ -193,7 +193,7 @@ def print_rows(
 
 def in_brief(result: Result) -> str:
     """A finished trial in some words."""
-    goodput = _number(result.measured.get("goodput_bps"), "{:.4g} Mbit/s", 1e-6)
+    goodput = _number(result.value("goodput_bps"), "{:.4g} Mbit/s", 1e-6)
     ratio = f", {result.ratio:.2f} of the model" if result.ratio is not None else ""
     return goodput + ratio
 

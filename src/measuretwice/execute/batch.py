@@ -88,7 +88,7 @@ def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:
     odd = []
     for trial, runs in sorted(tries.items()):
         last = max(runs, key=lambda result: int(result.seed))
-        value = {**last.measured, "ratio": last.ratio}.get(again.measured)
+        value = last.value(again.measured)
         is_odd = value is None or not again.min <= value <= again.max
         if is_odd and len(runs) <= again.tries:
             odd.append((trial, int(last.seed) + 1))

@@ -53,7 +53,7 @@ def against(lab: Lab, declared: AgainstFigure, results: Sequence[Result]) -> Dra
 def _rows(declared: AgainstFigure, results: Sequence[Result]) -> list[Row]:
     cells: dict[tuple[str, float], list[float]] = {}
     for result in results:
-        value = result.measured.get(declared.y)
+        value = result.value(declared.y)
         if value is not None:
             by, x = str(result.params[declared.by]), float(result.params[declared.x])
             cells.setdefault((by, x / declared.x_unit), []).append(value / declared.y_unit)

@@ -31,7 +31,7 @@ PANELS = (("retransmits", "by retransmissions"), ("halvings", "by halvings"))
 def points(result: Result, counted: str) -> list[tuple[float, float]]:
     """Each flow's model bandwidth with C = 1 and its goodput, in bit/s; flows that have none of what
     is counted, retransmits or halvings, are left out."""
-    mss_bytes = result.measured.get("mss_bytes")
+    mss_bytes = result.value("mss_bytes")
     if not mss_bytes:
         return []
     return [

@@ -81,11 +81,10 @@ def rows_for_table(
 
 
 def _row(result: Result, names: ParameterNames) -> Row:
-    measured = result.measured
     rtt_ms, mss_bytes = result.number(names.rtt), result.number(names.mss)
-    goodput_bps = measured.get("goodput_bps")
+    goodput_bps = result.value("goodput_bps")
     losses, packets = (
-        _whole(measured.get(name)) for name in ("qdisc_drops", "qdisc_offered_packets")
+        _whole(result.value(name)) for name in ("qdisc_drops", "qdisc_offered_packets")
     )
     window = None
     if goodput_bps is not None and rtt_ms is not None and mss_bytes:

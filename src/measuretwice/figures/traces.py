@@ -61,7 +61,7 @@ def summary_of(run: Result) -> str:
     """Return what was measured of a run, as a sentence."""
     parts = []
     for name, words, scale in SUMMARY:
-        value = run.measured.get(name)
+        value = run.value(name)
         if value is not None:
             parts.append(words.format(scale * value))
     return ", ".join(parts) + "."

@@ -20,7 +20,7 @@ from measuretwice.measure.one_flow import (
     from_ping,
     from_samples,
 )
-from measuretwice.measure.values import Measured
+from measuretwice.measure.values import Measured, number
 from measuretwice.parse import (
     Frames,
     Iperf2Connection,
@@ -130,7 +130,7 @@ def _take_iperf2(connections: Sequence[Iperf2Connection], brought: Brought) -> N
         return
     earlier = set(brought.iperf2)
     copied = sum(connection in earlier for connection in connections)
-    brought.measured["copied_flows"] = (brought.measured.get("copied_flows") or 0) + copied
+    brought.measured["copied_flows"] = (number(brought.measured, "copied_flows") or 0) + copied
     brought.iperf2 += tuple(each for each in connections if each not in earlier)
 
 

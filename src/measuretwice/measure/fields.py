@@ -34,7 +34,7 @@ def unit_of(name: str) -> str:
 class Field:
     """One measured value: its name, where it comes from (a tool, or a person's own work), its meaning.
 
-    A name with a `*` is a family: in its place stands a node, or a kind.
+    A name with a `*` is a family: in its place stands a node's name, or what a person called it.
     """
 
     name: str
@@ -122,6 +122,7 @@ FEW_FLOWS = (
         "tc",
         "what passed the queue over the link's rate, headers counted; 0 to 1",
     ),
+    Field("queue_kind", "tc", "which queue discipline the samples are of, in a word"),
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_max_bytes", "tc", "the longest queue in any sample"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
@@ -156,6 +157,8 @@ FEW_FLOWS = (
     Field("busy_ping_mean_ms", "ping", "the mean over the flows of ping's mean while they ran"),
     Field("busy_ping_max_ms", "ping", "the longest of these pings"),
     Field("busy_ping_loss_ratio", "ping", "the share of them that was lost, of the worst flow"),
+    Field("congestion_control", "iperf3", "of one sender, its algorithm, in a word"),
+    Field("host_queue_kind", "tc", "the queue discipline of its own card, in a word"),
     Field(
         "steady_goodput_bps",
         "ss",
@@ -269,10 +272,6 @@ FAMILIES = (
     Field(
         "*_received_flows", "iperf3", "how many flows a node received, by iperf3's own addresses"
     ),
-    # Values are numbers, so a word is a name with a one.
-    Field("queue_is_*", "tc", "which queue discipline the samples are of"),
-    Field("host_queue_is_*", "tc", "which queue discipline the sender's own card has"),
-    Field("uses_*", "iperf3", "the sender's congestion control"),
     Field("own_*", "your own", "a line of summary.txt"),
 )
 

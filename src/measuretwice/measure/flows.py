@@ -159,10 +159,9 @@ def _one_sender(
     flow, trace = pairs[0]
     start_s, end_s = common_interval(traces)
     steady_s = max(start_s, trace.time_s[0] + float(params[sender.average_from]))
-    values = settled(trace, steady_s, end_s)
-    # Values are numbers, so a name is a name with a one.
-    values[f"uses_{flow.congestion_control}"] = 1
+    values: Measured = {**settled(trace, steady_s, end_s)}
     values |= {
+        "congestion_control": flow.congestion_control,
         "lowest_tenth_bps": lowest_tenth_bps(trace),
         "sender_path_rtt_ms": flow.path_rtt_ms,
         "sender_retransmits": flow.retransmits,
@@ -170,8 +169,10 @@ def _one_sender(
     if sender.table:
         values |= table_taken(raw / sender.node / sender.table, trace)
     if sender.queue and (path := raw / sender.node / sender.queue).is_file():
-        for qdisc in parse_tc_qdiscs(text_of(path), name_of(path)):
-            values[f"host_queue_is_{qdisc.kind}"] = 1
+        # Several where one stands within the other.
+        kinds = [qdisc.kind for qdisc in parse_tc_qdiscs(text_of(path), name_of(path))]
+        if kinds:
+            values["host_queue_kind"] = " ".join(kinds)
     return values
 
 

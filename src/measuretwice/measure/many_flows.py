@@ -17,7 +17,7 @@ from measuretwice.lab import CrowdFiles, Lab, Value
 from measuretwice.measure.many_taken import results_taken
 from measuretwice.measure.queue import Queue, lengths_between, queue
 from measuretwice.measure.raw import counters_grown, name_of, rows_of, text_of
-from measuretwice.measure.values import Measured
+from measuretwice.measure.values import Measured, number
 from measuretwice.parse import (
     ParseError,
     SsSocket,
@@ -206,11 +206,11 @@ def _halvings(
         counts: dict[int, int] = defaultdict(int)
         states: dict[int, int] = {}
         events = rows_of(path, _event, "time, port and state")
-        for number, (time_s, port, state) in enumerate(events, start=1):
+        for line, (time_s, port, state) in enumerate(events, start=1):
             if time_s < start_s - DAY_S:
                 raise ParseError(
                     name_of(path),
-                    f"line {number}",
+                    f"line {line}",
                     "the first events were lost, and with them the time of day: there was no room "
                     "for all; give them more with --set trace_bytes=...",
                 )
@@ -273,7 +273,7 @@ def _queue_values(queue: Queue, start_s: float, end_s: float, rate_bps: float) -
 
 
 def _drop_ratios(flows: Sequence[FlowOfMany], values: Measured) -> Measured:
-    drops, halvings = values.get("queue_drops"), values.get("halvings")
+    drops, halvings = number(values, "queue_drops"), number(values, "halvings")
     segments = sum(flow.segments for flow in flows)
     return {
         "loss_ratio": drops / segments if drops is not None and segments else None,
@@ -298,15 +298,15 @@ def _shares(flows: Sequence[FlowOfMany], rival: str) -> Measured:
 
 def _constants(flows: Sequence[FlowOfMany], values: Measured) -> Measured:
     """C of the Mathis model by regression over the flows: by retransmissions, halvings, drops."""
-    mss, loss = values.get("mss_bytes"), values.get("loss_ratio")
-    if not mss:
+    mss_bytes, loss_ratio = number(values, "mss_bytes"), number(values, "loss_ratio")
+    if not mss_bytes:
         return {}
 
     def fit(ratio_of: Mapping[int, float | None]) -> float | None:
         points = [
-            (mathis_bandwidth_bps(mss, flow.rtt_mean_ms, ratio), flow.goodput_bps)
-            for number, flow in enumerate(flows)
-            if (ratio := ratio_of[number]) and flow.rtt_mean_ms
+            (mathis_bandwidth_bps(mss_bytes, flow.rtt_mean_ms, ratio), flow.goodput_bps)
+            for n, flow in enumerate(flows)
+            if (ratio := ratio_of[n]) and flow.rtt_mean_ms
         ]
         return round(constant_by_regression(points), 4) if points else None
 
@@ -318,7 +318,7 @@ def _constants(flows: Sequence[FlowOfMany], values: Measured) -> Measured:
         "c_by_halvings": fit(
             {n: f.halvings / f.segments if f.halvings and f.segments else None for n, f in each}
         ),
-        "c_by_drops": fit({n: loss for n, _ in each}),
+        "c_by_drops": fit({n: loss_ratio for n, _ in each}),
     }
 
 

@@ -138,8 +138,7 @@ def queue_values(queue: Queue, start_s: float, end_s: float, rate_bps: float) ->
         "queue_delay_mean_ms": lengths.delay_mean_ms,
         "queue_drops": queue.drops[-1] - queue.drops[0],
         "queue_marks": queue.marks[-1] - queue.marks[0],
-        # Values are numbers, so a kind is a name with a one.
-        f"queue_is_{queue.kind}": 1,
+        "queue_kind": queue.kind,
     }
 
 

@@ -183,7 +183,10 @@ def all_values_table(run: RunData) -> Table:
     return Table(
         "All that was measured, by its name in result.json",
         ["name", "value"],
-        [[name, number(value, "{:.10g}")] for name, value in run.result.measured.items()],
+        [
+            [name, value if isinstance(value, str) else number(value, "{:.10g}")]
+            for name, value in run.result.measured.items()
+        ],
         frozenset({1}),
     )
 
@@ -222,8 +225,7 @@ def _with_unit(name: str, value: object) -> list[str]:
 
 def loss_interval_of(run: RunData) -> tuple[float, float] | None:
     """The loss ratio's 95 % interval by Clopper and Pearson."""
-    measured = run.result.measured
-    drops, offered = measured.get("qdisc_drops"), measured.get("qdisc_offered_packets")
+    drops, offered = (run.result.value(f"qdisc_{name}") for name in ("drops", "offered_packets"))
     if drops is None or not offered or not 0 <= drops <= offered:
         return None
     return loss_interval(int(drops), int(offered))
@@ -231,7 +233,7 @@ def loss_interval_of(run: RunData) -> tuple[float, float] | None:
 
 def ratio_error_of(run: RunData) -> float | None:
     """How far chance alone takes the ratio, 95 %, from how many drops there were."""
-    ratio, drops = run.result.ratio, run.result.measured.get("qdisc_drops")
+    ratio, drops = run.result.ratio, run.result.value("qdisc_drops")
     if ratio is None or drops is None:
         return None
     error = Z_95 * float(ratio) * relative_error_of_ratio(drops)

@@ -16,7 +16,7 @@ from measuretwice.checks import Finding, Member
 from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.many_flows import FlowOfMany
-from measuretwice.measure.values import Measured
+from measuretwice.measure.values import Measured, number
 from measuretwice.runs.folder import RESULT, is_finished
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models
@@ -84,6 +84,10 @@ class Result:
     def values(self) -> Measured:
         """All that was measured, and the ratio."""
         return {**self.measured, "ratio": self.ratio}
+
+    def value(self, name: str) -> float | int | None:
+        """Return a measured number, or the ratio; None where the run has none by that name."""
+        return self.ratio if name == "ratio" else number(self.measured, name)
 
     @property
     def model_bps(self) -> float | None:
@@ -158,9 +162,9 @@ def _against_model(use: ModelUse, result: Result) -> Result:
         float(result.params[key]) for key in (use.mss, use.rtt, use.loss)
     )
     bandwidth_bps = models.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss_ratio, use.constant)
-    duration_s = result.measured.get("duration_s") or 0.0
+    duration_s = result.value("duration_s") or 0.0
     expected = models.EXPECTED_LOSSES[use.name](rtt_ms, loss_ratio, duration_s, use.constant)
-    goodput_bps = result.measured.get("goodput_bps")
+    goodput_bps = result.value("goodput_bps")
     reason = None
     if loss_ratio >= use.max_loss_ratio:
         reason = f"p is {loss_ratio:.3g}: from p = {use.max_loss_ratio:g} on, timeouts rule and the model makes no claim"
@@ -200,7 +204,7 @@ def judge(
     expectation: Expectation, params: Mapping[str, Value], measured: Measured, comparable: bool
 ) -> Verdict:
     """Return one expectation's verdict."""
-    value = measured.get(expectation.measured)
+    value = number(measured, expectation.measured)
     low, high = _bounds(expectation, params, measured)
     ok: bool | None = None
     if value is not None and not (expectation.only_comparable and not comparable):
@@ -219,7 +223,7 @@ def _bounds(
     if expectation.tolerance_ratio is not None:
         slack = abs(wanted) * expectation.tolerance_ratio
         return wanted - slack, wanted + slack
-    count = measured.get(expectation.binomial_of or "")
+    count = number(measured, expectation.binomial_of or "")
     if not count or expectation.confidence is None:
         return None, None
     return binomial_interval(int(count), wanted, expectation.confidence)

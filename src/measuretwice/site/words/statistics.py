@@ -41,7 +41,7 @@ def relative_spread(values: Sequence[float]) -> float:
 @statistics_word('statistics.column(runs("offloads-on"), "ratio")')
 def column(runs: Sequence[Result], name: str) -> list[float]:
     """Return one value of each run: `ratio`, or the name of a measured value."""
-    values = [run.ratio if name == "ratio" else run.measured[name] for run in runs]
+    values = [run.value(name) for run in runs]
     if None in values:
         raise UserError(f"a run has no {name}")
     return [value for value in values if value is not None]
