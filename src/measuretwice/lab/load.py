@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -42,7 +43,17 @@ def load_lab(root: Path, name: str) -> Lab:
 
 
 def read_lab(folder: Path) -> Lab:
-    """Read the lab in `folder`; UserError says what is wrong with its files."""
+    """Read the lab in `folder`; UserError says what is wrong with its files.
+
+    As long as these stay as they are, by time and size, it is read once: pages and findings ask for
+    all labs again and again.
+    """
+    found = sorted((path, path.stat()) for path in folder.rglob("*") if path.is_file())
+    return _read_lab(folder, tuple((path, at.st_mtime_ns, at.st_size) for path, at in found))
+
+
+@lru_cache(maxsize=16)
+def _read_lab(folder: Path, _: tuple[object, ...]) -> Lab:
     bare = Lab(folder, _read_file(folder / "lab.toml"), trials={})
     check_uses(bare)
     lab = replace(bare, trials=read_trials(bare))

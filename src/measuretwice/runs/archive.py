@@ -59,26 +59,41 @@ def raw_folder(run: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="measuretwice-") as folder:
         try:
-            _unpack(archive, Path(folder))
-        except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as error:
-            raise UserError(f"{archive}: is damaged ({error}); get or record it anew") from None
+            for name, content in _files_in(archive):
+                target = Path(folder) / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+        except OSError as error:
+            raise UserError(f"{archive}: can't be unpacked in {folder}: {error.strerror}") from None
         yield Path(folder)
 
 
-def _unpack(archive: Path, folder: Path) -> None:
-    """Plain files only, inside the folder only: no more than MAX_FILES, MAX_BYTES together."""
+def raw_files(run: Path) -> dict[str, bytes]:
+    """Return a run's raw files by name, all of them in memory; errors as raw_folder's.
+
+    A folder of small files takes as long to write as the archive to read.
+    """
+    archive = run / ARCHIVE
+    if (run / "raw").exists() or not archive.exists():
+        return {name: path.read_bytes() for name, path in files_of(run / "raw").items()}
+    return dict(sorted(_files_in(archive)))
+
+
+def _files_in(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Plain files only, with names inside it only: no more than MAX_FILES, MAX_BYTES together."""
     left = MAX_BYTES
-    with lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
-        for count, entry in enumerate(tar, 1):
-            if count > MAX_FILES:
-                raise tarfile.TarError(f"more than {MAX_FILES} files")
-            name = PurePosixPath(entry.name)
-            left -= entry.size
-            if not entry.isreg() or name.is_absolute() or ".." in name.parts or left < 0:
-                raise tarfile.TarError(f"{entry.name!r} has no place in it")
-            content = tar.extractfile(entry)
-            target = folder / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes((content or io.BytesIO()).read())
-        while packed.read(2**20):  # to the end: only there does a cut-off archive show
-            pass
+    try:
+        with lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
+            for count, entry in enumerate(tar, 1):
+                if count > MAX_FILES:
+                    raise tarfile.TarError(f"more than {MAX_FILES} files")
+                name = PurePosixPath(entry.name)
+                left -= entry.size
+                if not entry.isreg() or name.is_absolute() or ".." in name.parts or left < 0:
+                    raise tarfile.TarError(f"{entry.name!r} has no place in it")
+                content = tar.extractfile(entry)
+                yield name.as_posix(), (content or io.BytesIO()).read()
+            while packed.read(2**20):  # to the end: only there does a cut-off archive show
+                pass
+    except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as error:
+        raise UserError(f"{archive}: is damaged ({error}); get or record it anew") from None

@@ -20,8 +20,9 @@ from measuretwice.lab.schema.json_schema import SCHEMA_FILE
 from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
 from measuretwice.site.folder import Folder
+from measuretwice.site.kept import KeptPages, kept_pages
 from measuretwice.site.reference import Command
-from measuretwice.site.render import Renderer
+from measuretwice.site.render import TEMPLATES, Renderer
 from measuretwice.site.words.lab_facts import questions
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -35,17 +36,13 @@ class Site:
     words: SiteWords
     renderer: Renderer
     pages: Folder
+    kept: KeptPages
 
-    def add(self, template: str, page: str, **extra: Any) -> None:
-        """Add the page that a template makes; UserError for what is wrong in it."""
+    def add(self, template: Path, page: str, **extra: Any) -> None:
+        """Add the page that a template makes, unless it is there; UserError for what is wrong in it."""
+        if self.kept.still_right(page, template) and self.pages.keep(page):
+            return
         self.pages.write(page, self.renderer.render(template, page, **extra))
-
-
-def site_of(root: Path, out: Path, *, instructor: bool = False) -> Site:
-    """Return a site of the labs in `root`, whose pages go into `out`."""
-    labs = {name: LabWords(root, lab) for name, lab in published_labs(root).items()}
-    words = SiteWords(root, labs, instructor)
-    return Site(words, Renderer(words), Folder(out))
 
 
 def prepare(
@@ -55,20 +52,29 @@ def prepare(
 
     `commands` are those of ./lab, for the reference.
     """
-    site = site_of(root, out, instructor=instructor)
-    _written_pages(site)
-    _made_pages(site, commands)
-    site.pages.copy(root / SCHEMA_FILE, f"reference/{Path(SCHEMA_FILE).name}")
-    labs = list(site.words.labs.values())
+    labs = {name: LabWords(root, lab) for name, lab in published_labs(root).items()}
+    words, pages = SiteWords(root, labs, instructor), Folder(out)
+    with kept_pages(root, out.with_suffix(".kept.json")) as kept:
+        site = Site(words, Renderer(words), pages, kept)
+        _written_pages(site)
+        _made_pages(site, commands)
+        _add_the_rest(site)
+    pages.sweep()
+
+
+def _add_the_rest(site: Site) -> None:
+    """What pages show besides text, and the pages that are made of others."""
+    root, pages = site.words.root, site.pages
+    pages.copy(root / SCHEMA_FILE, f"reference/{Path(SCHEMA_FILE).name}")
     navigation = (root / "mkdocs.yml").read_text(encoding="utf-8")
+    labs = list(site.words.labs.values())
     for words in labs:
-        _page_to_print(words, navigation, site.pages)
-        assets.add_figures(words, site.pages)
-        assets.add_rubric(words, site.pages)
-        assets.add_testbed_files(words.lab, site.pages)
-    if instructor:
-        assets.add_answer_keys(root, [words.lab for words in labs], site.pages, KEY)
-    site.pages.sweep()
+        _page_to_print(words, navigation, pages)
+        assets.add_figures(words, pages)
+        assets.add_rubric(words, pages)
+        assets.add_testbed_files(words.lab, pages)
+    if site.words.instructor:
+        assets.add_answer_keys(root, [words.lab for words in labs], pages, KEY)
 
 
 def _written_pages(site: Site) -> None:
@@ -81,7 +87,7 @@ def _written_pages(site: Site) -> None:
         if name.startswith(f"{KEY}/") and not site.words.instructor:
             continue
         if path.suffix == ".md":
-            site.add(name, name)
+            site.add(path, name)
         else:
             site.pages.copy(path, name)
 
@@ -92,7 +98,7 @@ def _made_pages(site: Site, commands: Sequence[Command]) -> None:
 
     def make(template: str, page: str, **extra: Any) -> None:
         if not (docs / page).is_file():
-            site.add(template, page, **extra)
+            site.add(TEMPLATES / template, page, **extra)
 
     labs = list(site.words.labs.values())
     for words in labs:

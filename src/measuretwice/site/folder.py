@@ -26,6 +26,14 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
+    def keep(self, name: str) -> bool:
+        """Leave the page as it is there; return whether there is one."""
+        path = self.path / name
+        if not path.is_file():
+            return False
+        self.written.add(path)
+        return True
+
     def copy(self, source: Path, name: str) -> None:
         """Put a copy of a file there, if it is another than the one there."""
         path = self.path / name

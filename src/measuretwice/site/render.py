@@ -41,15 +41,17 @@ class Renderer:
         self._blocks: list[str] = []
         self._environment = self._make_environment()
 
-    def render(self, template: str, page: str, **extra: Any) -> str:
-        """Return the text of the page that a template makes; `extra` are words for this one alone.
+    def render(self, template: Path, page: str, **extra: Any) -> str:
+        """Return the text of the page that a template makes, of docs/ or of TEMPLATES.
 
-        UserError with the template's name and line for what is wrong in it.
+        `extra` are words for this page alone. UserError with its name and line for what is wrong in it.
         """
         words = {**self._words, **self._lab_words(page), **extra}
+        folder = TEMPLATES if template.is_relative_to(TEMPLATES) else self._site.root / "docs"
+        name = template.relative_to(folder).as_posix()
         self._blocks.clear()
         try:
-            text = self._environment.get_template(template).render(words)
+            text = self._environment.get_template(name).render(words)
         except (
             TemplateError,
             UserError,
@@ -59,7 +61,7 @@ class Renderer:
             KeyError,
         ) as error:
             why = str(error) or type(error).__name__
-            raise UserError(f"{self._place(template, error)}: {why}") from None
+            raise UserError(f"{self._place(name, error)}: {why}") from None
         text = MARK.sub(lambda mark: _indented(self._blocks[int(mark[2])], mark[1]), text)
         return INLINE.sub(lambda mark: self._blocks[int(mark[1])], text)
 

@@ -18,7 +18,7 @@ from measuretwice.lab import QdiscAt
 from measuretwice.parse import SsSocket, parse_ss
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.report.markdown import fence
-from measuretwice.runs import archive
+from measuretwice.runs.archive import raw_files
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.numbers import day
 from measuretwice.site.words.registry import word
@@ -65,14 +65,8 @@ def _between(lines: list[str], start: str, end: str) -> list[str]:
     return lines[begins : ends + 1]
 
 
-@lru_cache(maxsize=4)
-def _raw_files(place: Path) -> dict[str, str]:
-    """All raw files of a run as text: a page cuts several excerpts out of one archive."""
-    with archive.raw_folder(place) as raw:
-        return {
-            name: path.read_text(encoding="utf-8", errors="replace")
-            for name, path in archive.files_of(raw).items()
-        }
+# A page cuts several excerpts out of one archive, and a module's pages show the same runs.
+_raw_files = lru_cache(maxsize=4)(raw_files)
 
 
 def raw_text(place: Path, file: str) -> str:
@@ -82,7 +76,8 @@ def raw_text(place: Path, file: str) -> str:
         raise UserError(f"{place.parent.name}/{place.name} is not recorded with its raw files")
     if file not in files:
         raise UserError(f"{place.name} has no {file}; it has {', '.join(files)}")
-    return files[file]
+    text = files[file].decode(errors="replace")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def excerpt_of(place: Path, file: str, cut: Cut) -> Block:
