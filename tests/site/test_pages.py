@@ -254,18 +254,6 @@ def test_the_index_of_the_search_has_the_keys(instructor: Path) -> None:
     assert "instructors/key/" in index
 
 
-def test_the_two_navigations_agree() -> None:
-    """mkdocs can't add to a list that it inherits, so the instructors' repeats the students'."""
-
-    def lines(name: str) -> list[str]:
-        text = (ROOT / name).read_text(encoding="utf-8")
-        nav = text[text.index("\nnav:") :].split("\ntheme:")[0]
-        kept = (line for line in nav.splitlines() if "instructors/key/" not in line)
-        return [line for line in kept if line and not line.startswith("#")]
-
-    assert lines("mkdocs.yml") == lines("mkdocs.instructor.yml")
-
-
 def test_search_finds(student: Path) -> None:
     index = json.loads((student / "search/search_index.json").read_text(encoding="utf-8"))
     entries = [plain(entry["title"] + " " + entry["text"]) for entry in index["docs"]]

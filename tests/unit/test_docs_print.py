@@ -1,21 +1,6 @@
 """A module's pages on one page."""
 
-from measuretwice.site.print import module_pages, one_page
-
-NAV = """
-nav:
-  - Home: index.md
-  - modules/01-a/index.md
-  - modules/01-a/b.md
-  - modules/01-a/print.md
-  - modules/02-b/index.md
-theme:
-"""
-
-
-def test_pages_in_order() -> None:
-    assert module_pages(NAV, "01-a") == ["index", "b"]
-    assert module_pages(NAV, "02-b") == []
+from measuretwice.site.print import one_page
 
 
 def made(**pages: str) -> str:

@@ -15,10 +15,10 @@ from typing import Literal
 from measuretwice.base.errors import UserError
 from measuretwice.base.locks import wait_for
 from measuretwice.cli.describe import described
-from measuretwice.site.build import prepare
+from measuretwice.site.build import prepare, settings_of
 
 What = Literal["build", "serve", "offline"]
-WATCHED = ("docs", "labs", "src/measuretwice/site/templates")
+WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
 
 
 def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, port: int) -> int:
@@ -34,14 +34,14 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
         _prepare(root, pages, instructor)
         if what == "offline":
             site = root / "build" / f"site-offline{who}"
-            status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)], OFFLINE="true")
+            status = _mkdocs(root, pages, ["build", "--site-dir", str(site)], OFFLINE="true")
             result = out or root / "build" / f"measuretwice{who}-offline.zip"
             if status == 0:
                 _zip(site, result)
                 print(f"{result}: unpack it and open measuretwice/index.html")
             return status
         site = (out or root / f"site{who}").absolute()
-        status = _mkdocs(root, instructor, ["build", "--site-dir", str(site)])
+        status = _mkdocs(root, pages, ["build", "--site-dir", str(site)])
     if status == 0:
         print(site / "index.html")
     return status
@@ -60,12 +60,11 @@ def _alone(build: Path) -> AbstractContextManager[None]:
     )
 
 
-def _command(root: Path, instructor: bool, arguments: list[str]) -> list[str]:
-    config = "mkdocs.instructor.yml" if instructor else "mkdocs.yml"
+def _command(pages: Path, arguments: list[str]) -> list[str]:
     verb, *rest = arguments
     return [
         sys.executable, "-P", "-m", "mkdocs", "--quiet", verb,
-        "--strict", "--config-file", str(root / config), *rest,
+        "--strict", "--config-file", str(settings_of(pages)), *rest,
     ]  # fmt: skip
 
 
@@ -73,8 +72,8 @@ def _environment(**more: str) -> dict[str, str]:
     return {**os.environ, "NO_MKDOCS_2_WARNING": "1", **more}
 
 
-def _mkdocs(root: Path, instructor: bool, arguments: list[str], **more: str) -> int:
-    command = _command(root, instructor, arguments)
+def _mkdocs(root: Path, pages: Path, arguments: list[str], **more: str) -> int:
+    command = _command(pages, arguments)
     return subprocess.run(command, cwd=root, env=_environment(**more), check=False).returncode
 
 
@@ -98,7 +97,7 @@ def _serve(root: Path, pages: Path, instructor: bool, port: int) -> int:
     where = f"127.0.0.1:{port}"
     print(f"http://{where}/ (Ctrl-C ends it)", flush=True)
     # --livereload is mkdocs' default, but newer versions of click lose it.
-    command = _command(root, instructor, ["serve", "--livereload", "--dev-addr", where])
+    command = _command(pages, ["serve", "--livereload", "--dev-addr", where])
     server = subprocess.Popen(command, cwd=root, env=_environment())
     try:
         prepared = _newest(root)
@@ -120,7 +119,7 @@ def _newest(root: Path) -> tuple[int, float]:
     times = [
         path.stat().st_mtime
         for name in WATCHED
-        for path in (root / name).rglob("*")
+        for path in (root / name, *(root / name).rglob("*"))
         if path.is_file()
     ]
     return len(times), max(times, default=0.0)

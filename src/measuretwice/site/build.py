@@ -21,12 +21,11 @@ from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
 from measuretwice.site.folder import Folder
 from measuretwice.site.kept import KeptPages, kept_pages
+from measuretwice.site.navigation import KEY, module_pages, navigation, site_settings
 from measuretwice.site.reference import Command
 from measuretwice.site.render import TEMPLATES, Renderer
 from measuretwice.site.words.lab_facts import questions
 from measuretwice.site.words.subjects import LabWords, SiteWords
-
-KEY = "instructors/key"
 
 
 @dataclass(frozen=True)
@@ -50,26 +49,35 @@ def prepare(
 ) -> None:
     """Make `out`, which mkdocs then reads, from `root`/docs. What it no longer holds goes.
 
-    `commands` are those of ./lab, for the reference.
+    Beside it stands what mkdocs shall know of the site: settings_of(out). `commands` are those of
+    ./lab, for the reference.
     """
+    settings = (root / "mkdocs.yml").read_text(encoding="utf-8")
     labs = {name: LabWords(root, lab) for name, lab in published_labs(root).items()}
     words, pages = SiteWords(root, labs, instructor), Folder(out)
     with kept_pages(root, out.with_suffix(".kept.json")) as kept:
         site = Site(words, Renderer(words), pages, kept)
         _written_pages(site)
         _made_pages(site, commands)
-        _add_the_rest(site)
+        _add_the_rest(site, settings)
     pages.sweep()
+    beside = Folder(out.parent)
+    beside.write(settings_of(out).name, site_settings(settings, out.name, instructor=instructor))
 
 
-def _add_the_rest(site: Site) -> None:
+def settings_of(pages: Path) -> Path:
+    """The file that mkdocs reads, beside the folder of its prepared pages."""
+    return pages.with_suffix(".yml")
+
+
+def _add_the_rest(site: Site, settings: str) -> None:
     """What pages show besides text, and the pages that are made of others."""
     root, pages = site.words.root, site.pages
     pages.copy(root / SCHEMA_FILE, f"reference/{Path(SCHEMA_FILE).name}")
-    navigation = (root / "mkdocs.yml").read_text(encoding="utf-8")
+    nav = navigation(settings)
     labs = list(site.words.labs.values())
     for words in labs:
-        _page_to_print(words, navigation, pages)
+        _page_to_print(words, nav, pages)
         assets.add_figures(words, pages)
         assets.add_rubric(words, pages)
         assets.add_testbed_files(words.lab, pages)
@@ -114,11 +122,11 @@ def _made_pages(site: Site, commands: Sequence[Command]) -> None:
     make("checks.md.j2", "reference/checks.md", checks=checks)
 
 
-def _page_to_print(words: LabWords, navigation: str, pages: Folder) -> None:
+def _page_to_print(words: LabWords, nav: str, pages: Folder) -> None:
     """A module on one page, where the navigation has a place for it."""
     lab = words.lab
     place = f"modules/{lab.folder.name}"
-    parts = pages.pages(place, paper.module_pages(navigation, lab.folder.name))
+    parts = pages.pages(place, module_pages(nav, lab.folder.name))
     if parts:
         text = paper.one_page(lab.file.lab.title, lab.folder.name, parts)
         pages.write(f"{place}/print.md", text)

@@ -35,16 +35,6 @@ browser's own command: Ctrl-P.
 """
 
 
-def module_pages(navigation: str, folder: str) -> list[str]:
-    """The names of a module's pages below modules/`folder`/, in the order of mkdocs.yml's `nav`.
-
-    Empty where the navigation has no page print.md there: then nobody asked for one.
-    """
-    nav = navigation[navigation.index("\nnav:") :].split("\ntheme:")[0]
-    names = re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
-    return [name for name in names if name != "print"] if "print" in names else []
-
-
 def one_page(title: str, folder: str, pages: Mapping[str, str]) -> str:
     """All pages of modules/`folder`/ as one: by their names, in order, the first one's heading on top.
 

@@ -1,0 +1,47 @@
+"""One navigation, mkdocs.yml's, for two sites: what mkdocs reads is made of it for each.
+
+mkdocs can inherit a file of settings, but replaces a list rather than adding to it. So the whole
+navigation stands in mkdocs.yml, and for students the pages that only instructors may read are
+left out. Pure: text in, text out.
+"""
+
+from __future__ import annotations
+
+import re
+
+from measuretwice.base.errors import UserError
+
+# The folder, below docs/, of pages that only instructors may read.
+KEY = "instructors/key"
+
+
+def navigation(settings: str) -> str:
+    """Return the `nav` of mkdocs.yml's text: from that line to the next setting.
+
+    UserError where it has none.
+    """
+    found = re.search(r"^nav:\n(?:[ #].*\n|\n)*", settings, re.MULTILINE)
+    if found is None:
+        raise UserError("mkdocs.yml: there is no nav")
+    return found[0]
+
+
+def module_pages(nav: str, folder: str) -> list[str]:
+    """The names of a module's pages below modules/`folder`/, in the order of the navigation.
+
+    Empty where the navigation has no page print.md there: then nobody asked for one.
+    """
+    names = re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
+    return [name for name in names if name != "print"] if "print" in names else []
+
+
+def site_settings(settings: str, pages: str, *, instructor: bool) -> str:
+    """Return the text of the file beside the folder `pages`, in build/, that mkdocs reads."""
+    nav = navigation(settings).rstrip("\n").splitlines()
+    if instructor:
+        title = ["site_name: Measure Twice, for instructors"]
+    else:
+        title = []
+        nav = [line for line in nav if f"{KEY}/" not in line]
+    head = ["# Made by ./lab docs from mkdocs.yml.", "INHERIT: ../mkdocs.yml", f"docs_dir: {pages}"]
+    return "\n".join([*head, *title, *nav, ""])
