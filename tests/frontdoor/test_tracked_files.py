@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from measuretwice import __version__
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -73,9 +75,9 @@ def test_requirements_name_each_package_once() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-def test_versions_agree() -> None:
+def test_the_version_stands_in_one_place() -> None:
+    """In the package. A citation names it too, and the log of changes says what is new in it."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()
-    package = ROOT / "src/measuretwice/__init__.py"
-    if package.exists():
-        assert f'__version__ = "{project["version"]}"' in package.read_text()
+    assert "version" in project["dynamic"]
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"\n## {__version__}," in (ROOT / "CHANGELOG.md").read_text()
