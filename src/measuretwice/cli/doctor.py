@@ -97,8 +97,8 @@ def _kernel_check(root: Path) -> dict[str, Any]:
         facts = json.loads(done.stdout)
         problems = [problem for bad, problem in _kernel_problems(facts) if bad]
     except (ValueError, KeyError, TypeError) as error:
-        said = (done.stderr or done.stdout).strip().splitlines()
-        reason = said[-1] if said else f"it said nothing of use ({error})"
+        lines = (done.stderr or done.stdout).strip().splitlines()
+        reason = lines[-1] if lines else f"it said nothing of use ({error})"
         return {"facts": None, "problems": [f"{script.name} --check failed: {reason}"]}
     return {"facts": facts, "problems": problems}
 

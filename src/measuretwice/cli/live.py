@@ -44,8 +44,8 @@ def up_command(
     """Bring a lab's network up and say how to enter it; with `tmux`, open its terminals."""
     lab = load_lab(root, lab_name)
     check_stage(pitfall, stage)
-    own = lab.pitfall(pitfall).trial if pitfall else min(lab.trials)
-    numbers = select_trials(lab, trial or str(own))
+    default_trial = lab.pitfall(pitfall).trial if pitfall else min(lab.trials)
+    numbers = select_trials(lab, trial or str(default_trial))
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: one network is one trial's: give one number")
     settings = read_changes(lab, changes, None)
@@ -120,8 +120,8 @@ def _which(root: Path, node: str, lab_name: str | None) -> Live:
     }
     fitting = [live for live in up if node in known[live.lab]]
     if not fitting:
-        said = "; ".join(f"{lab} has {', '.join(names)}" for lab, names in known.items())
-        raise UserError(f"{node}: there is no such node: {said}")
+        nodes = "; ".join(f"{lab} has {', '.join(names)}" for lab, names in known.items())
+        raise UserError(f"{node}: there is no such node: {nodes}")
     if len(fitting) > 1:
         raise UserError(
             f"{node}: {' and '.join(live.lab for live in fitting)} have it: say --lab LAB"
@@ -201,12 +201,12 @@ def down_command(root: Path, lab_name: str | None) -> int:
         up = [live for live in up if live.lab == name]
     for live in up:
         kept = lives.bring_down(live)
-        said = (
+        remark = (
             f"; what you wrote is in {terminal.relative(live.folder)}: ./lab check it"
             if kept
             else ""
         )
-        print(f"{live.lab}: down{said}")
+        print(f"{live.lab}: down{remark}")
     if not up:
         print(f"{lab_name or 'nothing'} is {'not ' if lab_name else ''}up")
     return 0

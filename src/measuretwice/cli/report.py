@@ -60,14 +60,14 @@ def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
     """Each lab's runs held against its model, where there are enough of them for a figure."""
     figures = []
     for lab in {run.lab.name: run.lab for run in runs}.values():
-        own = [run for run in runs if run.lab.name == lab.name]
-        if lab.file.model is None or len(own) < RUNS_FOR_A_FIGURE:
+        labs_runs = [run for run in runs if run.lab.name == lab.name]
+        if lab.file.model is None or len(labs_runs) < RUNS_FOR_A_FIGURE:
             continue
         # matplotlib takes half a second to import.
         from measuretwice.figures.registry import draw_against_model
         from measuretwice.figures.style import svg_text
 
-        results = [replace(run.result, folder=Path(run.name)) for run in own]
+        results = [replace(run.result, folder=Path(run.name)) for run in labs_runs]
         compared = ModelRuns([(lab.name, results)], names=ParameterNames.of(lab))
         for figure in ("measured-against-model", "window-against-loss"):
             try:

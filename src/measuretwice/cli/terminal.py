@@ -79,8 +79,8 @@ def print_table(results: list[Result]) -> None:
     if not roomy:
         folder = relative(results[0].place.parent)
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
-    if said := what_chance_does(results):
-        out.print(f"\n{said}")
+    if remark := what_chance_does(results):
+        out.print(f"\n{remark}")
     apart = [result for result in results if not result.comparable]
     if apart:
         out.print(
@@ -136,9 +136,9 @@ class Lines:
     def __init__(self, total: int) -> None:
         self.total, self.done = total, 0
 
-    def advance(self, trial: int, said: str) -> None:
+    def advance(self, trial: int, outcome: str) -> None:
         self.done += 1
-        print(f"[{self.done}/{self.total}] trial {trial}: {said}", file=sys.stderr, flush=True)
+        print(f"[{self.done}/{self.total}] trial {trial}: {outcome}", file=sys.stderr, flush=True)
 
 
 class Bar:
@@ -156,14 +156,14 @@ class Bar:
         )
         self.task = self.progress.add_task("measuring", total=total)
 
-    def advance(self, trial: int, said: str) -> None:
-        self.progress.update(self.task, advance=1, description=f"trial {trial}: {said}")
+    def advance(self, trial: int, outcome: str) -> None:
+        self.progress.update(self.task, advance=1, description=f"trial {trial}: {outcome}")
 
 
 def progress(total: int, quiet: bool) -> tuple[AbstractContextManager[object], Advance]:
     """Return a context to run in and the function that is told of each trial that ended."""
     if quiet:
-        return nullcontext(), lambda trial, said: None
+        return nullcontext(), lambda trial, outcome: None
     if sys.stderr.isatty():
         bar = Bar(total)
         return bar.progress, bar.advance
@@ -173,10 +173,10 @@ def progress(total: int, quiet: bool) -> tuple[AbstractContextManager[object], A
 def counter(what: str, total: int, quiet: bool) -> tuple[AbstractContextManager[object], Advance]:
     """The same for other work: a bar on a terminal, else nothing. Names of people aren't shown."""
     if quiet or not sys.stderr.isatty():
-        return nullcontext(), lambda place, said: None
+        return nullcontext(), lambda place, outcome: None
     bar = Bar(total)
     bar.progress.update(bar.task, description=what)
-    return bar.progress, lambda place, said: bar.progress.advance(bar.task)
+    return bar.progress, lambda place, outcome: bar.progress.advance(bar.task)
 
 
 def print_rows(

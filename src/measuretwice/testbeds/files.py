@@ -72,28 +72,34 @@ def manifest_logins(text: str, lab: Lab, user: str | None = None) -> dict[str, s
         raise UserError(
             "this is no manifest of GENI's version 3: save the text of the tab Manifest"
         )
-    logins: dict[str, list[tuple[str, str]]] = {}
-    for node in root.iter(f"{_RSPEC}node"):
-        for login in node.iter(f"{_RSPEC}login"):
-            name, host = login.get("username", ""), login.get("hostname", "")
-            port = login.get("port", "22")
-            where = f"{name}@{host}" if port == "22" else f"ssh://{name}@{host}:{port}"
-            logins.setdefault(node.get("client_id", ""), []).append((name, where))
+    logins = _logins_in(root)
     found = {}
-    for each in lab.file.topology.nodes:
-        mine = [where for name, where in logins.get(each.name, []) if user in (None, name)]
-        if not mine:
+    for node in lab.file.topology.nodes:
+        fitting = [where for name, where in logins.get(node.name, []) if user in (None, name)]
+        if not fitting:
             whose = f" for {user}" if user else ""
             raise UserError(
-                f"the manifest has no login{whose} on {each.name}: is it of the {lab.name} lab, and all up?"
+                f"the manifest has no login{whose} on {node.name}: is it of the {lab.name} lab, and all up?"
             )
-        if len(set(mine)) > 1:
-            people = sorted({name for name, _ in logins[each.name]})
+        if len(set(fitting)) > 1:
+            people = sorted({name for name, _ in logins[node.name]})
             raise UserError(
                 f"several people can log in: say who you are with --user, one of {', '.join(people)}"
             )
-        found[each.name] = mine[0]
+        found[node.name] = fitting[0]
     return found
+
+
+def _logins_in(manifest: ET.Element) -> dict[str, list[tuple[str, str]]]:
+    """Each node's logins in a manifest: whose each is, and where ssh finds it."""
+    logins: dict[str, list[tuple[str, str]]] = {}
+    for element in manifest.iter(f"{_RSPEC}node"):
+        for login in element.iter(f"{_RSPEC}login"):
+            name, host = login.get("username", ""), login.get("hostname", "")
+            port = login.get("port", "22")
+            where = f"{name}@{host}" if port == "22" else f"ssh://{name}@{host}:{port}"
+            logins.setdefault(element.get("client_id", ""), []).append((name, where))
+    return logins
 
 
 def _render(lab: Lab, template: str) -> str:

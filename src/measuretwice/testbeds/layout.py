@@ -110,11 +110,11 @@ def _networks(lab: Lab, where: str) -> tuple[Network, ...]:
         if len(subnets) > 1:
             raise UserError(f"{where}: one link has ends in {_list(subnets)}: give both one subnet")
         networks.append(Network(f"net-{number}", subnets.pop(), tuple(group)))
-    for one in networks:
+    for network in networks:
         for other in networks:
-            if one is not other and one.subnet.overlaps(other.subnet):
+            if network is not other and network.subnet.overlaps(other.subnet):
                 raise UserError(
-                    f"{where}: {one.subnet} and {other.subnet} are separate networks: a testbed's "
+                    f"{where}: {network.subnet} and {other.subnet} are separate networks: a testbed's "
                     "routes couldn't tell them apart; give each a subnet of its own"
                 )
     return tuple(networks)
@@ -127,7 +127,9 @@ def _routes(
 
     Never a default route: on a testbed that one leads to whoever logs in.
     """
-    own = [network.subnet for network in networks for name, _ in network.members if name == node]
+    subnets = [
+        network.subnet for network in networks for name, _ in network.members if name == node
+    ]
     known: list[Route] = []
     for line in lines:
         try:
@@ -136,7 +138,7 @@ def _routes(
                     known.append(Route(IPv4Network("0.0.0.0/0"), IPv4Address(via)))
                 case [to, "via", via]:
                     known.append(Route(IPv4Network(to), IPv4Address(via)))
-                case [to, "dev", _] if any(IPv4Address(to) in subnet for subnet in own):
+                case [to, "dev", _] if any(IPv4Address(to) in subnet for subnet in subnets):
                     pass  # on a network of its own: no route is needed
                 case _:
                     raise ValueError
@@ -146,13 +148,13 @@ def _routes(
                 "expected SUBNET via ADDRESS"
             ) from None
     for network in networks:
-        if network.subnet in own:
+        if network.subnet in subnets:
             continue
         fitting = [route for route in known if network.subnet.subnet_of(route.subnet)]
         if not fitting:
             continue
         best = max(fitting, key=lambda route: route.subnet.prefixlen)
-        if not any(best.gateway in subnet for subnet in own):
+        if not any(best.gateway in subnet for subnet in subnets):
             raise UserError(f"{where}: {node}: {best.gateway} is no neighbour of it")
         yield Route(network.subnet, best.gateway)
 
