@@ -50,10 +50,13 @@ def test_a_notebook_as_a_page() -> None:
     svg = {"output_type": "display_data", "data": {"image/svg+xml": ["<svg>", "</svg>"]}}
     table = '<style scoped>x</style><table border="1" class="dataframe"><td>1</td></table>'
     html = {"output_type": "execute_result", "data": {"text/html": table, "text/plain": "1"}}
-    said = {"output_type": "stream", "text": ["one\n", "two\n"]}
+    printed = [
+        {"output_type": "stream", "name": "stdout", "text": ["one\n"]},
+        {"output_type": "stream", "name": "stdout", "text": "two\n"},
+    ]
     cells = [
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
-        {"cell_type": "code", "source": "a = 1\n\nb = 2", "outputs": [said, html, svg]},
+        {"cell_type": "code", "source": "a = 1\n\nb = 2", "outputs": [*printed, html, svg]},
         {"cell_type": "code", "source": "", "outputs": []},
     ]
     files = pages_of({"cells": cells}, "01-x")

@@ -100,8 +100,20 @@ def pages_of(notebook: dict[str, Any], name: str) -> dict[str, str]:
         elif source:
             code = f"```python\n{source}\n```".replace("\n", "\n    ")
             parts.append(f'??? note "How this is computed"\n\n    {code}')
-            parts += [_shown(output, figures, name) for output in cell["outputs"]]
+            parts += [_shown(output, figures, name) for output in _joined(cell["outputs"])]
     return {f"{name}.md": "\n\n".join(filter(None, parts)) + "\n", **figures}
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A cell's outputs, with what it printed in one: on a busy machine that comes in pieces."""
+    found: list[dict[str, Any]] = []
+    for output in outputs:
+        last = found[-1] if found else {}
+        if output["output_type"] == "stream" and last.get("name") == output.get("name", ""):
+            last["text"] = _text(last["text"]) + _text(output["text"])
+        else:
+            found.append(dict(output))
+    return found
 
 
 def _shown(output: dict[str, Any], figures: dict[str, str], name: str) -> str:
