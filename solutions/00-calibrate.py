@@ -201,10 +201,10 @@ rtt_s, rate_bps = it.params["rtt_ms"] / 1e3, it.params["rate_mbit"] * 1e6
 limited = re.findall(r"sndbuf_limited:(\S+)", raw(1, "romeo/ss.txt"))
 say(
     f"ss prints `sndbuf_limited:{limited[-1]}`. The product is {rate_bps / 1e6:g} Mbit/s × {rtt_s * 1e3:g} ms = "
-    f"{rate_bps * rtt_s / 8e6:.3g} MB; the send buffer is {it['params']['wmem_max_bytes'] / 1e6:.3g} MB. cwnd isn't the reason: it is "
+    f"{rate_bps * rtt_s / 8e6:.3g} MB; the send buffer is {it.params['wmem_max_bytes'] / 1e6:.3g} MB. cwnd isn't the reason: it is "
     f"{line.cwnd_segments} segments, {line.cwnd_segments * line.mss_bytes / 1e6:.3g} MB. Goodput was "
-    f"{it['measured']['goodput_bps'] / 1e6:.0f} Mbit/s; with {wide['params']['wmem_max_bytes']} B it is "
-    f"{wide['measured']['goodput_bps'] / 1e6:.0f}."
+    f"{it.measured['goodput_bps'] / 1e6:.0f} Mbit/s; with {wide.params['wmem_max_bytes']} B it is "
+    f"{wide.measured['goodput_bps'] / 1e6:.0f}."
 )
 assert wide.measured["goodput_bps"] > 1.3 * it.measured["goodput_bps"]
 

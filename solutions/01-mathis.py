@@ -312,7 +312,7 @@ for name in (
         f"**{name}**: netem dropped {m['qdisc_drops']}, the sender resent {m['retransmits']}; receiver "
         f"refused {m['receiver_ofo_drops']} segments out of order and pruned {m['receiver_prune_calls']} "
         f"times; largest window {m['cwnd_max_segments']} segments; findings: "
-        f"{', '.join(run['findings']) or 'none'}."
+        f"{', '.join(finding.id for finding in run.findings) or 'none'}."
     )
 with raw("receiver-drops-broken") as folder:
     before, after = (
@@ -343,7 +343,7 @@ m, q = run.measured, run.params
 mathis = model.mathis_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 pftk = model.pftk_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 say(
-    f"Trial {run['trial']}: measured {m['goodput_bps'] / 1e6:.2f} Mbit/s (the authors: 1.68). Mathis (C = 1): "
+    f"Trial {run.trial}: measured {m['goodput_bps'] / 1e6:.2f} Mbit/s (the authors: 1.68). Mathis (C = 1): "
     f"{mathis / 1e6:.2f}; PFTK with Linux's timeout of {model.linux_rto_ms(q['rtt_ms']):.0f} ms: "
     f"{pftk / 1e6:.2f}. {m['timeouts']} timeouts for {m['qdisc_drops']} losses: one loss in "
     f"{m['qdisc_drops'] / m['timeouts']:.0f} ends in a timeout. PFTK assumes "
@@ -420,7 +420,7 @@ predicted = [run.model_bps for run in long_runs]
 measured = [run.measured["goodput_bps"] for run in long_runs]
 fit = statistics.fit_constant(predicted, measured)
 say(
-    f"{fit.points} trials with at least {min(r['measured']['qdisc_drops'] for r in long_runs)} losses each: "
+    f"{fit.points} trials with at least {min(r.measured['qdisc_drops'] for r in long_runs)} losses each: "
     f"**C = {fit.constant:.3f} (95 %: {fit.low:.3f} to {fit.high:.3f})**; slope {fit.slope:.4f} "
     f"({fit.slope_low:.4f} to {fit.slope_high:.4f})."
 )

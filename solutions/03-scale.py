@@ -21,6 +21,7 @@
 import os
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -169,7 +170,7 @@ params = runs("unequal-intervals-broken")[0].params
 spread_s = params["start_spread_ms"] / 1e3
 say(
     f"At most {(params['duration_s'] + spread_s) / params['duration_s']:.2f} times the link; "
-    f"seen: {runs('unequal-intervals-broken')[0]['measured']['own_sum_bps'] / frames.payload_limit(1e8, wire=False):.2f}."
+    f"seen: {runs('unequal-intervals-broken')[0].measured['own_sum_bps'] / frames.payload_limit(1e8, wire=False):.2f}."
 )
 
 # %% [markdown]
@@ -261,10 +262,10 @@ say(
     f"Theory: C between {model.MATHIS_CONSTANTS['sqrt(3/2)'].value:.2f} and "
     f"{model.MATHIS_CONSTANTS['1.31'].value}, where p is the rate of halvings."
 )
-figure("regression", [run for run in shown if run.trial == shown[0]["trial"]])
+figure("regression", [run for run in shown if run.trial == shown[0].trial])
 
 # %%
-figure("regression", [{**runs("halving-counter-fixed")[0], "trial": 1}])
+figure("regression", [replace(runs("halving-counter-fixed")[0], trial=1)])
 
 # %%
 if recorded("edge-ten-times"):

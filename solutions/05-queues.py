@@ -192,7 +192,7 @@ say(
 rows = []
 for run in runs("copied-cell-broken"):
     for flow in run.flows:
-        rows.append((run.trial, run.params["receiver"], flow["node"], flow["to_address"]))
+        rows.append((run.trial, run.params["receiver"], flow.node, flow.to_address))
 display(pd.DataFrame(rows, columns=["trial", "receiver meant", "from", "to"]))
 
 # %% [markdown]

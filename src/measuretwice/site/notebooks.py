@@ -34,11 +34,14 @@ def notebook_pages(root: Path, sources: Sequence[Path], kept: Path) -> dict[str,
     """
     places = [kept / source.stem / _digest(root, source) for source in sources]
     missing = [pair for pair in zip(sources, places, strict=True) if not pair[1].is_dir()]
-    if missing:
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            # Taken from one after the other, so that the first failure is the one that is told.
-            for _ in pool.map(lambda pair: _make(root, *pair), missing):
-                pass
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        made = [pool.submit(_make, root, source, place) for source, place in missing]
+        try:
+            for notebook in made:
+                notebook.result()
+        finally:
+            # After a failure none begins any more.
+            pool.shutdown(cancel_futures=True)
     return {path.name: path.read_bytes() for place in places for path in sorted(place.iterdir())}
 
 
