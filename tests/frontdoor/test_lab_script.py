@@ -31,7 +31,7 @@ REAL = (
 ).split()
 # What lab only looks for: these do nothing.
 NETWORK = "iperf3 ip tc ss ethtool tcpdump ping taskset setpriv".split()
-BUILD = "chromium ssh gcc make flex bison bc xz patch".split()
+BUILD = "chromium ssh tmux gcc make flex bison bc xz patch".split()
 
 
 @functools.cache
@@ -352,6 +352,7 @@ def test_two_at_once_make_one_venv(fresh: Checkout) -> None:
     assert sum("about" in err for _, err in outputs) == 1, outputs
 
 
+@pytest.mark.user
 def test_read_only_checkout_uses_the_cache(pristine: Checkout) -> None:
     pristine.folder.chmod(0o555)
     cache = pristine.home / "cache"
@@ -435,6 +436,7 @@ def test_without_sudo_names_the_command_to_run(checkout: Checkout) -> None:
     assert "apt-get install -y --no-install-recommends iperf3 iputils-ping" in line
 
 
+@pytest.mark.user
 def test_with_sudo_that_refuses_names_the_command_to_run(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout, sudo="exit 1")
@@ -491,6 +493,14 @@ def test_missing_names_of_protocols_are_a_package(checkout: Checkout) -> None:
     line = one_line(checkout("run", "mathis"))
     assert "the names of protocols" in line
     assert "netbase" in line
+
+
+def test_what_only_tests_need_is_for_developers(checkout: Checkout) -> None:
+    checkout.lacks("ssh", "tmux")
+    assert checkout("run", "mathis").returncode == 0
+    line = one_line(checkout(MEASURETWICE_SETUP="dev"))
+    assert "openssh-client" in line
+    assert "tmux" in line
 
 
 def test_no_compiler_is_needed_where_a_kernel_is_there(checkout: Checkout) -> None:

@@ -183,6 +183,7 @@ def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     assert checkout.run("check", str(folder)).returncode == 0
 
 
+@pytest.mark.user
 def test_one_command_on_a_node(checkout: Checkout) -> None:
     checkout.up("--set", "rtt_ms=20")
     done = checkout.run("enter", "router", "router.sh prepare && echo RTT $RTT_MS >&1; exit 5")

@@ -45,6 +45,7 @@ def inside(folder: Path, script: str) -> None:
 
 
 @pytest.mark.slow(25)
+@pytest.mark.user
 def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     # Who is root here can give files away in there, as sudo has it done.
     sudo = "SUDO_UID=65534 SUDO_GID=65534" if os.geteuid() == 0 else ""

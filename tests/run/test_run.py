@@ -384,6 +384,7 @@ def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> No
     assert done.stderr.strip().splitlines()[-1] == "exit 1"
 
 
+@pytest.mark.user
 @pytest.mark.slow(15)
 def test_calibrate_reads_back_what_it_sets(all_cpus: set[int], tmp_path: Path) -> None:
     results = run_lab("calibrate", "--out", str(tmp_path))
