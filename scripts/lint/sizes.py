@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are rooms of a size? No module over 400 lines, no function over 60.
+"""Are modules and functions of a size? No module over 400 lines, no function over 60.
 
     sizes.py [FOLDER ...]     default: the package. Exit 1 with a line for each that is larger.
 

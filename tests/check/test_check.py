@@ -17,7 +17,7 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import KINDS, Case, Finding, Member, check, check_set, with_help
+from measuretwice.checks import KINDS, Case, Finding, Member, causes, check_set, with_help
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.runs.reread import measure_again
@@ -54,7 +54,7 @@ HONEST: dict[str, Any] = {
 
 def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
     case = Case({**WANTED, **(wanted or {})}, {**HONEST, **measured}, 0.02)
-    return [finding.id for finding in check(case)]
+    return [finding.id for finding in causes(case)]
 
 
 def test_an_honest_run_raises_nothing() -> None:
@@ -62,7 +62,7 @@ def test_an_honest_run_raises_nothing() -> None:
 
 
 def test_nothing_measured_raises_nothing() -> None:
-    assert check(Case(WANTED, {}, 0.02)) == []
+    assert causes(Case(WANTED, {}, 0.02)) == []
 
 
 @pytest.mark.parametrize(
@@ -311,7 +311,7 @@ def test_ten_thousand_damaged_files_raise_nothing_but_words() -> None:
             bring._put_together(brought)
         except (bring.ParseError, UserError):
             continue
-        check(Case(WANTED, brought.measured, 0.02))
+        causes(Case(WANTED, brought.measured, 0.02))
 
 
 # In the virtual kernel ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks import Case, Member, check
+from measuretwice.checks import Case, Member, causes
 from measuretwice.checks.queue_discipline import cell_log
 from measuretwice.checks.two_disciplines import small_n
 from measuretwice.checks.two_trials import same_numbers
@@ -46,7 +46,7 @@ HONEST: dict[str, Any] = {
 
 
 def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
-    return [f.id for f in check(Case({**WANTED, **(wanted or {})}, {**HONEST, **measured}))]
+    return [f.id for f in causes(Case({**WANTED, **(wanted or {})}, {**HONEST, **measured}))]
 
 
 def test_an_honest_run_raises_nothing() -> None:
@@ -83,10 +83,10 @@ def test_iperf2_csv_that_a_person_brings(tmp_path: Path) -> None:
     assert brought.measured["goodput_bps"] == pytest.approx(
         8 * (10_616_892 / 4 + 2 * 7_995_452 / 3)
     )
-    assert check(Case({"parallel_flows": 3}, brought.measured)) == []
+    assert causes(Case({"parallel_flows": 3}, brought.measured)) == []
     shutil.copyfile(first, tmp_path / "fifo-run1-h2-h4.txt")
     brought = bring.read_files([tmp_path])
-    found = check(Case({"parallel_flows": 3}, brought.measured))
+    found = causes(Case({"parallel_flows": 3}, brought.measured))
     assert [finding.id for finding in found] == ["copied-cell"]
     assert brought.measured["flows"] == 3
 

@@ -1,12 +1,13 @@
 """The checker: is a run what it was meant to be?
 
-A new check is a function with `@check` (or `@set_check`) in the module of its subject, and a test.
+A new check is a function with `@check` (or `@set_check`) of registry.py in the module of its subject,
+and a test.
 """
 
 from measuretwice.checks.case import Case, Member
 from measuretwice.checks.engine import (
     KINDS,
-    check,
+    causes,
     check_run,
     check_set,
     diagnose,
@@ -23,7 +24,7 @@ __all__ = [
     "Member",
     "SetFinding",
     "Severity",
-    "check",
+    "causes",
     "check_run",
     "check_set",
     "diagnose",

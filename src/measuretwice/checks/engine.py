@@ -63,7 +63,7 @@ def _merged() -> tuple[dict[str, Help], dict[str, frozenset[str]]]:
 KINDS, EXPLAINS = _merged()
 
 
-def check(case: Case) -> list[Finding]:
+def causes(case: Case) -> list[Finding]:
     """Return a run's findings, causes only, in order of cause."""
     return _causes(look(case) for look in CHECKS)
 
@@ -92,7 +92,7 @@ def check_run(
 
 def diagnose(lab: Lab, params: dict[str, Value], measured: Measured) -> list[Finding]:
     """Return the findings of one run of ours as the checks say them, without page and hint."""
-    return [finding for finding in check(case_of(lab, params, measured)) if meant(lab, finding)]
+    return [finding for finding in causes(case_of(lab, params, measured)) if meant(lab, finding)]
 
 
 def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:

@@ -116,11 +116,6 @@ def loss(case: Case) -> Finding | None:
         "other-drops",
         "The drops of every other qdisc on the path.",
         explains=("retransmissions",),
-        hints=(
-            "Print the counters of every qdisc on every node, not only the router's: `tc -s qdisc`.",
-            "Which of them dropped packets, and how long may its queue be?",
-            "A queue that nobody thought of is full: a host's own qdisc, or the way back. Its drops are not part of p.",
-        ),
     ),
     needs=("other_qdisc_drops",),
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import assert_never
 
 from measuretwice.base.errors import UserError
 from measuretwice.measure.one_flow import (
@@ -111,11 +112,25 @@ def read_text(text: str, name: str, brought: Brought) -> str:
         brought.measured |= from_ping(content)
     elif isinstance(content, Frames):
         brought.measured |= from_frames(content)
+    elif isinstance(content, tuple):
+        _take_parts(content, brought)
     else:
-        brought.samples += tuple(item for item in content if isinstance(item, SsSample))
-        brought.qdiscs += tuple(item for item in content if isinstance(item, Qdisc))
-        _take_iperf2([item for item in content if isinstance(item, Iperf2Connection)], brought)
+        assert_never(content)
     return known.tool
+
+
+def _take_parts(parts: Sequence[SsSample | Qdisc | Iperf2Connection], brought: Brought) -> None:
+    connections = []
+    for part in parts:
+        if isinstance(part, SsSample):
+            brought.samples += (part,)
+        elif isinstance(part, Qdisc):
+            brought.qdiscs += (part,)
+        elif isinstance(part, Iperf2Connection):
+            connections.append(part)
+        else:
+            assert_never(part)
+    _take_iperf2(connections, brought)
 
 
 def _take_iperf3(run: Iperf3Run, brought: Brought, stands_in: bool) -> None:
