@@ -324,8 +324,9 @@ def test_the_tables_hold_what_was_recorded() -> None:
 
 def test_fit_is_that_of_the_figures() -> None:
     name = WORDS.steps[-1]
-    whole = plot_data.data_for_interactive([(name, WORDS.runs(name))])[0]["fit"]
-    assert WORDS.fit(name).constant == pytest.approx(whole["constant"], rel=1e-5)
+    whole = plot_data.set_data(name, WORDS.runs(name)).fit
+    assert whole is not None
+    assert WORDS.fit(name).constant == pytest.approx(whole.constant, rel=1e-5)
 
 
 def test_losses_for_five_per_cent() -> None:

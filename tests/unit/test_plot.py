@@ -6,7 +6,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -320,8 +320,8 @@ def test_published_values_of_the_labs_are_readable() -> None:
 def test_interactive_data_is_json_with_fit_and_range() -> None:
     import json
 
-    data = plot_data.data_for_interactive([("all", RESULTS), ("none", [])])
-    again = json.loads(json.dumps(data, allow_nan=False))
+    data = [plot_data.set_data("all", RESULTS), plot_data.set_data("none", [])]
+    again = json.loads(json.dumps([asdict(each) for each in data], allow_nan=False))
     assert again[0]["fit"]["constant"] == 1.25
     assert again[0]["ratio_range"] == [1.0, 1.45]
     assert len(again[0]["rows"]) == 6

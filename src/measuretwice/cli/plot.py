@@ -14,7 +14,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.figures.files import published_values, write_figure
 from measuretwice.figures.registry import figures_of, model_figures
-from measuretwice.figures.rows import NamedSet, ParameterNames, Row, data_for_interactive
+from measuretwice.figures.rows import NamedSet, ParameterNames, Row, set_data
 from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded
 from measuretwice.runs.folder import DONE, finished_in
@@ -66,10 +66,11 @@ def _plot_against_model(
     ]
     for name in names:
         write_figure(lab, name, sets, out)
+    of_model = ParameterNames.of(lab)
     return {
         "lab": lab.name,
         "files": _files(out, names),
-        "sets": data_for_interactive(sets, ParameterNames.of(lab)),
+        "sets": [asdict(set_data(title, results, of_model)) for title, results in sets],
         "published": [asdict(value) for value in published_values(lab)],
     }
 

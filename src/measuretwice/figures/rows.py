@@ -179,32 +179,39 @@ def ratio_range(results: Iterable[Result]) -> tuple[float, float] | None:
     return None
 
 
-def count_within(rows: Iterable[Row], span: tuple[float, float]) -> int:
-    """Return how many rows have a ratio within `span`, its ends included."""
-    return sum(row["ratio"] is not None and span[0] <= row["ratio"] <= span[1] for row in rows)
+def count_within(rows: Iterable[Row], span: tuple[float | None, float | None]) -> int:
+    """Return how many rows have a ratio within `span`, its ends included; None is an open end."""
+    low = -math.inf if span[0] is None else span[0]
+    high = math.inf if span[1] is None else span[1]
+    return sum(row["ratio"] is not None and low <= row["ratio"] <= high for row in rows)
 
 
-def data_for_interactive(
-    sets: Sequence[NamedSet],
-    names: ParameterNames = ParameterNames(),
-) -> list[dict[str, Any]]:
-    """Return each set as JSON can hold it: title, rows, the fitted constant, the expected ratio.
+@dataclass(frozen=True)
+class SetData:
+    """A set's rows, the constant fitted over them, and the range in which the ratio is expected.
 
-    `fit` is None for fewer than three comparable trials, `ratio_range` where the lab has none.
+    Numbers to six digits, as JSON can hold them: an open end of the range is None. `fit` is None for
+    fewer than three comparable trials, `ratio_range` where the lab has none.
     """
-    return [_set_data(title, list(results), names) for title, results in sets]
+
+    title: str
+    rows: list[Row]
+    fit: ConstantFit | None
+    ratio_range: tuple[float | None, float | None] | None
 
 
-def _set_data(title: str, results: list[Result], names: ParameterNames) -> dict[str, Any]:
+def set_data(
+    title: str, results: Sequence[Result], names: ParameterNames = ParameterNames()
+) -> SetData:
+    """Return what a figure that its reader can change shows of a set."""
     rows = rows_for_table(results, names)
     fit = fit_rows(rows, model_constant(results))
     span = ratio_range(results)
-    return {
-        "title": title,
-        "rows": rows,
-        "fit": {key: _six_digits(value) for key, value in asdict(fit).items()} if fit else None,
-        "ratio_range": [end if math.isfinite(end) else None for end in span] if span else None,
-    }
+    rounded = {key: _six_digits(value) for key, value in asdict(fit).items()} if fit else None
+    low, high = (end if math.isfinite(end) else None for end in span) if span else (None, None)
+    return SetData(
+        title, rows, ConstantFit(**rounded) if rounded else None, (low, high) if span else None
+    )
 
 
 def csv_text(rows: Sequence[Row]) -> str:

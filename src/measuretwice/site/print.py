@@ -77,12 +77,12 @@ def _unfold_tabs(lines: list[str]) -> list[str]:
             while indents and depth <= indents[-1]:
                 indents.pop()
         tab = None if in_fence else TAB.match(line)
-        own = line[4 * len(indents) :] if line.strip() else ""
+        text = line[4 * len(indents) :] if line.strip() else ""
         if tab:
-            found += [f"{own[: len(own) - len(own.lstrip(' '))]}**{tab[2]}**"]
+            found += [f"{text[: len(text) - len(text.lstrip(' '))]}**{tab[2]}**"]
             indents.append(depth)
         else:
-            found.append(own)
+            found.append(text)
     return found
 
 
@@ -130,11 +130,11 @@ def _moved(
     for line, in_fence in zip(lines, _fenced(lines), strict=True):
         heading = None if in_fence else HEADING.match(line)
         if heading:
-            marks, said, own = heading.groups()
-            id = name if marks == "#" else f"{name}--{own or _slug(said)}"
+            marks, title, anchor = heading.groups()
+            id = name if marks == "#" else f"{name}--{anchor or _slug(title)}"
             # Each page begins on a sheet of its own.
             sheet = " .sheet" if shift and marks == "#" else ""
-            line = f"{'#' if shift else ''}{marks} {said} {{ #{id}{sheet} }}"
+            line = f"{'#' if shift else ''}{marks} {title} {{ #{id}{sheet} }}"
         if not in_fence:
             line = LINK.sub(lambda link: _link(link, name, folder, names), line)
         found.append(line)
@@ -149,15 +149,15 @@ def _slug(text: str) -> str:
 
 def _link(link: re.Match[str], name: str, folder: str, names: frozenset[str]) -> str:
     """A link to one of the module's pages stays on this page; for others, paper says where they lead."""
-    said, target, attributes = link[1], link[2], link[3] or ""
+    label, target, attributes = link[1], link[2], link[3] or ""
     path, _, anchor = target.partition("#")
     if re.match(r"[a-z]+:", target) or attributes:
         return link[0]
     stem = name if not path else path.removesuffix(".md")
     if stem in names:
-        return f"[{said}](#{stem}{f'--{anchor}' if anchor else ''})"
+        return f"[{label}](#{stem}{f'--{anchor}' if anchor else ''})"
     if path.endswith(".md"):
         place = posixpath.normpath(posixpath.join("modules", folder, path)).removesuffix(".md")
         place = place.removesuffix("index").rstrip("/")
-        return f'[{said}]({target}){{ data-paper="{place}" }}'
+        return f'[{label}]({target}){{ data-paper="{place}" }}'
     return link[0]

@@ -75,8 +75,8 @@ def _table(model: type[BaseModel]) -> Table:
         types = dict.fromkeys(cell(_type(field.annotation)) for field in fields if field)
         must = all(field is not None and field.is_required() for field in fields)
         keys.append(Key(name, ", ".join(types), must))
-    own = model.__dict__.get("__doc__")
-    return Table(model.__name__, inspect.cleandoc(own) if own else "", keys)
+    help = model.__dict__.get("__doc__")
+    return Table(model.__name__, inspect.cleandoc(help) if help else "", keys)
 
 
 def _type(annotation: Any) -> str:
@@ -92,11 +92,11 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"table of {_type(inner[1])}"
     if origin is Literal:
-        return ", ".join(f"`{one}`" for one in inner)
+        return ", ".join(f"`{word}`" for word in inner)
     if hasattr(annotation, "__metadata__"):
         return _type(inner[0])
     if inner:
-        return " or ".join(dict.fromkeys(said for one in inner if (said := _type(one))))
+        return " or ".join(dict.fromkeys(filter(None, map(_type, inner))))
     # All kinds of figures are shown as one table.
     name = (FigureOf if issubclass(annotation, FigureOf) else annotation).__name__
     return f"[{name}](#{name.lower()})"

@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures import rows as plot_data
+from measuretwice.figures import rows as figure_rows
 from measuretwice.figures.rows import NamedSet, ParameterNames
 from measuretwice.lab import Lab, ModelUse
 from measuretwice.runs.result import Result
@@ -67,23 +67,23 @@ def element(name: str, data: dict[str, Any], fallback: str) -> Block:
 
 def steps_data(lab: Lab, use: ModelUse, steps: Sequence[NamedSet]) -> dict[str, Any]:
     """All steps' runs, with what repeats each; the lab's expected range; published values."""
-    sets = plot_data.data_for_interactive(steps, names_of(use))
-    span = next((one["ratio_range"] for one in sets if one["ratio_range"]), [None])
-    if None in span:
+    sets = [figure_rows.set_data(title, results, names_of(use)) for title, results in steps]
+    span = next((each.ratio_range for each in sets if each.ratio_range), None)
+    if span is None or None in span:
         raise UserError(f"{lab.name}: no recorded step, or no range that its ratio is expected in")
     published = lab.folder / "published.csv"
     values = []
     if published.is_file():
         text = published.read_text(encoding="utf-8")
-        values = plot_data.read_published(text, f"{lab.folder.name}/{published.name}")
+        values = figure_rows.read_published(text, f"{lab.folder.name}/{published.name}")
     return {
         "trials": len(lab.trials),
         "range": span,
         "keys": [*ROW_KEYS, "duration_s", "because", "command"],
         "steps": [
             {
-                "title": one["title"],
-                "fit": one["fit"] and [one["fit"][key] for key in ("constant", "low", "high")],
+                "title": each.title,
+                "fit": each.fit and [each.fit.constant, each.fit.low, each.fit.high],
                 "runs": [
                     [
                         *(row[key] for key in ROW_KEYS),
@@ -91,10 +91,10 @@ def steps_data(lab: Lab, use: ModelUse, steps: Sequence[NamedSet]) -> dict[str, 
                         result.not_comparable_because,
                         command(lab, result),
                     ]
-                    for row, result in zip(one["rows"], results, strict=True)
+                    for row, result in zip(each.rows, results, strict=True)
                 ],
             }
-            for one, (_, results) in zip(sets, steps, strict=True)
+            for each, (_, results) in zip(sets, steps, strict=True)
         ],
         "published": [asdict(value) for value in values],
     }
@@ -106,8 +106,8 @@ def names_of(use: ModelUse) -> ParameterNames:
 
 def command(lab: Lab, result: Result) -> str:
     """The command that repeats a run: its trial, and what was set other than the lab has it."""
-    own = {**lab.defaults(), **lab.trials[result.trial].set}
-    changes = [f"--set {k}={v}" for k, v in result.params.items() if own.get(k) != v]
+    usual = {**lab.defaults(), **lab.trials[result.trial].set}
+    changes = [f"--set {k}={v}" for k, v in result.params.items() if usual.get(k) != v]
     if result.seed != 1:
         changes.append(f"--seed {result.seed}")
     return " ".join([f"./lab run {lab.name} --trial {result.trial}", *changes])
@@ -119,12 +119,12 @@ def steps_summary(use: ModelUse, steps: Sequence[NamedSet]) -> str:
         "| step | after | trials | in the expected range | the model applies to | fitted C |",
         "|---:|---|---:|---:|---:|---:|",
     ]
-    for number, one in enumerate(plot_data.data_for_interactive(steps, names_of(use)), 1):
-        rows, span, fit = one["rows"], one["ratio_range"], one["fit"]
-        within = plot_data.count_within(rows, span) if span else ""
-        applies = sum(row["comparable"] for row in rows)
-        constant = sig(fit["constant"]) if fit else ""
-        cells = [number, one["title"], len(rows), within, applies, constant]
+    for number, (title, results) in enumerate(steps, 1):
+        step = figure_rows.set_data(title, results, names_of(use))
+        within = figure_rows.count_within(step.rows, step.ratio_range) if step.ratio_range else ""
+        applies = sum(row["comparable"] for row in step.rows)
+        constant = sig(step.fit.constant) if step.fit else ""
+        cells = [number, title, len(step.rows), within, applies, constant]
         lines.append(_line(cells))
     return "\n".join(lines) + "\n"
 
@@ -137,8 +137,8 @@ def steps_table(use: ModelUse, steps: Sequence[NamedSet]) -> Block:
     """Every trial's goodput over the model at every step: the whole figure in numbers."""
     found: dict[int, list[str]] = {}
     about: dict[int, list[str]] = {}
-    for n, one in enumerate(plot_data.data_for_interactive(steps, names_of(use))):
-        for row in one["rows"]:
+    for n, (_, results) in enumerate(steps):
+        for row in figure_rows.rows_for_table(results, names_of(use)):
             about[row["trial"]] = [
                 *(sig(row[key], 4) for key in ("rtt_ms", "mss_bytes")),
                 *(sig(row[key]) for key in ("loss_ratio", "model_mbit")),
@@ -169,7 +169,7 @@ def explorer_data(lab: Lab, use: ModelUse) -> dict[str, Any]:
         "max_loss_ratio": use.max_loss_ratio,
         "min_losses": use.min_expected_losses,
         "losses_for_precision": losses_for_precision(),
-        "constants": {name: one.value for name, one in model.MATHIS_CONSTANTS.items()},
+        "constants": {name: constant.value for name, constant in model.MATHIS_CONSTANTS.items()},
         "rto_margin_ms": model.LINUX_RTO_MARGIN_MS,
     }
 

@@ -71,8 +71,8 @@ def hours(words: LabWords) -> float:
     """How long all its trials measure, one after the other, in hours of a real clock."""
     lab = words.lab
     defaults = lab.defaults()
-    chosen = [row.set for row in lab.trials.values()]
-    params = [{**defaults, **lab.presets({**defaults, **own}), **own} for own in chosen]
+    trials = [row.set for row in lab.trials.values()]
+    params = [{**defaults, **lab.presets({**defaults, **row}), **row} for row in trials]
     return sum(float(values["duration_s"]) for values in params) / 3600
 
 
