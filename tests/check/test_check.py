@@ -352,7 +352,8 @@ def test_every_pitfall_is_found_broken_and_not_found_fixed(
 ) -> None:
     """One seed of the matrix; `make checker-matrix` runs all of it."""
     only = [pitfall, *filter(None, [TOGETHER.get(pitfall)])]
-    assert load_matrix().measure(lab, 1, 0, tmp_path, talk=False, only=only) == []
+    wrong = load_matrix().measure(lab, 1, 0, tmp_path, talk=False, only=only, short=True)
+    assert wrong == []
 
 
 @pytest.mark.kernel
