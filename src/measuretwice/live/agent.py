@@ -73,6 +73,8 @@ class Agent:
 
     def _move(self, shell: Shell, events: int) -> None:
         """Pass on what a terminal shows, and give it what it hasn't taken yet of what was typed."""
+        if self.shells.get(shell.number) is not shell:
+            return  # it ended in this round of events: its terminal is closed, its number free again
         if events & selectors.EVENT_WRITE:
             self.type(shell, b"")
         if events & selectors.EVENT_READ and not self._show(shell):
