@@ -273,7 +273,7 @@ def test_pages_can_say_how_two_sets_differ(tmp_path: Path) -> None:
         "{{ statistics.mean_interval(ratios)[0] | sig }} {{ statistics.relative_spread(ratios) }}"
     )
     page = renderer.render(tmp_path / "docs/a.md", "a.md")
-    ratios = [run["ratio"] for run in words["mathis"].runs("offloads-on")]
+    ratios = [run.ratio for run in words["mathis"].runs("offloads-on")]
     assert len(ratios) == 10
     mean, spread = page.split()
     assert float(mean) == pytest.approx(fmean(ratios), rel=0.005)
