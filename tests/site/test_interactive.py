@@ -305,11 +305,11 @@ def test_the_command_beside_a_run_repeats_it(student: Path) -> None:
         for values in step["runs"]:
             run = dict(zip(data["keys"], values, strict=True))
             words = run["command"].split()
-            assert words[:5] == ["./lab", "run", "mathis", "--trial", str(run.trial)]
+            assert words[:5] == ["./lab", "run", "mathis", "--trial", str(run["trial"])]
             assert set(words[5::2]) <= {"--set"}
-            own = {**LAB.defaults(), **LAB.trials[run.trial].set}
+            own = {**LAB.defaults(), **LAB.trials[run["trial"]].set}
             changes = read_changes(LAB, tuple(words[6::2]), None)
-            assert {**own, **changes} == recorded[run.trial].params
+            assert {**own, **changes} == recorded[run["trial"]].params
             checked += 1
     assert checked == sum(len(WORDS.runs(name)) for name in WORDS.steps) > 400
 
