@@ -81,9 +81,6 @@ SHORTER: dict[str, dict[str, dict[str, Any]]] = {
         "terminated-tcp": {"duration_s": 10, "average_from_s": 2},
     },
 }
-# For the tests, too: stages that run their trials many times, with fewer that still tell them apart, half
-# of the thirty that the lab asks for.
-FEWER = {"one-run": 15}
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,6 @@ def cells(
     """Every case of the matrix with its first jobs; of some pitfalls, or of all."""
     work: Work = {}
     cheaper = CHEAPER.get(lab.name, {}) | (SHORTER.get(lab.name, {}) if short else {})
-    fewer = FEWER if short else {}
     places = {
         place: number
         for number, place in enumerate(
@@ -132,7 +128,7 @@ def cells(
             # is run once.
             changes = {**staged.set, **cheaper.get(pitfall.id, {})}
             apart = max(10, pitfall.broken.repeat, pitfall.fixed.repeat)
-            repeat = min(staged.repeat, fewer.get(pitfall.id, staged.repeat))
+            repeat = staged.repeat
             for count in range(1, seeds + 1):
                 # A stage that runs trials several times takes a seed for each.
                 seed = count if len(numbers) == 1 else apart * count
