@@ -16,8 +16,7 @@ def pytest_configure() -> None:
     """Each worker keeps to one CPU, and all that it starts with it.
 
     A trial of ./lab keeps its virtual kernel to the first CPU that it may use: that of two workers
-    would be the same, and the other idle. Where there are more workers than CPUs, those on one
-    CPU fill each other's waiting: for real time to pass, for a page to be drawn.
+    would be the same, and the other idle.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
