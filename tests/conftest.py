@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -13,11 +14,16 @@ SLOW_S = 10.0
 
 
 def pytest_configure() -> None:
-    """Each worker keeps to one CPU, and all that it starts with it.
+    """Ctrl-C counts, as at a terminal: who runs this in a script's background has it ignored, and so
+    would all that is started here.
+
+    Each worker keeps to one CPU, and all that it starts with it.
 
     A trial of ./lab keeps its virtual kernel to the first CPU that it may use: that of two workers
     would be the same, and the other idle.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         number = int(worker.removeprefix("gw"))

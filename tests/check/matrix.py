@@ -59,6 +59,7 @@ SHORTER: dict[str, dict[str, dict[str, Any]]] = {
         "whose-bdp": {"duration_s": 10},
         "hidden-queue": {"duration_s": 10},
         "field-number": {"duration_s": 10},
+        "one-run": {"duration_s": 15},
     },
     "scale": {
         "standing-queue": {"duration_s": 20, "warmup_s": 5},

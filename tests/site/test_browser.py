@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import zipfile
 from pathlib import Path
@@ -20,14 +21,38 @@ MAX_PRINT_BYTES = 500_000
 # In CSS pixels: a desk's screen and a phone's.
 DESK, PHONE, HEIGHT = 1280, 360, 900
 NO_PART_OF_THE_WEIGHT = ("/vendor/vega", "/vendor/mermaid", "/search/search_index.json")
-# The other scheme differs in colours alone.
-RULES: dict[str, dict[str, list[str]]] = {
-    "light": {"resultTypes": ["violations"]},
-    "dark": {"resultTypes": ["violations"], "runOnly": ["color-contrast"]},
-}
-# The text and the style sheets of a module on one page are those of its pages, whose contrast was
-# looked at: that takes axe a minute there. It does so on the shortest.
-PRINT_RULES = {**RULES["light"], "rules": {"color-contrast": {"enabled": False}}}
+# What axe looks at on each page; contrast apart, where all its time goes.
+RULES = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": False}}}
+CONTRAST = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
+# Contrast follows from a text's colour, size and weight and from what is painted behind it. axe
+# looks at the first text of each such kind that this site shows: this marks those of a page that
+# no page before it had, and returns their kinds.
+NEW_KINDS_OF_TEXT = """seen => {
+  const known = new Set(seen), found = [], grounds = new Map()
+  const ground = element => {
+    if (!element) return ''
+    if (!grounds.has(element)) {
+      const style = getComputedStyle(element), colour = style.backgroundColor
+      const own = colour + style.backgroundImage + style.opacity
+      const opaque = colour.startsWith('rgb(') && style.opacity === '1'
+      grounds.set(element, opaque ? own : own + ground(element.parentElement))
+    }
+    return grounds.get(element)
+  }
+  for (const element of document.body.querySelectorAll('*')) {
+    if (![...element.childNodes].some(node => node.nodeType === 3 && node.data.trim())) continue
+    if (!element.checkVisibility() || !element.getClientRects().length) continue
+    const style = getComputedStyle(element)
+    const kind = [element.tagName, element.getAttribute('class'), style.color, style.fontSize,
+      style.fontWeight, style.textShadow, ground(element)].join('|')
+    if (known.has(kind)) continue
+    known.add(kind)
+    found.push(kind)
+    element.setAttribute('data-look-at-contrast', '')
+  }
+  return found
+}"""
+MARKED = {"include": [["[data-look-at-contrast]"]]}
 # What stands on every page of a section, but for the mark of the page that is open: axe looks at
 # it on the first of them.
 SHELL = {"exclude": [[".md-header"], [".md-tabs"], [".md-sidebar--primary"]]}
@@ -76,15 +101,14 @@ def test_the_index_of_the_search_is_light(student: Path) -> None:
 
 
 @pytest.mark.slow(60)
-@pytest.mark.parametrize("scheme", RULES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
-    """In light as on a desk; in dark as on a phone, and then at full width."""
+    """In light as on a desk; in dark, which differs in colours alone, as on a phone, and then at full width."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page, said, asked = open_page(browser, scheme, DESK)
     problems: list[str] = []
     sections: set[str] = set()
-    prints = [name for name in pages_of(student) if "/print/" in name]
-    shortest = min(prints, key=lambda name: (student / name).stat().st_size)
+    kinds: list[str] = []
     for name in pages_of(student):
         said.clear()
         asked.clear()
@@ -94,20 +118,24 @@ def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
             if is_404:
                 continue
             page.goto(address + name.removesuffix("index.html"))
-            page.wait_for_load_state("networkidle")  # takes half a second, with nothing to do
         else:
             page.set_viewport_size({"width": PHONE, "height": HEIGHT})
             page.goto(address + name.removesuffix("index.html"))
             over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             if over > 0:
                 problems.append(f"{name}: {over} px too wide")
-            if is_404 or "/print/" in name:
-                continue  # a module's pages once more, which paper has in light
+            if is_404:
+                continue
             page.set_viewport_size({"width": DESK, "height": HEIGHT})
-        shell = None if scheme == "dark" or section_of(name) not in sections else SHELL
-        sections.add(section_of(name))
-        rules = PRINT_RULES if name in prints and name != shortest else RULES[scheme]
-        for found in axe.run(page, context=shell, options=rules).response["violations"]:
+        violations = []
+        if scheme == "light":
+            shell = SHELL if section_of(name) in sections else None
+            sections.add(section_of(name))
+            violations += axe.run(page, context=shell, options=RULES).response["violations"]
+        if new := page.evaluate(NEW_KINDS_OF_TEXT, kinds):
+            kinds += new
+            violations += axe.run(page, context=MARKED, options=CONTRAST).response["violations"]
+        for found in violations:
             nodes = [node["target"] for node in found["nodes"][:3]]
             problems.append(f"{name}: axe: {found['id']}: {found['help']} {nodes}")
         total = weight_of(student, address, asked)
@@ -142,6 +170,7 @@ def weight_of(site: Path, address: str, asked: list[str]) -> int:
     )
 
 
+@functools.cache
 def weight(path: Path) -> int:
     path = path / "index.html" if path.is_dir() else path
     if not path.is_file():
