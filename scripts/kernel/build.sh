@@ -9,7 +9,7 @@ PIN_VERSION='7.2.12-1~bpo13+1'
 PIN_SHA256=73ca6c22599ba411ab3179642d33501ca2c90174e13c3c8d86e996ea1cbf2a8f
 # The tar file inside the package, for people who have that.
 PIN_TARBALL_SHA256=dd8cf7080e709d050ce2a14ace00d461a1ebb5d877f69fe70232de1818984fac
-PIN_SUITE=trixie-backports
+PIN_PLACE=pool/main/l/linux/linux-source-7.2_$PIN_VERSION'_all.deb'
 # Where to look for the nearest other version once the pinned one has left the archive.
 NEAREST_SUITES=(trixie-backports testing unstable)
 
@@ -22,10 +22,12 @@ EXPECTED_DOWNLOAD_BYTES=164744800
 NEEDED_MIB=700
 # of another version than the pinned one, the whole tree is unpacked
 NEEDED_UNPINNED_MIB=2300
-EXPECTED_TIME='two to three minutes on two cores'
+EXPECTED_TIME='about three minutes on two cores'
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 me=${0##*/}
+# shellcheck source=scripts/kernel/programs.sh
+. "$here/programs.sh"
 
 # --- talking -------------------------------------------------------------------------------------
 
@@ -45,9 +47,11 @@ die_usage() {
 usage() {
   cat <<END
 Usage: $me [option]
-Gets the virtual kernel ready and prints its folder (linux, guest-init, ss-sampler, config, kernel.json).
+Gets the virtual kernel ready and prints its folder: linux, config, kernel.json, and in root/
+the programs that run inside.
 
   (no option)         find it in the cache, or build it from Debian's $PIN_PACKAGE $PIN_VERSION
+                      and the programs in packages.txt
   --prebuilt WHERE    unpack an archive made by pack.sh (URL or file) instead of building;
                       the same as MEASURETWICE_KERNEL=WHERE. Its SHA-256 comes from
                       MEASURETWICE_KERNEL_SHA256, or from WHERE.sha256
@@ -127,7 +131,8 @@ cache_key() {
   {
     printf '%s\n' "$RECIPE" "$PIN_PACKAGE" "$PIN_VERSION" "$PIN_SHA256" \
       "$(hash_of_file "$here/config")" "$(hash_of_patches)" \
-      "$(hash_of_file "$here/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")"
+      "$(hash_of_file "$here/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" \
+      "$(hash_of_file "$packages_file")" "$(hash_of_file "$here/programs.sh")"
   } | hash_of | cut -c1-20
 }
 
@@ -141,7 +146,9 @@ cache_root() {
 }
 
 # A folder counts when kernel.json, which is written last, is in it.
-is_ready() { [[ -f $1/kernel.json && -x $1/linux && -x $1/ss-sampler && -x $1/guest-init && -f $1/config ]]; }
+is_ready() {
+  [[ -f $1/kernel.json && -x $1/linux && -f $1/config && -x $1/root/sbin/guest-init && -x $1/root/bin/bash ]]
+}
 
 # json_field FILE NAME: a field of kernel.json, which this script writes one a line.
 json_field() {
@@ -155,7 +162,7 @@ is_x86_64() { [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]]; }
 # The Debian packages of the tools that a build lacks, one a line.
 missing_packages() {
   local tool_package
-  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc ld:binutils patch:patch xz:xz-utils \
+  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc ld:binutils patch:patch xz:xz-utils ar:binutils \
     flock:util-linux awk:mawk; do
     command -v "${tool_package%%:*}" >/dev/null || printf '%s\n' "${tool_package#*:}"
   done
@@ -342,14 +349,6 @@ download_deb() { (cd "$work/deb" && private_apt_get download "$1"); }
 private_apt_get() { apt-get -q -c="$apt_root/apt.conf" "$@" >>"$log" 2>&1 </dev/null; }
 private_apt_cache() { apt-cache -c="$apt_root/apt.conf" "$@" 2>>"$log"; }
 
-# has_version PACKAGE VERSION
-has_version() {
-  private_apt_cache madison "$1" | awk -F ' *[|] *' -v version="$2" '
-    $2 == version { found = 1 }
-    END { exit !found }
-  '
-}
-
 # The linux-source-7.* nearest to the pinned one, as "PACKAGE VERSION": the same version of Linux in
 # another suite if there is one, else the next after it, else the last before it.
 nearest_source() {
@@ -380,65 +379,113 @@ apt_complaint() {
   printf '%s' "${complaint:-apt says nothing}"
 }
 
-# Sets source_file, source_name, source_version, source_sha256, pinned.
-fetch_debian_source() {
-  local etc codename entry uri signed package='' version='' found_uri='' found_signed=''
-  local official=/usr/share/keyrings/debian-archive-keyring.gpg
-  local -a entries all
-  command -v apt-get >/dev/null ||
-    die "this machine has no apt to get the kernel's source with: use --tarball FILE --sha256 HEX, or MEASURETWICE_KERNEL"
-  etc=$(apt-config shell etc Dir::Etc/f 2>/dev/null) && eval "$etc"
-  etc=${etc:-/etc/apt}
-  # shellcheck source=/dev/null
-  codename=$(. /etc/os-release 2>/dev/null && printf '%s' "${VERSION_CODENAME:-}")
-  mapfile -t entries < <(apt_entries "${etc%/}" "$codename")
-  ((${#entries[@]})) ||
-    die "none of this machine's apt sources is the Debian archive: use --tarball FILE --sha256 HEX, or MEASURETWICE_KERNEL"
-  # Signed-By may name the keys of one release only; Debian's own keyring knows them all.
-  all=("${entries[@]}")
-  if [[ -r $official ]]; then
-    for entry in "${entries[@]}"; do all+=("${entry%%$'\t'*}"$'\t'"$official"); done
+# Sets archives, where Debian's files can be had from: entries as apt_entries prints them; and makes
+# the private apt that asks them.
+find_archives() {
+  local etc codename mirror=${MEASURETWICE_MIRROR:-}
+  archives=()
+  [[ -z $mirror ]] || archives+=("$mirror"$'\t')
+  if command -v apt-get >/dev/null; then
+    etc=$(apt-config shell etc Dir::Etc/f 2>/dev/null) && eval "$etc"
+    etc=${etc:-/etc/apt}
+    # shellcheck source=/dev/null
+    codename=$(. /etc/os-release 2>/dev/null && printf '%s' "${VERSION_CODENAME:-}")
+    mapfile -t -O "${#archives[@]}" archives < <(apt_entries "${etc%/}" "$codename")
   fi
-
+  ((${#archives[@]})) ||
+    die "none of this machine's apt sources is the Debian archive: set MEASURETWICE_MIRROR to a mirror of it, or MEASURETWICE_KERNEL to a prebuilt archive"
   apt_root=$work/apt
   write_apt_conf "$apt_root"
-  say "asking the Debian archive for $PIN_PACKAGE $PIN_VERSION"
+}
+
+# fetch_pinned FOLDER WHAT BYTES (PLACE SHA256)...: files by their places in a mirror. They are told by
+# their checksums, so any mirror will do, and Debian's lists needn't be fetched. Fails where one isn't to be had.
+fetch_pinned() {
+  local folder=$1 what=$2 bytes=$3 entry file
+  local -a pinned_files=("${@:4}") wanted
+  local -i i
+  mkdir -p "$folder"
+  for entry in "${archives[@]}"; do
+    wanted=()
+    for ((i = 0; i < ${#pinned_files[@]}; i += 2)); do
+      file=$folder/${pinned_files[i]##*/}
+      [[ -f $file ]] || wanted+=("${entry%%$'\t'*}" "${pinned_files[i]}" "$file" "${pinned_files[i + 1]}")
+    done
+    ((${#wanted[@]})) || break
+    start_job download_files "${wanted[@]}"
+    while kill -0 "$job" 2>/dev/null; do
+      show_progress "downloading $what: $(($(du -sk "$folder" | cut -f1) / 1000)) of $(((bytes + 999999) / 1000000)) MB"
+      sleep 0.3
+    done
+    clear_progress
+    finish_job || true
+  done
+  for ((i = 0; i < ${#pinned_files[@]}; i += 2)); do
+    file=$folder/${pinned_files[i]##*/}
+    [[ -f $file ]] || return 1
+    [[ $(hash_of_file "$file") == "${pinned_files[i + 1]}" ]] ||
+      die "wrong checksum: ${file##*/} is not what results come from; nothing was unpacked"
+  done
+}
+
+# download_files (MIRROR PLACE FILE SHA256)...: with apt's own means where there are any, so that its
+# proxies and certificates count.
+download_files() {
+  local helper=/usr/lib/apt/apt-helper files=() failed=0
+  if [[ -x $helper ]]; then
+    while (($#)); do
+      files+=("${1%/}/$2" "$3" "SHA256:$4")
+      shift 4
+    done
+    "$helper" -c="$apt_root/apt.conf" download-file "${files[@]}" >>"$log" 2>&1 </dev/null
+    return
+  fi
+  while (($#)); do
+    if fetch "${1%/}/$2" "$3.part"; then mv -- "$3.part" "$3"; else failed=1; fi
+    shift 4
+  done
+  return "$failed"
+}
+
+# Sets source_file, source_name, source_version, source_sha256, pinned.
+fetch_debian_source() {
+  source_name=$PIN_PACKAGE source_version=$PIN_VERSION source_sha256=$PIN_SHA256 pinned=true
+  source_file=$work/deb/${PIN_PLACE##*/}
+  say "fetching $PIN_PACKAGE $PIN_VERSION from the Debian archive"
+  fetch_pinned "$work/deb" "the kernel's source" "$EXPECTED_DOWNLOAD_BYTES" "$PIN_PLACE" "$PIN_SHA256" || fetch_nearest_source
+}
+
+fetch_nearest_source() {
+  local entry uri signed found=''
+  local official=/usr/share/keyrings/debian-archive-keyring.gpg
+  local -a all=("${archives[@]}")
+  command -v apt-get >/dev/null || die "no mirror has $PIN_PACKAGE $PIN_VERSION any more: set MEASURETWICE_KERNEL to a prebuilt archive"
+  # Signed-By may name the keys of one release only; Debian's own keyring knows them all.
+  if [[ -r $official ]]; then
+    for entry in "${archives[@]}"; do all+=("${entry%%$'\t'*}"$'\t'"$official"); done
+  fi
   for entry in "${all[@]}"; do
     uri=${entry%%$'\t'*} signed=${entry#*$'\t'}
-    write_apt_source "$apt_root" "$uri" "$signed" "$PIN_SUITE"
-    run_job private_apt_get update || continue
-    found_uri=$uri found_signed=$signed
-    if has_version "$PIN_PACKAGE" "$PIN_VERSION"; then
-      package=$PIN_PACKAGE version=$PIN_VERSION pinned=true
-      break
-    fi
-  done
-  [[ -n $found_uri ]] || die "can't reach the Debian archive through this machine's apt sources: $(apt_complaint)"
-
-  if [[ -z $package ]]; then
-    pinned=false
-    write_apt_source "$apt_root" "$found_uri" "$found_signed" "${NEAREST_SUITES[@]}"
+    write_apt_source "$apt_root" "$uri" "$signed" "${NEAREST_SUITES[@]}"
+    # One suite may be missing; the others' lists are there all the same.
     run_job private_apt_get update || true
-    read -r package version < <(nearest_source) || true
-    [[ -n $package ]] || die "the Debian archive has no linux-source-7.* any more: use --tarball FILE --sha256 HEX, or MEASURETWICE_KERNEL"
-    say "$PIN_PACKAGE $PIN_VERSION has left the archive: taking $package $version. Results will be near the recorded ones, not identical."
-  fi
-
+    read -r source_name source_version < <(nearest_source) && found=yes && break
+  done
+  [[ -n $found ]] || die "can't get linux-source-7.* through this machine's apt sources ($(apt_complaint)): set MEASURETWICE_KERNEL to a prebuilt archive"
+  pinned=false
+  say "$PIN_PACKAGE $PIN_VERSION has left the archive: taking $source_name $source_version. Results will be near the recorded ones, not identical."
+  rm -rf -- "$work/deb"
   mkdir -p "$work/deb"
-  start_job download_deb "$package=$version"
+  start_job download_deb "$source_name=$source_version"
   while kill -0 "$job" 2>/dev/null; do
     show_progress "downloading the source: $(($(du -sk "$work/deb" | cut -f1) / 1000)) of $((EXPECTED_DOWNLOAD_BYTES / 1000000)) MB"
     sleep 0.5
   done
   clear_progress
-  finish_job || die "the download of $package $version failed: $(apt_complaint)"
+  finish_job || die "the download of $source_name $source_version failed: $(apt_complaint)"
   source_file=$(find "$work/deb" -name '*.deb' -print -quit)
-  [[ -n $source_file ]] || die "the download of $package $version brought no file: $(apt_complaint)"
+  [[ -n $source_file ]] || die "the download of $source_name $source_version brought no file: $(apt_complaint)"
   source_sha256=$(hash_of_file "$source_file")
-  if [[ $pinned == true && $source_sha256 != "$PIN_SHA256" ]]; then
-    die "wrong checksum: $package $version is $source_sha256, expected $PIN_SHA256; nothing was unpacked"
-  fi
-  source_name=$package source_version=$version
 }
 
 # --- building ------------------------------------------------------------------------------------
@@ -455,9 +502,12 @@ unpack_options() {
     '--exclude=*/Documentation/*/*' '--exclude=*/tools/[!i]*/*' '--exclude=*/sound/*.[ch]'
 }
 
+# package_files FILE: what a Debian package installs, as a tar file. A package is an ar archive.
+package_files() { ar p "$1" data.tar.xz | xz -dc; }
+
 write_tarball() {
   case $source_file in
-    *.deb) dpkg-deb --fsys-tarfile "$source_file" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' ;;
+    *.deb) package_files "$source_file" | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' ;;
     *) cat -- "$source_file" ;;
   esac
 }
@@ -534,13 +584,9 @@ assemble() {
   local ready=$1
   mkdir -p "$ready"
   strip -o "$ready/linux" "$work/source/linux" 2>>"$log" || die_with_log "the kernel can't be stripped"
-  local program
-  for program in ss-sampler guest-init; do
-    kernel_make gcc -O2 -Wall -static -s -o "$ready/$program" "$here/$program.c" ||
-      die_with_log "$program doesn't compile"
-  done
+  run_job make_root "$ready/root" 2>>"$log" || die_with_log "the programs inside can't be put together"
   cp -- "$work/source/.config" "$ready/config"
-  chmod 755 "$ready/linux" "$ready/ss-sampler" "$ready/guest-init"
+  chmod 755 "$ready/linux"
   cat >"$ready/kernel.json" <<END
 {
   "version": "$(cat "$work/source/include/config/kernel.release")",
@@ -552,6 +598,9 @@ assemble() {
   "config_sha256": "$(hash_of_file "$here/config")",
   "patches_sha256": "$(hash_of_patches)",
   "sampler_sha256": "$(hash_of_file "$here/ss-sampler.c")",
+  "packages_sha256": "$(hash_of_file "$packages_file")",
+  "programs": {$(programs_json)
+  },
   "compiler": "$(gcc --version | head -n 1 | tr -d '"')",
   "linux_sha256": "$(hash_of_file "$ready/linux")",
   "origin": "built",
@@ -596,7 +645,7 @@ take_prebuilt() { # WHERE SHA256 DIRECTORY
   [[ $seen == "${wanted,,}" ]] || die "wrong checksum: $where is $seen, expected ${wanted,,}; nothing was unpacked"
 
   mkdir -p "$ready"
-  tar -xzf "$archive" -C "$ready" --no-same-owner linux ss-sampler guest-init config kernel.json 2>>"$log" ||
+  tar -xzf "$archive" -C "$ready" --no-same-owner linux config kernel.json root 2>>"$log" ||
     die "$where is not an archive made by pack.sh"
   [[ -f $ready/linux && ! -L $ready/linux && -f $ready/kernel.json && ! -L $ready/kernel.json ]] ||
     die "$where is not an archive made by pack.sh"
@@ -690,7 +739,9 @@ get_ready() {
     take_prebuilt "$prebuilt" "$sha256" "$ready"
   else
     require_disk "$NEEDED_MIB"
-    say "building the virtual kernel, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 8 MB afterwards"
+    say "building the virtual kernel, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 60 MB afterwards"
+    find_archives
+    fetch_programs
     if [[ -n $tarball ]]; then
       take_tarball
     else
@@ -701,6 +752,7 @@ get_ready() {
     apply_patches
     configure
     compile
+    run_job build_iproute2 || die_with_log "the build of iproute2 failed"
     assemble "$ready"
   fi
   rm -rf -- "${root:?}/$key"

@@ -1,7 +1,8 @@
 // The first process inside the virtual kernel: mounts what programs need, runs one script,
-// switches the machine off. The kernel passes three folders of the host: MT_FOLDER, the run's own
-// (the only one that can be written to), MT_ROOT, the checkout, and MT_KERNEL, this program's.
-// They appear under /run, wherever they are on the host: a tmpfs hides the host's /tmp.
+// switches the machine off. The kernel passes two folders of the host: MT_FOLDER, the run's own
+// (the only one that can be written to), and MT_ROOT, the checkout.
+// They appear under /run, wherever they are on the host. All programs are those of the kernel's own
+// root file system: nothing of the machine around it is seen.
 //
 // A program rather than a shell script: it is the same on every distribution (containers often
 // lack poweroff), and each mount command saved is some milliseconds of every trial.
@@ -54,15 +55,20 @@ int main(void)
 
 	make_mount("/proc", "proc", NULL, 0);
 	make_mount("/sys", "sysfs", NULL, 0);
+	make_mount("/dev", "devtmpfs", "mode=755", 0);
+	(void)!symlink("/proc/self/fd", "/dev/fd");
+	(void)!symlink("/proc/self/fd/0", "/dev/stdin");
+	(void)!symlink("/proc/self/fd/1", "/dev/stdout");
+	(void)!symlink("/proc/self/fd/2", "/dev/stderr");
+	mkdir("/dev/shm", 01777);
+	mkdir("/dev/pts", 0755);
 	make_mount("/run", "tmpfs", "mode=755", 0);
 	make_mount("/tmp", "tmpfs", "mode=1777", 0);
-	/* Not on every machine; what needs them says so itself. */
-	mount("none", "/dev/shm", "tmpfs", 0, "mode=1777");
-	mount("none", "/dev/pts", "devpts", 0, "mode=620,ptmxmode=666");
+	make_mount("/dev/shm", "tmpfs", "mode=1777", 0);
+	make_mount("/dev/pts", "devpts", "mode=620,ptmxmode=666", 0);
 	mkdir("/run/netns", 0755);
 	mount_host("MT_FOLDER", INSIDE, 0);
 	mount_host("MT_ROOT", "/run/lab", MS_RDONLY);
-	mount_host("MT_KERNEL", "/run/kernel", MS_RDONLY);
 
 	child = fork();
 	if (child == 0) {

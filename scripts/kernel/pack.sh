@@ -10,9 +10,9 @@ die() {
 
 (($# == 2)) || die 2 "usage: ${0##*/} FOLDER OUT.tar.gz"
 folder=$1 out=$2
-files=(config guest-init kernel.json linux ss-sampler)
+files=(config kernel.json linux root)
 for file in "${files[@]}"; do
-  [[ -f $folder/$file ]] || die 1 "$folder is no kernel folder: $file is missing"
+  [[ -e $folder/$file ]] || die 1 "$folder is no kernel folder: $file is missing"
 done
 
 # Neither owner nor date nor order of the files on this disk may show.

@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +26,17 @@ GUEST_MEMORY_MB = 512
 READER_INTERVAL_US = 10_000
 # All runs start at the same moment, 2023-11-14 22:13:20 UTC, so that nothing depends on today.
 START_NS = 1_700_000_000 * 10**9
-# Where the run's folder, the checkout and the kernel's folder appear inside (guest-init.c).
+# Where the run's folder and the checkout appear inside (guest-init.c), and two of its programs are.
 INSIDE_RUN = "/run/measuretwice"
 INSIDE_ROOT = "/run/lab"
-INSIDE_SAMPLER = "/run/kernel/ss-sampler"
+INSIDE_SAMPLER = "/usr/bin/ss-sampler"
+INSIDE_PYTHON = "/usr/bin/python3"
+
+
+# The kernel is told its folders by numbers: Linux keeps two copies of its command line, so a longer path
+# there would leave it less memory, and what TCP makes of its memory would differ with the place.
+_FOLDERS = "/proc/self/fd"
+_OPEN_FOLDERS = 'exec 90<"$1" 91<"$2" 92<"$3" 93<"$4"; shift 4; exec "$@"'
 
 
 @dataclass(frozen=True)
@@ -40,17 +48,19 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What a plan calls it: version, and the digest of source, configuration and patches.
+        """What a plan calls it: version, and the digest of its source, configuration and patches and
+        of the programs that run inside.
 
         Not the binary's: compilers differ, and results don't follow from them.
         """
         return f"linux {self.facts.version} {self.folder.name[:16]}"
 
-
-def seen_inside(path: Path, root: Path) -> str:
-    """Return a path of the host as programs inside see it: what is in the checkout `root` is at
-    INSIDE_ROOT, since the host's /tmp and /run, where a checkout may be, are hidden."""
-    return f"{INSIDE_ROOT}/{path.relative_to(root)}" if path.is_relative_to(root) else str(path)
+    @property
+    def programs(self) -> dict[str, str]:
+        """The versions of the programs inside, by name, as their packages have them."""
+        programs = self.facts.others["programs"]
+        assert isinstance(programs, Mapping)
+        return dict(programs)
 
 
 def ensure_kernel(root: Path) -> Kernel:
@@ -125,24 +135,25 @@ def start(
     memory_mb: int,
     pass_fd: int | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start the kernel with `folder`/experiment.sh; `folder` is the only place it can write to.
+    """Start the kernel with `folder`/experiment.sh, the programs of its own root file system, and the
+    checkout `root`; what an experiment writes goes to `folder`.
+
+    No sandbox: the first process inside is root there, and whoever is may mount what this user
+    may read or write (SECURITY.md).
 
     `options` are words for its command line. The process inherits the caller's CPU affinity (pin
     it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
     ends. The console's text is in `folder`/console.txt.
     """
-    for path in (root, folder, kernel.folder):
-        if '"' in str(path):
-            raise UserError(f"{path}: the kernel can't be told a path with a double quote: move it")
     command = [
         "setpriv", "--pdeathsig", "KILL",
-        str(kernel.folder / "linux"),
+        "bash", "-c", _OPEN_FOLDERS, "bash",
+        str(kernel.folder), str(folder), str(root), str(memory_folder(memory_mb)),
+        f"{_FOLDERS}/90/linux",
         f"mem={memory_mb}M", "seccomp=on", "quiet", "panic=-1",
-        "rootfstype=hostfs", "rootflags=/", "ro", "con=null", "con0=null,fd:1",
-        f'init="{kernel.folder / "guest-init"}"',
-        f'MT_FOLDER="{folder}"',
-        f'MT_ROOT="{root}"',
-        f'MT_KERNEL="{kernel.folder}"',
+        "rootfstype=hostfs", f"rootflags={_FOLDERS}/90/root", "ro", "con=null", "con0=null,fd:1",
+        "init=/sbin/guest-init",
+        f"MT_FOLDER={_FOLDERS}/91", f"MT_ROOT={_FOLDERS}/92",
         *options,
     ]  # fmt: skip
     with open(folder / "console.txt", "wb") as console:
@@ -152,7 +163,7 @@ def start(
             stdout=console,
             stderr=subprocess.STDOUT,
             # Nothing of the person's environment reaches the experiment.
-            env={"TMPDIR": str(memory_folder(memory_mb)), "HOME": str(folder), "PATH": os.defpath},
+            env={"TMPDIR": f"{_FOLDERS}/93", "HOME": "/", "PATH": os.defpath},
             start_new_session=True,
             pass_fds=() if pass_fd is None else (pass_fd,),
         )

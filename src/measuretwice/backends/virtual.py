@@ -9,7 +9,6 @@ from typing import Self
 
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.script import experiment_script, memory_mb
-from measuretwice.backends.tools import tool_versions
 from measuretwice.backends.uml import (
     INSIDE_ROOT,
     INSIDE_RUN,
@@ -33,9 +32,9 @@ class Virtual(Backend):
     place = "each in a virtual kernel of its own"
     runner = "the virtual kernel"
 
-    def __init__(self, uml: Kernel, tools: dict[str, str]) -> None:
+    def __init__(self, uml: Kernel) -> None:
         self._uml = uml
-        self.kernel, self.tools = uml.name, tools
+        self.kernel, self.tools = uml.name, uml.programs
 
     @classmethod
     def ready(cls, root: Path) -> Self:
@@ -43,9 +42,8 @@ class Virtual(Backend):
 
         UserError names what is missing.
         """
-        tools = tool_versions()
         memory_folder()
-        return cls(ensure_kernel(root), tools)
+        return cls(ensure_kernel(root))
 
     @classmethod
     def is_meant(cls, where: str) -> bool:

@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.tools import tool_versions
 from measuretwice.backends.uml import ensure_kernel, memory_folder
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.cpus import usable_cpus
@@ -67,10 +66,6 @@ def _run(order: dict[str, Any]) -> Result:
 
 def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Virtual:
     """Return this machine's virtual kernel, built if need be; UserError where plans would differ here."""
-    tools = tool_versions()
-    for name, version in plan.tools.items():
-        if tools.get(name) != version:
-            raise UserError(f"{name} is {tools.get(name)}, not {version}")
     if digest_scripts(read_lab(lab_folder), root / "scripts") != plan.scripts:
         raise UserError(f"the scripts in {root} differ")
     check_writable(out)
@@ -78,7 +73,7 @@ def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Virtual:
     kernel = ensure_kernel(root)
     if kernel.name != plan.kernel:
         raise UserError(f"the virtual kernel is {kernel.name}, not {plan.kernel}")
-    return Virtual(kernel, tools)
+    return Virtual(kernel)
 
 
 def take_cpu() -> socket.socket:

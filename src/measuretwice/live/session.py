@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.backends.script import live_script, memory_mb
-from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, seen_inside
+from measuretwice.backends.uml import INSIDE_PYTHON, INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.locks import hold
@@ -134,9 +134,7 @@ def _make_folder(root: Path, lab: Lab, plan: Plan, out: Path, now: datetime.date
         Path(INSIDE_ROOT),
         INSIDE_RUN,
         INSIDE_SAMPLER,
-        # The agent needs nothing but the interpreter: not the one of a virtual environment, which
-        # may be where the guest sees nothing.
-        seen_inside(Path(sys.executable).resolve(), root),
+        INSIDE_PYTHON,
         CONSOLE,
     )
     (folder / "experiment.sh").write_text(script, encoding="utf-8")
