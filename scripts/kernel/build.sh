@@ -132,7 +132,8 @@ cache_key() {
     printf '%s\n' "$RECIPE" "$PIN_PACKAGE" "$PIN_VERSION" "$PIN_SHA256" \
       "$(hash_of_file "$here/config")" "$(hash_of_patches)" \
       "$(hash_of_file "$here/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" \
-      "$(hash_of_file "$packages_file")" "$(hash_of_file "$here/programs.sh")"
+      "$(hash_of_file "$packages_file")" "$(hash_of_file "$here/programs.sh")" \
+      "$(hash_of_file "$here/netlink-errors.h")"
   } | hash_of | cut -c1-20
 }
 
@@ -402,17 +403,17 @@ find_archives() {
 # their checksums, so any mirror will do, and Debian's lists needn't be fetched. Fails where one isn't to be had.
 fetch_pinned() {
   local folder=$1 what=$2 bytes=$3 entry file
-  local -a pinned_files=("${@:4}") wanted
+  local -a pinned_files=("${@:4}") lacking
   local -i i
   mkdir -p "$folder"
   for entry in "${archives[@]}"; do
-    wanted=()
+    lacking=()
     for ((i = 0; i < ${#pinned_files[@]}; i += 2)); do
       file=$folder/${pinned_files[i]##*/}
-      [[ -f $file ]] || wanted+=("${entry%%$'\t'*}" "${pinned_files[i]}" "$file" "${pinned_files[i + 1]}")
+      [[ -f $file ]] || lacking+=("${entry%%$'\t'*}" "${pinned_files[i]}" "$file" "${pinned_files[i + 1]}")
     done
-    ((${#wanted[@]})) || break
-    start_job download_files "${wanted[@]}"
+    ((${#lacking[@]})) || break
+    start_job download_files "${lacking[@]}"
     while kill -0 "$job" 2>/dev/null; do
       show_progress "downloading $what: $(($(du -sk "$folder" | cut -f1) / 1000)) of $(((bytes + 999999) / 1000000)) MB"
       sleep 0.3
@@ -740,16 +741,21 @@ get_ready() {
   else
     require_disk "$NEEDED_MIB"
     say "building the virtual kernel, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 60 MB afterwards"
-    find_archives
-    fetch_programs
+    # What can be refused without the network comes before it.
     if [[ -n $tarball ]]; then
       take_tarball
     else
+      find_archives
+      fetch_programs
       fetch_debian_source
     fi
     say "unpacking and patching $source_name $source_version"
     unpack_source
     apply_patches
+    if [[ -n $tarball ]]; then
+      find_archives
+      fetch_programs
+    fi
     configure
     compile
     run_job build_iproute2 || die_with_log "the build of iproute2 failed"
@@ -853,16 +859,20 @@ print_facts() {
 }
 
 smoke_test() {
-  local folder memory output
+  local folder memory output run
   folder=$(cache_root)/$(cache_key)
   is_ready "$folder" || die "the kernel is not built yet: run $me"
   memory=$(memory_folder 128) ||
     die "no folder for the kernel's memory: TMPDIR, /dev/shm and /tmp must have 128 MB free and allow programs"
-  # The panic at init's end is one way to end; what counts is the line before it. The person's
-  # environment stays outside: UML computes its addresses from it, and fails over long variables.
+  run=$(mktemp -d)
+  # shellcheck disable=SC2016 # it is asked inside
+  printf 'echo "measuretwice-smoke-ok $(uname -r)"\n' >"$run/experiment.sh"
+  # The person's environment stays outside: UML computes its addresses from it, and fails over long variables.
   output=$(cd / && timeout -k 2 20 env -i PATH="$PATH" HOME=/ TMPDIR="$memory" "$folder/linux" mem=96M seccomp=on time-travel=inf-cpu \
-    time-travel-start=1700000000000000000 rootfstype=hostfs rootflags=/ ro "init=\"$here/smoke-init.sh\"" \
-    con=null con0=null,fd:1 quiet panic=-1 2>&1 </dev/null) || true
+    time-travel-start=1700000000000000000 rootfstype=hostfs "rootflags=\"$folder/root\"" ro init=/sbin/guest-init \
+    "MT_FOLDER=\"$run\"" "MT_ROOT=\"$run\"" con=null con0=null,fd:1 quiet panic=-1 2>&1 </dev/null) || true
+  output+=$'\n'$(cat -- "$run/experiment.log" 2>/dev/null || true)
+  rm -rf -- "$run"
   [[ $output == *"measuretwice-smoke-ok"* ]] ||
     die "the kernel doesn't boot here: $(grep -v '^ *$' <<<"$output" | tail -n 1 | cut -c1-200)"
   say "the virtual kernel boots: $(sed -n 's/.*measuretwice-smoke-ok //p' <<<"$output" | tr -d '\r')"

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # The programs inside the virtual kernel: fetched by name and checksum (packages.txt), put together as a
 # small root file system. Read by build.sh, whose functions and settings it uses.
+# shellcheck disable=SC2154 # here, work, archives are build.sh's
 
 packages_file=$here/packages.txt
-EXPECTED_PROGRAMS_BYTES=15100000
+EXPECTED_PROGRAMS_BYTES=15500000
 
 # packages: the list's lines without its comments.
 packages() { grep -E '^[0-9a-f]{64} ' "$packages_file"; }
@@ -23,11 +24,13 @@ build_iproute2() {
   local source=$work/iproute2
   mkdir -p "$source"
   tar -xJf "$work"/programs/iproute2_*.orig.tar.xz -C "$source" --strip-components=1 || return
+  mkdir -p "$source/include/libmnl"
+  cp -- "$here/netlink-errors.h" "$source/include/libmnl/libmnl.h"
   cat >"$source/config.mk" <<'END'
 NEED_STRLCPY := y
 TC_CONFIG_NO_XT := y
 IP_CONFIG_SETNS := y
-CFLAGS += -DNEED_STRLCPY -DHAVE_SETNS -DHAVE_HANDLE_AT
+CFLAGS += -DHAVE_LIBMNL -DNEED_STRLCPY -DHAVE_SETNS -DHAVE_HANDLE_AT
 CC := gcc
 AR := ar
 %.o: %.c
@@ -64,7 +67,7 @@ make_root() {
     for folder in bin sbin usr/bin usr/sbin; do
       [[ ! -e $root/$folder/$applet && ! -L $root/$folder/$applet ]] || continue 2
     done
-    ln -s /bin/busybox "$root/usr/bin/$applet"
+    ln -s ../../bin/busybox "$root/usr/bin/$applet"
   done
   printf '%s\n' 'root:x:0:0:root:/tmp:/bin/bash' 'tcpdump:x:100:100::/tmp:/bin/false' \
     'nobody:x:65534:65534:nobody:/tmp:/bin/false' >"$root/etc/passwd"

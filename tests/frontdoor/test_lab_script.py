@@ -424,7 +424,7 @@ def with_apt(checkout: Checkout, sudo: str | None = SUDO) -> None:
 
 def test_without_apt_names_what_to_install(checkout: Checkout) -> None:
     checkout.lacks("iperf3", "flex")
-    line = one_line(checkout("run", "mathis"))
+    line = one_line(checkout("run", "mathis", "--on", "host"))
     assert "iperf3" in line
     assert "flex" in line
 
@@ -432,7 +432,7 @@ def test_without_apt_names_what_to_install(checkout: Checkout) -> None:
 def test_without_sudo_names_the_command_to_run(checkout: Checkout) -> None:
     checkout.lacks("iperf3", "ping")
     with_apt(checkout, sudo=None)
-    line = one_line(checkout("run", "mathis", as_nobody=True))
+    line = one_line(checkout("run", "mathis", "--on", "host", as_nobody=True))
     assert "apt-get install -y --no-install-recommends iperf3 iputils-ping" in line
 
 
@@ -440,7 +440,7 @@ def test_without_sudo_names_the_command_to_run(checkout: Checkout) -> None:
 def test_with_sudo_that_refuses_names_the_command_to_run(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout, sudo="exit 1")
-    done = checkout("run", "mathis", as_nobody=True)
+    done = checkout("run", "mathis", "--on", "host", as_nobody=True)
     assert done.returncode == 2
     assert "3 MB" in done.stderr.splitlines()[0]
     assert "apt-get install" in done.stderr.splitlines()[-1]
@@ -451,22 +451,22 @@ def test_with_sudo_that_refuses_names_the_command_to_run(checkout: Checkout) -> 
 def test_installs_after_saying_so(checkout: Checkout, as_nobody: bool) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout)
-    done = checkout("run", "mathis", as_nobody=as_nobody)
+    done = checkout("run", "mathis", "--on", "host", as_nobody=as_nobody)
     assert done.returncode == 0, done.stderr
     assert "3 MB to download" in done.stderr.splitlines()[0]
     assert "iperf3" in done.stderr.splitlines()[0]
-    assert '"argv": ["run", "mathis"]' in done.stdout
+    assert '"argv": ["run", "mathis", "--on", "host"]' in done.stdout
     # iperf3's package asks a question where it may.
     assert (checkout.home / "apt").read_text().startswith("noninteractive install -y")
     assert (checkout.home / "sudo").exists() == (as_nobody or os.geteuid() != 0)
-    assert checkout("run", "mathis", as_nobody=as_nobody).stderr == ""
+    assert checkout("run", "mathis", "--on", "host", as_nobody=as_nobody).stderr == ""
 
 
 def test_fetches_the_lists_where_there_are_none(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout)
     (checkout.home / "no-lists").touch()
-    done = checkout("run", "mathis")
+    done = checkout("run", "mathis", "--on", "host")
     assert done.returncode == 0, done.stderr
     assert "lists of packages" in done.stderr.splitlines()[0]
     assert "3 MB to download" in done.stderr.splitlines()[1]
@@ -476,10 +476,16 @@ def test_apt_without_network_is_one_clear_line(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout)
     (checkout.home / "offline").touch()
-    done = checkout("run", "mathis")
+    done = checkout("run", "mathis", "--on", "host")
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 2
     assert "no network" in done.stderr.splitlines()[1]
+
+
+def test_the_virtual_kernel_needs_no_tools_of_the_machine(checkout: Checkout) -> None:
+    checkout.lacks("iperf3", "ip", "tc", "ss", "ethtool", "tcpdump", "ping")
+    done = checkout("run", "mathis")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_missing_c_headers_are_a_package(checkout: Checkout) -> None:
@@ -490,7 +496,7 @@ def test_missing_c_headers_are_a_package(checkout: Checkout) -> None:
 def test_missing_names_of_protocols_are_a_package(checkout: Checkout) -> None:
     (checkout.bin / "getent").unlink()
     script(checkout.bin / "getent", "exit 2")
-    line = one_line(checkout("run", "mathis"))
+    line = one_line(checkout("run", "mathis", "--on=host"))
     assert "the names of protocols" in line
     assert "netbase" in line
 
@@ -524,7 +530,7 @@ def test_what_only_reads_needs_no_package(checkout: Checkout, arguments: list[st
 def test_no_install_only_says_what_is_missing(fresh: Checkout) -> None:
     fresh.lacks("iperf3")
     with_apt(fresh)
-    line = one_line(fresh("run", "mathis", MEASURETWICE_NO_INSTALL="1"))
+    line = one_line(fresh("run", "mathis", "--on", "host", MEASURETWICE_NO_INSTALL="1"))
     assert "iperf3" in line
     assert ".venv" in line
     assert not fresh.venv.exists()

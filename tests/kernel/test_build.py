@@ -146,7 +146,8 @@ def test_key_is_the_same_everywhere(checkout: Checkout, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", ["config", "patches/0001*.patch", "patches/0002*.patch", "ss-sampler.c"]
+    "changed",
+    ["config", "patches/0001*.patch", "patches/0002*.patch", "ss-sampler.c", "packages.txt"],
 )
 def test_key_follows_what_is_built(checkout: Checkout, changed: str) -> None:
     before = checkout.key
@@ -167,7 +168,7 @@ def test_key_follows_new_and_renamed_patches(checkout: Checkout) -> None:
 
 def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
     before = checkout.key
-    (checkout.scripts / "smoke-init.sh").write_text("#!/bin/sh\n")
+    (checkout.scripts / "pack.sh").write_text("#!/bin/sh\n")
     assert checkout.key == before
 
 
@@ -285,9 +286,12 @@ def pack(checkout: Checkout, served: tuple[Path, str], tmp_path: Path) -> Pack:
         folder = tmp_path / "kernel folder"
         folder.mkdir(exist_ok=True)
         (folder / "linux").write_bytes(linux)
-        for name in ("ss-sampler", "guest-init", "config"):
+        for name in ("config", "root/sbin/guest-init", "root/bin/bash-static"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("stands for a program\n")
-        for name in ("linux", "ss-sampler", "guest-init"):
+        (folder / "root/bin/bash").unlink(missing_ok=True)
+        (folder / "root/bin/bash").symlink_to("bash-static")
+        for name in ("linux", "root/sbin/guest-init", "root/bin/bash-static"):
             (folder / name).chmod(0o755)
         described = {
             "version": "7.2.12-measuretwice",
@@ -403,7 +407,7 @@ def test_prebuilt_that_is_no_archive(checkout: Checkout, served: tuple[Path, str
 
 def test_pack_gives_the_same_bytes(served: tuple[Path, str], pack: Pack, tmp_path: Path) -> None:
     first = pack()
-    for file in (tmp_path / "kernel folder").iterdir():
+    for file in (tmp_path / "kernel folder").rglob("*"):
         os.utime(file, (1, 1))
     assert pack() == first
     said = (served[0] / "kernel.tar.gz.sha256").read_text()
@@ -655,22 +659,55 @@ esac""",
     return make
 
 
-@needs_build_tools
-def test_archive_out_of_reach(checkout: Checkout, apt: Callable[..., None]) -> None:
-    apt({}, update="echo 'E: Could not resolve the name'; exit 100")
-    complaint = checkout.refused()
-    assert "can't reach the Debian archive" in complaint
-    assert "Could not resolve the name" in complaint
+@pytest.fixture
+def mirror(checkout: Checkout, served: tuple[Path, str]) -> Path:
+    """A mirror on this machine, with the one program that this checkout asks for and no kernel."""
+    place = "pool/main/b/bash/bash-static_5.2_amd64.deb"
+    file = served[0] / place
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"stands for a package")
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    (checkout.scripts / "packages.txt").write_text(f"{sha256} {place} bash ./bin/bash-static\n")
+    checkout.environment["MEASURETWICE_MIRROR"] = served[1]
+    return file
 
 
 @needs_build_tools
-def test_package_with_another_checksum(checkout: Checkout, apt: Callable[..., None]) -> None:
-    apt(dict([PINNED]))
-    assert "wrong checksum" in checkout.refused()
+def test_archive_out_of_reach(checkout: Checkout) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        mirror = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        checkout.stub("apt-config", "echo \"etc='/nowhere/'\"")
+        complaint = checkout.refused(MEASURETWICE_MIRROR=mirror)
+    assert "no mirror of this machine's has all" in complaint
+    assert "MEASURETWICE_KERNEL" in complaint
 
 
 @needs_build_tools
-def test_pinned_version_has_left(checkout: Checkout, apt: Callable[..., None]) -> None:
+def test_a_program_with_another_checksum_is_not_taken(
+    checkout: Checkout, apt: Callable[..., None], mirror: Path
+) -> None:
+    apt({}, update="exit 100")
+    mirror.write_bytes(b"something else.......")
+    assert "no mirror of this machine's has all" in checkout.refused()
+
+
+@needs_build_tools
+def test_a_source_with_another_checksum_is_not_taken(
+    checkout: Checkout, apt: Callable[..., None], mirror: Path
+) -> None:
+    apt({"linux-source-7.3": "7.3.2-1"})
+    name, version = PINNED
+    other = mirror.parents[2] / f"l/linux/{name}_{version}_all.deb"
+    other.parent.mkdir(parents=True)
+    other.write_bytes(b"no kernel")
+    assert "taking linux-source-7.3 7.3.2-1" in checkout.build().stderr
+
+
+@needs_build_tools
+def test_pinned_version_has_left(
+    checkout: Checkout, apt: Callable[..., None], mirror: Path
+) -> None:
     apt({"linux-source-7.5": "7.5.1-1", "linux-source-7.3": "7.3.2-1", "linux-source-7.3-x": "1"})
     done = checkout.build()
     assert "has left the archive: taking linux-source-7.3 7.3.2-1" in done.stderr
@@ -680,13 +717,19 @@ def test_pinned_version_has_left(checkout: Checkout, apt: Callable[..., None]) -
 
 @needs_build_tools
 def test_another_version_of_the_same_kernel_is_nearest(
-    checkout: Checkout, apt: Callable[..., None]
+    checkout: Checkout, apt: Callable[..., None], mirror: Path
 ) -> None:
     apt({"linux-source-7.1": "7.1.9-1", "linux-source-7.2": "7.2.14-1"})
     assert "taking linux-source-7.2 7.2.14-1" in checkout.build().stderr
 
 
 @needs_build_tools
-def test_nothing_near_is_left(checkout: Checkout, apt: Callable[..., None]) -> None:
+def test_nothing_near_is_left(checkout: Checkout, apt: Callable[..., None], mirror: Path) -> None:
     apt({"linux-source-8.0": "8.0.1-1"})
-    assert "no linux-source-7" in checkout.refused()
+    assert "can't get linux-source-7" in checkout.refused()
+
+
+@needs_build_tools
+def test_a_machine_without_debians_archive(checkout: Checkout) -> None:
+    checkout.stub("apt-config", "echo \"etc='/nowhere/'\"")
+    assert "set MEASURETWICE_MIRROR" in checkout.refused()

@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
-PROMPT = r":~[^\n]*# $"
+PROMPT = r":~[^\n]*# (\x1b\[K)?$"
 TOOLS = ("ping", "iperf3", "ss", "tc", "ethtool", "tcpdump", "ip", "nstat")
 
 
@@ -114,7 +114,7 @@ def do(terminal: "pexpect.spawn[str]", line: str) -> str:
     mark = f"mark{next(marks)}"
     # Quoted apart, so that the line as it is typed doesn't have it.
     terminal.sendline(f"{line}; echo {mark[:4]}''{mark[4:]}")
-    terminal.expect(rf"{mark}\r\n.*# $")
+    terminal.expect(rf"{mark}\r\n.*# (\x1b\[K)?$")
     return str(terminal.before)
 
 
@@ -122,7 +122,7 @@ def test_a_terminal_is_a_terminal(checkout: Checkout) -> None:
     """Prompt, tools, completion, history, Ctrl-C, colours, resizing, exit status."""
     folder = checkout.up()
     romeo = checkout.spawn("enter", "romeo")
-    romeo.expect("romeo.*# $")
+    romeo.expect(r"romeo.*# (\x1b\[K)?$")
     for tool in TOOLS:
         assert f"/{tool}" in do(romeo, f"type -P {tool}")
     assert "30 120" in do(romeo, "stty size")

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from measuretwice.backends.uml import find_kernel
+
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.kernel, pytest.mark.slow(30)]
 # As the command line, but soon out of patience.
@@ -291,17 +293,21 @@ def test_a_frozen_scheduler_is_noticed(dask: Dask, tmp_path: Path) -> None:
     assert "the scheduler does not answer any more" in only_line(run, 1)
 
 
-def test_a_worker_with_other_tools_ends_the_run(dask: Dask, tmp_path: Path) -> None:
+def test_a_worker_with_another_kernel_ends_the_run(dask: Dask, tmp_path: Path) -> None:
     """It would take every trial in turn, and measure something else than the plans say."""
-    tools = tmp_path / "other tools"
-    tools.mkdir()
-    (tools / "iperf3").write_text("#!/bin/sh\necho iperf 3.0.1\n")
-    (tools / "iperf3").chmod(0o755)
-    dask.workers(PATH=f"{tools}:{os.environ['PATH']}")
+    ours = find_kernel(ROOT)
+    assert ours is not None
+    other = tmp_path / "cache/kernel" / ours.folder.name
+    other.mkdir(parents=True)
+    for name in ("linux", "config", "root"):
+        (other / name).symlink_to(ours.folder / name)
+    facts = (ours.folder / "kernel.json").read_text()
+    (other / "kernel.json").write_text(facts.replace(ours.facts.version, "7.1.0-other"))
+    dask.workers(MEASURETWICE_CACHE=str(tmp_path / "cache"))
     out = tmp_path / "runs"
     run = start("mathis", "--trials", "1-20", "--jobs", dask.url, "--out", str(out), "--json")
     said = only_line(run, 1)
-    assert f"{socket.gethostname()}: iperf3 is iperf 3.0.1, not " in said
+    assert f"{socket.gethostname()}: the virtual kernel is linux 7.1.0-other " in said
     assert not [path for path in out.rglob("*") if path.is_file()]
 
 

@@ -13,11 +13,18 @@ from measuretwice.backends.uml import (
     INSIDE_RUN,
     ensure_kernel,
     run_inside,
-    seen_inside,
 )
 from measuretwice.runs.folder import give_back
 
 ROOT = Path(__file__).parents[2]
+
+
+def seen_inside(path: Path) -> str:
+    """A path of this machine as programs inside see it: a tmpfs hides /tmp and /run, where the
+    checkout may be, which is at INSIDE_ROOT."""
+    return f"{INSIDE_ROOT}/{path.relative_to(ROOT)}" if path.is_relative_to(ROOT) else str(path)
+
+
 pytestmark = pytest.mark.kernel
 
 
@@ -27,7 +34,7 @@ def inside(folder: Path, script: str) -> None:
     set -uo pipefail
     cd {INSIDE_RUN}
     export MEASURETWICE_ROOT={INSIDE_ROOT} PYTHONPATH={INSIDE_ROOT}/src PYTHONDONTWRITEBYTECODE=1
-    lab="{seen_inside(Path(sys.executable), ROOT)} -P -m measuretwice"
+    lab="{seen_inside(Path(sys.executable))} -P -m measuretwice"
     # All that belongs to the machine.
     state() {{
       ip netns list
@@ -40,7 +47,9 @@ def inside(folder: Path, script: str) -> None:
     processes() {{ ps ax -o args | grep -E '[i]perf3|[/]guard.sh|[.]work/|[m]easuretwice run'; }}
     """
     (folder / "experiment.sh").write_text(head + script)
-    run_inside(ensure_kernel(ROOT), ROOT, folder, 1, 240, virtual_time=False)
+    run_inside(
+        ensure_kernel(ROOT), ROOT, folder, 1, 240, virtual_time=False, machines_programs=True
+    )
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
 

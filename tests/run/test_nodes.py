@@ -19,15 +19,22 @@ from measuretwice.backends.uml import (
     INSIDE_RUN,
     ensure_kernel,
     run_inside,
-    seen_inside,
 )
 from measuretwice.lab import Lab, load_lab
 
 ROOT = Path(__file__).parents[2]
+
+
+def seen_inside(path: Path) -> str:
+    """A path of this machine as programs inside see it: a tmpfs hides /tmp and /run, where the
+    checkout may be, which is at INSIDE_ROOT."""
+    return f"{INSIDE_ROOT}/{path.relative_to(ROOT)}" if path.is_relative_to(ROOT) else str(path)
+
+
 pytestmark = pytest.mark.kernel
 # Where a real sshd is unpacked if none is installed: to install one would start it, for all.
 UNPACKED = ROOT / "build" / "sshd"
-PYTHON = seen_inside(Path(sys.executable), ROOT)
+PYTHON = seen_inside(Path(sys.executable))
 
 FUNCTIONS = f"""
 set -uo pipefail
@@ -172,7 +179,15 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 400) -> N
         "state >before",
     ]
     (folder / "experiment.sh").write_text("\n".join(head) + script + "\ntouch ended\n")
-    run_inside(ensure_kernel(ROOT), ROOT, folder, 1, wall_limit_s, virtual_time=False)
+    run_inside(
+        ensure_kernel(ROOT),
+        ROOT,
+        folder,
+        1,
+        wall_limit_s,
+        virtual_time=False,
+        machines_programs=True,
+    )
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -158,6 +159,39 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
         "mathis", "--trial", "7", "--duration", "20", "--seed", "2", "--out", str(tmp_path / "c")
     )[0]
     assert other["measured"] != first["measured"]
+
+
+# What trials used to take from the machine.
+TOOLS = "iperf3 ip tc ss nstat ethtool tcpdump ping sysctl awk mawk gawk od grep sort tail".split()
+
+
+@pytest.mark.slow(10)
+@pytest.mark.user
+def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None:
+    """Another userland: in place of each tool that this machine has stands one that only fails."""
+    options = ["mathis", "--trial", "7", "--duration", "10"]
+    ours = run_lab(*options, "--out", str(tmp_path / "a"))[0]
+    other = tmp_path / "other tool"
+    other.write_text("#!/bin/sh\necho another version >&2\nexit 1\n")
+    other.chmod(0o755)
+    there = sorted({os.path.realpath(found) for tool in TOOLS if (found := shutil.which(tool))})
+    assert there
+    replace = "".join(f"mount --bind {shlex.quote(str(other))} {tool}\n" for tool in there)
+    script = f"set -e\n{replace}! {there[0]} 2>/dev/null\nexec {shlex.join(command(*options))} --json --out theirs"
+    namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    done = subprocess.run(
+        [*namespace, "bash", "-c", script],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout)[0]
+    theirs["run_dir"] = str(tmp_path / theirs["run_dir"])
+    assert raw_files(theirs) == raw_files(ours)
+    assert Path(theirs["run_dir"]).name == Path(ours["run_dir"]).name
 
 
 def raw_files(result: dict[str, Any]) -> dict[str, bytes]:

@@ -18,7 +18,9 @@ from measuretwice.execute.scheduler import Scheduler
 from measuretwice.lab import KernelFacts
 
 ROOT = Path(__file__).parents[2]
-VIRTUAL = Virtual(Kernel(Path("/cache/0123456789abcdef0123"), KernelFacts("6.1")), {"bash": "5"})
+VIRTUAL = Virtual(
+    Kernel(Path("/cache/0123456789abcdef0123"), KernelFacts("6.1", {"programs": {"bash": "5"}}))
+)
 
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)

@@ -52,11 +52,13 @@ def test_usage_can_be_asked_for_alone(arguments: list[str], status: int) -> None
 
 
 def test_missing_tool_is_one_line(tmp_path: Path) -> None:
-    """PATH without iperf3: named, with what to do."""
+    """On the machine's own kernel, PATH without iperf3: named, with what to do."""
     for tool in ("bash", "ip", "ethtool", "tcpdump", "ping", "git"):
         (tmp_path / tool).symlink_to("/bin/true")
     # The look-up adds /usr/sbin and /sbin, where iperf3 never is.
-    done = start_lab("run", "mathis", "--trial", "7", "--out", tmp_path, PATH=str(tmp_path))
+    done = start_lab(
+        "run", "mathis", "--trial", "7", "--on", "host", "--out", tmp_path, PATH=str(tmp_path)
+    )
     assert done.returncode == 2
     assert done.stderr.strip() == "lab: iperf3 is missing: run ./lab doctor to see what to install"
 

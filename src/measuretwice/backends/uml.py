@@ -36,7 +36,7 @@ INSIDE_PYTHON = "/usr/bin/python3"
 # The kernel is told its folders by numbers: Linux keeps two copies of its command line, so a longer path
 # there would leave it less memory, and what TCP makes of its memory would differ with the place.
 _FOLDERS = "/proc/self/fd"
-_OPEN_FOLDERS = 'exec 90<"$1" 91<"$2" 92<"$3" 93<"$4"; shift 4; exec "$@"'
+_OPEN_FOLDERS = 'exec 90<"$1" 91<"$2" 92<"$3" 93<"$4" 94<"$5"; exec -a "linux $2" "${@:6}"'
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,11 @@ def start(
     *options: str,
     memory_mb: int,
     pass_fd: int | None = None,
+    machines_programs: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start the kernel with `folder`/experiment.sh, the programs of its own root file system, and the
-    checkout `root`; what an experiment writes goes to `folder`.
+    checkout `root`; what an experiment writes goes to `folder`. With `machines_programs` it sees
+    this machine's files instead: so the other backends are tested in it.
 
     No sandbox: the first process inside is root there, and whoever is may mount what this user
     may read or write (SECURITY.md).
@@ -145,14 +147,16 @@ def start(
     it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
     ends. The console's text is in `folder`/console.txt.
     """
+    init = kernel.folder / "root/sbin/guest-init"
     command = [
         "setpriv", "--pdeathsig", "KILL",
         "bash", "-c", _OPEN_FOLDERS, "bash",
         str(kernel.folder), str(folder), str(root), str(memory_folder(memory_mb)),
+        "/" if machines_programs else str(kernel.folder / "root"),
         f"{_FOLDERS}/90/linux",
         f"mem={memory_mb}M", "seccomp=on", "quiet", "panic=-1",
-        "rootfstype=hostfs", f"rootflags={_FOLDERS}/90/root", "ro", "con=null", "con0=null,fd:1",
-        "init=/sbin/guest-init",
+        "rootfstype=hostfs", f"rootflags={_FOLDERS}/94", "ro", "con=null", "con0=null,fd:1",
+        f'init="{init}"' if machines_programs else "init=/sbin/guest-init",
         f"MT_FOLDER={_FOLDERS}/91", f"MT_ROOT={_FOLDERS}/92",
         *options,
     ]  # fmt: skip
@@ -186,6 +190,7 @@ def run_inside(
     *,
     virtual_time: bool = True,
     memory_mb: int = GUEST_MEMORY_MB,
+    machines_programs: bool = False,
 ) -> int:
     """Run `folder`/experiment.sh inside the kernel (see `start`) until it ends.
 
@@ -197,7 +202,9 @@ def run_inside(
             "time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}",
             f"tcp_reader_interval_us={READER_INTERVAL_US}",
         ]  # fmt: skip
-    process = start(kernel, root, folder, *options, memory_mb=memory_mb)
+    process = start(
+        kernel, root, folder, *options, memory_mb=memory_mb, machines_programs=machines_programs
+    )
     try:
         return process.wait(timeout=wall_limit_s)
     except subprocess.TimeoutExpired:

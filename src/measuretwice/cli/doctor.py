@@ -32,24 +32,20 @@ def doctor_command(root: Path, as_json: bool) -> int:
 
 
 def examine(root: Path) -> dict[str, Any]:
-    """Return the facts: tools, the virtual kernel, the machine's own kernel, and each lab.
+    """Return the facts: the machine's tools, the virtual kernel, which brings its own, the machine's
+    kernel, and each lab.
 
     `ready` says whether every lab can run in the virtual kernel, once it is built.
     """
     tools = {name: _program(command[0]) for name, command in TOOLS.items()}
-    problems = [
-        f"{name} is missing: ./lab installs it, or your package manager"
-        for name, at in tools.items()
-        if at is None
-    ]
     kernel = _kernel_check(root)
-    problems += kernel["problems"]
+    problems: list[str] = [*kernel["problems"]]
     try:
         memory: str | None = str(memory_folder())
     except UserError as error:
         memory = None
         problems.append(str(error))
-    host = _host()
+    host = _host([name for name, at in tools.items() if at is None])
     labs = {}
     for name, folder in find_labs(root).items():
         try:
@@ -129,8 +125,8 @@ def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:
     ]
 
 
-def _host() -> dict[str, Any]:
-    """Whether the machine's own kernel could run the labs: root, and netem."""
+def _host(missing_tools: list[str]) -> dict[str, Any]:
+    """Whether the machine's own kernel could run the labs: root, netem, and the tools."""
     root = os.geteuid() == 0
     missing = [kind for kind in HOST_QDISCS if not _has_module(f"sch_{kind}")]
     advice = []
@@ -138,6 +134,8 @@ def _host() -> dict[str, Any]:
         advice.append("not root")
     if missing:
         advice.append(f"its kernel has no {', '.join(missing)}")
+    if missing_tools:
+        advice.append(f"{', '.join(missing_tools)} missing (./lab run --on host installs them)")
     return {"ready": not advice, "why_not": advice, "kernel": os.uname().release}
 
 
@@ -152,10 +150,7 @@ def _has_module(name: str) -> bool:
 
 def print_facts(facts: dict[str, Any]) -> None:
     out = console(sys.stdout)
-    out.print("Tools", style="bold")
-    for name, at in facts["tools"].items():
-        out.print(f"  {'ok ' if at else 'NO '} {name}")
-    out.print("Virtual kernel", style="bold")
+    out.print("Virtual kernel, with the programs inside", style="bold")
     kernel = facts["kernel"] or {}
     state = "built" if kernel.get("kernel_ready") else "not built yet: the first ./lab run does it"
     out.print(f"  {state}; {facts['cpus']} CPUs, memory in {facts['memory_folder'] or 'no folder'}")
