@@ -236,6 +236,17 @@ def test_classes_of_other_kinds(read: Read) -> None:
     assert (tbf.kind, tbf.sent_bytes) == ("tbf", None)
 
 
+def test_a_second_in_milliseconds() -> None:
+    """tc's own word for it, from tbf with a limit of 1.25 MB at 10 Mbit/s."""
+    (tbf,) = parse_tc_qdiscs(
+        "qdisc tbf 8001: root refcnt 2 rate 10Mbit burst 32Kb lat 1e+03ms \n"
+        " Sent 1 bytes 1 pkt (dropped 0, overlimits 0 requeues 0) \n"
+        " backlog 0b 0p requeues 0\n",
+        "a",
+    )
+    assert tbf.latency_s == 1.0
+
+
 def test_rounded_units() -> None:
     (tbf,) = parse_tc_qdiscs(
         "qdisc tbf 1: root refcnt 2 rate 2500Kbit burst 32Kb peakrate 10Mibit limit 1Mb lat 1.5s \n"

@@ -209,6 +209,18 @@ def test_figures_stand_inline_without_their_prolog() -> None:
     assert "&lt;Figure&gt;" in render_markdown(made, [("<Figure>", svg)])
 
 
+def test_a_labs_name_means_its_runs(tmp_path: Path) -> None:
+    for name in ("labs", "scripts"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    done = report("mathis", MEASURETWICE_ROOT=str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.strip() == "lab: mathis: nothing is measured yet; ./lab run mathis does it"
+    shutil.copytree(RECORDED, tmp_path / "runs/mathis" / RECORDED.name)
+    done = report("mathis", MEASURETWICE_ROOT=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "runs/mathis/report.html").is_file()
+
+
 def test_result_json_is_not_trusted(tmp_path: Path) -> None:
     run = copy_run(tmp_path / "run")
     for text in ("[]", '{"measured": {"goodput_bps": 1e12}, "ratio": "x"}', "{"):

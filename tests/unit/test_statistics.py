@@ -30,6 +30,15 @@ def test_binomial_interval_holds_its_confidence() -> None:
     assert 0.99 <= inside < 0.995
 
 
+def test_a_binomial_interval_knows_no_largest_count() -> None:
+    """More packets than 32 bits count: by the normal approximation, which is exact enough there."""
+    count, p = 5 * 10**9, 0.001
+    half = 2.5758 * math.sqrt(p * (1 - p) / count)
+    low, high = binomial_interval(count, p, 0.99)
+    assert low == pytest.approx(p - half, rel=1e-6)
+    assert high == pytest.approx(p + half, rel=1e-6)
+
+
 def test_no_loss_expected_means_none_allowed() -> None:
     assert binomial_interval(1000, 0.0, 0.99) == (0.0, 0.0)
 

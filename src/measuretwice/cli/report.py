@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Container
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.figures.rows import ModelRuns, ParameterNames
+from measuretwice.lab import find_labs
 from measuretwice.report.answers import read_answers
 from measuretwice.report.markdown import clean
 from measuretwice.report.render import render_html, render_markdown
@@ -33,6 +35,8 @@ def report_command(
     as_json: bool,
 ) -> int:
     """Write the report; return 0 if at least one run could be used, else raise UserError."""
+    labs = find_labs(root)
+    targets = tuple(_runs_of(root, target, labs) for target in targets)
     folder = _common(targets)
     page = _page(root, out, folder)
     notes = page.with_suffix(".md")
@@ -97,6 +101,17 @@ def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[Run
         first, *others = problems
         raise UserError(first + (f" (and {len(others)} more)" if others else ""))
     return list(runs.values()), [_below(line, folder) for line in problems]
+
+
+def _runs_of(root: Path, target: Path, labs: Container[str]) -> Path:
+    """The folder that is meant: a lab's name means all its runs, unless a folder here is called so."""
+    name = str(target)
+    if name not in labs or target.exists():
+        return target
+    folder = root / "runs" / name
+    if not folder.is_dir():
+        raise UserError(f"{name}: nothing is measured yet; ./lab run {name} does it")
+    return folder
 
 
 def _common(targets: tuple[Path, ...]) -> Path:

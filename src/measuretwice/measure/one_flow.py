@@ -51,7 +51,8 @@ def read_one_flow(files: Collect, raw: Path) -> Measured:
         measured |= from_samples(samples, ports)
     if files.ss_last:
         measured |= _from_last_lines(text_at(raw, files.ss_last), files.ss_last.file)
-    if files.capture:
+    # Where none was asked for (capture_packets = 0) there is none. A tcpdump that doesn't start ends the run.
+    if files.capture and (raw / files.capture.node / files.capture.file).exists():
         measured |= from_frames(parse_frames(text_at(raw, files.capture), files.capture.file))
     if files.bottleneck:
         measured |= _from_qdisc(raw, files.bottleneck)

@@ -29,7 +29,8 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)(?:([KMG]?)b)?(?:/\d+(?:mpu)?)?")
 _SIZE_SCALE = {None: 1, "": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(i?)bit", re.IGNORECASE)
 _RATE_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
-_TIME = re.compile(r"(\d+(?:\.\d+)?)(ns|us|ms|s)")
+# tc prints three digits of it (%.3g): 97.4ms, and 1e+03ms.
+_TIME = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(ns|us|ms|s)")
 _TIME_SCALE = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 

@@ -34,16 +34,17 @@ def binomial_interval(count: int, probability: float, confidence: float) -> tupl
     """Return the central interval, as ratios, in which `confidence` of binomial shares lie.
 
     The other way round than `loss_interval`: here the probability is known. Each tail holds at
-    most (1 - confidence)/2. Exact, from scipy's distribution function.
+    most (1 - confidence)/2. Exact, from scipy's incomplete beta function, which knows no largest count
+    (Abramowitz and Stegun, 26.5.24).
     """
-    from scipy.special import bdtr
+    from scipy.special import betainc
 
     def quantile(share: float) -> int:
         """The least k with P(X <= k) >= share."""
         low, high = 0, count
         while low < high:
             middle = (low + high) // 2
-            if bdtr(middle, count, probability) >= share:
+            if betainc(count - middle, middle + 1, 1 - probability) >= share:
                 high = middle
             else:
                 low = middle + 1
