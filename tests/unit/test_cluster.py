@@ -71,7 +71,6 @@ def order(tmp_path: Path) -> dict[str, Any]:
         (lambda o: Path(o["lease"]).unlink(), "is not what it is where ./lab run was called"),
         (lambda o: o.update(code="00000000"), "is another version of the checkout"),
         (lambda o: o.update(lab_folder="/nonexistent"), "is another version of the checkout"),
-        (lambda o: o["plan"]["tools"].update(bash="bash 1.0"), "bash is GNU bash"),
         (lambda o: None, "the scripts in"),
     ],
 )
