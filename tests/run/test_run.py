@@ -179,6 +179,8 @@ def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None
     replace = "".join(f"mount --bind {shlex.quote(str(other))} {tool}\n" for tool in there)
     script = f"set -e\n{replace}! {there[0]} 2>/dev/null\nexec {shlex.join(command(*options))} --json --out theirs"
     namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may make no namespace of mounts here")
     done = subprocess.run(
         [*namespace, "bash", "-c", script],
         cwd=tmp_path,
