@@ -484,8 +484,13 @@ def test_apt_without_network_is_one_clear_line(checkout: Checkout) -> None:
 
 def test_the_virtual_kernel_needs_no_tools_of_the_machine(checkout: Checkout) -> None:
     checkout.lacks("iperf3", "ip", "tc", "ss", "ethtool", "tcpdump", "ping")
-    done = checkout("run", "mathis")
-    assert (done.returncode, done.stderr) == (0, "")
+    for words in (
+        ["run", "mathis"],
+        ["record", "mathis", "--only", "mtu"],
+        ["run", "--on", "n.toml"],
+    ):
+        done = checkout(*words)
+        assert (done.returncode, done.stderr) == (0, ""), words
 
 
 def test_missing_c_headers_are_a_package(checkout: Checkout) -> None:

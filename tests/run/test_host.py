@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from inside import seen_inside
 
 from measuretwice.backends.uml import (
     INSIDE_ROOT,
@@ -17,12 +18,6 @@ from measuretwice.backends.uml import (
 from measuretwice.runs.folder import give_back
 
 ROOT = Path(__file__).parents[2]
-
-
-def seen_inside(path: Path) -> str:
-    """A path of this machine as programs inside see it: a tmpfs hides /tmp and /run, where the
-    checkout may be, which is at INSIDE_ROOT."""
-    return f"{INSIDE_ROOT}/{path.relative_to(ROOT)}" if path.is_relative_to(ROOT) else str(path)
 
 
 pytestmark = pytest.mark.kernel

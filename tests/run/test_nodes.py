@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from inside import seen_inside
 
 from measuretwice.backends.namespaces import build_commands
 from measuretwice.backends.uml import (
@@ -23,12 +24,6 @@ from measuretwice.backends.uml import (
 from measuretwice.lab import Lab, load_lab
 
 ROOT = Path(__file__).parents[2]
-
-
-def seen_inside(path: Path) -> str:
-    """A path of this machine as programs inside see it: a tmpfs hides /tmp and /run, where the
-    checkout may be, which is at INSIDE_ROOT."""
-    return f"{INSIDE_ROOT}/{path.relative_to(ROOT)}" if path.is_relative_to(ROOT) else str(path)
 
 
 pytestmark = pytest.mark.kernel
