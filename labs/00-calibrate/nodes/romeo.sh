@@ -4,9 +4,10 @@
 #     sudo bash romeo.sh prepare      set the host up
 #     bash romeo.sh validate          ping before you measure
 #     bash romeo.sh measure           one TCP flow to juliet, its state sampled meanwhile
+#     sudo bash romeo.sh undo         set all of it back
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 MSS_BYTES="${MSS_BYTES:-1460}"
@@ -18,6 +19,7 @@ OFFLOADS="${OFFLOADS:-off}"
 WMEM_MAX_BYTES="${WMEM_MAX_BYTES:-4194304}"
 # --8<-- [end:settings]
 PING_COUNT="${PING_COUNT:-100}"
+PING_BYTES="${PING_BYTES:-56}"
 PING_INTERVAL_S="${PING_INTERVAL_S:-0.01}"
 SAMPLE_INTERVAL_S="${SAMPLE_INTERVAL_S:-0.1}"
 OUT="${OUT:-.}"
@@ -27,8 +29,10 @@ prepare() {
   to_juliet=$(iface_to 10.10.2.100)
   [[ $TIMESTAMPS == off ]] || timestamps=1
   # --8<-- [start:prepare]
+  undo_mtu "$to_juliet"
   ip link set dev "$to_juliet" mtu "$MTU_BYTES"
   set_offloads "$OFFLOADS" "$to_juliet"
+  undo_sysctl net.ipv4.tcp_{timestamps,no_metrics_save,wmem}
   sysctl -qw net.ipv4.tcp_timestamps="$timestamps" \
     net.ipv4.tcp_no_metrics_save=1 \
     net.ipv4.tcp_wmem="4096 16384 $WMEM_MAX_BYTES"
@@ -38,22 +42,17 @@ prepare() {
 validate() {
   # A lost ping is no failure here: losing packets is what this path does.
   # --8<-- [start:validate]
-  ping -n -c "$PING_COUNT" -i "$PING_INTERVAL_S" 10.10.2.100 >"$OUT/ping.txt" || true
+  ping -n -c "$PING_COUNT" -i "$PING_INTERVAL_S" -s "$PING_BYTES" 10.10.2.100 >"$OUT/ping.txt" || true
   # --8<-- [end:validate]
 }
 
 measure() {
-  sample_ss 10.10.2.100 "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
-  local sampler_pid=$!
+  begin_samples 10.10.2.100 "$SAMPLE_INTERVAL_S" "$OUT/ss.txt"
   # --8<-- [start:measure]
   iperf3 -c 10.10.2.100 -t "$DURATION_S" -C "$CONGESTION_CONTROL" -M "$MSS_BYTES" -J \
-    >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
+    >"$OUT/iperf3.json" || iperf3_failed "$OUT/iperf3.json"
   # --8<-- [end:measure]
-  kill -TERM "$sampler_pid"
-  wait "$sampler_pid"
+  end_samples
 }
 
-case "${1:-}" in
-  prepare | validate | measure) "$1" ;;
-  *) die "say what to do: prepare, validate or measure" ;;
-esac
+run_phase "${1:-}" prepare validate measure

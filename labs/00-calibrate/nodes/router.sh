@@ -7,7 +7,7 @@
 #     sudo bash router.sh undo        take the delay and the loss away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 RTT_MS="${RTT_MS:-20}"
@@ -30,14 +30,18 @@ prepare() {
   DELAY_MS="${DELAY_MS:-$half_rtt_ms}"
   LOSS_PERCENT="${LOSS_PERCENT:-$percent}"
 
+  undo_mtu "$to_romeo"
   ip link set dev "$to_romeo" mtu "$MTU_BYTES"
+  undo_mtu "$to_juliet"
   ip link set dev "$to_juliet" mtu "$MTU_BYTES"
   set_offloads "$OFFLOADS" "$to_romeo" "$to_juliet"
 
   # --8<-- [start:path]
   tc qdisc add dev "$to_romeo" root netem delay "${DELAY_MS}ms" limit "$LIMIT_PACKETS"
+  undo tc qdisc del dev "$to_romeo" root
 
   tc qdisc add dev "$to_juliet" root handle 1: htb default 3
+  undo tc qdisc del dev "$to_juliet" root
   tc class add dev "$to_juliet" parent 1: classid 1:3 htb rate "${RATE_MBIT}mbit" \
     burst "$BURST_BYTES" cburst "$BURST_BYTES" quantum 60000
   tc qdisc add dev "$to_juliet" parent 1:3 handle 3: netem \
@@ -58,17 +62,4 @@ capture() {
   captures_until_told "$OUT/tcpdump.log"
 }
 
-undo() {
-  local to_romeo to_juliet
-  to_romeo=$(iface_to 10.10.1.100)
-  to_juliet=$(iface_to 10.10.2.100)
-  # --8<-- [start:undo]
-  tc qdisc del dev "$to_romeo" root
-  tc qdisc del dev "$to_juliet" root
-  # --8<-- [end:undo]
-}
-
-case "${1:-}" in
-  prepare | capture | undo) "$1" ;;
-  *) die "say what to do: prepare, capture or undo" ;;
-esac
+run_phase "${1:-}" prepare capture

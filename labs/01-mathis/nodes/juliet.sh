@@ -3,9 +3,10 @@
 #
 #     sudo bash juliet.sh prepare     set the host up
 #     bash juliet.sh serve            answer one iperf3 test, then end
+#     sudo bash juliet.sh undo        set all of it back
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 MTU_BYTES="${MTU_BYTES:-1500}"
@@ -21,13 +22,16 @@ prepare() {
   to_romeo=$(iface_to 10.10.1.100)
   [[ $TIMESTAMPS == off ]] || timestamps=1
   # --8<-- [start:prepare]
+  undo_mtu "$to_romeo"
   ip link set dev "$to_romeo" mtu "$MTU_BYTES"
   set_offloads "$OFFLOADS" "$to_romeo"
+  undo_sysctl net.ipv4.tcp_{timestamps,rmem}
   sysctl -qw net.ipv4.tcp_timestamps="$timestamps" \
     net.ipv4.tcp_rmem="4096 131072 $RMEM_MAX_BYTES"
   # --8<-- [end:prepare]
   if [[ $ACKNOWLEDGE == every-segment ]]; then
     # --8<-- [start:quickack]
+    undo_route 10.10.1.0/24
     ip route replace 10.10.1.0/24 via 10.10.2.1 quickack 1
     # --8<-- [end:quickack]
   fi
@@ -37,15 +41,8 @@ serve() {
   # --8<-- [start:serve]
   iperf3 -s -1 -J >"$OUT/iperf3-server.json" &
   # --8<-- [end:serve]
-  local pid=$!
-  # shellcheck disable=SC2064 # the pid is meant as it is now
-  trap "kill -TERM $pid 2>/dev/null" TERM
-  wait_until 10 listens 5201 || die "iperf3 does not listen on port 5201: is another server running?"
-  announce_ready
-  wait "$pid"
+  server_on 5201
+  serve_to_the_end
 }
 
-case "${1:-}" in
-  prepare | serve) "$1" ;;
-  *) die "say what to do: prepare or serve" ;;
-esac
+run_phase "${1:-}" prepare serve

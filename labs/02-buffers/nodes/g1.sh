@@ -6,7 +6,7 @@
 #     sudo bash g1.sh undo          take rate and buffer away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 RATE_MBIT="${RATE_MBIT:-100}"
@@ -26,11 +26,12 @@ prepare() {
   set_offloads "$OFFLOADS" "$to_g2" "$(iface_to 10.10.10.11)" "$(iface_to 10.10.10.12)"
   # --8<-- [start:bottleneck]
   tc qdisc add dev "$to_g2" root tbf rate "${RATE_MBIT}mbit" burst "$BURST_BYTES" limit "$BUFFER_TEXT"
+  undo tc qdisc del dev "$to_g2" root
   # --8<-- [end:bottleneck]
 }
 
 watch() {
-  local to_g2 pid pids=()
+  local to_g2 pids=()
   to_g2=$(iface_to 10.10.20.11)
   sample_queue "$to_g2" "$SAMPLE_INTERVAL_S" "$OUT/queue.txt" &
   pids+=($!)
@@ -38,15 +39,7 @@ watch() {
     print_queue "$to_g2" >"$OUT/queue-text.txt" &
     pids+=($!)
   fi
-  # shellcheck disable=SC2064 # the pids are meant as they are now
-  trap "kill -TERM ${pids[*]}" TERM INT
-  announce_ready
-  for pid in "${pids[@]}"; do
-    # A signal ends this wait, not what is waited for.
-    until wait "$pid"; do
-      kill -0 "$pid" 2>/dev/null || break
-    done
-  done
+  until_told "${pids[@]}"
   queue_lengths
 }
 
@@ -82,13 +75,4 @@ queue_lengths() {
   esac
 }
 
-undo() {
-  # --8<-- [start:undo]
-  tc qdisc del dev "$(iface_to 10.10.20.11)" root
-  # --8<-- [end:undo]
-}
-
-case "${1:-}" in
-  prepare | watch | undo) "$1" ;;
-  *) die "say what to do: prepare, watch or undo" ;;
-esac
+run_phase "${1:-}" prepare watch

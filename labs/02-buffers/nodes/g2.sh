@@ -5,7 +5,7 @@
 #     sudo bash g2.sh undo          take it away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 BACK_DELAY_MS="${BACK_DELAY_MS:-10}"
 HOST_LIMIT_PACKETS="${HOST_LIMIT_PACKETS:-100000}"
@@ -17,16 +17,8 @@ prepare() {
   set_offloads "$OFFLOADS" "$to_g1" "$(iface_to 10.10.20.11)" "$(iface_to 10.10.20.12)"
   # --8<-- [start:prepare]
   tc qdisc add dev "$to_g1" root netem delay "${BACK_DELAY_MS}ms" limit "$HOST_LIMIT_PACKETS"
+  undo tc qdisc del dev "$to_g1" root
   # --8<-- [end:prepare]
 }
 
-undo() {
-  # --8<-- [start:undo]
-  tc qdisc del dev "$(iface_to 10.10.10.11)" root
-  # --8<-- [end:undo]
-}
-
-case "${1:-}" in
-  prepare | undo) "$1" ;;
-  *) die "say what to do: prepare or undo" ;;
-esac
+run_phase "${1:-}" prepare

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lab 02, what both receivers do: d1.sh and d2.sh set DELAY_MS and PEER, then read this file.
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 HOST_LIMIT_PACKETS="${HOST_LIMIT_PACKETS:-100000}"
@@ -15,8 +15,10 @@ prepare() {
   out_interface=$(iface_to "$PEER")
   # --8<-- [start:prepare]
   set_offloads "$OFFLOADS" "$out_interface"
+  undo_sysctl net.ipv4.tcp_rmem
   sysctl -qw net.ipv4.tcp_rmem="4096 131072 $RMEM_MAX_BYTES"
   tc qdisc add dev "$out_interface" root netem delay "${DELAY_MS}ms" limit "$HOST_LIMIT_PACKETS"
+  undo tc qdisc del dev "$out_interface" root
   # --8<-- [end:prepare]
 }
 
@@ -24,15 +26,8 @@ serve() {
   # --8<-- [start:serve]
   iperf3 -s -1 -J >"$OUT/iperf3-server.json" &
   # --8<-- [end:serve]
-  local pid=$!
-  # shellcheck disable=SC2064 # the pid is meant as it is now
-  trap "kill -TERM $pid 2>/dev/null" TERM
-  wait_until 10 listens 5201 || die "iperf3 does not listen on port 5201: is another server running?"
-  announce_ready
-  wait "$pid"
+  server_on 5201
+  serve_to_the_end
 }
 
-case "${1:-}" in
-  prepare | serve) "$1" ;;
-  *) die "say what to do: prepare or serve" ;;
-esac
+run_phase "${1:-}" prepare serve

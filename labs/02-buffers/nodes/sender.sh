@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Lab 02, what both senders do: s1.sh and s2.sh set DELAY_MS and PEER, then read this file.
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 CONGESTION_CONTROL="${CONGESTION_CONTROL:-highspeed}"
@@ -21,8 +21,10 @@ prepare() {
   out_interface=$(iface_to "$PEER")
   # --8<-- [start:prepare]
   set_offloads "$OFFLOADS" "$out_interface"
+  undo_sysctl net.ipv4.tcp_{no_metrics_save,wmem}
   sysctl -qw net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem="4096 16384 $WMEM_MAX_BYTES"
   tc qdisc add dev "$out_interface" root netem delay "${DELAY_MS}ms" limit "$HOST_LIMIT_PACKETS"
+  undo tc qdisc del dev "$out_interface" root
   # --8<-- [end:prepare]
 }
 
@@ -33,19 +35,14 @@ validate() {
 }
 
 measure() {
-  local sampler_pid wait_ms=0
   # A lone sender has nobody to wait for: nothing else in this lab needs its ready file.
   announce_ready
-  if ((START_SPREAD_MS > 0)); then
-    wait_ms=$(($(od -An -N4 -tu4 /dev/urandom) % (START_SPREAD_MS + 1)))
-    pause "$(printf '%d.%03d' $((wait_ms / 1000)) $((wait_ms % 1000)))"
-  fi
-  sample_ss "$PEER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
-  sampler_pid=$!
+  random_pause "$START_SPREAD_MS"
+  begin_samples "$PEER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt"
   if [[ $CWND_TRACE == ss ]]; then
     # --8<-- [start:measure]
     iperf3 -c "$PEER" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i "$SAMPLE_INTERVAL_S" -J \
-      >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
+      >"$OUT/iperf3.json" || iperf3_failed "$OUT/iperf3.json"
     # --8<-- [end:measure]
   else
     # --8<-- [start:as_text]
@@ -54,8 +51,7 @@ measure() {
     # --8<-- [end:as_text]
     windows
   fi
-  kill -TERM "$sampler_pid"
-  wait "$sampler_pid"
+  end_samples
 }
 
 # windows: from iperf3's text, the time in seconds and the window in KBytes.
@@ -77,7 +73,4 @@ windows() {
   esac
 }
 
-case "${1:-}" in
-  prepare | validate | measure) "$1" ;;
-  *) die "say what to do: prepare, validate or measure" ;;
-esac
+run_phase "${1:-}" prepare validate measure

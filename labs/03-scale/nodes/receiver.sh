@@ -3,11 +3,12 @@
 #
 #     sudo bash receiver.sh prepare     the delay of the path, on the way back
 #     bash receiver.sh serve            answer the sender's tests, then end
+#     sudo bash receiver.sh undo        set all of it back
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 # shellcheck source=labs/03-scale/nodes/flows.sh
-. "$(dirname "${BASH_SOURCE[0]}")/flows.sh"
+. "$here/flows.sh"
 
 # --8<-- [start:settings]
 RTT_MS="${RTT_MS:-20}"
@@ -22,30 +23,23 @@ prepare() {
   out_interface=$(iface_to 10.10.3.1)
   # --8<-- [start:prepare]
   set_offloads "$OFFLOADS" "$out_interface"
+  undo_sysctl net.ipv4.tcp_rmem
   sysctl -qw net.ipv4.tcp_rmem="4096 131072 $RMEM_MAX_BYTES"
   tc qdisc add dev "$out_interface" root netem delay "${RTT_MS}ms" limit "$LIMIT_PACKETS"
+  undo tc qdisc del dev "$out_interface" root
   # --8<-- [end:prepare]
 }
 
 serve() {
-  local port pids=() ports=()
+  local port ports
   mapfile -t ports < <(processes "$(number)" | cut -d ' ' -f 1 | sort -u)
   for port in "${ports[@]}"; do
     # --8<-- [start:serve]
     iperf3 -s -1 -p "$port" >/dev/null &
     # --8<-- [end:serve]
-    pids+=($!)
+    server_on "$port"
   done
-  # shellcheck disable=SC2064 # the pids are meant as they are now
-  trap "kill -TERM ${pids[*]} 2>/dev/null" TERM
-  for port in "${ports[@]}"; do
-    wait_until 10 listens "$port" || die "iperf3 does not listen on port $port: is another server running?"
-  done
-  announce_ready
-  wait "${pids[@]}"
+  serve_to_the_end
 }
 
-case "${1:-}" in
-  prepare | serve) "$1" ;;
-  *) die "say what to do: prepare or serve" ;;
-esac
+run_phase "${1:-}" prepare serve

@@ -4,11 +4,12 @@
 #     sudo bash sender.sh prepare     set the host up
 #     bash sender.sh validate         ping the receiver before you measure
 #     sudo bash sender.sh measure     its share of the flows, their state sampled meanwhile
+#     sudo bash sender.sh undo        set all of it back
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 # shellcheck source=labs/03-scale/nodes/flows.sh
-. "$(dirname "${BASH_SOURCE[0]}")/flows.sh"
+. "$here/flows.sh"
 
 # --8<-- [start:settings]
 DURATION_S="${DURATION_S:-180}"
@@ -31,6 +32,7 @@ prepare() {
   out_interface=$(iface_to "$PEER")
   # --8<-- [start:prepare]
   set_offloads "$OFFLOADS" "$out_interface"
+  undo_sysctl net.ipv4.tcp_{no_metrics_save,wmem}
   sysctl -qw net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem="4096 16384 $WMEM_MAX_BYTES"
   # --8<-- [end:prepare]
 }
@@ -74,14 +76,13 @@ end_events() {
 }
 
 measure() {
-  local sampler_pid port algorithm streams pids=() pid failed=''
+  local port algorithm streams pids=() pid failed=''
   announce_ready
   if (($(share "$FLOWS" "$SELF") == 0)); then
     return
   fi
   begin_events
-  sample_ss "$PEER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
-  sampler_pid=$!
+  begin_samples "$PEER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt"
   while read -r port algorithm streams; do
     run_flows "$port" "$algorithm" "$streams" "$OUT/iperf3-$((${#pids[@]} + 1)).json" &
     pids+=($!)
@@ -89,21 +90,15 @@ measure() {
   for pid in "${pids[@]}"; do
     wait "$pid" || failed=yes
   done
-  kill -TERM "$sampler_pid"
-  wait "$sampler_pid"
+  end_samples
   end_events "$OUT/events.txt"
-  [[ -z $failed || $FAILURES == ignore ]] ||
-    die "iperf3 failed: $(grep -hs '"error"' "$OUT"/iperf3-*.json || echo "no answer")"
+  [[ -z $failed || $FAILURES == ignore ]] || iperf3_failed "$OUT"/iperf3-*.json
   count_halvings
 }
 
 # run_flows PORT ALGORITHM STREAMS FILE: one iperf3 process, after a random wait.
 run_flows() {
-  local wait_ms=0
-  if ((START_SPREAD_MS > 0)); then
-    wait_ms=$(($(od -An -N4 -tu4 /dev/urandom) % (START_SPREAD_MS + 1)))
-    pause "$(printf '%d.%03d' $((wait_ms / 1000)) $((wait_ms % 1000)))"
-  fi
+  random_pause "$START_SPREAD_MS"
   # --8<-- [start:measure]
   iperf3 -c "$PEER" -p "$1" -C "$2" -P "$3" -t "$DURATION_S" -i 0 -J >"$4"
   # --8<-- [end:measure]
@@ -145,7 +140,4 @@ count_halvings() {
   mv "$OUT/ss.part" "$OUT/ss.txt"
 }
 
-case "${1:-}" in
-  prepare | validate | measure) "$1" ;;
-  *) die "say what to do: prepare, validate or measure" ;;
-esac
+run_phase "${1:-}" prepare validate measure

@@ -5,7 +5,7 @@
 #     sudo bash switch.sh undo        take that away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 OFFLOADS="${OFFLOADS:-off}"
 DETOUR_PERCENT="${DETOUR_PERCENT:-0}"
@@ -26,17 +26,8 @@ detour() {
   # reorder is the share that goes at once; the others are delayed.
   tc qdisc add dev "$1" root netem delay "${DETOUR_MS}ms" reorder "$(awk "BEGIN { print 100 - $DETOUR_PERCENT }")%" \
     limit 100000
+  undo tc qdisc del dev "$1" root
   # --8<-- [end:detour]
 }
 
-undo() {
-  local host
-  for host in {10..19}; do
-    [[ $DETOUR_PERCENT == 0 ]] || tc qdisc del dev "$(iface_to "10.10.2.$host")" root
-  done
-}
-
-case "${1:-}" in
-  prepare | undo) "$1" ;;
-  *) die "say what to do: prepare or undo" ;;
-esac
+run_phase "${1:-}" prepare

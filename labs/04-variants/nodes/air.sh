@@ -11,7 +11,7 @@
 #     sudo bash air.sh undo         take it away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 HOP="${HOP:-cable}"
@@ -36,6 +36,7 @@ prepare() {
     # --8<-- [start:radio]
     tc qdisc add dev "$interface" root netem loss "$loss_percent%" limit "$AIR_LIMIT_PACKETS" \
       slot "${AIR_LOW_MS}ms" "${AIR_HIGH_MS}ms" packets "$AIR_HIGH_PACKETS"
+    undo tc qdisc del dev "$interface" root
     # --8<-- [end:radio]
   done
 }
@@ -52,7 +53,8 @@ vary() {
   tc_pid=$!
   until [[ -n $told ]]; do
     # --8<-- [start:vary]
-    packets=$((AIR_LOW_PACKETS + $(od -An -N4 -tu4 /dev/urandom) % (AIR_HIGH_PACKETS - AIR_LOW_PACKETS + 1)))
+    random_below $((AIR_HIGH_PACKETS - AIR_LOW_PACKETS + 1))
+    packets=$((AIR_LOW_PACKETS + random))
     for interface in "$up" "$down"; do
       echo "qdisc change dev $interface root netem loss $loss_percent% limit $AIR_LIMIT_PACKETS" \
         "slot ${AIR_LOW_MS}ms ${AIR_HIGH_MS}ms packets $packets" >&"$to_tc"
@@ -65,14 +67,4 @@ vary() {
   wait "$tc_pid"
 }
 
-undo() {
-  # --8<-- [start:undo]
-  tc qdisc del dev "$(iface_to 10.4.2.1)" root
-  tc qdisc del dev "$(iface_to 10.4.1.2)" root
-  # --8<-- [end:undo]
-}
-
-case "${1:-}" in
-  prepare | vary | undo) "$1" ;;
-  *) die "say what to do: prepare, vary or undo" ;;
-esac
+run_phase "${1:-}" prepare vary

@@ -4,9 +4,10 @@
 #     sudo bash client.sh prepare      set the host up
 #     bash client.sh validate          ping before you measure
 #     bash client.sh measure           one TCP flow to the server, its state sampled meanwhile
+#     sudo bash client.sh undo         set all of it back
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 SERVER=10.4.3.2
@@ -32,6 +33,7 @@ prepare() {
   out_interface=$(iface_to "$SERVER")
   # --8<-- [start:prepare]
   set_offloads "$OFFLOADS" "$out_interface"
+  undo_sysctl net.ipv4.tcp_{no_metrics_save,wmem}
   sysctl -qw net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem="4096 16384 $BUFFER_MAX_BYTES"
   # --8<-- [end:prepare]
   [[ -z $HOST_QDISC ]] || set_queue "$out_interface"
@@ -41,6 +43,7 @@ prepare() {
 # The host's own queue. A cable between two namespaces has none, so packets take the way through
 # an interface that has one, as a network card does (ifb), before they come to the cable.
 set_queue() {
+  undo_sysctl net.core.default_qdisc
   case $QDISC_SET in
     before)
       # --8<-- [start:qdisc_before]
@@ -61,8 +64,10 @@ set_queue() {
 
 add_card() {
   ip link add card type ifb
+  undo ip link del card
   ip link set card up
   tc qdisc add dev "$1" clsact
+  undo tc qdisc del dev "$1" clsact
   tc filter add dev "$1" egress matchall action mirred egress redirect dev card
 }
 
@@ -89,6 +94,7 @@ read_settings() {
       >"$OUT/sysctl.conf"
     # --8<-- [end:slashes]
   fi
+  undo_sysctl net.ipv4.tcp_congestion_control
   # Not die: whoever types this goes on to the next line.
   # --8<-- [start:read_settings]
   sysctl -p "$OUT/sysctl.conf" >"$OUT/sysctl-p.txt" 2>&1 || true
@@ -103,11 +109,8 @@ validate() {
 }
 
 measure() {
-  local sampler_pid capture_pid wait_ms=0
-  if ((START_SPREAD_MS > 0)); then
-    wait_ms=$(($(od -An -N4 -tu4 /dev/urandom) % (START_SPREAD_MS + 1)))
-    pause "$(printf '%d.%03d' $((wait_ms / 1000)) $((wait_ms % 1000)))"
-  fi
+  local capture_pid
+  random_pause "$START_SPREAD_MS"
   if [[ $TABLE_OF == two-runs ]]; then
     # The first of two runs, from which one column of the table will be taken. A server of its own:
     # the other takes no second test for a moment.
@@ -118,11 +121,9 @@ measure() {
     capture_pid=$!
     wait_until 10 says "$OUT/tcpdump.log" 'listening on' || die "tcpdump did not start: see tcpdump.log"
   fi
-  sample_ss "$SERVER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
-  sampler_pid=$!
+  begin_samples "$SERVER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt"
   flow "$OUT/iperf3.json"
-  kill -TERM "$sampler_pid"
-  wait "$sampler_pid"
+  end_samples
   [[ -z ${capture_pid:-} ]] || wait "$capture_pid"
   if [[ $TABLE_OF == two-runs ]]; then
     # --8<-- [start:two_runs]
@@ -143,7 +144,7 @@ flow() {
   shift
   # --8<-- [start:measure]
   iperf3 -c "$SERVER" -t "$DURATION_S" -i "$REPORT_INTERVAL_S" -J "${choose[@]}" "$@" \
-    >"$file" || die "iperf3 failed: $(grep -s '"error"' "$file" || echo "no answer")"
+    >"$file" || iperf3_failed "$file"
   # --8<-- [end:measure]
 }
 
@@ -173,7 +174,4 @@ capture() {
   wait "$pid" || true
 }
 
-case "${1:-}" in
-  prepare | validate | measure) "$1" ;;
-  *) die "say what to do: prepare, validate or measure" ;;
-esac
+run_phase "${1:-}" prepare validate measure

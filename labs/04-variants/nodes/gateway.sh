@@ -7,7 +7,7 @@
 #     sudo bash gateway.sh undo         take it all away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 SERVER=10.4.3.2
@@ -28,39 +28,35 @@ prepare() {
   set_offloads "$OFFLOADS" "$to_server" "$to_client" "$(iface_to 10.4.4.2)"
   # --8<-- [start:bottleneck]
   tc qdisc add dev "$to_server" root tbf rate "${RATE_MBIT}mbit" burst "$BURST_BYTES" limit "$BUFFER_BYTES"
+  undo tc qdisc del dev "$to_server" root
   # --8<-- [end:bottleneck]
   [[ $RELAY == on ]] || return 0
   # --8<-- [start:relay_route]
   # What comes from the client for the server's iperf3 is for this machine: a routing table that
   # only such packets look at. All else, as ping, goes on to the server.
+  undo_sysctl net.ipv4.tcp_{wmem,no_metrics_save}
   sysctl -qw net.ipv4.tcp_wmem="4096 16384 $BUFFER_MAX_BYTES" net.ipv4.tcp_no_metrics_save=1
   ip route add local "$SERVER" dev lo table 100
+  undo ip route del local "$SERVER" dev lo table 100
   ip rule add iif "$to_client" ipproto tcp dport 5201 lookup 100
+  undo ip rule del iif "$to_client" ipproto tcp dport 5201 lookup 100
   # --8<-- [end:relay_route]
 }
 
 watch() {
-  local pid pids=()
+  local pids=()
   sample_queue "$(iface_to "$SERVER")" "$SAMPLE_INTERVAL_S" "$OUT/queue.txt" &
   pids+=($!)
   if [[ $RELAY == on ]]; then
     # --8<-- [start:relay]
-    PYTHONHASHSEED=0 python3 -SIB "$(dirname "${BASH_SOURCE[0]}")/relay.py" 5201 "$SERVER" &
+    PYTHONHASHSEED=0 python3 -SIB "$here/relay.py" 5201 "$SERVER" &
     # --8<-- [end:relay]
     pids+=($!)
     wait_until 10 listens 5201 || die "the relay does not listen on port 5201"
     look_once &
     pids+=($!)
   fi
-  # shellcheck disable=SC2064 # the pids are meant as they are now
-  trap "kill -TERM ${pids[*]} 2>/dev/null" TERM INT
-  announce_ready
-  for pid in "${pids[@]}"; do
-    # A signal ends this wait, not what is waited for.
-    until wait "$pid"; do
-      kill -0 "$pid" 2>/dev/null || break
-    done
-  done
+  until_told "${pids[@]}"
 }
 
 # In the middle of the test: which connections are there on this machine?
@@ -72,16 +68,4 @@ look_once() {
   # --8<-- [end:look_once]
 }
 
-undo() {
-  # --8<-- [start:undo]
-  tc qdisc del dev "$(iface_to "$SERVER")" root
-  # --8<-- [end:undo]
-  [[ $RELAY == on ]] || return 0
-  ip rule del lookup 100
-  ip route del local "$SERVER" dev lo table 100
-}
-
-case "${1:-}" in
-  prepare | watch | undo) "$1" ;;
-  *) die "say what to do: prepare, watch or undo" ;;
-esac
+run_phase "${1:-}" prepare watch

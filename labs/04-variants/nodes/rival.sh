@@ -4,9 +4,10 @@
 #
 #     sudo bash rival.sh prepare
 #     bash rival.sh measure
+#     sudo bash rival.sh undo      set all of it back
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 SERVER=10.4.3.2
@@ -24,6 +25,7 @@ OUT="${OUT:-.}"
 
 prepare() {
   set_offloads "$OFFLOADS" "$(iface_to "$SERVER")"
+  undo_sysctl net.ipv4.tcp_{no_metrics_save,wmem}
   sysctl -qw net.ipv4.tcp_no_metrics_save=1 net.ipv4.tcp_wmem="4096 16384 $BUFFER_MAX_BYTES"
 }
 
@@ -32,12 +34,13 @@ validate() {
 }
 
 measure() {
-  local sampler_pid wait_ms=0 others
+  local others
   announce_ready
   if [[ $BACKGROUND == unknown ]]; then
     # --8<-- [start:background]
     # As busy as the path to a public server happens to be: nought to four flows.
-    others=$(($(od -An -N4 -tu4 /dev/urandom) % 5))
+    random_below 5
+    others=$random
     ((others == 0)) ||
       iperf3 -c "$SERVER" -p 5203 -t "$DURATION_S" -C cubic -P "$others" -J >"$OUT/others.json"
     # --8<-- [end:background]
@@ -49,21 +52,13 @@ measure() {
     # --8<-- [end:early]
   fi
   [[ $RIVAL != none ]] || return 0
-  if ((START_SPREAD_MS > 0)); then
-    wait_ms=$(($(od -An -N4 -tu4 /dev/urandom) % (START_SPREAD_MS + 1)))
-    pause "$(printf '%d.%03d' $((wait_ms / 1000)) $((wait_ms % 1000)))"
-  fi
-  sample_ss "$SERVER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
-  sampler_pid=$!
+  random_pause "$START_SPREAD_MS"
+  begin_samples "$SERVER" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt"
   # --8<-- [start:measure]
   iperf3 -c "$SERVER" -p 5202 -t "$DURATION_S" -C "$RIVAL" -i "$REPORT_INTERVAL_S" -J \
-    >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
+    >"$OUT/iperf3.json" || iperf3_failed "$OUT/iperf3.json"
   # --8<-- [end:measure]
-  kill -TERM "$sampler_pid"
-  wait "$sampler_pid"
+  end_samples
 }
 
-case "${1:-}" in
-  prepare | validate | measure) "$1" ;;
-  *) die "say what to do: prepare, validate or measure" ;;
-esac
+run_phase "${1:-}" prepare validate measure

@@ -5,7 +5,7 @@
 #     sudo bash wan.sh undo         take it away again
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 
 # --8<-- [start:settings]
 WIRE_RTT_MS="${WIRE_RTT_MS:-40}"
@@ -19,18 +19,10 @@ prepare() {
   set_offloads "$OFFLOADS" "$there" "$back"
   # --8<-- [start:prepare]
   tc qdisc add dev "$there" root netem delay "${half_ms}ms" limit 100000
+  undo tc qdisc del dev "$there" root
   tc qdisc add dev "$back" root netem delay "${half_ms}ms" limit 100000
+  undo tc qdisc del dev "$back" root
   # --8<-- [end:prepare]
 }
 
-undo() {
-  # --8<-- [start:undo]
-  tc qdisc del dev "$(iface_to 10.4.3.2)" root
-  tc qdisc del dev "$(iface_to 10.4.2.1)" root
-  # --8<-- [end:undo]
-}
-
-case "${1:-}" in
-  prepare | undo) "$1" ;;
-  *) die "say what to do: prepare or undo" ;;
-esac
+run_phase "${1:-}" prepare

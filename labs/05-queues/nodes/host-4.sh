@@ -5,7 +5,8 @@
 #     bash host-4.sh validate         ping the receiver before you measure
 #     bash host-4.sh serve            if it is the receiver: answer both senders, then end
 #     bash host-4.sh measure          if it is a sender: one TCP flow, and pings beside it
+#     sudo bash host-4.sh undo        set all of it back
 set -euo pipefail
 SELF=host-4
 # shellcheck source=labs/05-queues/nodes/host.sh
-. "$(dirname "${BASH_SOURCE[0]}")/host.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}./host.sh"

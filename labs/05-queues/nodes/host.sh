@@ -2,9 +2,9 @@
 # Lab 05, what every host does: host-1.sh to host-4.sh set SELF, then read this file. Who sends
 # and who receives follows from RECEIVER: both hosts of the other side send to it at once.
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 # shellcheck source=labs/05-queues/nodes/names.sh
-. "$(dirname "${BASH_SOURCE[0]}")/names.sh"
+. "$here/names.sh"
 
 # --8<-- [start:settings]
 RECEIVER="${RECEIVER:-host-3}"
@@ -44,8 +44,10 @@ prepare() {
   [[ $ECN == off ]] || ecn=1
   # --8<-- [start:prepare]
   set_offloads "$OFFLOADS" "$out_interface"
+  undo_sysctl net.ipv4.tcp_{ecn,no_metrics_save}
   sysctl -qw net.ipv4.tcp_ecn="$ecn" net.ipv4.tcp_no_metrics_save=1
   tc qdisc add dev "$out_interface" root netem delay "${half_rtt_ms}ms" limit 100000
+  undo tc qdisc del dev "$out_interface" root
   # --8<-- [end:prepare]
 }
 
@@ -59,7 +61,7 @@ validate() {
 }
 
 serve() {
-  local port pids=()
+  local port
   if [[ $SELF != "$DESTINATION" ]]; then
     announce_ready
     return
@@ -69,37 +71,27 @@ serve() {
     # --8<-- [start:serve]
     iperf3 -s -1 -p "$port" -J >"$OUT/iperf3-server-$port.json" &
     # --8<-- [end:serve]
-    pids+=($!)
+    server_on "$port"
   done
-  # shellcheck disable=SC2064 # the pids are meant as they are now
-  trap "kill -TERM ${pids[*]} 2>/dev/null" TERM
-  wait_until 10 listens 5201 || die "iperf3 does not listen on port 5201: is another server running?"
-  ((PARALLEL_FLOWS < 2)) || wait_until 10 listens 5202 || die "iperf3 does not listen on port 5202"
-  announce_ready
-  wait "${pids[@]}"
+  serve_to_the_end
 }
 
 measure() {
-  local to port sampler_pid ping_pid wait_ms=0
+  local to port ping_pid
   announce_ready
   sends || return 0
   to=$(address_of "$DESTINATION") port=$(port_of "$SELF")
-  if ((START_SPREAD_MS > 0)); then
-    wait_ms=$(($(od -An -N4 -tu4 /dev/urandom) % (START_SPREAD_MS + 1)))
-    pause "$(printf '%d.%03d' $((wait_ms / 1000)) $((wait_ms % 1000)))"
-  fi
-  sample_ss "$to" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt" &
-  sampler_pid=$!
+  random_pause "$START_SPREAD_MS"
+  begin_samples "$to" "$SAMPLE_INTERVAL_S" "$OUT/ss.txt"
   # --8<-- [start:measure]
   ping -n -i "$PING_INTERVAL_S" -w "${DURATION_S%.*}" "$to" >"$OUT/ping-busy.txt" &
   ping_pid=$!
   iperf3 -c "$to" -p "$port" -t "$DURATION_S" -C "$CONGESTION_CONTROL" -i 1 -J \
-    >"$OUT/iperf3.json" || die "iperf3 failed: $(grep -s '"error"' "$OUT/iperf3.json" || echo "no answer")"
+    >"$OUT/iperf3.json" || iperf3_failed "$OUT/iperf3.json"
   # --8<-- [end:measure]
   # A lost ping is no failure: a full queue loses pings too.
   wait "$ping_pid" || true
-  kill -TERM "$sampler_pid"
-  wait "$sampler_pid"
+  end_samples
   average
 }
 
@@ -132,7 +124,4 @@ rows() {
     inside && /"bits_per_second":/ { printf "%.6f %.6f %.0f\n", start, end, $2; inside = 0 }' "$1"
 }
 
-case "${1:-}" in
-  prepare | validate | serve | measure) "$1" ;;
-  *) die "say what to do: prepare, validate, serve or measure" ;;
-esac
+run_phase "${1:-}" prepare validate serve measure

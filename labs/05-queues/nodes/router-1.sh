@@ -7,4 +7,4 @@
 set -euo pipefail
 SELF=router-1
 # shellcheck source=labs/05-queues/nodes/router.sh
-. "$(dirname "${BASH_SOURCE[0]}")/router.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}./router.sh"

@@ -2,9 +2,9 @@
 # Lab 05, what both routers do: router-1.sh and router-2.sh set SELF, then read this file. The
 # queue that fills is the one of the router on the senders' side, before the link between the two.
 # shellcheck source=scripts/lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../../../scripts/lib.sh"
+. "${BASH_SOURCE[0]%"${BASH_SOURCE[0]##*/}"}../../../scripts/lib.sh"
 # shellcheck source=labs/05-queues/nodes/names.sh
-. "$(dirname "${BASH_SOURCE[0]}")/names.sh"
+. "$here/names.sh"
 
 # --8<-- [start:settings]
 RECEIVER="${RECEIVER:-host-3}"
@@ -38,18 +38,21 @@ near_hosts() {
 }
 
 prepare() {
-  local link host
+  local link host interface
   link=$(iface_to "$(far_end)")
   # A router sends through the same interface on which its hosts' cables end: one for each host.
   for host in $(near_hosts); do
-    set_offloads "$OFFLOADS" "$(iface_to "$host")"
-    [[ -z $ACCESS_MBIT ]] ||
-      tc qdisc add dev "$(iface_to "$host")" root tbf rate "${ACCESS_MBIT}mbit" burst "$BURST_BYTES" limit 1514000
+    interface=$(iface_to "$host")
+    set_offloads "$OFFLOADS" "$interface"
+    [[ -n $ACCESS_MBIT ]] || continue
+    tc qdisc add dev "$interface" root tbf rate "${ACCESS_MBIT}mbit" burst "$BURST_BYTES" limit 1514000
+    undo tc qdisc del dev "$interface" root
   done
   set_offloads "$OFFLOADS" "$link"
   # --8<-- [start:bottleneck]
   # The rate that makes a queue, and inside it the discipline that rules the queue.
   tc qdisc add dev "$link" root handle 1: tbf rate "${RATE_MBIT}mbit" burst "$BURST_BYTES" limit 10000000
+  undo tc qdisc del dev "$link" root
   set_queue "$link"
   # --8<-- [end:bottleneck]
   tc -s -d qdisc show dev "$link" >"$OUT/tc.txt"
@@ -87,32 +90,12 @@ set_queue() {
 }
 
 watch() {
-  local sampler_pid
   if same_side "$SELF" "$RECEIVER"; then
     announce_ready
     return
   fi
   sample_queue "$(iface_to "$(far_end)")" "$SAMPLE_INTERVAL_S" "$OUT/queue.txt" &
-  sampler_pid=$!
-  # shellcheck disable=SC2064 # the pid is meant as it is now
-  trap "kill -TERM $sampler_pid" TERM INT
-  announce_ready
-  until wait "$sampler_pid"; do
-    kill -0 "$sampler_pid" 2>/dev/null || break
-  done
+  until_told $!
 }
 
-undo() {
-  local host
-  # --8<-- [start:undo]
-  tc qdisc del dev "$(iface_to "$(far_end)")" root
-  # --8<-- [end:undo]
-  for host in $(near_hosts); do
-    [[ -z $ACCESS_MBIT ]] || tc qdisc del dev "$(iface_to "$host")" root
-  done
-}
-
-case "${1:-}" in
-  prepare | watch | undo) "$1" ;;
-  *) die "say what to do: prepare, watch or undo" ;;
-esac
+run_phase "${1:-}" prepare watch
