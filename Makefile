@@ -55,7 +55,7 @@ quick: setup ## while you work: lint of what changed, and the tests that take no
 	$(call texts,$(CHANGED))
 	$(PYTHON) -m pytest -q -m "not (slow or kernel or network)" $(QUICK) $(ARGS)
 
-test: setup ## all tests; the first time builds the virtual kernel, three to four minutes
+test: setup ## all tests; the first time builds the virtual kernel, about four minutes
 	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
 	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 

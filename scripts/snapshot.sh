@@ -18,12 +18,20 @@ if [[ $when == before ]]; then
   ip route show >"$out/route.txt"
   for interface in /sys/class/net/*; do
     interface=${interface##*/}
-    [[ $interface == lo ]] || ethtool -k "$interface"
-  done >"$out/offloads.txt"
-  for key in net/ipv4/tcp_{timestamps,sack,rmem,wmem,no_metrics_save,congestion_control,mem} \
-    net/ipv4/ip_forward net/core/{rmem_max,wmem_max,default_qdisc}; do
-    if [[ -r /proc/sys/$key ]]; then
-      printf '%s = %s\n' "${key//\//.}" "$(</proc/sys/"$key")"
+    if [[ $interface != lo ]]; then
+      ethtool -k "$interface"
+      # Which speed the cable has; an interface may not know.
+      mapfile -t lines <"/sys/class/net/$interface/speed" 2>/dev/null || lines=()
+      printf '%s = %s\n' "$interface" "${lines[*]:-unknown}" >&3
+    fi
+  done >"$out/offloads.txt" 3>"$out/speed_mbit.txt"
+  for file in /proc/sys/net/ipv4/{tcp_*,ip_forward,ip_no_pmtu_disc} \
+    /proc/sys/net/core/{rmem_max,wmem_max,default_qdisc,netdev_max_backlog,netdev_budget}; do
+    # The key of TCP Fast Open is a secret of the machine.
+    if [[ -r $file && $file != *_key ]]; then
+      key=${file#/proc/sys/}
+      mapfile -t lines <"$file"
+      printf '%s = %s\n' "${key//\//.}" "${lines[*]}"
     fi
   done >"$out/sysctl.txt"
 fi

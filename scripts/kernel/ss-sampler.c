@@ -313,7 +313,8 @@ int main(int argc, char **argv)
 	const struct nlmsghdr done = { .nlmsg_len = sizeof(done), .nlmsg_type = NLMSG_DONE };
 	const struct sigaction stop = { .sa_handler = on_stop };
 	struct sample sample = { 0 };
-	bool ask_ipv4 = true, ask_ipv6 = true;
+	/* Without IPv6 there are no such sockets, and no need to ask. */
+	bool ask_ipv4 = true, ask_ipv6 = access("/proc/net/if_inet6", F_OK) == 0;
 	int netlink_fd, out_fd, times_fd;
 	struct timespec now;
 	int64_t next_ns;

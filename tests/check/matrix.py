@@ -205,9 +205,14 @@ def measure(
                 if talk and sys.stderr.isatty():
                     print(f"\r{len(outcomes)} runs", end="", file=sys.stderr, flush=True)
         for cell, jobs in work.items():
-            done = [outcomes[job.folder] for job in jobs]
-            if cell.again and not any(isinstance(one, UserError) for one in done):
+            # Another cell may have had a further try already.
+            while cell.again and all(job.folder in outcomes for job in jobs):
+                done = [outcomes[job.folder] for job in jobs]
+                if any(isinstance(one, UserError) for one in done):
+                    break
                 odd = odd_trials(cell.again, cast(list[Result], done))
+                if not odd:
+                    break
                 jobs += [again(jobs, trial, seed) for trial, seed in odd]
     problems = []
     table: dict[tuple[str, str], list[str | None]] = defaultdict(list)

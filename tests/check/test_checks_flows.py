@@ -106,7 +106,7 @@ def test_a_hidden_queue_is_told_before_the_retransmissions_that_it_makes() -> No
 def members(by_trial: dict[int, list[float]], compare_by: str = "jains_index") -> list[Member]:
     params = {**WANTED, "compare_by": compare_by}
     return [
-        Member(trial, None, None, seed, params, {"jains_index": value})
+        Member(trial, (), seed, params, {"jains_index": value})
         for trial, values in by_trial.items()
         for seed, value in enumerate(values, start=1)
     ]
@@ -130,5 +130,5 @@ def test_enough_runs_are_those_that_tell_the_trials_apart() -> None:
 
 
 def test_a_value_that_a_run_does_not_have_is_not_compared() -> None:
-    nothing = [Member(t, None, None, 1, {**WANTED, "compare_by": "s1_share"}) for t in (1, 3)]
+    nothing = [Member(t, (), 1, {**WANTED, "compare_by": "s1_share"}) for t in (1, 3)]
     assert check_set(LAB, nothing) == []

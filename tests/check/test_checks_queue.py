@@ -110,7 +110,7 @@ def test_what_tc_gives_red_for_a_link() -> None:
 def member(trial: int, discipline: str, **changed: Any) -> Member:
     measured = {**HONEST, "host_1_goodput_bps": 47e6, "host_2_goodput_bps": 48e6}
     params = {**WANTED, "discipline": discipline, "claim": changed.pop("claim", "none")}
-    return Member(trial, None, None, 1, params, {**measured, **changed})
+    return Member(trial, (), 1, params, {**measured, **changed})
 
 
 def test_a_file_read_twice() -> None:

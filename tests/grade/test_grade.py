@@ -122,7 +122,7 @@ def test_whose_plan_lies_about_its_seed(
     rows = list(csv.DictReader(io.StringIO(dealt.read_text())))
     for who in (0, 1):
         copy_run(
-            recorded("mtu-broken"),
+            recorded("case-05-broken"),
             tmp_path / "in" / rows[who]["SIS User ID"],
             int(rows[who]["seed"]) + 7,
         )
@@ -139,8 +139,8 @@ def test_whose_plan_lies_about_its_seed(
 
 def test_recorded_runs(tmp_path: Path) -> None:
     """As they are in sample-data, archive and all; and with another seed and changed bytes."""
-    shutil.copytree(recorded("mtu-broken"), tmp_path / "in/lazy/run")
-    folder = copy_run(recorded("mtu-broken"), tmp_path / "in/sly", 1_234_500)
+    shutil.copytree(recorded("case-05-broken"), tmp_path / "in/lazy/run")
+    folder = copy_run(recorded("case-05-broken"), tmp_path / "in/sly", 1_234_500)
     log = folder / "raw/romeo/ss-last.txt"
     log.write_text(log.read_text() + "\n")
     done = grade(tmp_path / "in", "--json")
@@ -157,7 +157,7 @@ def test_recorded_runs(tmp_path: Path) -> None:
 
 def test_the_same_seed_proves_nothing(bare: Path, tmp_path: Path) -> None:
     for name in ("ada", "grace"):
-        copy_run(recorded("mtu-broken"), tmp_path / "in" / name, 1)
+        copy_run(recorded("case-05-broken"), tmp_path / "in" / name, 1)
     done = grade(tmp_path / "in", root=bare)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "same seed, so the same bytes: that proves nothing" in done.stdout
@@ -193,7 +193,7 @@ def test_a_damaged_run_is_refused_in_words(
 ) -> None:
     good = Path(__file__).parents[1] / "data/report/trial-07-seed1-b402df08"
     shutil.copytree(good, tmp_path / "in/good")
-    bad = copy_run(recorded("mtu-broken"), tmp_path / "in", 5)
+    bad = copy_run(recorded("case-05-broken"), tmp_path / "in", 5)
     path = bad / name
     if not path.exists():
         path = next(iter(sorted((bad / "raw").rglob("*" + path.suffix))))
@@ -207,14 +207,14 @@ def test_a_damaged_run_is_refused_in_words(
 
 
 def test_result_json_is_never_trusted(tmp_path: Path) -> None:
-    run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
+    run = copy_run(recorded("case-05-fixed"), tmp_path / "in", 5)
     (run / "result.json").write_text('{"findings": [{"id": "mtu"}], "measured": {}}')
     contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
     assert contents.runs[0].findings == ()
 
 
 def test_the_digest_is_the_recordings(tmp_path: Path) -> None:
-    run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
+    run = copy_run(recorded("case-05-fixed"), tmp_path / "in", 5)
     contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
     assert contents.runs[0].digest == digest_of(run / "raw")
     assert contents.runs[0].cookies == tuple(sorted(cookies(run / "raw")))
@@ -222,7 +222,7 @@ def test_the_digest_is_the_recordings(tmp_path: Path) -> None:
 
 
 def test_a_run_handed_in_twice_counts_once(tmp_path: Path) -> None:
-    run = copy_run(recorded("mtu-fixed"), tmp_path / "in", 5)
+    run = copy_run(recorded("case-05-fixed"), tmp_path / "in", 5)
     shutil.copytree(run, tmp_path / "in/again/deeper/run")
     (tmp_path / "in/report.md").write_text("# Something of my own")
     contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
@@ -234,7 +234,7 @@ def test_a_run_handed_in_twice_counts_once(tmp_path: Path) -> None:
 def test_a_mistake_in_a_set_of_runs(bare: Path, tmp_path: Path) -> None:
     """One fixed run of five raises no finding, and is no proof that anything was mended."""
     for stage in ("broken", "fixed"):
-        found = sorted((ROOT / f"sample-data/01-mathis/cherry-picking-{stage}").glob("trial-*"))
+        found = sorted((ROOT / f"sample-data/01-mathis/case-13-{stage}").glob("trial-*"))
         for run in found:
             copy_run(run, tmp_path / "in/whole", int(run.name.rsplit("seed", 1)[1]))
         for run in found if stage == "broken" else found[:1]:
@@ -249,7 +249,7 @@ def test_a_mistake_in_a_set_of_runs(bare: Path, tmp_path: Path) -> None:
 
 def test_files_of_a_testbed(bare: Path, tmp_path: Path) -> None:
     """By the name of their folder; byte for byte the same under two names, they are copied."""
-    run = copy_run(recorded("mtu-broken"), tmp_path / "run", 1)
+    run = copy_run(recorded("case-05-broken"), tmp_path / "run", 1)
     for name in ("ada", "grace"):
         shutil.copytree(run / "raw", tmp_path / f"in/{name}/trial-09-mtu-broken")
     (tmp_path / "in/ada/notes").mkdir()
@@ -282,7 +282,7 @@ def test_a_machines_own_facts_may_be_the_same(bare: Path, tmp_path: Path) -> Non
 
 
 def test_answers_in_the_html_alone(tmp_path: Path) -> None:
-    run = copy_run(recorded("mtu-broken"), tmp_path / "in", 5)
+    run = copy_run(recorded("case-05-broken"), tmp_path / "in", 5)
     lab = load_lab(ROOT, "mathis")
     data = read_run(ROOT, run, "run")
     questions = [
@@ -383,7 +383,9 @@ class Page(HTMLParser):
 def test_names_are_text(bare: Path, tmp_path: Path) -> None:
     """In a zip's names, the submission's own and the roster: no markup, no formula, no escape."""
     copy_run(
-        recorded("mtu-broken"), tmp_path / "run" / HOSTILE.replace("/", "").replace("\x1b", ""), 1
+        recorded("case-05-broken"),
+        tmp_path / "run" / HOSTILE.replace("/", "").replace("\x1b", ""),
+        1,
     )
     (tmp_path / "in").mkdir()
     shutil.make_archive(str(tmp_path / "in" / "=cmd()<script>x"), "zip", tmp_path / "run")

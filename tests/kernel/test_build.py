@@ -152,7 +152,7 @@ def test_key_is_the_same_everywhere(checkout: Checkout, tmp_path: Path) -> None:
 def test_key_follows_what_is_built(checkout: Checkout, changed: str) -> None:
     before = checkout.key
     (path,) = checkout.scripts.glob(changed)
-    path.write_text(path.read_text() + "\n")
+    path.write_text(path.read_text().rstrip() + "x\n")
     assert checkout.key != before
 
 
@@ -169,6 +169,8 @@ def test_key_follows_new_and_renamed_patches(checkout: Checkout) -> None:
 def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
     before = checkout.key
     (checkout.scripts / "pack.sh").write_text("#!/bin/sh\n")
+    programs = checkout.scripts / "packages.txt"
+    programs.write_text("# another remark\n" + programs.read_text())
     assert checkout.key == before
 
 

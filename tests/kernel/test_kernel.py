@@ -292,6 +292,30 @@ END""",
     assert 101 * 32 <= price < 103 * 32
 
 
+def test_who_writes_and_looks_at_the_clock_is_not_waiting(kernel: Path, tmp_path: Path) -> None:
+    """As a sender of many flows does that always have room; it is held up by neither."""
+    said = run_inside(
+        kernel,
+        tmp_path,
+        """python3 - <<'END'
+import os, time
+null = os.open("/dev/null", os.O_WRONLY)
+def looks(number, write):
+    began = time.monotonic()
+    for _ in range(number):
+        if write:
+            os.write(null, b"x")
+        time.monotonic()
+    return time.monotonic() - began
+print(looks(20_000, True), looks(20_000, False))
+END""",
+    )
+    writing_s, waiting_s = map(float, said.split())
+    # 32 ns a look, and 2^8 times that for the last thousands; else it would be 2^13 times
+    assert 20_000 * 32e-9 <= writing_s < 0.12
+    assert waiting_s > 1
+
+
 READ_IN_ALL_WAYS = """
 ip link set lo mtu 1500 up
 ethtool -K lo tso off gso off gro off
@@ -676,3 +700,83 @@ def test_sampler_wrong_usage(
     assert done.returncode == 2
     assert complaint in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+# --- cables with a speed, hosts that take their time ----------------------------------------------
+
+CABLE = """
+sleep 0.05
+ip netns add a; ip netns add b
+ip link add va netns a address 02:00:00:00:01:01 type veth peer name vb netns b address 02:00:00:00:01:02
+ip -n a addr add 10.0.0.1/24 dev va; ip -n a link set va up
+ip -n b addr add 10.0.0.2/24 dev vb; ip -n b link set vb up
+ip -n a neigh add 10.0.0.2 lladdr 02:00:00:00:01:02 dev va nud permanent
+ip -n b neigh add 10.0.0.1 lladdr 02:00:00:00:01:01 dev vb nud permanent
+ethtool() { ip netns exec $1 ethtool "${@:2}"; }
+"""
+PING_RTTS = (
+    "ip netns exec a ping -n -c 200 -i 0.01 10.0.0.2 | sed -n 's/.*time=\\([0-9.]*\\) ms/\\1/p'\n"
+)
+
+
+def with_speed(mbit: int) -> str:
+    return f"{CABLE}ethtool a -s va speed {mbit} duplex full autoneg off\n"
+
+
+def test_both_ends_of_a_cable_have_its_speed(kernel: Path, tmp_path: Path) -> None:
+    """A frame takes its bits (with checksum, preamble and gap) over the speed, there and back."""
+    said = run_inside(
+        kernel,
+        tmp_path,
+        with_speed(10)
+        + "ethtool a va | grep Speed; ethtool b vb | grep Speed\n"
+        + "ethtool a -s va speed 0 duplex full autoneg off 2>/dev/null || echo refused\n"
+        + PING_RTTS,
+    )
+    words, rtts = said.split("refused\n")
+    assert words.split() == ["Speed:", "10Mb/s"] * 2
+    frame_bytes = 14 + 20 + 8 + 56 + 4 + 8 + 12
+    there_and_back_ms = 2 * 8 * frame_bytes / 10e6 * 1e3
+    assert [float(rtt) for rtt in rtts.split()] == pytest.approx(
+        [there_and_back_ms] * 200, abs=0.001
+    )
+
+
+def test_a_host_looks_at_a_packet_at_a_random_moment(kernel: Path, tmp_path: Path) -> None:
+    script = (
+        CABLE + "ethtool b -C vb rx-usecs 500\nethtool b -c vb | grep '^rx-usecs:'\n" + PING_RTTS
+    )
+    first, *rtts = run_inside(kernel, tmp_path, script).splitlines()
+    assert first.split() == ["rx-usecs:", "500"]
+    waits_ms = [float(rtt) for rtt in rtts]
+    assert len(waits_ms) == 200
+    assert 0 <= min(waits_ms) < 0.03
+    assert 0.47 < max(waits_ms) <= 0.502
+    # uniform: the mean of 200 is within four of its standard errors, 0.5/sqrt(12)/sqrt(200) ms each
+    assert abs(sum(waits_ms) / 200 - 0.25) < 4 * 0.0102
+    again = tmp_path / "again"
+    again.mkdir()
+    assert run_inside(kernel, again, script).splitlines()[1:] == rtts
+    other = tmp_path / "other"
+    other.mkdir()
+    assert run_inside(kernel, other, script, seed=2).splitlines()[1:] != rtts
+
+
+def test_packets_keep_their_order_on_a_cable(kernel: Path, tmp_path: Path) -> None:
+    """Chance longer than a packet's time on the wire, and still none overtakes another."""
+    said = run_inside(
+        kernel,
+        tmp_path,
+        with_speed(1000)
+        + "ethtool a -C va rx-usecs 200; ethtool b -C vb rx-usecs 200\n"
+        + "for n in a b; do ethtool $n -K v$n tso off gso off gro off; done\n"
+        + "ip netns exec b iperf3 -s -1 >/dev/null & sleep 0.2\n"
+        + "ip netns exec a iperf3 -c 10.0.0.2 -t 1 | grep receiver\n"
+        + "for n in a b; do ip netns exec $n nstat -asz TcpExtTCPSACKReorder TcpExtTCPOFOQueue TcpRetransSegs; done\n",
+    )
+    counters = re.findall(r"^Tcp\w+ +(\d+)", said, flags=re.MULTILINE)
+    assert counters == ["0"] * 6, said
+    found = re.search(r"([\d.]+) Mbits/sec", said)
+    # of each 1538 B on the wire 1448 are data
+    assert found is not None
+    assert 900 < float(found[1]) <= 1000 * 1448 / 1538

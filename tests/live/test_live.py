@@ -173,7 +173,8 @@ def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     # The mistake of the page 'loss as a percentage': netem is given p itself.
     broken = measure("LOSS_PERCENT=$LOSS_RATIO")
     assert "1 finding" in broken
-    assert "loss-percent" in broken
+    assert "something is off" in broken
+    assert "case-01/" in broken
     assert "no finding" in measure("")
     said = checkout.run("down").stdout
     assert "down" in said

@@ -5,6 +5,7 @@ lab's links. All see one file system and one table of processes, so that what is
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,7 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel
 # Where a real sshd is unpacked if none is installed: to install one would start it, for all.
 UNPACKED = ROOT / "build" / "sshd"
+SERVER = "openssh-server"  # its package
 PYTHON = seen_inside(Path(sys.executable))
 
 FUNCTIONS = f"""
@@ -79,9 +81,17 @@ def sshd_inside() -> tuple[str, list[str]]:
     if not UNPACKED.is_dir():
         UNPACKED.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=UNPACKED.parent) as folder:
-            # apt checks their signatures. The second is sshd's library that few systems have.
+            # Its libraries that this system lacks: libwrap0, with Debian 13's libwtmpdb0, ...
+            needed = subprocess.run(
+                ["apt-get", "-q", "--simulate", "--no-install-recommends", "install", SERVER],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            ).stdout
+            libraries = re.findall(r"^Inst (lib\S+) \(", needed, re.MULTILINE)
+            # apt checks their signatures.
             subprocess.run(
-                ["apt-get", "-q", "download", "openssh-server", "libwrap0"], cwd=folder, check=True
+                ["apt-get", "-q", "download", SERVER, *libraries], cwd=folder, check=True
             )
             for package in Path(folder).glob("*.deb"):
                 subprocess.run(["dpkg", "-x", package, f"{folder}/unpacked"], check=True)
@@ -91,11 +101,9 @@ def sshd_inside() -> tuple[str, list[str]]:
                 if not UNPACKED.is_dir():  # another test was faster
                     raise
     inside = f"{INSIDE_ROOT}/{UNPACKED.relative_to(ROOT)}"
-    libraries = {
-        f"{INSIDE_ROOT}/{path.parent.relative_to(ROOT)}" for path in UNPACKED.rglob("*.so*")
-    }
+    folders = {f"{INSIDE_ROOT}/{path.parent.relative_to(ROOT)}" for path in UNPACKED.rglob("*.so*")}
     return f"{inside}/usr/sbin/sshd", [
-        f"export LD_LIBRARY_PATH={':'.join(sorted(libraries))}",
+        f"export LD_LIBRARY_PATH={':'.join(sorted(folders))}",
         # What the package's installation would have done: newer sshds' own programs.
         f"[[ ! -d /usr/lib/openssh ]] || mount --bind {inside}/usr/lib/openssh /usr/lib/openssh",
     ]
@@ -180,8 +188,7 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 400) -> N
         folder,
         1,
         wall_limit_s,
-        virtual_time=False,
-        machines_programs=True,
+        as_machine=True,
     )
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
@@ -221,7 +228,8 @@ def test_sshd_lets_in_whoever_runs_this(tmp_path: Path) -> None:
         """,
     )
     names = [node.name for node in the_lab().file.topology.nodes]
-    complaints = (tmp_path / "complaints").read_text()
+    # The second has what sshd's programs say before they know of a log of their own.
+    complaints = "".join((tmp_path / name).read_text() for name in ("complaints", "experiment.log"))
     assert (tmp_path / "who").read_text().split() == names, complaints
 
 
@@ -332,10 +340,10 @@ def test_a_cut_link_and_killed_guards(tmp_path: Path) -> None:
         ),
         (
             "nodes/router.sh",
-            "case ",
-            'report() { wc -c "$OUT"/../*/iperf3*.json >"$OUT/report.txt"; }\ncase ',
+            "run_phase ",
+            'report() { wc -c "$OUT"/../*/iperf3*.json >"$OUT/report.txt"; }\nrun_phase ',
         ),
-        ("nodes/router.sh", "prepare | capture", "prepare | report | capture"),
+        ("nodes/router.sh", "prepare capture", "prepare report capture"),
         (
             "nodes/juliet.sh",
             "  # --8<-- [end:prepare]",

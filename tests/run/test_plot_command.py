@@ -158,3 +158,40 @@ def test_runs_of_two_labs_are_refused(root: Path) -> None:
     file = root / "both" / "other" / "result.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "lab": "calibrate"}))
     assert "of calibrate and mathis: plot one lab at a time" in refused(plot(root, "both"))
+
+
+def test_two_sets_of_a_lab_with_figures_of_its_own_are_never_pooled(tmp_path: Path) -> None:
+    """Each has its figures under its title, of its own run only."""
+    stages = {
+        title: ROOT / f"sample-data/02-buffers/case-01-{stage}"
+        for title, stage in (("As found", "broken"), ("mended", "fixed"))
+    }
+    targets = [f"{title}={folder}" for title, folder in stages.items()]
+    done = call_lab("plot", *targets, "--out", "to", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "to"
+    assert {path.name for path in out.iterdir()} == {"as-found", "mended"}
+    for title, folder in stages.items():
+        place = out / title.lower().replace(" ", "-")
+        text = " ".join(ElementTree.parse(place / "windows-and-queue.svg").getroot().itertext())
+        assert title in text
+        (run,) = [json.loads(path.read_text()) for path in folder.glob("*/result.json")]
+        (row,) = rows(place / "fairness-against-buffer.csv")
+        assert row["runs"] == "1"
+        assert float(row["mean"]) == pytest.approx(run["measured"]["jains_index"], 1e-5)
+    # As single runs they would be one set, and one of them would be dropped.
+    single = [str(run) for folder in stages.values() for run in folder.glob("trial-*")]
+    done = call_lab("plot", *single, "--out", "to", cwd=tmp_path)
+    assert "trial 1 is there with different settings (buffer_text)" in refused(done)
+
+
+def test_a_figure_is_drawn_only_of_runs_with_its_settings(tmp_path: Path) -> None:
+    runs = ROOT / "sample-data/05-queues/two-arms-once"
+    done = call_lab("plot", runs, "--out", "to", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "to/no-queue.svg").exists()
+    assert (tmp_path / "to/two-arms.svg").is_file()
+    wanted = "--figure no-queue: none of these runs has rate_mbit = 1000, access_mbit = 100"
+    assert wanted in done.stderr
+    done = call_lab("plot", ROOT / "sample-data/05-queues/no-queue", "--figure", "no-queue", "--out", "to", cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 0, done.stderr

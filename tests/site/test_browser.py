@@ -61,7 +61,7 @@ ONE_OF_A_KIND = {
     "index.html",
     "start/index.html",
     "modules/01-mathis/index.html",
-    "modules/01-mathis/mtu/index.html",
+    "modules/01-mathis/case-05/index.html",
     "modules/01-mathis/figure/index.html",
     "modules/01-mathis/explorer/index.html",
     "reference/checks/index.html",

@@ -309,7 +309,10 @@ def test_the_command_beside_a_run_repeats_it(student: Path) -> None:
             assert set(words[5::2]) <= {"--set"}
             own = {**LAB.defaults(), **LAB.trials[run["trial"]].set}
             changes = read_changes(LAB, tuple(words[6::2]), None)
-            assert {**own, **changes} == recorded[run["trial"]].params
+            # Recorded before cables could have a speed: then it was none.
+            without = {name: LAB.defaults()[name] for name in ("cable_mbit", "processing_us")}
+            assert set(without.values()) == {0}
+            assert {**own, **changes} == {**without, **recorded[run["trial"]].params}
             checked += 1
     assert checked == sum(len(WORDS.runs(name)) for name in WORDS.steps) > 400
 

@@ -17,7 +17,7 @@ import pytest
 
 from measuretwice.checks import KINDS
 from measuretwice.cli.commands import cli
-from measuretwice.lab import published_labs
+from measuretwice.lab import Lab, Pitfall, published_labs
 from measuretwice.site.render import Renderer
 from measuretwice.site.words.subjects import LabWords, SiteWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
@@ -63,10 +63,16 @@ def test_links_and_anchors(student: Path, instructor: Path) -> None:
                     assert anchor in ids[name], f"{page}: {link}"
 
 
+def case_of(lab: Lab, pitfall: Pitfall) -> str:
+    return f"case-{lab.case_number(pitfall):02d}"
+
+
 def test_every_page_that_the_checker_names_exists(student: Path) -> None:
     for lab in LABS.values():
         for pitfall in lab.file.pitfalls:
-            assert (student / f"modules/{lab.folder.name}/{pitfall.id}/index.html").is_file()
+            assert (
+                student / f"modules/{lab.folder.name}/{case_of(lab, pitfall)}/index.html"
+            ).is_file()
     checks = (student / "reference/checks/index.html").read_text(encoding="utf-8")
     for name in KINDS:
         assert f'id="{name}"' in checks, name
@@ -77,12 +83,12 @@ def test_pitfalls_keep_their_order(student: Path) -> None:
     wanted = "predict run what-you-see hints diagnosis mend-it run-again".split()
     for lab in LABS.values():
         for pitfall in lab.file.pitfalls:
-            path = student / f"modules/{lab.folder.name}/{pitfall.id}/index.html"
+            path = student / f"modules/{lab.folder.name}/{case_of(lab, pitfall)}/index.html"
             text = path.read_text(encoding="utf-8")
             places = [text.find(f'<h2 id="{name}"') for name in wanted]
             assert -1 not in places, pitfall.id
             assert places == sorted(places), pitfall.id
-            if (ROOT / f"docs/modules/{lab.folder.name}/{pitfall.id}.md").is_file():
+            if (ROOT / f"docs/modules/{lab.folder.name}/{case_of(lab, pitfall)}.md").is_file():
                 told = [
                     text.find(f'<h2 id="{name}"') for name in ("what-the-authors-saw", "key-points")
                 ]
@@ -96,8 +102,8 @@ def test_pitfalls_can_be_run_in_every_way() -> None:
     titles, tabs = (re.split(r'^=== "(.*)"$', text, flags=re.MULTILINE)[n::2] for n in (1, 2))
     assert titles == ["virtual kernel", "live terminals", "own kernel", "testbed"]
     virtual, live, own, testbed = tabs
-    assert "./lab run mathis --pitfall mtu --stage broken\n" in virtual
-    assert "./lab up mathis --pitfall mtu --stage broken\n" in live
+    assert "./lab run mathis --case 5\n" in virtual
+    assert "./lab up mathis --case 5\n" in live
     typed = [
         "router.sh prepare",
         "romeo.sh validate",
@@ -106,9 +112,9 @@ def test_pitfalls_can_be_run_in_every_way() -> None:
         "check",
     ]
     assert [live.index(words) for words in typed] == sorted(live.index(words) for words in typed)
-    assert "sudo ./lab run mathis --pitfall mtu --stage broken --on host\n" in own
-    assert "--stage broken --on nodes.toml\n" in testbed
-    names, nodes = (re.split(r'title="(.*)"', testbed)[n::2] for n in (1, 2))
+    assert "sudo ./lab run mathis --case 5 --on host\n" in own
+    assert "--case 5 --on nodes.toml\n" in testbed
+    names, nodes = (re.split(r'title="([^"]*)"', testbed)[n::2] for n in (1, 2))
     assert names == ["router", "juliet", "romeo"]
     router, _, romeo = nodes
     assert "export LOSS_RATIO=0.006217314741\n" in router
@@ -246,7 +252,8 @@ def test_map_shows_every_lab_and_mistake(student: Path) -> None:
     for lab in LABS.values():
         for pitfall in lab.file.pitfalls:
             assert pitfall.teaches, pitfall.id
-            assert f'/{pitfall.id}/">' in text
+            assert f'/{case_of(lab, pitfall)}/">' in text
+            assert pitfall.id in text
 
 
 def test_the_index_of_the_search_has_the_keys(instructor: Path) -> None:
@@ -348,7 +355,10 @@ def fences() -> list[tuple[str, str, list[str]]]:
     for path in sources:
         text = path.read_text(encoding="utf-8")
         for language, body in re.findall(r"^ *```([^\n]*)\n(.*?)^ *```", text, re.M | re.DOTALL):
-            found.append((path.name, language.split(" ")[0], body.splitlines()))
+            # ```sh, or ```{ .python title="..." }
+            word = re.match(r"(?:\{ \.)?(\w*)", language)
+            assert word is not None
+            found.append((path.name, word[1], body.splitlines()))
     assert found
     return found
 
@@ -356,16 +366,18 @@ def fences() -> list[tuple[str, str, list[str]]]:
 def test_no_output_and_no_script_is_typed_into_a_page() -> None:
     """Blocks are commands, code from the labs' own files, words that are filled in, or diagrams."""
     for name, language, lines in fences():
-        assert language in ("sh", "bash", "diagram", "text"), f"{name}: a block of {language!r}"
+        assert language in ("sh", "bash", "python", "diagram", "text"), (
+            f"{name}: a block of {language!r}"
+        )
         if language == "diagram":
             continue
         for line in filter(str.strip, lines):
             if language == "sh":
                 assert re.match(
-                    r" *(\./lab|make|git|sudo|mkdir|\.venv/bin/|bash (labs|scripts)/|\{\{|#) ?",
+                    r" *(\./lab|make|git|sudo|mkdir|\.venv/bin/|bash (labs|scripts)/|tc qdisc |sysctl -w |\{\{|#) ?",
                     line,
                 ), f"{name}: {line}"
-            elif language == "bash":
+            elif language in ("bash", "python"):
                 assert line.strip().startswith('--8<-- "'), f"{name}: {line}"
             else:
                 assert re.fullmatch(r" *\{\{.*\}\} *", line), f"{name}: {line}"
@@ -381,8 +393,11 @@ def test_scripts_on_pages_exist() -> None:
                 path = ROOT / script
                 assert path.is_file(), f"{name}: {line}"
                 if script.startswith("labs/"):
+                    # "undo" is every node script's, by lib.sh
                     text = path.read_text(encoding="utf-8")
-                    assert re.search(rf"^{phase or 'none'}\(\) ", text, re.M), f"{name}: {line}"
+                    defined = re.findall(r"^(\w+)\(\) ", text, re.M)
+                    assert phase in (*defined, "undo"), f"{name}: {line}"
+                    assert "run_phase " in text, f"{name}: {line}"
     assert len(named) > 3
 
 

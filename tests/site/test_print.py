@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 PRINTED = (
     "modules/01-mathis/print/",
-    "modules/01-mathis/mtu/",
+    "modules/01-mathis/case-05/",
     "reference/tc/",
     "reference/statistics/",
 )

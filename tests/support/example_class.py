@@ -58,11 +58,17 @@ CLASS = [
 
 
 def copy_run(recorded: Path, target: Path, seed: int) -> Path:
-    """Write a recorded run to `target` as ./lab run makes it, with another seed in its plan."""
+    """Write a recorded run to `target` as ./lab run makes it, with another seed in its plan.
+
+    One of a case becomes one of its pitfall's stages: with another seed a case has other numbers.
+    """
     target.mkdir(parents=True, exist_ok=True)
     document = json.loads((recorded / "plan.json").read_text(encoding="utf-8"))
     known = {field.name for field in fields(Plan)}
     plan = replace(Plan(**{key: document[key] for key in document if key in known}), seed=seed)
+    if plan.case:
+        pitfall = load_lab(ROOT, plan.lab).case(plan.case)
+        plan = replace(plan, case=None, pitfall=pitfall.id, stage=plan.stage or "broken")
     folder = target / plan.folder_name
     with raw_folder(recorded) as raw:
         shutil.copytree(raw, folder / "raw")
@@ -121,7 +127,8 @@ def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> t
 
 
 def _recorded(root: Path, lab: Lab, name: str) -> Path:
-    return next(iter(sorted((root / "sample-data" / lab.folder.name / name).glob("trial-*"))))
+    folder = root / "sample-data" / lab.folder.name / lab.set_name(name)
+    return next(iter(sorted(folder.glob("trial-*"))))
 
 
 def _pack(folder: Path, target: Path) -> None:

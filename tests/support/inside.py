@@ -1,4 +1,4 @@
-"""Programs of this machine in a guest that sees its files (uml.run_inside, machines_programs)."""
+"""Programs of this machine in a guest that sees its files (uml.run_inside, as_machine)."""
 
 from pathlib import Path
 

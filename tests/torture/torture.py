@@ -291,8 +291,9 @@ def dead_node(bench: Bench) -> Case:
     kit = staged(
         bench,
         "juliet.sh",
-        "  announce_ready\n  wait",
-        "  announce_ready\n  pause 2\n  ip link set eth0 down\n  kill -KILL $pid\n  wait",
+        "  serve_to_the_end",
+        '  servers_ready\n  pause 2\n  ip link set eth0 down\n  kill -KILL "${server_pids[@]}"\n'
+        '  wait "${server_pids[@]}"',
     )
     out = bench.out()
     done = finish(start(out, root=kit, sweep=(*SWEEP[:2], "5", *SWEEP[3:])))

@@ -44,7 +44,7 @@ def test_vegas_rests_in_its_band(said: dict[str, list[str]]) -> None:
 
 
 def test_bbr_probes_for_bandwidth_and_for_its_path(said: dict[str, list[str]]) -> None:
-    assert "Startup" in said["BBR"][1]
+    assert any("Startup" in line for line in said["BBR"][:4])
     assert share(said["BBR"], "at the rate") > 0.5
     assert 0.05 < share(said["BBR"], "1.25 times") < 0.25
     # 200 ms in each ten seconds.

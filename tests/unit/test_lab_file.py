@@ -57,7 +57,9 @@ def test_defaults_in_node_scripts_are_those_of_lab_toml(name: str) -> None:
     }
     left = {name for name in set(lab.defaults()) - seen if "claimed" not in name}
     # Nor what the virtual kernel is given, nor a choice that sets others.
-    left -= {lab.file.run.memory}
+    left -= {lab.file.run.memory, lab.file.run.reader_interval}
+    if edges := lab.file.topology.edges:
+        left -= {edges.speed, edges.processing}
     left -= {name for name, one in lab.file.parameters.items() if one.sets}
     assert left <= claims
 

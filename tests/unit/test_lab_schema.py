@@ -41,10 +41,10 @@ def test_every_lab_fits_and_names_it(name: str, validator: jsonschema.protocols.
 @pytest.mark.parametrize(
     ("name", "old", "new", "place"),
     [
-        ("calibrate", "minutes = 45", 'minutes = "45"', "lab.minutes"),
-        ("calibrate", "minutes = 45", "minutes = 0", "lab.minutes"),
-        ("calibrate", "minutes = 45", "", "lab"),
-        ("calibrate", "minutes = 45", "minutes = 45\nteacher = 1", "lab"),
+        ("calibrate", "minutes = 55", 'minutes = "45"', "lab.minutes"),
+        ("calibrate", "minutes = 55", "minutes = 0", "lab.minutes"),
+        ("calibrate", "minutes = 55", "", "lab"),
+        ("calibrate", "minutes = 55", "minutes = 55\nteacher = 1", "lab"),
         ("calibrate", "format_version = 1", "", ""),
         ("calibrate", "format_version = 1", "format_version = 2", "format_version"),
         ("calibrate", "rtt_ms = { default", "RTT = { default", "parameters"),

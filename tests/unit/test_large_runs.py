@@ -39,15 +39,22 @@ def test_memory_follows_the_plan_and_other_labs_have_the_usual() -> None:
     assert nodes.memory_mb(other, plan(other)) == 512
 
 
-def test_tcp_gets_half_of_a_large_memory() -> None:
+def test_who_reads_how_often_follows_the_plan() -> None:
+    assert nodes.reader_interval_us(LAB, plan()) == 100_000
+    assert nodes.reader_interval_us(LAB, plan(reader_interval_ms=2.5)) == 2_500
+    other = load_lab(ROOT, "mathis")
+    assert nodes.reader_interval_us(other, plan(other)) == 10_000
+
+
+def test_many_hosts_in_one_kernel_share_no_limit_of_tcps_memory() -> None:
     assert nodes.kernel_settings(512) == {
         f"ipv4/{name}": value for name, value in nodes.GUEST_TCP_LIMITS.items()
     }
-    large = nodes.kernel_settings(6000)
-    assert large["ipv4/tcp_mem"] == "384000 512000 768000"
+    large = nodes.kernel_settings(6000, many_hosts=True)
+    assert large["ipv4/tcp_mem"] == "960000 1152000 1344000"
     assert large["core/netdev_max_backlog"] == "100000"
     script = nodes.experiment_script(LAB, plan(scale="core"), ROOT, "/out", "/sampler")
-    assert "echo '384000 512000 768000' >/proc/sys/net/ipv4/tcp_mem" in script
+    assert "echo '960000 1152000 1344000' >/proc/sys/net/ipv4/tcp_mem" in script
 
 
 def test_nodes_that_share_a_script() -> None:

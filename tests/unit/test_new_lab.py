@@ -109,7 +109,7 @@ def test_what_cannot_be_made_is_one_line(checkout: Path, arguments: list[str], s
 
 def test_a_lab_that_is_broken_is_not_copied(checkout: Path) -> None:
     facts = checkout / "labs/00-calibrate/lab.toml"
-    facts.write_text(facts.read_text().replace("minutes = 45", "minutes = 0"))
+    facts.write_text(facts.read_text().replace("minutes = 55", "minutes = 0"))
     done = call_lab("new", "mine", MEASURETWICE_ROOT=str(checkout))
     assert (done.returncode, done.stdout) == (2, "")
     assert "labs/00-calibrate/lab.toml: lab.minutes: " in done.stderr
@@ -147,4 +147,5 @@ def test_a_copy_runs(checkout: Path) -> None:
     assert done.returncode == 0, done.stderr
     (result,) = json.loads(done.stdout)
     assert (result["lab"], result["trial"]) == ("mine", 1)
-    assert result["findings"] == []
+    checked = start_lab("check", result["run_dir"], "--json", **root)
+    assert json.loads(checked.stdout)[0]["findings"] == []

@@ -97,3 +97,12 @@ def test_trial_numbers_are_the_published_ones() -> None:
     losses = [float(trial.set["loss_ratio"]) for trial in LAB.trials.values()]
     assert all(3e-5 <= loss <= 0.3 for loss in losses)
     assert sum(trial.notes["loss_from"] == "published" for trial in LAB.trials.values()) == 8
+
+
+def test_a_title_names_the_runs_own_values() -> None:
+    trial = LAB.trials[7]
+    assert "rtt_ms 6" in trial.title
+    assert trial.title_with({**LAB.defaults(), **trial.set}) == trial.title
+    changed = trial.title_with({**LAB.defaults(), **trial.set, "rtt_ms": 8.5, "duration_s": 3})
+    assert changed == trial.title.replace("rtt_ms 6", "rtt_ms 8.5")
+    assert "duration_s" not in changed

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from measuretwice.measure.signatures import bbr_cycle, cubic_epochs, cubic_k_s, vegas_band
+from measuretwice.measure.signatures import bbr_cycle, cubic_epochs, cubic_k_s, spread, vegas_band
+from measuretwice.measure.trace import Trace
 from measuretwice.parse import parse_ss_samples
 
 STEP_S = 0.1
@@ -54,6 +55,8 @@ def test_bbr_probes_and_cuts_its_window_for_a_moment() -> None:
     cycle = bbr_cycle(parse_ss_samples("".join(lines), "ss"), 5000)
     assert cycle is not None
     assert cycle.cycle_s == pytest.approx(16 * 0.02)
+    # The first sample begins a phase; each lasts until the first sample of the next.
+    assert cycle.phase_ms == {1.25: pytest.approx(40), 0.75: pytest.approx(40)}
     assert cycle.gain_share[1.25] == pytest.approx(10 / 91)
     assert cycle.probe_rtt_s == [pytest.approx(1.6)]
     assert cycle.probe_rtt_ms == [pytest.approx(180)]
@@ -69,3 +72,13 @@ def test_vegas_band_is_of_the_time_that_is_asked_for() -> None:
     assert band is not None
     assert (band.least_packets, band.mean_packets) == (4, 5)
     assert vegas_band([0, 1], [1, 1], 5, 6) is None
+
+
+def test_spread_is_of_the_settled_part() -> None:
+    rtts = [900.0, 40.0, 42.0, 44.0]
+    trace = Trace("client", 1, 1448, [5.0, 6.0, 7.0, 8.0], [9, 10, 10, 10], [None] * 4, rtts,
+                  [None] * 4, [0] * 4, [0] * 4)  # fmt: skip
+    settled = spread(trace, 1)
+    assert settled is not None
+    assert (settled.rtt_ms, settled.cwnd_segments) == (2, 0)
+    assert spread(trace, 3) is None

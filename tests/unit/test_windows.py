@@ -6,7 +6,7 @@ import pytest
 
 from measuretwice.measure.taken import over_truth, read_rows
 from measuretwice.stats.two_samples import difference_interval
-from measuretwice.tcp import model
+from measuretwice.tcp import highspeed, model
 from measuretwice.tcp.window import at, convergence_s, decreases
 
 
@@ -29,6 +29,18 @@ def test_highspeed_gives_up_what_the_rfcs_table_says(window: int, given_up: floa
 
 def test_below_its_low_window_highspeed_is_reno() -> None:
     assert model.highspeed_decrease_ratio(10) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("window", "part"), [(1, 128), (38, 128), (39, 112), (851, 86), (852, 83), (905, 83), (89053, 24), (1e6, 24)],
+)  # fmt: skip
+def test_linux_highspeed_gives_up_a_steps_part(window: float, part: int) -> None:
+    assert highspeed.decrease_ratio(window) == part / 256
+
+
+def test_the_steps_of_linux_keep_near_the_rfcs_curve() -> None:
+    for until, part in highspeed.STEPS[:-2]:
+        assert part / 256 == pytest.approx(model.highspeed_decrease_ratio(until), abs=0.006)
 
 
 def test_a_bdp() -> None:

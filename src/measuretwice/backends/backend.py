@@ -31,6 +31,8 @@ class Backend(ABC):
     real_time: ClassVar[bool]
     # Can it be handed to another process, with the trial to be run on it?
     portable: ClassVar[bool] = True
+    # Can its cables have a speed, and its hosts be made to take their time (a topology's edges)?
+    has_edges: ClassVar[bool] = False
     # The moment, by the clock inside, that each trial begins at; None where that is today's.
     start_ns: ClassVar[int | None] = None
     # How messages name where trials run, and what it is that runs one.

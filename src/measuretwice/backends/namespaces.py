@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 
-from measuretwice.lab import Topology
+from measuretwice.lab import Edges, Topology
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,26 @@ def build_commands(topology: Topology, prefix: str = "") -> list[str]:
         lines += _batch(f"ip -n {prefix}{node.name} -batch -", inside)
         if node.forward:
             lines.append(f"ip netns exec {prefix}{node.name} sysctl -qw net.ipv4.ip_forward=1")
+    return lines
+
+
+def edge_commands(
+    edges: Edges, topology: Topology, speed_mbit: int, processing_us: int
+) -> list[str]:
+    """Return shell lines that give the hosts' cables their speed, and the hosts their processing.
+
+    They are for the virtual kernel, whose cables can have both: a cable's two ends have one speed,
+    and what ethtool calls rx-usecs is the most that a packet waits for its host.
+    """
+    lines = []
+    for end in interfaces(topology):
+        if end.node not in edges.hosts:
+            continue
+        at = f"ip netns exec {end.node} ethtool"
+        if speed_mbit:
+            lines.append(f"{at} -s {end.name} speed {speed_mbit} duplex full autoneg off")
+        if processing_us:
+            lines.append(f"{at} -C {end.name} rx-usecs {processing_us}")
     return lines
 
 

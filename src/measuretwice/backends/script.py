@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 
 from measuretwice.backends import namespaces as topology
-from measuretwice.backends.uml import GUEST_MEMORY_MB
+from measuretwice.backends.uml import GUEST_MEMORY_MB, READER_INTERVAL_US
 from measuretwice.lab import Lab, Plan, Step
 
 READY_SECONDS = 30
@@ -26,23 +26,31 @@ LARGE_BACKLOG_PACKETS = 100_000
 PAGE_BYTES = 4096
 
 
+def reader_interval_us(lab: Lab, plan: Plan) -> int:
+    """Return how often a receiving program gets its data in the virtual kernel, in microseconds."""
+    name = lab.file.run.reader_interval
+    return round(1000 * float(plan.params[name])) if name else READER_INTERVAL_US
+
+
 def memory_mb(lab: Lab, plan: Plan) -> int:
     """Return the virtual kernel's memory for a plan, in MB of 2^20 bytes."""
     name = lab.file.run.memory
     return int(plan.params[name]) // 2**20 if name else GUEST_MEMORY_MB
 
 
-def kernel_settings(memory: int) -> dict[str, str]:
+def kernel_settings(memory: int, *, many_hosts: bool = False) -> dict[str, str]:
     """Return what is set in the virtual kernel's /proc/sys/net for that much memory (MB), by file.
 
-    Beyond the usual memory TCP gets up to a half of it: Linux itself would leave it a sixteenth.
+    With `many_hosts` TCP may have most of the memory, where Linux would leave it a sixteenth:
+    tcp_mem counts the sockets of all namespaces together, and beyond its first number no send
+    buffer grows any more (tcp_should_expand_sndbuf), a limit that hosts of their own don't share.
     """
     limits = {f"ipv4/{name}": value for name, value in GUEST_TCP_LIMITS.items()}
-    if memory <= GUEST_MEMORY_MB:
+    if not many_hosts:
         return limits
     pages = memory * 2**20 // PAGE_BYTES
     return limits | {
-        "ipv4/tcp_mem": f"{pages // 4} {pages // 3} {pages // 2}",
+        "ipv4/tcp_mem": f"{pages * 5 // 8} {pages * 3 // 4} {pages * 7 // 8}",
         "core/netdev_max_backlog": str(LARGE_BACKLOG_PACKETS),
     }
 
@@ -81,10 +89,22 @@ def _beginning(
             f"export SS_SAMPLER={shlex.quote(sampler)}",
             *(
                 f"echo {value!r} >/proc/sys/net/{name}"
-                for name, value in kernel_settings(memory_mb(lab, plan)).items()
+                for name, value in kernel_settings(
+                    memory_mb(lab, plan), many_hosts=bool(lab.file.run.memory)
+                ).items()
             ),
         ]
     return [*lines, "", "# Topology", *topology.build_commands(lab.file.topology, prefix), ""]
+
+
+def _edges(lab: Lab, plan: Plan) -> list[str]:
+    """The lines that make cables and hosts as real ones are, where the plan wants it."""
+    edges = lab.file.topology.edges
+    if not edges:
+        return []
+    speed_mbit, processing_us = (int(plan.params[name]) for name in (edges.speed, edges.processing))
+    commands = topology.edge_commands(edges, lab.file.topology, speed_mbit, processing_us)
+    return ["# Edges", *commands, ""] if commands else []
 
 
 def experiment_script(
@@ -99,6 +119,7 @@ def experiment_script(
         "#!/bin/bash",
         f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
         *_beginning(lab, plan, root, out, sampler, prefix),
+        *_edges(lab, plan),
         *_STEP_FUNCTIONS.splitlines(),
         f'lab="$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}',
         f"declare -A script=({' '.join(f'[{name}]={lab.script_name(name)}' for name in nodes)})",

@@ -20,9 +20,10 @@ from measuretwice.lab import KernelFacts
 
 # Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
 GUEST_MEMORY_MB = 512
-# A program that waits for a connection's data gets them in portions of this many microseconds; to
-# TCP it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result, and not
-# of a plan: whoever changes it raises RECIPE in scripts/kernel/build.sh, by which plans name the kernel.
+# A program that waits for a connection's data gets them in portions of this many microseconds; to TCP
+# it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result, and where a lab
+# has no parameter for it, not of a plan: whoever changes it raises RECIPE in scripts/kernel/build.sh, by
+# which plans name the kernel.
 READER_INTERVAL_US = 10_000
 # All runs start at the same moment, 2023-11-14 22:13:20 UTC, so that nothing depends on today.
 START_NS = 1_700_000_000 * 10**9
@@ -35,6 +36,7 @@ INSIDE_PYTHON = "/usr/bin/python3"
 
 # The kernel is told its folders by numbers: Linux keeps two copies of its command line, so a longer path
 # there would leave it less memory, and what TCP makes of its memory would differ with the place.
+# The process still goes by its run's folder, so that a person can tell it from others (ps).
 _FOLDERS = "/proc/self/fd"
 _OPEN_FOLDERS = 'exec 90<"$1" 91<"$2" 92<"$3" 93<"$4" 94<"$5"; exec -a "linux $2" "${@:6}"'
 
@@ -188,22 +190,23 @@ def run_inside(
     seed: int,
     wall_limit_s: float,
     *,
-    virtual_time: bool = True,
     memory_mb: int = GUEST_MEMORY_MB,
-    machines_programs: bool = False,
+    reader_interval_us: int = READER_INTERVAL_US,
+    as_machine: bool = False,
 ) -> int:
     """Run `folder`/experiment.sh inside the kernel (see `start`) until it ends.
 
+    With `as_machine` it is another machine like this one: in real time, with this one's programs.
     Returns UML's exit status. TimeoutError past `wall_limit_s` seconds.
     """
     options = []
-    if virtual_time:
+    if not as_machine:
         options = [
             "time-travel=inf-cpu", f"time-travel-start={START_NS}", f"random-seed={seed}",
-            f"tcp_reader_interval_us={READER_INTERVAL_US}",
+            f"tcp_reader_interval_us={reader_interval_us}",
         ]  # fmt: skip
     process = start(
-        kernel, root, folder, *options, memory_mb=memory_mb, machines_programs=machines_programs
+        kernel, root, folder, *options, memory_mb=memory_mb, machines_programs=as_machine
     )
     try:
         return process.wait(timeout=wall_limit_s)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend
-from measuretwice.backends.script import experiment_script, memory_mb
+from measuretwice.backends.script import experiment_script, memory_mb, reader_interval_us
 from measuretwice.backends.uml import (
     INSIDE_ROOT,
     INSIDE_RUN,
@@ -28,6 +28,7 @@ class Virtual(Backend):
     name = "virtual"
     accepts = "virtual"
     real_time = False
+    has_edges = True
     start_ns = START_NS
     place = "each in a virtual kernel of its own"
     runner = "the virtual kernel"
@@ -60,7 +61,13 @@ class Virtual(Backend):
         )
         (work / "experiment.sh").write_text(script, encoding="utf-8")
         run_inside(
-            self._uml, root, work, plan.kernel_seed, wall_limit_s, memory_mb=memory_mb(lab, plan)
+            self._uml,
+            root,
+            work,
+            plan.kernel_seed,
+            wall_limit_s,
+            memory_mb=memory_mb(lab, plan),
+            reader_interval_us=reader_interval_us(lab, plan),
         )
 
     def why_failed(self, work: Path) -> str | None:

@@ -52,11 +52,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Member:
-    """One run of a set: its plan, and what was measured."""
+    """One run of a set: its plan, and what was measured. `group` is what it belongs to, such as a
+    pitfall's stage or a case: runs of one group are taken for one set."""
 
     trial: int
-    pitfall: str | None
-    stage: str | None
+    group: tuple[object, ...]
     seed: int
     params: dict[str, Value]
     measured: Measured = field(default_factory=dict)

@@ -98,11 +98,11 @@ def diagnose(lab: Lab, params: dict[str, Value], measured: Measured) -> list[Fin
 def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
     """Return what is wrong with the runs taken together.
 
-    Runs of one pitfall's stage, or of none, are taken for one set.
+    Runs of one group are taken for one set.
     """
-    groups: dict[tuple[str | None, str | None], list[int]] = defaultdict(list)
+    groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for place, member in enumerate(members):
-        groups[member.pitfall, member.stage].append(place)
+        groups[member.group].append(place)
     return [
         SetFinding(finding, tuple(places))
         for places in groups.values()
@@ -123,9 +123,9 @@ def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:
     From the lab's own pitfall, or another lab's that stages this finding, or in general.
     """
     for other in (lab, *_siblings(lab)):
-        for pitfall in other.file.pitfalls:
+        for number, pitfall in enumerate(other.file.pitfalls, start=1):
             if pitfall.finding == finding.id:
-                page = f"modules/{other.folder.name}/{pitfall.id}/"
+                page = f"modules/{other.folder.name}/case-{number:02d}/"
                 return replace(finding, page=page, hint=pitfall.hints[hint - 1] if hint else None)
     ladder = KINDS[finding.id].hints
     page = f"reference/checks/#{finding.id}"

@@ -12,7 +12,8 @@ Severity = Literal["error", "warning", "note"]
 class Finding:
     """What was measured, what was expected instead, and why that matters.
 
-    `hint` is one step of the ladder (where to look; what to compare; the cause) or None;
+    `off` says what is off, and by how much, where `measured` and `expected` would say the cause:
+    whoever is still looking for that reads it in their place. `hint` is one step of the ladder (where to look; what to compare; the cause) or None;
     `page` is where the site explains it, below the site's root.
     """
 
@@ -23,6 +24,7 @@ class Finding:
     why: str
     hint: str | None = None
     page: str = ""
+    off: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -54,6 +54,9 @@ def netem_limit(case: Case) -> Finding | None:
         f"room for {needed:.0f} packets: what slow start may send before its first loss",
         "A packet that is being delayed waits in netem's queue. What doesn't fit is dropped, and "
         "p knows nothing of that.",
+        off=f"{drops:.0f} packets dropped, where p makes about {loss_ratio * offered:.0f}"
+        if drops is not None and offered
+        else "the router's settings allow it to drop more packets than p makes it drop",
     )
 
 
@@ -154,6 +157,7 @@ def receiver(case: Case) -> Finding | None:
         f"refused, {case.got('receiver_prune_calls') or 0:.0f} times pruned)",
         "none: only the router was meant to lose packets",
         "Losses that p knows nothing of; each of them costs the sender a retransmission.",
+        off="segments were lost that the router's qdisc never dropped",
     )
 
 
@@ -184,6 +188,7 @@ def queue(case: Case) -> Finding | None:
         f"with {100 * share:.0f} % of the link in use",
         "a mean near the smallest: this path was meant to have no queue",
         "Packets wait at the link. Its rate limits the flow then, not the losses alone.",
+        off=f"a mean round-trip time of {mean:.2f} ms, {mean / least:.2f} times the smallest",
     )
 
 

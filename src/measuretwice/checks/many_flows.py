@@ -161,6 +161,9 @@ def standing_queue(case: Case) -> Finding | None:
         f"{mean_ms:.4g} ms, as ss measured it{also}",
         "The base delay is what the path adds. Behind a buffer that is never empty the round trip is "
         "longer, and that is what clocks a window.",
+        off=f"C = {constant:.3g} by what was put into the model"
+        if constant
+        else "a value in the model isn't what was measured",
     )
 
 
@@ -220,6 +223,7 @@ def loss_definition(case: Case) -> Finding | None:
         f"{drops:.0f}: what the router dropped",
         "A sender sends again what it takes for lost. Where packets overtake each other it takes more "
         "for lost than is.",
+        off=f"{retransmits:.0f} losses were counted, {drops:.0f} expected",
     )
 
 
@@ -274,4 +278,5 @@ def fair_share(case: Case) -> Finding | None:
         f"{100 * fair:.2g} %: it takes {times:.2g} times its fair share",
         "A percentage of a link that a thousand share says nothing by itself. Fair is one part in as "
         "many as there are flows.",
+        off=f"{100 * share:.2g} % of the goodput for {rivals:.0f} of {rivals / fair:.0f} flows, called small",
     )

@@ -35,6 +35,7 @@ def discipline(case: Case) -> Finding | None:
         "The control arm is not what its name says. Which discipline an interface has when nobody "
         "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
         "both arms.",
+        off="the queue is of another kind than the trial's",
     )
 
 
@@ -96,6 +97,7 @@ def red_limits(case: Case) -> Finding | None:
         f"{packet_bytes:.0f} B",
         "The average may pass max only after the queue itself is far above it. Where the limit comes "
         "first, a burst is cut off at the tail, which is what red is there to prevent.",
+        off="red's parameters don't fit each other: it can drop in another way than by its curve",
     )
 
 
@@ -135,6 +137,7 @@ def red_bandwidth(case: Case) -> Finding | None:
         f"{meant}, for {rate_mbit:g} Mbit/s",
         "red was not told its link's rate, and tc takes 10 Mbit/s then. Once the queue has been "
         "empty, red counts how many packets could have gone meanwhile: its average falls too slowly.",
+        off=f"Scell_log {log:.0f}, where this link needs {meant}",
     )
 
 
@@ -161,6 +164,7 @@ def wrong_metric(case: Case) -> Finding | None:
         "a measure in which disciplines can differ: delay under load, drops, marks",
         "A full link is full under any discipline: its senders' sum is the link's rate, and their "
         "mean a half of it. What a discipline changes is how long packets wait.",
+        off=f"{100 * used:.1f} % of the link in use: what was compared would be the same with any discipline",
     )
 
 

@@ -126,6 +126,7 @@ def still_rising(case: Case) -> Finding | None:
         f"a rate that has settled: less than {RISING_RATIO:g} times",
         "The flow was still growing when the test ended. A longer test has a larger mean, and this one "
         "says when you stopped, not what the algorithm gets.",
+        off=f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, and a rate whose last fifth is {ratio:.2f} times its first",
     )
 
 
@@ -158,6 +159,7 @@ def averages_hide(case: Case) -> Finding | None:
         f"rows that show what the {again:.0f} retransmissions did",
         f"A row is a mean over {interval_s:g} s. A window that is cut and has grown back within that "
         "time leaves no trace in it.",
+        off=f"by ss the rate fell to {true / 1e6:.3g} Mbit/s; no row of the table is below {table / 1e6:.3g} Mbit/s",
     )
 
 

@@ -41,6 +41,7 @@ def buffer_size(case: Case) -> Finding | None:
         f"{wanted:.0f} B",
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
         "of that.",
+        off=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
     )
 
 
@@ -146,4 +147,5 @@ def whose_bdp(case: Case) -> Finding | None:
         f"{claimed:g} BDP for " + ("every flow" if of_all else "the flow with the longest path"),
         "A bandwidth-delay product belongs to one path. Flows with other round-trip times have "
         "others.",
+        off=f"the buffer was called {claimed:g} BDP, and isn't that for everything that was said",
     )

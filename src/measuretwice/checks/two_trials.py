@@ -53,9 +53,10 @@ def _not_told_apart(
         "The same trial comes out differently each time, by chance alone. Who has one run of each "
         "can't know how differently, and so not whether the trials differ."
     )
+    off = f"{means}: a difference that isn't certain"
     if count < 2:
         found = f"{means}, from {_count(count)}"
-        return Finding("one-run", "error", found, "runs enough to know their spread", why)
+        return Finding("one-run", "error", found, "runs enough to know their spread", why, off=off)
     low, high = difference_interval(of_first, of_second)
     if low > 0 or high < 0:
         return None
@@ -65,6 +66,7 @@ def _not_told_apart(
         f"{means}, from {_count(count)} each",
         f"a difference that chance doesn't make: its 95 % interval is {low:.3g} to {high:.3g}",
         why,
+        off=off,
     )
 
 

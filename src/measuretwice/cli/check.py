@@ -11,6 +11,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, check_run, check_set, with_help
 from measuretwice.cli import terminal
+from measuretwice.cli.case_books import CaseBooks
 from measuretwice.cli.options import read_changes
 from measuretwice.lab import Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
@@ -32,6 +33,9 @@ def check_command(
 ) -> int:
     """Check and print; return 0 without findings, 1 with. Unusable input is a UserError."""
     runs = [(target, runs_in(target)) for target in targets]
+    books = CaseBooks(root, [folder for _, folders in runs for folder in folders])
+    if not as_json:
+        books.before(hint)
     documents = [_check_run(root, run, hint) for _, folders in runs for run in folders]
     documents += _check_together(root, documents, hint)
     others = [target for target, folders in runs if not folders]
@@ -45,6 +49,7 @@ def check_command(
     else:
         for document in documents:
             _print(document, hint)
+        books.after(documents)
     return 1 if any(document["findings"] for document in documents) else 0
 
 
@@ -54,6 +59,7 @@ def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     findings = check_run(lab, plan.params, measured, hint)
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
+        "case": plan.case,
     }  # fmt: skip
     return {**_document(str(run), lab, plan.params, measured, findings), "plan": named}
 
@@ -92,8 +98,7 @@ def _member(document: dict[str, Any]) -> Member:
     plan = document["plan"]
     return Member(
         plan["trial"],
-        plan["pitfall"],
-        plan["stage"],
+        (plan["pitfall"], plan["stage"], plan["case"]),
         plan["seed"],
         document["params"],
         document["measured"],
@@ -173,16 +178,22 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     if document.get("missing"):
         out.print(f"  not there: {'; '.join(document['missing'])}. What needs them isn't checked.")
     for finding in findings:
-        out.print(f"  {finding['id']} ({finding['severity']})", style="bold")
-        # Without a hint only the symptom: finding the cause is the exercise.
-        out.print(f"    measured: {finding['measured']}", markup=False)
-        out.print(f"    expected: {finding['expected']}", markup=False)
-        # The reason often is the cause; it comes with the last hint, or where there is no ladder.
-        if hint == 3 or finding["page"].startswith("reference/"):
+        # Finding the cause is the exercise: before the last hint it has no name, and before the second
+        # nothing is said that tells it.
+        name = finding["id"] if hint == 3 else "something is off"
+        out.print(f"  {name} ({finding['severity']})", style="bold")
+        if finding["off"] and (hint or 0) < 2:
+            out.print(f"    {finding['off']}", markup=False)
+        else:
+            out.print(f"    measured: {finding['measured']}", markup=False)
+            out.print(f"    expected: {finding['expected']}", markup=False)
+        # The reason often is the cause.
+        if hint == 3:
             out.print(f"    {finding['why']}", markup=False)
         if finding["hint"]:
             out.print(f"    hint {hint}: {finding['hint']}", markup=False)
-        out.print(f"    page: {finding['page']}", markup=False)
+        if hint == 3 or not finding["page"].startswith("reference/"):
+            out.print(f"    page: {finding['page']}", markup=False)
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
 

@@ -12,7 +12,8 @@ from typing import Any
 import click
 
 from measuretwice import __version__
-from measuretwice.cli.options import AS_JSON, PATH, PITFALL, STAGE, root_folder
+from measuretwice.cli import run_commands
+from measuretwice.cli.options import AS_JSON, CASE, PATH, PITFALL, SHOW_ME, STAGE, root_folder
 from measuretwice.cli.types import Jobs
 
 
@@ -20,6 +21,10 @@ from measuretwice.cli.types import Jobs
 @click.version_option(__version__, prog_name="measuretwice")
 def cli() -> None:
     """Measure Twice: reproduce published TCP results, and find out why the first try is wrong."""
+
+
+for command in run_commands.COMMANDS:
+    cli.add_command(command)
 
 
 @cli.command()
@@ -41,6 +46,17 @@ def list_labs(as_json: bool) -> None:
 
 
 @cli.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+@AS_JSON
+def progress(lab_name: str | None, **options: Any) -> None:
+    """Say where you are: which cases are solved, by your lab books, and what is left."""
+    from measuretwice.cli import progress as command_progress
+
+    sys.exit(command_progress.progress_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
 @click.argument("name", metavar="NAME")
 @click.option("--like", metavar="LAB", help="The lab to copy.  [default: the first, the smallest]")
 def new(name: str, like: str | None) -> None:
@@ -56,6 +72,8 @@ def new(name: str, like: str | None) -> None:
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
+@CASE
+@SHOW_ME
 @PITFALL
 @STAGE
 @click.option(
@@ -73,16 +91,12 @@ def new(name: str, like: str | None) -> None:
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
-    default=1,
-    show_default=True,
-    help="Where randomness starts from.",
+    help="Where randomness starts from.  [default: 1; of a case, your lab book's]",
 )
 @click.option(
     "--repeat",
     type=click.IntRange(1, 10_000),
-    default=1,
-    show_default=True,
-    help="Run each trial with this many seeds, counting up.",
+    help="Run each trial with this many seeds, counting up.  [default: 1]",
 )
 @click.option(
     "--jobs",
@@ -126,6 +140,8 @@ def run(lab_name: str, **options: Any) -> None:
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
+@CASE
+@SHOW_ME
 @PITFALL
 @STAGE
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
@@ -171,82 +187,6 @@ def status(as_json: bool) -> None:
     from measuretwice.cli import live as command_live
 
     sys.exit(command_live.status_command(root_folder(), as_json))
-
-
-@cli.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
-@click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
-@click.option("--trial", help="For files of your own: which trial.")
-@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
-@click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
-@AS_JSON
-def check(runs: tuple[Path, ...], **options: Any) -> None:
-    """Diagnose runs: is each what it was meant to be?
-
-    RUN is a folder that ./lab run made, or files of your own from any testbed: what iperf3, ss,
-    tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
-    """
-    from measuretwice.cli import check as command_check
-
-    sys.exit(command_check.check_command(root_folder(), runs, **options))
-
-
-@cli.command()
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--out",
-    type=PATH,
-    metavar="FILE.html",
-    help="Where to write.  [default: report.html in the runs' common folder; of sample-data, in runs/]",
-)
-@click.option("--title", help="The report's title.  [default: the lab's]")
-@click.option("--author", help="Who hands it in.")
-@AS_JSON
-def report(runs: tuple[Path, ...], **options: Any) -> None:
-    """Write what is handed in: one HTML file on all these runs, and the same as Markdown.
-
-    RUN is a folder that ./lab run made, or one that holds several. All values are computed anew
-    from the raw files. Answers that you wrote into the Markdown stay when it is made again.
-    """
-    from measuretwice.cli import report as command_report
-
-    sys.exit(command_report.report_command(root_folder(), runs, **options))
-
-
-@cli.command()
-@click.argument("targets", metavar="LAB|RUN...", nargs=-1, required=True)
-@click.option(
-    "--figure",
-    "figures",
-    multiple=True,
-    metavar="ID",
-    help="Of a lab with a model measured-against-model, window-against-loss or stages, else one of "
-    "its lab.toml.  [default: all that apply]",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31 - 1),
-    default=1,
-    show_default=True,
-    help="For LAB: the runs with this seed.",
-)
-@click.option(
-    "--out",
-    type=PATH,
-    help="Folder for figures.  [default: runs/figures/LAB/ in the checkout]",
-)
-@click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
-def plot(targets: tuple[str, ...], **options: Any) -> None:
-    """Draw finished runs, as SVG with a CSV of its numbers beside it: against the lab's model, or
-    the figures that its lab.toml has.
-
-    LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
-    of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
-    stages; TITLE=RUN gives it a title.
-    """
-    from measuretwice.cli import plot as command_plot
-
-    sys.exit(command_plot.plot_command(root_folder(), targets, **options))
 
 
 @cli.command()

@@ -21,8 +21,8 @@ def list_command(root: Path, as_json: bool) -> int:
         print(f"{lab.name}: {about.title} ({size})")
         for trial in lab.trials.values():
             print(f"  {trial.number:3d}  {trial.title}")
-        for pitfall in lab.file.pitfalls:
-            print(f"  --pitfall {pitfall.id}: {pitfall.topic} (trial {pitfall.trial})")
+        for number, pitfall in enumerate(lab.file.pitfalls, start=1):
+            print(f"  --case {number}: {pitfall.symptom} (trial {pitfall.trials or pitfall.trial})")
     return 0
 
 
@@ -35,12 +35,13 @@ def _document(lab: Lab) -> dict[str, Any]:
         "parameters": lab.defaults(),
         "pitfalls": [
             {
+                "case": number,
+                "symptom": pitfall.symptom,
                 "id": pitfall.id,
-                "topic": pitfall.topic,
                 "title": pitfall.title,
                 "trial": pitfall.trial,
             }
-            for pitfall in lab.file.pitfalls
+            for number, pitfall in enumerate(lab.file.pitfalls, start=1)
         ],
         "trials": [
             {"trial": trial.number, "title": trial.title, "set": trial.set}

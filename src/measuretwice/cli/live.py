@@ -21,8 +21,8 @@ from pathlib import Path
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.cli.options import check_stage, read_changes
-from measuretwice.execute.batch import open_batch
+from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
+from measuretwice.execute.batch import open_batch, without_edges
 from measuretwice.lab import Lab, StageName, load_lab, select_trials
 from measuretwice.live import session as lives
 from measuretwice.live import wire
@@ -36,6 +36,8 @@ def up_command(
     lab_name: str,
     *,
     trial: str | None,
+    case_number: int | None,
+    show_me: bool,
     pitfall: str | None,
     stage: StageName | None,
     changes: tuple[str, ...],
@@ -44,16 +46,22 @@ def up_command(
     """Bring a lab's network up and say how to enter it; with `tmux`, open its terminals."""
     lab = load_lab(root, lab_name)
     check_stage(pitfall, stage)
-    default_trial = lab.pitfall(pitfall).trial if pitfall else min(lab.trials)
+    refuse_beside_case(case_number, show_me, trial, pitfall)
+    if case_number is not None:
+        stage = "fixed" if show_me else None
+    staged = lab.case(case_number) if case_number else lab.pitfall(pitfall) if pitfall else None
+    default_trial = staged.trial if staged else min(lab.trials)
     numbers = select_trials(lab, trial or str(default_trial))
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: one network is one trial's: give one number")
-    settings = read_changes(lab, changes, None)
+    settings = without_edges(lab, read_changes(lab, changes, None))
     if tmux and not shutil.which("tmux"):
         raise UserError("--tmux: tmux is missing: install it, or open the terminals yourself")
     out = terminal.default_out(root)
     batch = open_batch(root, lab, out)
-    job = batch.job(numbers[0], seed=1, changes=settings, pitfall=pitfall, stage=stage)
+    job = batch.job(
+        numbers[0], seed=1, changes=settings, pitfall=pitfall, stage=stage, case=case_number
+    )
     began = time.monotonic()
     cpus = usable_cpus()
     live = lives.bring_up(root, lab, job.plan, out, cpus[os.getpid() % len(cpus)])

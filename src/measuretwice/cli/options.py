@@ -19,9 +19,21 @@ PATH = click.Path(path_type=Path)
 AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on standard output."
 )
+NODE = click.option("--node", metavar="NODE", help="Only this node's files.")
 PITFALL = click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
 STAGE = click.option(
     "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
+)
+
+CASE = click.option(
+    "--case",
+    "case_number",
+    type=click.IntRange(1, 999),
+    metavar="N",
+    help="A case to solve: see ./lab list. Your lab book keeps what you predict and find.",
+)
+SHOW_ME = click.option(
+    "--show-me", is_flag=True, help="The case as it is mended, instead of finding it."
 )
 
 
@@ -34,6 +46,16 @@ def check_stage(pitfall: str | None, stage: StageName | None) -> None:
     """UserError where one of --pitfall and --stage stands alone."""
     if (pitfall is None) != (stage is None):
         raise UserError("--pitfall and --stage go together: --pitfall ID --stage broken|fixed")
+
+
+def refuse_beside_case(
+    case: int | None, show_me: bool, trials: str | None, pitfall: str | None
+) -> None:
+    """UserError where --case stands beside what it knows itself, or --show-me without it."""
+    if case is not None and (trials or pitfall):
+        raise UserError("--case N knows its trial and settings: leave --trial and --pitfall out")
+    if case is None and show_me:
+        raise UserError("--show-me goes with --case N")
 
 
 def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:

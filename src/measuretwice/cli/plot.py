@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
+from measuretwice.cli.over_time import open_in_browser, over_time_command, titled
 from measuretwice.figures.files import published_values, write_figure
 from measuretwice.figures.registry import figures_of, model_figures
 from measuretwice.figures.rows import NamedSet, ParameterNames, Row, set_data
@@ -28,9 +30,21 @@ def plot_command(
     figures: Sequence[str],
     seed: int,
     out: Path | None,
+    over_time: bool,
+    node: str | None,
+    as_text: bool,
+    open_it: bool,
     as_json: bool,
 ) -> int:
     """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
+    if over_time:
+        if figures:
+            raise UserError("--over-time and --figure: one of the two")
+        return over_time_command(
+            root, targets, node=node, out=out, as_text=as_text, open_it=open_it, as_json=as_json
+        )
+    if node or as_text:
+        raise UserError("--node and --text go with --over-time")
     if figures:
         labs = {name: read_lab(folder) for name, folder in find_labs(root).items()}
         meant = [labs[target] for target in targets if target in labs] or list(labs.values())
@@ -49,6 +63,9 @@ def plot_command(
         print(json.dumps(document, indent=2, allow_nan=False))
     else:
         print("\n".join(document["files"]))
+    for file in document["files"]:
+        if open_it and file.endswith(".svg"):
+            open_in_browser(Path(file))
     return 0
 
 
@@ -78,23 +95,57 @@ def _plot_against_model(
 def _plot_declared(
     lab: Lab, sets: Sequence[NamedSet], figures: Sequence[str], out: Path
 ) -> dict[str, Any]:
-    """Draw the figures that lab.toml declares: those asked for, or all that these runs allow."""
+    """Draw the figures that lab.toml declares: those asked for, or all that these runs allow.
+
+    Of several sets each has its own, in a folder of its title: their runs are never pooled.
+    """
     shown: dict[str, list[Row]] = {}
-    problems = []
-    for name in figures_of(lab):
-        if figures and name not in figures:
-            continue
-        try:
-            shown[name] = write_figure(lab, name, sets, out)
-        except UserError as error:
-            if figures:
-                raise
-            problems.append(str(error))
+    problems: list[str] = []
+    for folder, (title, results) in zip(_folders([title for title, _ in sets]), sets, strict=True):
+        _refuse_mixed(results)
+        several = len(sets) > 1
+        for name in figures_of(lab):
+            if figures and name not in figures:
+                continue
+            place = out / folder if several else out
+            try:
+                rows = write_figure(
+                    lab, name, [(title, results)], place, title if several else None
+                )
+            except UserError as error:
+                if figures:
+                    raise
+                problems.append(f"{title}: {error}" if several else str(error))
+            else:
+                shown[f"{folder}/{name}" if several else name] = rows
     if not shown:
         raise UserError(problems[0])
     for problem in problems:
         print(problem, file=sys.stderr)
     return {"lab": lab.name, "files": _files(out, shown), "figures": shown}
+
+
+def _folders(titles: Sequence[str]) -> list[str]:
+    """A folder's name for each set's title, no two the same."""
+    names: list[str] = []
+    for title in titles:
+        name = re.sub(r"[^A-Za-z0-9]+", "-", title).strip("-").lower()[:60] or "set"
+        names.append(name if name not in names else f"{name}-{len(names) + 1}")
+    return names
+
+
+def _refuse_mixed(results: Sequence[Result]) -> None:
+    """Runs of one trial with different settings can't stand in one figure, at one place in it."""
+    first: dict[int, Result] = {}
+    for result in results:
+        other = first.setdefault(result.trial, result)
+        if result.params != other.params:
+            names = dict.fromkeys([*other.params, *result.params])
+            differ = [name for name in names if other.params.get(name) != result.params.get(name)]
+            raise UserError(
+                f"trial {result.trial} is there with different settings ({', '.join(differ)}), which "
+                "one figure can't show: give each a title, A=RUN B=RUN, or plot two --over-time"
+            )
 
 
 def _files(out: Path, names: Iterable[str]) -> list[str]:
@@ -117,7 +168,7 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
         if name in labs:
             sets.append((name, _runs_of(root, load_lab(root, name), seed)))
             continue
-        title, folder = _titled(target)
+        title, folder = titled(target)
         if not folder.is_dir():
             known = ", ".join(labs) or "none"
             raise UserError(f"{folder}: no such folder of runs, and no lab; labs are {known}")
@@ -147,12 +198,6 @@ def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
         if recorded.read_set(path.parent).step:
             steps += _recorded(root, path.parent, None)
     return steps
-
-
-def _titled(target: str) -> tuple[str | None, Path]:
-    """TITLE=RUN as both; a folder may have '=' in its own name."""
-    title, equals, path = target.partition("=")
-    return (title, Path(path)) if equals and not Path(target).exists() else (None, Path(target))
 
 
 def _read(runs: Sequence[Path]) -> list[Result]:
@@ -199,7 +244,7 @@ def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
 def _why_not(lab: Lab, result: Result, seed: int) -> str | None:
     """Why a run isn't one of the lab as it stands; None where it is."""
     trial = lab.trials.get(result.trial)
-    if result.pitfall is not None:
+    if result.pitfall is not None or result.case is not None:
         return "of a pitfall"
     if result.seed != seed:
         return "with another seed"

@@ -12,6 +12,8 @@ from pathlib import Path
 from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
+from measuretwice.book.book import LabBook
+from measuretwice.book.notes import Notes
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.lab import find_labs
 from measuretwice.report.answers import read_answers
@@ -46,7 +48,13 @@ def report_command(
         print(f"lab: not used: {clean(line)}", file=sys.stderr)
     answers = _answers(notes)
     report = make_report(
-        runs, title=title, author=author, made=made, unusable=unusable, answers=answers
+        runs,
+        title=title,
+        author=author,
+        made=made,
+        unusable=unusable,
+        answers=answers,
+        books=_books(runs, targets),
     )
     _keep_answers(report, answers, notes)
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -58,6 +66,18 @@ def report_command(
     else:
         print(f"{len(runs)} run{'s' if len(runs) != 1 else ''}: {page} and {notes.name}")
     return 0
+
+
+def _books(runs: list[RunData], targets: tuple[Path, ...]) -> dict[str, dict[int, Notes]]:
+    """Each lab's lab book: the one beside the runs that were asked for."""
+    books = {}
+    for lab in {run.lab.name: run.lab for run in runs}.values():
+        for folder in (*targets, *(target.parent for target in targets)):
+            for place in (folder, folder / lab.name):
+                book = LabBook(place, lab)
+                if lab.name not in books and place.name == lab.name and book.exists:
+                    books[lab.name] = book.all_notes()
+    return books
 
 
 def _figures(runs: list[RunData]) -> list[tuple[str, str]]:

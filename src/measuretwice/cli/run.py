@@ -6,19 +6,22 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.cli.options import check_stage, read_changes
+from measuretwice.cli.cases import CaseRun, open_case, print_case
+from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
-from measuretwice.execute.estimate import expected_seconds, longest_first
+from measuretwice.execute.estimate import expected_seconds, learn, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Lab, Stage, StageName, load_lab, select_trials
+from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
 from measuretwice.runs.result import Result
 
 
@@ -27,12 +30,14 @@ def run_command(
     lab_name: str,
     *,
     trials: str | None,
+    case_number: int | None,
+    show_me: bool,
     pitfall: str | None,
     stage: StageName | None,
     changes: tuple[str, ...],
     duration: str | None,
-    seed: int,
-    repeat: int,
+    seed: int | None,
+    repeat: int | None,
     jobs: int | Scheduler | None,
     where: str,
     out: Path | None,
@@ -42,22 +47,29 @@ def run_command(
 ) -> int:
     """Run and print; return the exit code: 0 all measured, 1 where a trial failed."""
     lab = load_lab(root, lab_name)
-    numbers = _numbers(lab, trials, pitfall, stage)
     settings = read_changes(lab, changes, duration)
     kind = backend_for(where)
     refuse_jobs(kind, where, jobs)
     out = (out or terminal.default_out(root)).absolute()
     check_writable(out)
+    case = None
+    refuse_beside_case(case_number, show_me, trials, pitfall)
+    if case_number is not None:
+        case, seed = open_case(
+            lab, case_number, show_me=show_me, changes=settings, folder=out / lab.name, seed=seed
+        )
+    what = _choose(lab, trials, pitfall, stage, case, repeat)
     with kind.opened(where, lab, root) as backend:
         batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit)
-        staged = lab.pitfall(pitfall).stage(stage) if pitfall and stage else Stage()
 
         def job(number: int, number_seed: int) -> Job:
             return batch.job(
-                number, seed=number_seed, changes=settings, pitfall=pitfall, stage=stage
-            )
+                number, seed=number_seed, changes=settings, pitfall=pitfall,
+                stage=case.stage if case else stage, case=case_number,
+            )  # fmt: skip
 
-        work = [job(number, seed + n) for number in numbers for n in range(repeat * staged.repeat)]
+        first = 1 if seed is None else seed
+        work = [job(number, first + n) for number in what.trials for n in range(what.repeat)]
         if problems := backend.problems(lab, [job.plan for job in work]):
             for problem in problems:
                 print(f"lab: {problem}", file=sys.stderr)
@@ -65,31 +77,67 @@ def run_command(
         if fresh:
             for folder in {job.folder for job in work}:
                 shutil.rmtree(folder, ignore_errors=True)
-        results, failures = measure_jobs(work, jobs, as_json)
-        while staged.again and not failures and (odd := odd_trials(staged.again, results)):
-            if not as_json:
-                print(
-                    f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
-                    f"{'is' if len(odd) == 1 else 'are'} run once more",
-                    file=sys.stderr,
-                )
-            more, failures = measure_jobs([job(*again) for again in odd], jobs, as_json)
-            results += more
-        _print(results, as_json)
+        if case and len(finished(work)) < len(work):
+            case.ask()
+        results, failures = _measure_all(work, job, what.again, jobs, as_json, case is not None)
+        _print(results, as_json, case)
         for error in [*failures, *backend.remarks]:
             print(f"lab: {error}", file=sys.stderr)
         return 1 if failures or backend.remarks else 0
 
 
-def _numbers(
-    lab: Lab, trials: str | None, pitfall: str | None, stage: StageName | None
-) -> list[int]:
-    """The trials to run: those that were named, a pitfall's own, or all."""
+@dataclass(frozen=True)
+class _Choice:
+    """Which trials, each how often, and whether what comes out odd is run once more."""
+
+    trials: list[int]
+    repeat: int
+    again: Again | None
+
+
+def _choose(
+    lab: Lab,
+    trials: str | None,
+    pitfall: str | None,
+    stage: StageName | None,
+    case: CaseRun | None,
+    repeat: int | None,
+) -> _Choice:
+    """The trials that were named, those of a pitfall or a case, or all."""
     check_stage(pitfall, stage)
-    if trials is None and pitfall is not None:
-        chosen = lab.pitfall(pitfall)
-        trials = chosen.trials or str(chosen.trial)
-    return select_trials(lab, trials or "all")
+    chosen = case.pitfall if case else lab.pitfall(pitfall) if pitfall else None
+    if chosen is None:
+        return _Choice(select_trials(lab, trials or "all"), repeat or 1, None)
+    numbers = select_trials(lab, trials or chosen.trials or str(chosen.trial))
+    staged = chosen.stage((case.stage if case else stage) or "broken")
+    if case and repeat:
+        # How often is the student's own choice then, and nothing is run a time more than that.
+        return _Choice(numbers, repeat, None)
+    return _Choice(numbers, staged.repeat * (repeat or 1), staged.again)
+
+
+def _measure_all(
+    work: list[Job],
+    job: Callable[[int, int], Job],
+    again: Again | None,
+    jobs: int | Scheduler | None,
+    as_json: bool,
+    as_case: bool,
+) -> tuple[list[Result], list[UserError]]:
+    """Measure, then what came out odd once more, where that is the mistake that is staged."""
+    results, failures = measure_jobs(work, jobs, as_json)
+    while again and not failures and (odd := odd_trials(again, results)):
+        if not as_json and not as_case:
+            print(
+                f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
+                f"{'is' if len(odd) == 1 else 'are'} run once more",
+                file=sys.stderr,
+            )
+        more, failures = measure_jobs(
+            [job(*number_and_seed) for number_and_seed in odd], jobs, as_json
+        )
+        results += more
+    return results, failures
 
 
 def measure_jobs(
@@ -128,10 +176,12 @@ def measure_jobs(
             else:
                 results[job.folder] = outcome
                 advance(job.plan.trial, terminal.in_brief(outcome))
+    measured = [job for job in todo if job.folder in results]
+    wall_s = time.monotonic() - started
+    if not failures and not isinstance(jobs, Scheduler):
+        learn(measured, parallel, wall_s)
     if not quiet:
-        measured = [job for job in todo if job.folder in results]
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
-        wall_s = time.monotonic() - started
         print(
             f"{_count(len(measured), 'trial')}, {virtual_s:.0f} {'' if backend.real_time else 'virtual '}seconds in {wall_s:.1f} s "
             f"of real time, {parallel} at a time",
@@ -150,9 +200,14 @@ def _roughly(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes"
 
 
-def _print(results: list[Result], as_json: bool) -> None:
+def _print(results: list[Result], as_json: bool, case: CaseRun | None) -> None:
+    if case:
+        case.note(results, talk=not as_json)
     if as_json:
         print(json.dumps([result.to_json() for result in results], indent=2))
+        return
+    if case and results:
+        print_case(case, results)
         return
     if results:
         terminal.print_table(results)

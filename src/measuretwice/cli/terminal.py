@@ -45,8 +45,10 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, width=None if stream.isatty() else FILE_WIDTH, highlight=False)
 
 
-def print_table(results: list[Result]) -> None:
+def print_table(results: list[Result], *, verdicts: bool = True) -> None:
     """Print the trials as a table: what was set, what was measured, the model, the ratio.
+
+    With `verdicts` also what each expectation says, and why a run can't be held against the model.
 
     Each row links to its run's folder: by its whole path where there is room, else by the
     digest at the path's end (a hyperlink, in terminals that have them).
@@ -56,7 +58,8 @@ def print_table(results: list[Result]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
     for heading in HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
+    if verdicts:
+        table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result in results:
         run = result.place
@@ -69,7 +72,7 @@ def print_table(results: list[Result]) -> None:
             _number(result.value("goodput_bps"), "{:.4g}", 1e-6),
             _number(result.model_bps, "{:.4g}", 1e-6),
             _number(result.ratio, "{:.2f}"),
-            verdict(result),
+            *([verdict(result)] if verdicts else []),
             Text(
                 relative(run) if roomy else run.name.rsplit("-", 1)[-1],
                 style=Style(link=run.absolute().as_uri()),
@@ -79,6 +82,8 @@ def print_table(results: list[Result]) -> None:
     if not roomy:
         folder = relative(results[0].place.parent)
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
+    if not verdicts:
+        return
     if remark := what_chance_does(results):
         out.print(f"\n{remark}")
     apart = [result for result in results if not result.comparable]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.virtual import Virtual
+from measuretwice.base.errors import UserError
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, check_writable, sweep
 from measuretwice.lab import Again, Apparatus, Lab, StageName, Value, digest_scripts, make_plan
@@ -37,8 +38,11 @@ class Batch:
         changes: dict[str, Value] | None = None,
         pitfall: str | None = None,
         stage: StageName | None = None,
+        case: int | None = None,
     ) -> Job:
         """Return the job of one trial, with `changes` over its own parameters."""
+        if not self.backend.has_edges:
+            changes = without_edges(self.lab, changes or {})
         plan = make_plan(
             self.lab,
             trial,
@@ -47,6 +51,7 @@ class Batch:
             changes=changes,
             pitfall=pitfall,
             stage=stage,
+            case=case,
         )
         limit_s = self.wall_limit_s or (
             WALL_LIMIT_S + float(plan.params.get("duration_s", 0)) + PATIENCE * likely_seconds(plan)
@@ -75,6 +80,22 @@ def open_batch(
     sweep(out / lab.name)
     scripts = digest_scripts(lab, root / "scripts")
     return Batch(root, lab, out, backend, scripts, wall_limit_s)
+
+
+def without_edges(lab: Lab, changes: dict[str, Value]) -> dict[str, Value]:
+    """Return `changes`, and that the topology's edges are left out, where they can't be had.
+
+    UserError where the changes ask for them: only the virtual kernel in virtual time has them.
+    """
+    edges = lab.file.topology.edges
+    if not edges:
+        return changes
+    for name in (edges.speed, edges.processing):
+        if changes.get(name):
+            raise UserError(
+                f"{name}: cables and hosts are what they are here; only runs of the virtual kernel can set it: leave it out"
+            )
+    return {edges.speed: 0, edges.processing: 0, **changes}
 
 
 def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import platform
-import socket
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from typing import Any
 
 from measuretwice.backends.uml import ensure_kernel, memory_folder
 from measuretwice.backends.virtual import Virtual
-from measuretwice.base.cpus import usable_cpus
+from measuretwice.base.cpus import take_cpu
 from measuretwice.base.errors import UserError
 from measuretwice.execute.job import Busy, Job, check_writable, finished, run_job
 from measuretwice.lab import Plan, digest_scripts, read_lab
@@ -74,25 +73,6 @@ def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Virtual:
     if kernel.name != plan.kernel:
         raise UserError(f"the virtual kernel is {kernel.name}, not {plan.kernel}")
     return Virtual(kernel)
-
-
-def take_cpu() -> socket.socket:
-    """Keep to one CPU that no other trial of a cluster has; it is ours while the socket is open.
-
-    A name in Linux's abstract namespace: it is gone with its process, however that ends. Where all
-    are taken, one is shared.
-    """
-    cpus = usable_cpus()
-    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    for cpu in cpus:
-        try:
-            taken.bind(f"\0measuretwice-cpu-{cpu}")
-        except OSError:
-            continue
-        os.sched_setaffinity(0, {cpu})
-        return taken
-    os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
-    return taken
 
 
 def _end_with(lease: Path) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 from collections.abc import Sequence
+from pathlib import Path
 
+from measuretwice.base.files import read_object, write_json
 from measuretwice.execute.job import Job
 from measuretwice.lab import Plan
 
 # In real time a trial takes as long as it says, and so much for what comes before and after.
 REAL_TIME_EXTRA_S = 5
+# Shorter measurements say little of a machine's pace: one trial is not like another.
+LEAST_LEARNT_S = 10.0
+# What one measurement weighs against all before it.
+WEIGHT_OF_LAST = 0.5
 
 
 def likely_seconds(plan: Plan) -> float:
@@ -40,7 +48,45 @@ def longest_first(jobs: list[Job]) -> list[Job]:
 
 
 def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
-    """Guess how long these jobs take together, `at_once` at a time."""
+    """Guess how long these jobs take together, `at_once` at a time, by this machine's pace so far."""
     if jobs[0].backend.real_time:
         return sum(float(job.plan.params.get("duration_s", 0)) + REAL_TIME_EXTRA_S for job in jobs)
-    return sum(likely_seconds(job.plan) for job in jobs) / at_once
+    pace = _paces().get(jobs[0].plan.lab, 1.0)
+    return pace * sum(likely_seconds(job.plan) for job in jobs) / at_once
+
+
+def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:
+    """Note how long these jobs took together, for the next guess.
+
+    A lab's pace is the time that its trials took over what was guessed of them, in pace.json in the
+    cache. A cache that can't be written to is no failure: then nothing is learnt.
+    """
+    if not jobs or jobs[0].backend.real_time or took_s < LEAST_LEARNT_S:
+        return
+    lab = jobs[0].plan.lab
+    now = took_s * at_once / sum(likely_seconds(job.plan) for job in jobs)
+    paces = _paces()
+    paces[lab] = (1 - WEIGHT_OF_LAST) * paces.get(lab, now) + WEIGHT_OF_LAST * now
+    with contextlib.suppress(OSError):
+        _pace_file().parent.mkdir(parents=True, exist_ok=True)
+        write_json(_pace_file(), paces)
+
+
+def _paces() -> dict[str, float]:
+    """What is known of this machine, by lab; nothing where the file is missing or no such file."""
+    try:
+        content = read_object(_pace_file())
+    except (OSError, ValueError, RecursionError, TypeError):
+        return {}
+    return {
+        lab: float(pace)
+        for lab, pace in content.items()
+        if isinstance(pace, int | float) and 0 < pace < math.inf
+    }
+
+
+def _pace_file() -> Path:
+    cache = os.environ.get("MEASURETWICE_CACHE")
+    if not cache:
+        cache = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/measuretwice"
+    return Path(cache) / "pace.json"

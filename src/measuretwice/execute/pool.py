@@ -6,6 +6,7 @@ import ctypes
 import multiprocessing
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -16,16 +17,19 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any
 
 from measuretwice.backends.backend import Backend, BackendLost
-from measuretwice.base.cpus import usable_cpus
+from measuretwice.base.cpus import take_cpu
 from measuretwice.base.errors import UserError
 from measuretwice.execute.job import Job, run_job
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result
 
 Outcome = Result | UserError
+
+
+# Of a worker: what says that its CPU is taken, open until the worker ends.
+_cpu: list[socket.socket] = []
 
 
 class Pool:
@@ -35,11 +39,7 @@ class Pool:
         self._backend, self.at_once = backend, at_once
 
     def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
-        cpus = usable_cpus()
         context = multiprocessing.get_context("fork")
-        slots = context.Queue()
-        for slot in range(self.at_once):
-            slots.put(cpus[slot % len(cpus)])
         # Found out once, here, and not by each process.
         code_digest(jobs[0].lab_folder)
         with interrupts_noted() as interrupted, self._backend.serving():
@@ -47,7 +47,7 @@ class Pool:
                 max_workers=self.at_once,
                 mp_context=context,
                 initializer=_begin_worker,
-                initargs=(slots, os.getpid()),
+                initargs=(os.getpid(),),
             )
             try:
                 yield from run_on(lambda job: pool.submit(run_job, job), jobs, interrupted)
@@ -119,7 +119,7 @@ def run_on(
                 yield job, UserError(reason, 1)
 
 
-def _begin_worker(slots: Any, parent: int) -> None:
+def _begin_worker(parent: int) -> None:
     """A worker keeps to one CPU, leaves Ctrl-C to its parent, and dies with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
@@ -127,7 +127,7 @@ def _begin_worker(slots: Any, parent: int) -> None:
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    os.sched_setaffinity(0, {slots.get()})
+    _cpu.append(take_cpu())
 
 
 def _end_pool(pool: ProcessPoolExecutor) -> None:

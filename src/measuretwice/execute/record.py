@@ -1,6 +1,6 @@
 """What sample-data/ is to hold of a lab, how it is made, and whether it still comes out.
 
-A set is a stage of a pitfall (`mtu-broken`) or one of the lab's [[recordings]]; runs/recorded.py
+A set is a stage of a case (`case-05-broken`) or one of the lab's [[recordings]]; runs/recorded.py
 says which files it has.
 """
 
@@ -44,6 +44,7 @@ class SetToRecord:
     keep: Literal["raw", "digests"]
     step: bool
     pitfall: str | None
+    case: int | None
     stage: StageName | None
     trials: tuple[int, ...]
     repeat: int
@@ -56,21 +57,23 @@ def sets_of(lab: Lab) -> list[SetToRecord]:
     """Return all sets of a lab: its recordings, then each pitfall's stages."""
     sets = [
         SetToRecord(
-            recording.id, recording.title, recording.keep, recording.step, None, None,
+            recording.id, recording.title, recording.keep, recording.step, None, None, None,
             tuple(select_trials(lab, recording.trials)), recording.repeat, recording.set,
             recording.losses, None,
         )
         for recording in lab.file.recordings
     ]  # fmt: skip
     stages: tuple[StageName, StageName] = ("broken", "fixed")
-    for pitfall in lab.file.pitfalls:
+    for number, pitfall in enumerate(lab.file.pitfalls, start=1):
         trials = tuple(select_trials(lab, pitfall.trials or str(pitfall.trial)))
         for stage in stages:
             staged = pitfall.stage(stage)
             sets.append(
                 SetToRecord(
-                    f"{pitfall.id}-{stage}", f"{pitfall.title}: {stage}", "raw", False,
-                    pitfall.id, stage, trials, staged.repeat, {}, None, staged.again,
+                    lab.set_name(f"{pitfall.id}-{stage}"),
+                    f"Case {number}, {'first try' if stage == 'broken' else 'mended'}: {pitfall.symptom}",
+                    "raw", False, pitfall.id, number, "fixed" if stage == "fixed" else None,
+                    trials, staged.repeat, {}, None, staged.again,
                 )
             )  # fmt: skip
     return sets
@@ -83,7 +86,11 @@ def choose(lab: Lab, names: Sequence[str]) -> list[SetToRecord]:
         return known
     chosen = []
     for name in names:
-        meant = [wanted for wanted in known if name in (wanted.name, wanted.pitfall)]
+        meant = [
+            wanted
+            for wanted in known
+            if lab.set_name(name) == wanted.name or name == wanted.pitfall
+        ]
         if not meant:
             names_known = ", ".join(wanted.name for wanted in known)
             raise UserError(f"--only {name}: {lab.name} records {names_known or 'nothing'}")
@@ -108,7 +115,7 @@ def _job(batch: Batch, wanted: SetToRecord, trial: int, seed: int) -> Job:
     changes = dict(wanted.changes)
     if wanted.losses:
         changes["duration_s"] = duration_for_s(batch.lab, trial, wanted.losses)
-    return batch.job(trial, seed=seed, changes=changes, pitfall=wanted.pitfall, stage=wanted.stage)
+    return batch.job(trial, seed=seed, changes=changes, stage=wanted.stage, case=wanted.case)
 
 
 def duration_for_s(lab: Lab, trial: int, losses: int) -> int:

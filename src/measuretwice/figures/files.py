@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.registry import draw_against_model, draw_declared
@@ -19,20 +20,27 @@ from measuretwice.figures.rows import (
 )
 from measuretwice.lab import Lab
 
+if TYPE_CHECKING:
+    from measuretwice.figures.style import DescribedFigure
 
-def write_figure(lab: Lab, name: str, sets: Sequence[NamedSet], out: Path) -> list[Row]:
+
+def write_figure(
+    lab: Lab, name: str, sets: Sequence[NamedSet], out: Path, heading: str | None = None
+) -> list[Row]:
     """Write one of `figures_of(lab)` to out/name.svg and out/name.csv; return its rows.
+
+    A `heading` stands above the panels of a figure that lab.toml declares.
 
     A figure that lab.toml declares is of all sets' runs together; one against the model has a row
     for each run of each set, with the set's title. UserError where it can't be drawn or written.
     """
-    # matplotlib takes half a second to import.
-    from measuretwice.figures.style import save_svg
-
     declared = next((figure for figure in lab.file.figures if figure.id == name), None)
     if declared is not None:
         results = [result for _, results in sets for result in results]
         drawn, rows = draw_declared(lab, declared, results)
+        if heading:
+            drawn.suptitle(heading, fontsize=10)
+            drawn.title = f"{heading}: {drawn.title}"
     else:
         runs = ModelRuns(sets, published_values(lab), ParameterNames.of(lab))
         drawn = draw_against_model(name, runs)
@@ -41,6 +49,15 @@ def write_figure(lab: Lab, name: str, sets: Sequence[NamedSet], out: Path) -> li
             for title, results in sets
             for row in rows_for_table(results, runs.names)
         ]
+    write_files(drawn, rows, out, name)
+    return rows
+
+
+def write_files(drawn: DescribedFigure, rows: Sequence[Row], out: Path, name: str) -> None:
+    """Write a picture to out/name.svg and its rows to out/name.csv; UserError where that can't be."""
+    # matplotlib takes half a second to import.
+    from measuretwice.figures.style import save_svg
+
     try:
         save_svg(drawn, out / f"{name}.svg")
         (out / f"{name}.csv").write_text(csv_text(rows), encoding="utf-8")
@@ -48,7 +65,6 @@ def write_figure(lab: Lab, name: str, sets: Sequence[NamedSet], out: Path) -> li
         raise UserError(
             f"{out}: can't be written to ({error.strerror}): choose another folder with --out"
         ) from None
-    return rows
 
 
 def published_values(lab: Lab) -> list[Published]:

@@ -116,7 +116,7 @@ def figures_of(lab: Lab) -> list[str]:
 def draw_declared(lab: Lab, declared: FigureOf, results: Sequence[Result]) -> Drawn:
     """Return one of a lab's [[figures]] of these runs, and the rows that it shows.
 
-    UserError where no run is of the figure's trials, or one lacks what it needs.
+    UserError where no run is of the figure's trials and settings, or one lacks what it needs.
     """
     wanted = select_trials(lab, declared.trials)
     runs = [result for result in results if result.trial in wanted]
@@ -124,6 +124,11 @@ def draw_declared(lab: Lab, declared: FigureOf, results: Sequence[Result]) -> Dr
         raise UserError(
             f"--figure {declared.id}: none of these runs is of trials {declared.trials}"
         )
+    needed = declared.settings.items()
+    runs = [run for run in runs if all(run.params.get(name) == value for name, value in needed)]
+    if not runs:
+        words = ", ".join(f"{name} = {value}" for name, value in needed)
+        raise UserError(f"--figure {declared.id}: none of these runs has {words}")
     runs.sort(key=lambda result: (result.trial, result.seed))
     drawn, rows = declared_kinds()[type(declared)].draw(lab, declared, runs)
     drawn.title = declared.title

@@ -161,7 +161,8 @@ def _broken(pitfall: Pitfall, graded: Graded) -> list[AnyRun]:
     return [
         run
         for run in _all_runs(graded)
-        if (run.pitfall, run.stage) in ((pitfall.id, "broken"), (None, None))
+        if run.pitfall in (pitfall.id, None)
+        and run.stage in ("broken", None)
         and _raises(pitfall, run, graded)
     ]
 
@@ -177,9 +178,14 @@ def _fixed(lab: Lab, pitfall: Pitfall, graded: Graded, broken: Sequence[AnyRun])
         return staged
     if pitfall.trials or each > 1:
         return []
-    # A mistake on another trial than its own has no stage: its pair is the same trial without it.
-    tried = {_trial_and_seed(run) for run in broken if run.pitfall is None}
-    return [run for run in clean if run.pitfall is None and _trial_and_seed(run) in tried]
+    # A student's own change has no stage, nor has a mistake on another trial than its own: its pair
+    # is the same trial without the mistake.
+    tried = {_trial_and_seed(run) for run in broken}
+    return [
+        run
+        for run in clean
+        if run.stage is None and run.pitfall in (pitfall.id, None) and _trial_and_seed(run) in tried
+    ]
 
 
 def _trial_and_seed(run: AnyRun) -> tuple[int, int | None]:

@@ -103,21 +103,33 @@ def shown_line(text: str) -> str:
 
 
 def _run(data: RunData, folder: Path) -> OurRun:
-    plan = data.plan
+    plan, changed = data.plan, tuple(_changed(data))
+    pitfall, stage = _staged(data, changed)
     return OurRun(
         run=data.name,
         lab=plan.lab,
         trial=plan.trial,
-        pitfall=plan.pitfall,
-        stage=plan.stage,
+        pitfall=pitfall,
+        stage=stage,
         seed=plan.seed,
         plan=plan.digest,
         params=plan.params,
-        changed=tuple(_changed(data)),
+        changed=changed,
         findings=tuple(Raised.of(finding) for finding in data.result.findings),
         digest=_digest(data.digests),
         cookies=tuple(sorted(cookies(folder / "raw"))),
     )
+
+
+def _staged(data: RunData, changed: Sequence[str]) -> tuple[str | None, StageName | None]:
+    """The pitfall and its stage, of a case too.
+
+    A case's run that its student changed is neither stage: it is their own way to mend it.
+    """
+    plan = data.plan
+    if not plan.case:
+        return plan.pitfall, plan.stage
+    return data.lab.case(plan.case).id, plan.stage or (None if changed else "broken")
 
 
 def _digest(digests: dict[str, str]) -> str:
@@ -139,7 +151,9 @@ def _cookies(files: Iterable[Path]) -> set[str]:
 def _changed(data: RunData) -> list[str]:
     """Which settings are others than the lab's for this trial and stage."""
     plan = data.plan
-    meant = trial_params(data.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage)
+    meant = trial_params(
+        data.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
+    )
     names = sorted(meant.keys() | plan.params.keys())
     return [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
 
@@ -152,15 +166,16 @@ def _together(runs: list[RunData]) -> list[SetFinding]:
     found = []
     for lab, of_lab in by_lab.values():
         for raised in check_set(lab, [data.result.member for data in of_lab]):
-            plan = of_lab[raised.members[0]].plan
+            first = of_lab[raised.members[0]]
+            pitfall, stage = _staged(first, _changed(first))
             found.append(
                 SetFinding(
                     lab=lab.name,
                     id=raised.finding.id,
                     measured=raised.finding.measured,
                     expected=raised.finding.expected,
-                    pitfall=plan.pitfall,
-                    stage=plan.stage,
+                    pitfall=pitfall,
+                    stage=stage,
                     runs=tuple(of_lab[place].name for place in raised.members),
                 )
             )

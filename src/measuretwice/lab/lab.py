@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.schema import LabFile, Pitfall, Value, refers
+from measuretwice.lab.schema import LabFile, Pitfall, Stage, Value, refers
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,15 @@ class Trial:
     title: str
     set: dict[str, Value]
     notes: dict[str, str]
+
+    def title_with(self, params: dict[str, Value]) -> str:
+        """Return the title of a run with these parameters: where it names a value, the run's own."""
+        parts = []
+        for part in self.title.split(", "):
+            name = part.split(" ")[0]
+            changed = name in self.set and params[name] != self.set[name]
+            parts.append(f"{name} {params[name]}" if changed else part)
+        return ", ".join(parts)
 
 
 # Two objects are two labs, whatever their files say: what is kept by lab is kept by object.
@@ -59,6 +70,36 @@ class Lab:
         known = ", ".join(pitfall.id for pitfall in self.file.pitfalls) or "none"
         raise UserError(f"--pitfall {wanted}: {self.name} has {known}")
 
+    def case(self, number: int) -> Pitfall:
+        """Return the pitfall that students know by this number, from 1."""
+        if 1 <= number <= len(self.file.pitfalls):
+            return self.file.pitfalls[number - 1]
+        there = f"cases 1 to {len(self.file.pitfalls)}" if self.file.pitfalls else "no cases"
+        raise UserError(f"--case {number}: {self.name} has {there}")
+
+    def case_number(self, pitfall: Pitfall) -> int:
+        """Return the number by which students know a pitfall."""
+        return 1 + [known.id for known in self.file.pitfalls].index(pitfall.id)
+
+    def set_name(self, name: str) -> str:
+        """Return the folder's name of a recorded set, which names a case by its number.
+
+        Who writes pages may call `mtu-broken` what is `case-05-broken` in sample-data/.
+        """
+        pitfall, _, stage = name.rpartition("-")
+        for number, known in enumerate(self.file.pitfalls, start=1):
+            if known.id == pitfall and stage in ("broken", "fixed"):
+                return f"case-{number:02d}-{stage}"
+        return name
+
+    def staged(
+        self, *, pitfall: str | None, stage: Literal["broken", "fixed"] | None, case: int | None
+    ) -> Stage | None:
+        """Return what a plan's pitfall and stage, or its case, change; None where it has neither."""
+        if case is not None:
+            return self.case(case).stage(stage or "broken")
+        return self.pitfall(pitfall).stage(stage) if pitfall and stage else None
+
     def varied(self, pitfall: Pitfall) -> dict[str, tuple[float, float]]:
         """Return the lowest and highest value of each parameter that a pitfall may vary."""
         mended = {**self.defaults(), **self.trials[pitfall.trial].set, **pitfall.fixed.set}
@@ -71,6 +112,23 @@ class Lab:
                 )
             ranges[name] = (by.low * value, by.high * value)
         return ranges
+
+    def varied_by(self, pitfall: Pitfall, seed: int) -> dict[str, Value]:
+        """Return the values that a seed gives to what a pitfall may vary, to four digits.
+
+        Even in the logarithm between lowest and highest. Seed 1 varies nothing: its numbers are the
+        pages'. Nor does a mistake of several trials, each of which has values of its own.
+        """
+        if seed == 1 or pitfall.trials:
+            return {}
+        values: dict[str, Value] = {}
+        for name, (low, high) in self.varied(pitfall).items():
+            text = f"{self.name} {pitfall.id} {name} {seed}"
+            share = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+            value = float(f"{low * (high / low) ** share:.4g}")
+            is_whole = self.file.parameters[name].integer
+            values[name] = round(value) if is_whole else value
+        return values
 
     def read_value(self, name: str, given: Value, where: str) -> Value:
         """Return a parameter's value from text or number; UserError names `where`."""

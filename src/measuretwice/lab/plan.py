@@ -52,6 +52,8 @@ class KernelFacts:
 class Plan:
     """One trial to run.
 
+    `case` is the number by which a student knows a pitfall: then `pitfall`, whose name says the cause,
+    is None, and `stage` is `fixed` or, for the first try and all that the student changes in it, None.
     `params` holds every parameter of the lab with its value and `seed` what all of the virtual
     kernel's randomness starts from. `scripts` and `tools` are digests and versions of what
     takes part, and `kernel` names the kernel: with equal plans the results are equal.
@@ -68,17 +70,19 @@ class Plan:
     scripts: dict[str, str]
     tools: dict[str, str]
     recipe: int = RECIPE
+    case: int | None = None
 
     @property
     def digest(self) -> str:
         """Eight hex digits that tell this plan from others."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(self._decided(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:8]
 
     @property
     def folder_name(self) -> str:
+        case = f"case-{self.case:02d}-{'shown-' if self.stage else ''}" if self.case else ""
         stage = f"-{self.pitfall}-{self.stage}" if self.pitfall else ""
-        return f"trial-{self.trial:02d}{stage}-seed{self.seed}-{self.digest}"
+        return f"{case}trial-{self.trial:02d}{stage}-seed{self.seed}-{self.digest}"
 
     @property
     def kernel_seed(self) -> int:
@@ -90,7 +94,14 @@ class Plan:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "kernel_seed": self.kernel_seed, "digest": self.digest}
+        return {**self._decided(), "kernel_seed": self.kernel_seed, "digest": self.digest}
+
+    def _decided(self) -> dict[str, Any]:
+        """The fields; `case` only in a plan that has one, so that all others keep their digests."""
+        fields = asdict(self)
+        if self.case is None:
+            del fields["case"]
+        return fields
 
 
 def make_plan(
@@ -102,6 +113,7 @@ def make_plan(
     changes: Mapping[str, Value] | None = None,
     pitfall: str | None = None,
     stage: StageName | None = None,
+    case: int | None = None,
 ) -> Plan:
     """Return the plan of one trial, with trial_params' parameters."""
     return Plan(
@@ -110,11 +122,14 @@ def make_plan(
         pitfall=pitfall,
         stage=stage,
         seed=seed,
-        params=trial_params(lab, trial, pitfall=pitfall, stage=stage, changes=changes),
+        params=trial_params(
+            lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
+        ),
         where=apparatus.where,
         kernel=apparatus.kernel,
         tools=apparatus.tools,
         scripts=apparatus.scripts,
+        case=case,
     )
 
 
@@ -124,15 +139,20 @@ def trial_params(
     *,
     pitfall: str | None = None,
     stage: StageName | None = None,
+    case: int | None = None,
+    seed: int = 1,
     changes: Mapping[str, Value] | None = None,
 ) -> dict[str, Value]:
     """Return the parameters of one trial.
 
     They are the lab's defaults, over them what a choice among them sets of others, then the
-    trial's values, those of a pitfall's stage, and `changes`.
+    trial's values, those of a pitfall's stage, and `changes`. A `case` is its pitfall's first try,
+    where no stage is named, with values that vary with the `seed`.
     """
-    stage_set = lab.pitfall(pitfall).stage(stage).set if pitfall and stage else {}
-    chosen = {**lab.trials[trial].set, **stage_set, **(changes or {})}
+    staged = lab.staged(pitfall=pitfall, stage=stage, case=case)
+    stage_set = staged.set if staged else {}
+    varied = lab.varied_by(lab.case(case), seed) if case else {}
+    chosen = {**lab.trials[trial].set, **varied, **stage_set, **(changes or {})}
     defaults = lab.defaults()
     return resolve({**defaults, **lab.presets({**defaults, **chosen}), **chosen})
 

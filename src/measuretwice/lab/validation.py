@@ -76,6 +76,10 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
         yield from (("model", name) for name in (model.mss, model.rtt, model.loss))
     if file.run.memory:
         yield "run.memory", file.run.memory
+    if file.run.reader_interval:
+        yield "run.reader_interval", file.run.reader_interval
+    if edges := file.topology.edges:
+        yield from (("topology.edges", name) for name in (edges.speed, edges.processing))
     if crowd := file.collect.crowd:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
     for place, expectation in enumerate(file.expect):
@@ -115,11 +119,14 @@ def _check_recording(lab: Lab, recording: Recording) -> None:
 
 def _check_figure(lab: Lab, figure: FigureOf) -> None:
     key = f"figures: {figure.id}"
-    if figure.of not in {recording.id for recording in lab.file.recordings}:
-        raise lab.problem(key, f"of: there is no recording {figure.of!r}")
+    known = {recording.id for recording in lab.file.recordings}
+    for name in figure.sets:
+        if name not in known:
+            raise lab.problem(key, f"of: there is no recording {name!r}")
     for parameter in figure.parameters():
         if parameter not in lab.file.parameters:
             raise lab.problem(key, f"{parameter!r} is no parameter")
+    lab.read_set(figure.settings, f"{lab.place}: {key}: settings")
     _check_selection(lab, key, figure.trials)
 
 

@@ -211,6 +211,9 @@ MANY_FLOWS = (
     ),
     Field("retransmits_per_halving", "ss", "the one over the other"),
     Field("drops_per_halving", "tc", "the router's drops over the halvings"),
+    Field("all_queue_drops", "tc", "the same drops, counted from the start, slow start included"),
+    Field("all_halvings", "events", "the halvings, counted from the start"),
+    Field("all_drops_per_halving", "tc", "the one over the other"),
     Field(
         "utilisation",
         "tc",

@@ -83,7 +83,7 @@ def read_many_flows(
     end_s = min(c.times_s[-1] for c in connections.values())
     if start_s >= end_s:
         raise ParseError(files.ss, "file", "at no moment were all flows there and warm")
-    halvings = _halvings(files, raw, start_s, end_s)
+    halvings, earlier = _halvings(files, raw, start_s, end_s)
     flows = [
         replace(
             _flow(node, port, samples, start_s, end_s),
@@ -104,6 +104,7 @@ def read_many_flows(
         rate_bps = float(params[place.rate]) * 1e6 if place else math.nan
         values |= _queue_values(sampled, start_s, end_s, rate_bps)
         values |= _drop_ratios(flows, values)
+        values |= _from_the_start(values, earlier, sampled, end_s)
     values |= _shares(flows, str(params[files.rival]))
     values |= _constants(flows, values)
     values["spurious_retransmits"] = _needless(raw, {flow.node for flow in flows})
@@ -195,13 +196,15 @@ def _event(line: str) -> tuple[float, int, int]:
 
 def _halvings(
     files: CrowdFiles, raw: Path, start_s: float, end_s: float
-) -> dict[str, dict[int, int]]:
-    """Each port's halvings in the interval, by node; nothing of a node without events.
+) -> tuple[dict[str, dict[int, int]], int]:
+    """Each port's halvings in the interval, by node; nothing of a node without events. And how many
+    there were before, of all.
 
     ParseError where events were lost. The first that a node's kernel notes is what gives them their
     time of day: where the buffer was too small and it is gone, all have the time since boot.
     """
     by_node: dict[str, dict[int, int]] = {}
+    earlier = 0
     for path in sorted(raw.glob(f"*/{files.events}")):
         counts: dict[int, int] = defaultdict(int)
         states: dict[int, int] = {}
@@ -215,11 +218,14 @@ def _halvings(
                     "for all; give them more with --set trace_bytes=...",
                 )
             before = states.get(port, 0)
-            if before <= LAST_NORMAL_STATE < state and start_s <= time_s <= end_s:
-                counts[port] += 1
+            if before <= LAST_NORMAL_STATE < state and time_s <= end_s:
+                if time_s < start_s:
+                    earlier += 1
+                else:
+                    counts[port] += 1
             states[port] = state
         by_node[path.parent.name] = dict(counts)
-    return by_node
+    return by_node, earlier
 
 
 def _together(flows: Sequence[FlowOfMany], seconds: float, halvings: int | None) -> Measured:
@@ -278,6 +284,20 @@ def _drop_ratios(flows: Sequence[FlowOfMany], values: Measured) -> Measured:
     return {
         "loss_ratio": drops / segments if drops is not None and segments else None,
         "drops_per_halving": round(drops / halvings, 4) if drops is not None and halvings else None,
+    }
+
+
+def _from_the_start(values: Measured, earlier: int, queue: Queue, end_s: float) -> Measured:
+    """Drops and halvings with those of slow start: what whoever counts from the start gets."""
+    halvings = number(values, "halvings")
+    if halvings is None:
+        return {}
+    drops = round(at(queue.time_s, queue.drops, end_s) - queue.drops[0])
+    every = round(halvings) + earlier
+    return {
+        "all_queue_drops": drops,
+        "all_halvings": every,
+        "all_drops_per_halving": round(drops / every, 4) if every else None,
     }
 
 

@@ -54,9 +54,19 @@ def file_of(place: QueueAt, raw: Path) -> Path:
 def read_queue(place: QueueAt, raw: Path) -> Queue:
     """Return the samples of the qdisc that `place` names. ParseError for fewer than two."""
     path = file_of(place, raw)
+    return queue_of(text_of(path), name_of(path), place.kind)
+
+
+def queue_of(
+    text: str, source: str, kind: str | None, *, allow_truncated_tail: bool = False
+) -> Queue:
+    """Return the samples of the qdisc of this kind in a sampler's text; without one the innermost.
+
+    ParseError for fewer than two; of a text that is cut off, the last sample may be left out.
+    """
     queue = Queue("", None, [], [], [], [], [], [])
-    for sample in parse_qdisc_samples(text_of(path), name_of(path)):
-        qdisc = _of_kind(sample, place.kind, name_of(path))
+    for sample in parse_qdisc_samples(text, source, allow_truncated_tail=allow_truncated_tail):
+        qdisc = _of_kind(sample, kind, source)
         if not queue.time_s:
             queue = replace(queue, kind=qdisc.kind, limit_bytes=_limit_bytes(qdisc))
         queue.time_s.append(sample.time_s)
@@ -66,7 +76,7 @@ def read_queue(place: QueueAt, raw: Path) -> Queue:
         queue.drops.append(qdisc.drops or 0)
         queue.marks.append(marks(qdisc))
     if len(queue.time_s) < 2:
-        raise ParseError(name_of(path), "file", "fewer than two samples")
+        raise ParseError(source, "file", "fewer than two samples")
     return queue
 
 

@@ -91,11 +91,13 @@ def cubic_epochs(
 @dataclass(frozen=True)
 class BbrCycle:
     """How a BBR flow spent its time: `gain_share` is the share of samples by pacing gain, `cycle_s`
-    the median time from one probe for bandwidth (gain 1.25) to the next, `probe_rtt_s` when its window
-    was cut to four segments, counted from the first sample, and `probe_rtt_ms` how long that took each time."""
+    the median time from one probe for bandwidth (gain 1.25) to the next, `phase_ms` the mean time of
+    a probe (1.25) and of the phase behind it (0.75), `probe_rtt_s` when its window was cut to four
+    segments, counted from the first sample, and `probe_rtt_ms` how long that took each time."""
 
     gain_share: dict[float, float]
     cycle_s: float | None
+    phase_ms: dict[float, float]
     probe_rtt_s: list[float]
     probe_rtt_ms: list[float]
 
@@ -131,9 +133,20 @@ def bbr_cycle(samples: Sequence[SsSample], port: int) -> BbrCycle | None:
     return BbrCycle(
         {gain: count / len(gains) for gain, count in sorted(Counter(gains).items())},
         statistics.median(between) if between else None,
+        _phase_ms(times, gains),
         [round(times[n] - times[0], 3) for n in begins],
         [round(1e3 * (times[b] - times[a]), 3) for a, b in zip(begins, ends, strict=True)],
     )
+
+
+def _phase_ms(times_s: Sequence[float], gains: Sequence[float]) -> dict[float, float]:
+    """The mean time of phases with gain 1.25 and 0.75, of those whose end was seen."""
+    changes = [0, *(n for n in range(1, len(gains)) if gains[n] != gains[n - 1])]
+    lasted: dict[float, list[float]] = {1.25: [], 0.75: []}
+    for begin, end in itertools.pairwise(changes):
+        if gains[begin] in lasted:
+            lasted[gains[begin]].append(1e3 * (times_s[end] - times_s[begin]))
+    return {gain: statistics.fmean(each) for gain, each in lasted.items() if each}
 
 
 @dataclass(frozen=True)
@@ -154,12 +167,32 @@ def vegas_band(
 
 
 @dataclass(frozen=True)
+class Spread:
+    """The standard deviations of what a flow's samples say of its round-trip time and its window."""
+
+    rtt_ms: float
+    cwnd_segments: float
+
+
+def spread(trace: Trace, from_s: float) -> Spread | None:
+    """From `from_s` seconds after the flow's start on; None where there are no two samples."""
+    inside = [n for n, when in enumerate(trace.time_s) if when - trace.time_s[0] >= from_s]
+    if len(inside) < 2:
+        return None
+    return Spread(
+        statistics.stdev(trace.rtt_ms[n] for n in inside),
+        statistics.stdev(trace.cwnd_segments[n] for n in inside),
+    )
+
+
+@dataclass(frozen=True)
 class Signature:
     """What is found of each algorithm in one run's flow; empty or None where it isn't that one."""
 
     epochs: list[Epoch]
     cycle: BbrCycle | None
     band: VegasBand | None
+    spread: Spread | None
 
 
 @dataclass(frozen=True)
@@ -186,10 +219,11 @@ def read_sender(lab: Lab, raw: Path) -> SenderFiles:
 def signature_of(
     trace: Trace, queue: Queue | None, samples: Sequence[SsSample], from_s: float
 ) -> Signature:
-    """A flow's own marks; Vegas' from `from_s` seconds after its start on."""
+    """A flow's own marks; Vegas' band and the spread from `from_s` seconds after its start on."""
     start_s, end_s = trace.time_s[0], trace.time_s[-1]
     return Signature(
         cubic_epochs(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments),
         bbr_cycle(samples, trace.local_port),
         vegas_band(queue.time_s, queue.backlog_packets, start_s + from_s, end_s) if queue else None,
+        spread(trace, from_s),
     )

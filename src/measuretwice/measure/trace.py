@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.lab import FlowFiles, Lab
@@ -24,7 +24,8 @@ class Trace:
     """One connection as ss saw it: parallel lists, one entry a sample.
 
     `time_s` is Unix time, `cwnd_segments` and `ssthresh_segments` count segments of `mss_bytes`,
-    `rtt_ms` is the smoothed RTT, `acked_bytes` and `retransmits` count from the connection's start.
+    `rtt_ms` is the smoothed RTT, `acked_bytes` and `retransmits` count from the connection's start;
+    `lost_segments` are those that it took for lost at that moment.
     """
 
     node: str
@@ -37,6 +38,7 @@ class Trace:
     min_rtt_ms: list[float | None]
     acked_bytes: list[int]
     retransmits: list[int]
+    lost_segments: list[int] = field(default_factory=list)
 
     def acked_at(self, time_s: float) -> float:
         """Bytes acknowledged up to a time, by a straight line between samples."""
@@ -81,19 +83,22 @@ def clients(files: FlowFiles, raw: Path) -> Iterator[Client]:
         sampled = path.parent / files.ss
         if sampled not in samples:
             samples[sampled] = parse_ss_samples(text_of(sampled), name_of(sampled))
-        by_port = _by_port(path.parent.name, samples[sampled], set(ports))
+        by_port = traces_by_port(path.parent.name, samples[sampled], set(ports))
         missing = [port for port in ports if port not in by_port]
         if missing:
             raise ParseError(name_of(sampled), "file", f"holds nothing of port {missing[0]}")
         yield Client(path, run, [by_port[port] for port in sorted(ports)])
 
 
-def _by_port(node: str, samples: Sequence[SsSample], ports: set[int]) -> dict[int, Trace]:
+def traces_by_port(
+    node: str, samples: Sequence[SsSample], ports: Collection[int]
+) -> dict[int, Trace]:
+    """Return the trace of each of a node's local ports; none of one that ss has nothing of."""
     traces: dict[int, Trace] = {}
     for sample in samples:
         for socket in sample.sockets:
             port = socket.local_port
-            if port not in ports or socket.rtt_ms is None:
+            if port is None or port not in ports or socket.rtt_ms is None:
                 continue
             if port not in traces:
                 traces[port] = Trace(node, port, socket.mss_bytes, [], [], [], [], [], [], [])
@@ -105,4 +110,5 @@ def _by_port(node: str, samples: Sequence[SsSample], ports: set[int]) -> dict[in
             trace.min_rtt_ms.append(socket.minrtt_ms)
             trace.acked_bytes.append(socket.bytes_acked or 0)
             trace.retransmits.append(socket.retrans_total or 0)
+            trace.lost_segments.append(socket.lost_segments or 0)
     return traces

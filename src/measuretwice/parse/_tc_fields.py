@@ -52,6 +52,17 @@ OPTIONS: dict[tuple[str, str], Fields] = {
     },
 }
 
+# Each qdisc's counters and their fields.
+COUNTERS = {
+    "bytes": "sent_bytes",
+    "packets": "sent_packets",
+    "drops": "drops",
+    "overlimits": "overlimits",
+    "requeues": "requeues",
+    "backlog": "backlog_bytes",
+    "qlen": "qlen_packets",
+}
+
 # red's own statistics and their fields.
 RED_STATS = {name: f"{name}_packets" for name in ("marked", "early", "pdrop", "other")}
 

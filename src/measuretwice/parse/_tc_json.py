@@ -6,19 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from measuretwice.parse._json import JsonObject, load
-from measuretwice.parse._tc_fields import OPTIONS, RED_STATS, Quantity
+from measuretwice.parse._tc_fields import COUNTERS, OPTIONS, RED_STATS, Quantity
 from measuretwice.parse._text import foreign
 from measuretwice.parse.errors import ParseError
 
-_COUNTERS = {
-    "bytes": "sent_bytes",
-    "packets": "sent_packets",
-    "drops": "drops",
-    "overlimits": "overlimits",
-    "requeues": "requeues",
-    "backlog": "backlog_bytes",
-    "qlen": "qlen_packets",
-}
 _PLACE = {"kind", "class", "handle", "dev", "root", "parent", "leaf", "refcnt", "options", "stats"}
 
 
@@ -56,10 +47,8 @@ def _entry(entry: JsonObject, what: str, kind: str) -> dict[str, Any]:
         stats = entry
         options = entry.child("options") or JsonObject({}, f"{entry.path}.options", entry.source)
         values["options"] = options.data
-    values["stats"] = {
-        k: v for k, v in stats.data.items() if k not in _PLACE and k not in _COUNTERS
-    }
-    for key, name in _COUNTERS.items():
+    values["stats"] = {k: v for k, v in stats.data.items() if k not in _PLACE and k not in COUNTERS}
+    for key, name in COUNTERS.items():
         values[name] = stats.integer(key)
     for key, (name, quantity) in OPTIONS.get((what, kind), {}).items():
         values[name] = _value(options, key, quantity)

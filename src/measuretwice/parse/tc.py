@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from measuretwice.parse._tc_fields import COUNTERS as COUNTERS
 from measuretwice.parse._tc_json import read_json
 from measuretwice.parse._tc_text import read_text
 from measuretwice.parse._text import clean

@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
+from measuretwice.report.book import Books, book_table, is_known, without_cause
 from measuretwice.report.tables import (
     Table,
     all_values_table,
@@ -69,6 +70,7 @@ class Report:
     questions: list[tuple[str, list[Question]]]
     together: list[Finding]
     unusable: list[str]
+    books: list[Table]
 
 
 def make_report(
@@ -79,9 +81,12 @@ def make_report(
     made: datetime,
     unusable: Sequence[str] = (),
     answers: dict[str, str] | None = None,
+    books: Books | None = None,
 ) -> Report:
-    """Return the report on at least one run. `answers` are what `read_answers` returned."""
-    runs = sorted(runs, key=_order)
+    """Return the report on at least one run. `answers` are what `read_answers` returned, `books` each
+    lab's notes by case."""
+    books = books or {}
+    runs = [run if is_known(run, books) else _veiled(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = [
@@ -96,8 +101,13 @@ def make_report(
         chance=what_chance_does([run.result for run in runs]),
         sections=[_section(number, run) for number, run in enumerate(runs, start=1)],
         questions=[(name, asked) for name, asked in questions if asked],
-        together=[finding for lab in labs.values() for finding in _together(lab, runs)],
+        together=[finding for lab in labs.values() for finding in _together(lab, runs, books)],
         unusable=list(unusable),
+        books=[
+            table
+            for lab in labs.values()
+            if (table := book_table(lab, books.get(lab.name, {}))) is not None
+        ],
     )
 
 
@@ -122,15 +132,33 @@ def _section(position: int, run: RunData) -> Section:
     )
 
 
-def _together(lab: Lab, runs: list[RunData]) -> list[Finding]:
+def _together(lab: Lab, runs: list[RunData], books: Books) -> list[Finding]:
     """What no single run shows, such as a trial run again only because it looked odd."""
-    members = [run.result.member for run in runs if run.lab.name == lab.name]
-    return [raised.finding for raised in check_set(lab, members)]
+    of_lab = [run for run in runs if run.lab.name == lab.name]
+    found = []
+    for raised in check_set(lab, [run.result.member for run in of_lab]):
+        known = all(is_known(of_lab[place], books) for place in raised.members)
+        found += [raised.finding] if known else without_cause([raised.finding])
+    return found
 
 
-def _order(run: RunData) -> tuple[str, int, str, str, int, str]:
+def _veiled(run: RunData) -> RunData:
+    """A run whose findings don't name their cause."""
+    findings = tuple(without_cause(run.result.findings))
+    return replace(run, result=replace(run.result, findings=findings))
+
+
+def _order(run: RunData) -> tuple[str, int, int, str, str, int, str]:
     plan = run.plan
-    return plan.lab, plan.trial, plan.pitfall or "", plan.stage or "", plan.seed, plan.digest
+    return (
+        plan.lab,
+        plan.case or 0,
+        plan.trial,
+        plan.pitfall or "",
+        plan.stage or "",
+        plan.seed,
+        plan.digest,
+    )
 
 
 def document(run: RunData) -> dict[str, Any]:

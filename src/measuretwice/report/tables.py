@@ -93,6 +93,8 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
 
 def stage_of(run: RunData) -> str:
     """A run's mistake and stage; empty for a run of the lab as it is."""
+    if run.plan.case:
+        return f"Case {run.plan.case}" + (", shown" if run.plan.stage else "")
     return f"{run.plan.pitfall}, {run.plan.stage}" if run.plan.pitfall else ""
 
 

@@ -82,6 +82,8 @@ def raw_files(run: Path) -> dict[str, bytes]:
 def _files_in(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Plain files only, with names inside it only: no more than MAX_FILES, MAX_BYTES together."""
     left = MAX_BYTES
+    if not archive.is_file():  # a pipe would wait for ever
+        raise UserError(f"{archive}: no plain file; get or record it anew")
     try:
         with lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
             for count, entry in enumerate(tar, 1):

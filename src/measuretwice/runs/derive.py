@@ -41,8 +41,11 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
     None where the run never finished, UserError where it can't be read.
     """
     result = read_result(run)
-    if result is None or result.derived_by == code_digest(lab_folder):
-        return result
+    if result is None:
+        return None
+    if result.derived_by == code_digest(lab_folder):
+        found = check_run(read_lab(lab_folder), plan.params, result.measured)
+        return replace(result, findings=tuple(found))
     try:
         result = derive(lab_folder, plan, run / "raw")
         write_json(run / RESULT, result.to_json())

@@ -81,12 +81,18 @@ def provenance_now(
 
 def command_again(plan: Plan, lab: Lab, option: str) -> str:
     """Return the command that does a run again."""
-    staged = f" --pitfall {plan.pitfall} --stage {plan.stage}" if plan.pitfall else ""
-    meant = trial_params(lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage)
+    what = f"--trial {plan.trial}"
+    if plan.pitfall:
+        what += f" --pitfall {plan.pitfall} --stage {plan.stage}"
+    if plan.case:
+        what = f"--case {plan.case}{' --show-me' if plan.stage else ''}"
+    meant = trial_params(
+        lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
+    )
     changed = "".join(
         f" --set {name}={value}" for name, value in plan.params.items() if meant.get(name) != value
     )
-    return f"./lab run {plan.lab} --trial {plan.trial}{staged} --seed {plan.seed}{changed}{option}"
+    return f"./lab run {plan.lab} {what} --seed {plan.seed}{changed}{option}"
 
 
 def _git_commit(root: Path) -> str | None:

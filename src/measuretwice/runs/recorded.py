@@ -34,21 +34,19 @@ def short_name(trial: int, seed: int) -> str:
 class RecordedRun:
     """A run's numbers in short.
 
-    `result` has neither title nor verdicts nor findings; of these only the ids are recorded. `run`
-    is the folder's name that it was measured in, `raw_sha256` one digest of all its raw files.
+    `result` has neither title nor verdicts nor findings. `run` is the folder's name that it was
+    measured in, `raw_sha256` one digest of all its raw files.
     """
 
     result: Result
-    findings: tuple[str, ...]
     run: str
     raw_sha256: str
 
     @classmethod
     def of(cls, result: Result) -> RecordedRun:
         """What is recorded of a run that stands in its folder."""
-        findings = tuple(finding.id for finding in result.findings)
         run = result.place
-        return cls(result, findings, run.name, digest_of(run / "raw"))
+        return cls(result, run.name, digest_of(run / "raw"))
 
     @property
     def name(self) -> str:
@@ -57,7 +55,6 @@ class RecordedRun:
 
     def to_json(self) -> dict[str, Any]:
         kept = {key: value for key, value in self.result.to_json().items() if key not in LEFT_OUT}
-        kept["findings"] = list(self.findings)
         return {**kept, "run": self.run, "raw_sha256": self.raw_sha256}
 
     @classmethod
@@ -67,7 +64,7 @@ class RecordedRun:
             raise ValueError("no digests")
         place = folder / short_name(row["trial"], row["seed"])
         result = from_json(row, title="", findings=(), folder=place)
-        return cls(result, tuple(row["findings"]), str(row["run"]), row["raw_sha256"])
+        return cls(result, str(row["run"]), row["raw_sha256"])
 
 
 @dataclass(frozen=True)

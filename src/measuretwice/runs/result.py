@@ -53,6 +53,7 @@ class Result:
     """What result.json holds; and `folder`, which is where the reader found it.
 
     `ratio` is the goodput over the model's bandwidth. `flows` are there where the lab has several.
+    `findings` are no part of result.json: they name causes, and who opens the file is still looking for them.
     `derived_by` is the digest of the code that read the raw files.
     """
 
@@ -72,6 +73,7 @@ class Result:
     expectations: tuple[Verdict, ...] = ()
     findings: tuple[Finding, ...] = ()
     derived_by: str | None = None
+    case: int | None = None
     folder: Path | None = None
 
     @property
@@ -102,12 +104,14 @@ class Result:
     @property
     def member(self) -> Member:
         """The run as the checks of sets see it."""
-        return Member(self.trial, self.pitfall, self.stage, self.seed, self.params, self.measured)
+        group = (self.pitfall, self.stage, self.case)
+        return Member(self.trial, group, self.seed, self.params, self.measured)
 
     def to_json(self) -> dict[str, Any]:
         """Return result.json's content, and where there is a folder that as `run_dir`."""
-        content = asdict(self)
-        for name in ("flows", "derived_by", "folder"):
+        content = asdict(replace(self, findings=()))
+        del content["findings"]
+        for name in ("flows", "derived_by", "case", "folder"):
             if not content[name]:
                 del content[name]
         if self.folder is not None:
@@ -143,7 +147,7 @@ def make_result(
     result = Result(
         lab=plan.lab,
         trial=plan.trial,
-        title=lab.trials[plan.trial].title,
+        title=lab.trials[plan.trial].title_with(plan.params),
         pitfall=plan.pitfall,
         stage=plan.stage,
         seed=plan.seed,
@@ -151,6 +155,7 @@ def make_result(
         measured=measured,
         flows=tuple(flows),
         findings=tuple(findings),
+        case=plan.case,
     )
     if lab.file.model:
         result = _against_model(lab.file.model, result)

@@ -22,14 +22,17 @@ def add_figures(words: LabWords, pages: Folder) -> None:
     """Draw a lab's figures from its recorded runs, unless the kept ones are of just these."""
     lab = words.lab
     steps = sorted(words.samples / name for name in words.steps)
-    declared = [
-        (figure, words.samples / figure.of)
-        for figure in lab.file.figures
-        if (words.samples / figure.of / SET_FILE).is_file()
-    ]
+    declared = []
+    for figure in lab.file.figures:
+        folders = [words.samples / name for name in figure.sets]
+        if recorded := [folder for folder in folders if _can_show(folder, figure)]:
+            declared.append((figure, recorded))
     if not steps and not declared:
         return
-    used = [folder / SET_FILE for folder in (*steps, *(folder for _, folder in declared))]
+    used = [
+        folder / SET_FILE
+        for folder in (*steps, *(folder for _, folders in declared for folder in folders))
+    ]
     sources = [*used, *sorted((PACKAGE / "figures").glob("*.py")), Path(__file__)]
     if declared:
         sources.append(lab.path)
@@ -45,15 +48,22 @@ def add_figures(words: LabWords, pages: Folder) -> None:
         pages.copy(path, f"assets/figures/{lab.folder.name}/{path.name}")
 
 
+def _can_show(folder: Path, figure: FigureOf) -> bool:
+    """Is the set recorded, and since the lab has the figure's parameters?"""
+    if not (folder / SET_FILE).is_file():
+        return False
+    return set(figure.parameters()) <= set(read_set(folder).runs[0].result.params)
+
+
 def _draw(
-    words: LabWords, steps: list[Path], declared: Sequence[tuple[FigureOf, Path]], out: Path
+    words: LabWords, steps: list[Path], declared: Sequence[tuple[FigureOf, list[Path]]], out: Path
 ) -> None:
     if steps:
         _draw_steps(words.lab, steps, out)
         _draw_spread(words, out)
-    for figure, folder in declared:
-        results = results_of(words.lab, folder)
-        write_figure(words.lab, figure.id, [(figure.of, results)], out)
+    for figure, folders in declared:
+        results = [result for folder in folders for result in results_of(words.lab, folder)]
+        write_figure(words.lab, figure.id, [(figure.id, results)], out)
 
 
 def _draw_steps(lab: Lab, steps: list[Path], out: Path) -> None:

@@ -24,6 +24,7 @@ from measuretwice.site.kept import KeptPages, kept_pages
 from measuretwice.site.navigation import KEY, module_pages, navigation, site_settings
 from measuretwice.site.reference import Command
 from measuretwice.site.render import TEMPLATES, Renderer
+from measuretwice.site.words.cases import case_page
 from measuretwice.site.words.lab_facts import questions
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -115,7 +116,7 @@ def _made_pages(site: Site, commands: Sequence[Command]) -> None:
         if questions(words).strip():
             make("questions.md.j2", f"{place}/questions.md")
         for pitfall in words.lab.file.pitfalls:
-            make("pitfall.md.j2", f"{place}/{pitfall.id}.md", staged=pitfall)
+            make("pitfall.md.j2", f"{place}/{case_page(words, pitfall.id)}", staged=pitfall)
     make("command-line.md.j2", "reference/command-line.md", commands=commands)
     make("lab-toml.md.j2", "reference/lab-toml.md", tables=reference.lab_file_tables())
     checks = reference.checks([words.lab for words in labs])

@@ -27,7 +27,7 @@ RESULT = {
     "comparable": "whether the model makes a claim here at all, and enough losses are expected",
     "not_comparable_because": "if not: why, in words",
     "expectations": "each range that `lab.toml` expects, and whether the value lies in it",
-    "findings": "what the checker says of the run",
+    "case": "the case's number, of a run made with `--case`. Only there",
     "derived_by": "digest of the code that made this file: other code derives it anew. Not kept in recorded runs",
 }
 MODEL = {
@@ -53,11 +53,12 @@ FINDING = {
     "why": "why that matters",
     "hint": "with `--hint`: one step of the ladder",
     "page": "where this site explains it",
+    "off": "what is off, and by how much, where `measured` and `expected` tell the cause; else empty",
 }
 PLAN = {
     "lab": "the lab's name",
     "trial": "the trial's number",
-    "pitfall": "the mistake to stage, or null",
+    "pitfall": "the mistake to stage by its name, or null",
     "stage": "`broken` or `fixed`, or null",
     "seed": "what you gave as `--seed`",
     "params": "every parameter with its value: the defaults, then the trial's, the stage's and yours",
@@ -66,6 +67,7 @@ PLAN = {
     "scripts": "a digest of each shell script that takes part",
     "tools": "each tool's word for its version",
     "recipe": "the number of this way of measuring",
+    "case": "the number of the case that was run, with `stage` null or, for `--show-me`, `fixed`. Only there",
     "kernel_seed": "the virtual kernel's seed, from lab, trial and seed: both stages of a pitfall have the same",
     "digest": "eight digits that stand for all of the above; the folder's name ends in them",
 }

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from measuretwice.checks import KINDS
-from measuretwice.lab import FigureOf, Lab, Pitfall, schema
+from measuretwice.lab import FigureOf, Lab, schema
 from measuretwice.site.words.blocks import Block, folded_hints
 
 # The command line
@@ -58,8 +58,8 @@ class Table:
 def lab_file_tables() -> list[Table]:
     """Return the tables of lab.toml, outermost first, from the models that read it."""
     names = (
-        "LabFile About Topology Node Link End Parameter TrialTable InlineTrial Run Step Collect NodeFile "
-        "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Stage Again Elsewhere "
+        "LabFile About Topology Node Link End Edges Parameter TrialTable InlineTrial Run Step Collect NodeFile "
+        "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Predict Stage Again Elsewhere "
         "Factors Recording FigureOf Panel"
     ).split()
     return [_table(getattr(schema, name)) for name in names]
@@ -107,31 +107,21 @@ def _type(annotation: Any) -> str:
 
 @dataclass(frozen=True)
 class CheckEntry:
-    """A finding: what is looked at, its hints, and where labs stage it as (title, page)."""
+    """A finding: what is looked at, and its hints. Those of a case are on the case's page alone."""
 
     id: str
     looks_at: str
     hints: Block
-    pages: list[tuple[str, str]]
 
 
 def checks(labs: list[Lab]) -> list[CheckEntry]:
     """Return every finding that the checker can raise."""
-    staged: dict[str, list[tuple[Lab, Pitfall]]] = {}
-    for lab in labs:
-        for pitfall in lab.file.pitfalls:
-            staged.setdefault(pitfall.finding, []).append((lab, pitfall))
-    found = []
-    for name, kind in KINDS.items():
-        ladders = [pitfall.hints for _, pitfall in staged.get(name, ())]
-        ladder = ladders[0] if ladders else kind.hints
-        pages = [
-            (pitfall.title, f"../modules/{lab.folder.name}/{pitfall.id}.md")
-            for lab, pitfall in staged.get(name, ())
-        ]
-        found.append(
-            CheckEntry(
-                name, kind.looks_at or "", folded_hints(ladder) if ladder else Block(), pages
-            )
+    staged = {pitfall.finding for lab in labs for pitfall in lab.file.pitfalls}
+    return [
+        CheckEntry(
+            name,
+            kind.looks_at or "",
+            folded_hints(kind.hints) if kind.hints and name not in staged else Block(),
         )
-    return found
+        for name, kind in KINDS.items()
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2.ext import Extension
 
 from measuretwice.base.errors import UserError
 from measuretwice.site.words.blocks import Block
@@ -25,6 +26,16 @@ TEMPLATES = Path(__file__).parent / "templates"
 # Where a block is to be put in: alone on its line, or within one.
 MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
+# A comment behind text, with the space before it. jinja would take the line's end along with it.
+BEHIND_TEXT = re.compile(r"(?<=\S)[ \t]*\{##[^\n]*?##\}")
+
+
+class _CommentsBehindText(Extension):
+    """Such a comment goes before jinja sees it: its line still ends, and no space stays before a stop."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        """Return a template without them."""
+        return BEHIND_TEXT.sub("", source)
 
 
 class Renderer:
@@ -77,6 +88,7 @@ class Renderer:
             comment_start_string="{##",
             comment_end_string="##}",
             finalize=self._keep,
+            extensions=[_CommentsBehindText],
         )
         filters = number_filter.words()
         environment.filters |= {name: entry.answer for name, entry in filters.items()}

@@ -32,10 +32,10 @@ from measuretwice.lab.schema.parameters import (
     refers,
     unit_of,
 )
-from measuretwice.lab.schema.pitfalls import Again, Elsewhere, Factors, Pitfall, Stage
+from measuretwice.lab.schema.pitfalls import Again, Elsewhere, Factors, Pitfall, Predict, Stage
 from measuretwice.lab.schema.recordings import Recording
 from measuretwice.lab.schema.run import Run, Step
-from measuretwice.lab.schema.topology import End, Link, Node, Topology
+from measuretwice.lab.schema.topology import Edges, End, Link, Node, Topology
 
 __all__ = [
     "FIGURE_TABLES",
@@ -48,6 +48,7 @@ __all__ = [
     "Checks",
     "Collect",
     "CrowdFiles",
+    "Edges",
     "Elsewhere",
     "End",
     "Expectation",
@@ -66,6 +67,7 @@ __all__ = [
     "Panel",
     "Parameter",
     "Pitfall",
+    "Predict",
     "QdiscAt",
     "QueueAt",
     "Recording",

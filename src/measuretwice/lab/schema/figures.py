@@ -10,6 +10,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from measuretwice.lab.schema.base import Name, Strict
+from measuretwice.lab.schema.parameters import Value
 
 
 class Panel(Strict):
@@ -28,7 +29,8 @@ class Panel(Strict):
 
 
 class FigureOf(Strict):
-    """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`.
+    """A figure that `./lab plot` draws of a lab's runs, and the site of the recorded set `of`, or of
+    several together.
 
     Kinds: `regression` (each flow's goodput against what the Mathis model with C = 1 gives by its
     losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
@@ -36,14 +38,20 @@ class FigureOf(Strict):
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
-    parameter `by`). `trials` are those that it is of.
+    parameter `by`). `trials` are those that it is of, and runs of theirs that have these `settings`.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
     kind: str
     title: str
-    of: str
+    of: str | list[str]
     trials: str = "all"
+    settings: dict[Name, Value] = {}
+
+    @property
+    def sets(self) -> list[str]:
+        """The recorded sets that it is of."""
+        return [self.of] if isinstance(self.of, str) else self.of
 
     def parameters(self) -> list[str]:
         """Return the parameters that it names."""

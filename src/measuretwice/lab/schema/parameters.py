@@ -11,6 +11,7 @@ from measuretwice.lab.schema.base import Name, Strict
 # Every numeric parameter's name ends in one of these, so that no number stands without a unit.
 UNITS = {
     "ms": "milliseconds",
+    "us": "microseconds",
     "s": "seconds",
     "bytes": "bytes",
     "packets": "packets",

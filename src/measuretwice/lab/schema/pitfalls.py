@@ -54,13 +54,23 @@ class Elsewhere(Strict):
     both: dict[Name, Value] = {}
 
 
+class Predict(Strict):
+    """What a case asks before its first run: a question, and the measured `value` that answers it."""
+
+    ask: str = "How many Mbit/s will you measure?"
+    value: str = "goodput_bps"
+
+
 class Pitfall(Strict):
     """A mistake that can be made for real: in which trial, how, and how it is mended.
 
-    `topic` is what it is about, for those who have not seen it yet: menus and lists say that.
-    `title` names the cause.
+    To a student it is a case with a number, its place in lab.toml counted from 1, and a `symptom`:
+    what is seen, without the cause. Menus, pages, commands and folders say no more. `title` and
+    `id` name the cause; `key_words` are the words that would give it away, and stand nowhere
+    before the last hint.
     `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
     checker must be given all of its runs.
+    `predict` is the question that is asked before the first run.
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
     `follows` are findings that the same mistake brings along. `hints` lead from where to look,
     by what to compare, to the cause.
@@ -72,12 +82,14 @@ class Pitfall(Strict):
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
-    topic: str
+    symptom: str
     title: str
+    key_words: list[str] = Field(min_length=1)
     trial: int
     trials: str | None = None
     finding: str
     follows: list[str] = []
+    predict: Predict = Predict()
     broken: Stage
     fixed: Stage
     hints: list[str] = Field(min_length=3, max_length=3)

@@ -23,8 +23,9 @@ class Run(Strict):
     from the nodes' files.
 
     `memory` names the parameter with the virtual kernel's memory in bytes, where 512 MB aren't
-    enough. With more, TCP may use up to a half of it, and the backlog between drivers and IP holds
-    100000 packets instead of 1000.
+    enough. Then TCP may use most of it, and the backlog between drivers and IP holds 100000
+    packets instead of 1000. `reader_interval` names the one that says how often a receiving program
+    gets its data there, in ms, where 10 ms are too often.
 
     `qdiscs` and `algorithms` are the queue disciplines and congestion controls that the kernel must
     have; `=name` stands for what that parameter says. The virtual kernel has them all, others are
@@ -35,5 +36,6 @@ class Run(Strict):
     measure: list[Step]
     conclude: list[Step] = []
     memory: Name | None = None
+    reader_interval: Name | None = None
     qdiscs: list[str] = []
     algorithms: list[str] = []

@@ -6,7 +6,7 @@ from ipaddress import IPv4Interface
 
 from pydantic import field_validator, model_validator
 
-from measuretwice.lab.schema.base import NodeName, Strict
+from measuretwice.lab.schema.base import Name, NodeName, Strict
 
 
 class Node(Strict):
@@ -35,14 +35,31 @@ class Link(Strict):
     b: End
 
 
+class Edges(Strict):
+    """What real hosts do to packets before and after the network, by parameters' names.
+
+    The cables of `hosts` have the `speed` (Mbit/s, in both directions), and a host looks at a packet
+    at a random moment within `processing` (microseconds) after it came. Packets keep their order.
+    A value of 0 leaves that out.
+    """
+
+    hosts: list[NodeName]
+    speed: Name
+    processing: Name
+
+
 class Topology(Strict):
     art: str
     nodes: list[Node]
     links: list[Link]
+    edges: Edges | None = None
 
     @model_validator(mode="after")
     def _links_join_nodes(self) -> Topology:
         known = {node.name for node in self.nodes}
+        for host in self.edges.hosts if self.edges else ():
+            if host not in known:
+                raise ValueError(f"edges: {host!r} is no node; nodes are {sorted(known)}")
         for link in self.links:
             for end in (link.a, link.b):
                 if end.node not in known:

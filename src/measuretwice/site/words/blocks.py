@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from measuretwice.report.markdown import fence
+
 # What a pitfall's three hints are about, in order.
 STEPS = ("Where to look", "What to compare", "The cause")
+# Who searches wants the page on cwnd, not every line of ss or each page's commands; and the index is
+# in each page's weight.
+UNSEARCHED = 'data-search-exclude="true"'
 
 
 class Block(str):
     """Markdown of several lines. It takes on the indentation of the place where it stands."""
 
     __slots__ = ()
+
+
+def verbatim(text: str, language: str, *, title: str = "", wrapped: bool = False) -> str:
+    """Return a block of lines that the search leaves out: printed by a program, or repeated on many pages."""
+    titled = f' title="{title}"' if title else ""
+    head = f"{{ .{language}{' .wrapped' if wrapped else ''}{titled} {UNSEARCHED} }}"
+    return str(fence(text, head))
 
 
 def folded_hints(hints: Sequence[str]) -> Block:

@@ -17,9 +17,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import QdiscAt
 from measuretwice.parse import SsSocket, parse_ss
 from measuretwice.parse.nstat import parse_nstat
-from measuretwice.report.markdown import fence
 from measuretwice.runs.archive import raw_files
-from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.blocks import UNSEARCHED, Block, verbatim
 from measuretwice.site.words.numbers import day
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.runs import run
@@ -31,7 +30,6 @@ SENDER_COUNTERS = ("TcpOutSegs", "TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtT
 RECEIVER_COUNTERS = ("TcpInSegs", "TcpExtTCPOFOQueue", "TcpExtTCPOFODrop", "TcpExtPruneCalled")
 WHEN = ("before", "after")
 WRAPPED_FROM = 160
-UNSEARCHED = 'data-search-exclude="true"'
 
 
 @dataclass(frozen=True)
@@ -161,10 +159,7 @@ def _block(text: str, file: str, what: str, place: Path) -> Block:
     origin = f"{what} · `{document['command']}` · Linux {kernel} · {begun}"
     # A line of ss is far longer than a page is wide, and all of it is to be read.
     long = max(map(len, text.split("\n"))) > WRAPPED_FROM
-    wrapped = " .wrapped" if long else ""
-    # Who searches wants the page on cwnd, not every line of ss; and the index is in each page's weight.
-    head = f'{{ .text{wrapped} title="{file}" {UNSEARCHED} }}'
-    block = str(fence(text)).replace("text\n", f"{head}\n", 1)
+    block = verbatim(text, "text", title=file, wrapped=long)
     return Block(f"{block}\n\n{origin}\n{{ .recorded {UNSEARCHED} }}\n")
 
 

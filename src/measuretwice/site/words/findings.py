@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from measuretwice.checks import Finding, check_run, check_set, with_help
-from measuretwice.report.markdown import fence
-from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.blocks import Block, verbatim
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 
@@ -27,7 +26,7 @@ class FindingWords(Block):
             )
         ]
         text = "\n".join(lines or ["no finding"])
-        self = super().__new__(cls, fence(text, f'text title="{command}"'))
+        self = super().__new__(cls, verbatim(text, "text", title=command))
         self._findings = findings
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from measuretwice.site.words.registry import model_word
-from measuretwice.tcp import headers, model
+from measuretwice.tcp import headers, highspeed, model
 
 MATHIS = "mss_bytes, rtt_ms, loss_ratio"
 
@@ -18,6 +18,9 @@ model_word("model.time_for_losses_s(rtt_ms, loss_ratio, losses)", name="time_for
 model_word("model.rto_ms(rtt_ms)", name="rto_ms")(model.linux_rto_ms)
 model_word("model.highspeed_decrease(window_segments)", name="highspeed_decrease")(
     model.highspeed_decrease_ratio
+)
+model_word("model.linux_highspeed_decrease(window_segments)", name="linux_highspeed_decrease")(
+    highspeed.decrease_ratio
 )
 model_word("model.bdp_bytes(rate_mbit, rtt_ms)")(model.bdp_bytes)
 

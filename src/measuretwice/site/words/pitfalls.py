@@ -20,7 +20,7 @@ def pitfalls(words: LabWords) -> list[Pitfall]:
 
 @word('pitfall("mtu")')
 def pitfall(words: LabWords, wanted: str) -> Pitfall:
-    """A mistake's facts, as lab.toml has them: `.id`, `.title`, `.topic`, `.trial`, `.minutes`,
+    """A mistake's facts, as lab.toml has them: `.id`, `.title`, `.symptom`, `.trial`, `.minutes`,
     `.hints` and more."""
     return words.lab.pitfall(wanted)
 
@@ -40,9 +40,14 @@ def stage_set(words: LabWords, name: str, stage: str) -> dict[str, Value]:
 
 @word('command("mtu", "broken")')
 def command(words: LabWords, name: str, stage: str) -> str:
-    """The command that runs a stage of a mistake."""
-    pitfall(words, name)
-    return f"./lab run {words.lab.name} --pitfall {name} --stage {stage}"
+    """The command that runs a stage of a mistake, by its case's number."""
+    return f"./lab run {words.lab.name} {case_options(words, name, stage)}"
+
+
+def case_options(words: LabWords, name: str, stage: str) -> str:
+    """Return the options of `./lab run` that run a stage of a mistake without naming it."""
+    number = words.lab.case_number(pitfall(words, name))
+    return f"--case {number}" + (" --show-me" if stage == "fixed" else "")
 
 
 @word("settings(7, {...})")

@@ -19,7 +19,7 @@ from measuretwice.stats.intervals import ConstantFit
 @word('recorded("long")')
 def recorded(words: LabWords, name: str) -> bool:
     """Whether a set is recorded."""
-    return (words.samples / name / SET_FILE).is_file()
+    return (words.set_folder(name) / SET_FILE).is_file()
 
 
 @word('runs("long")')
@@ -59,7 +59,8 @@ def signature(
     words: LabWords, name: str, trial: int | None = None, seed: int | None = None
 ) -> Signature:
     """What gives a sender's algorithm away in a recorded run: `.epochs` (CUBIC's times from loss to
-    loss), `.cycle` (BBR's gains and ProbeRTT), `.band` (what Vegas keeps in the queue)."""
+    loss), `.cycle` (BBR's gains and ProbeRTT), `.band` (what Vegas keeps in the queue); of any one
+    `.spread`, by how much its RTT and window vary."""
     result = run(words, name, trial, seed)
     files = words.sender_files(result.place)
     sender = words.lab.file.collect.one_sender

@@ -27,8 +27,12 @@ class LabWords(Words):
     def results_of(self, name: str) -> list[Result]:
         """Return the runs of a recorded set, read once; UserError where it isn't recorded."""
         if name not in self._results:
-            self._results[name] = recorded.results_of(self.lab, self.samples / name)
+            self._results[name] = recorded.results_of(self.lab, self.set_folder(name))
         return self._results[name]
+
+    def set_folder(self, name: str) -> Path:
+        """Return where a recorded set stands."""
+        return self.samples / self.lab.set_name(name)
 
     def sender_files(self, place: Path) -> SenderFiles:
         """Return what is known over time of the one sender of the run in `place`, read once.

@@ -9,9 +9,8 @@ from itertools import groupby
 from pathlib import Path
 
 from measuretwice.lab import Lab, StageName, Step, Value
-from measuretwice.report.markdown import fence
-from measuretwice.site.words.blocks import Block
-from measuretwice.site.words.pitfalls import pitfall, stage_set
+from measuretwice.site.words.blocks import Block, verbatim
+from measuretwice.site.words.pitfalls import case_options, pitfall, stage_set
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 
@@ -22,13 +21,13 @@ def stage_terminals(words: LabWords, name: str, stage: StageName) -> Block:
     testbed."""
     lab, number = words.lab, pitfall(words, name).trial
     params = {**lab.defaults(), **lab.trials[number].set, **stage_set(words, name, stage)}
-    return terminals(lab, f"--pitfall {name} --stage {stage}", params)
+    return terminals(lab, case_options(words, name, stage), params)
 
 
 def terminals(lab: Lab, options: str, params: dict[str, Value]) -> Block:
     """The ways to run a stage, a tab each: virtual kernel, live terminals, own kernel, testbed.
 
-    `options` are those of `./lab run` and `./lab up`, such as `--pitfall mtu --stage broken`;
+    `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
     `params` all of the run's parameters by name.
     """
     run = f"./lab run {lab.name} {options}"
@@ -48,7 +47,7 @@ def terminals(lab: Lab, options: str, params: dict[str, Value]) -> Block:
 
 
 def _code(text: str, title: str = "") -> str:
-    return str(fence(text, f'sh title="{title}"' if title else "sh"))
+    return verbatim(text, "sh", title=title)
 
 
 def _live(lab: Lab, options: str) -> str:

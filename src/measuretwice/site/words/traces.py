@@ -52,7 +52,7 @@ def _run(words: LabWords, result: Result) -> dict[str, Any]:
         "time_s": [round(when - start_s, DIGITS) for when in trace.time_s],
         "cwnd": trace.cwnd_segments,
         "queue": backlog,
-        "rtt_ms": [round(rtt, DIGITS) for rtt in trace.rtt_ms],
+        "rtt_ms": [round(rtt) for rtt in trace.rtt_ms],
         "doing": doing(algorithm, trace, files.samples),
     }
 

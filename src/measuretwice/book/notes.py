@@ -1,0 +1,149 @@
+"""What a lab book holds of each case, read from its text. Text in, values out.
+
+A book is Markdown. Each case has a heading (`## Case 5: ...`) and below it entries, a list item
+each (`- Prediction: 66 Mbit/s`). What a student writes in between belongs to the entry above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+HEADING = re.compile(r"^##\s+Case\s+(\d{1,4})\b", re.IGNORECASE)
+ANY_HEADING = re.compile(r"^#{1,2}\s")
+ENTRY = re.compile(
+    r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Changed|Shown|Outcome)\b:?\s*(.*)$"
+)
+# A number as people write it, and what follows it: 66, 66.5 Mbit/s, 1,200 B, 3e-4.
+NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One item of a case's list: what it is (`Prediction`, `Run`, ...), and its text."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Notes:
+    """All that a book holds of one case, in order."""
+
+    case: int
+    entries: tuple[Entry, ...] = ()
+
+    def of(self, kind: str) -> list[str]:
+        """Return the texts of all entries of a kind that say something."""
+        return [
+            entry.text
+            for entry in self.entries
+            if entry.kind == kind and entry.text not in ("", NONE)
+        ]
+
+    @property
+    def prediction(self) -> str | None:
+        """The first prediction; None where none was made."""
+        return next(iter(self.of("Prediction")), None)
+
+    @property
+    def diagnosis(self) -> str | None:
+        """The last diagnosis; None where there is none."""
+        return next(iter(reversed(self.of("Diagnosis"))), None)
+
+    @property
+    def hints(self) -> int:
+        """How many hints were taken: the highest step."""
+        steps = [re.match(r"[123]\b", text) for text in self.of("Hint")]
+        return max((int(step[0]) for step in steps if step), default=0)
+
+    @property
+    def shown(self) -> bool:
+        """Was the mended run asked for instead of found?"""
+        return bool(self.of("Shown"))
+
+    @property
+    def mended(self) -> bool:
+        """Did a run of the student's own come out right?"""
+        return bool(self.of("Outcome"))
+
+
+def read_seed(text: str) -> int | None:
+    """Return the seed that a book says its runs begin from; None where it says none."""
+    for line in text.splitlines():
+        if HEADING.match(line):
+            return None
+        entry = ENTRY.match(line)
+        if entry and entry[1] == "Seed" and re.fullmatch(r"\d{1,10}", entry[2].strip()):
+            return int(entry[2])
+    return None
+
+
+def read_notes(text: str) -> dict[int, Notes]:
+    """Return what a book holds, by case. Whatever it is, it is no error: it is somebody's own text."""
+    return {case: Notes(case, tuple(_entries(lines))) for case, lines in _sections(text).items()}
+
+
+def _sections(text: str) -> dict[int, list[str]]:
+    sections: dict[int, list[str]] = {}
+    current: list[str] | None = None
+    for line in text.splitlines():
+        if heading := HEADING.match(line):
+            current = sections.setdefault(int(heading[1]), [])
+        elif ANY_HEADING.match(line):
+            current = None
+        elif current is not None:
+            current.append(line)
+    return sections
+
+
+def _entries(lines: list[str]) -> Iterator[Entry]:
+    kind, parts = "", [""]
+    for line in lines:
+        if found := ENTRY.match(line):
+            if kind:
+                yield Entry(kind, " ".join(filter(None, parts)))
+            kind, parts = found[1], [found[2].strip()]
+        else:
+            parts.append(line.strip())
+    if kind:
+        yield Entry(kind, " ".join(filter(None, parts)))
+
+
+def with_entry(text: str, case: int, heading: str, kind: str, words: str) -> str:
+    """Return a book's text with one more entry at the end of its case's part.
+
+    Where the case has no part yet it gets one, under `heading`, before those of later cases. All
+    that stood there stays as it was.
+    """
+    entry = f"- {kind}: {words}"
+    lines = text.splitlines()
+    places = {
+        int(found[1]): place for place, line in enumerate(lines) if (found := HEADING.match(line))
+    }
+    if case in places:
+        end = next(
+            (n for n in range(places[case] + 1, len(lines)) if ANY_HEADING.match(lines[n])),
+            len(lines),
+        )
+        while end > places[case] + 1 and not lines[end - 1].strip():
+            end -= 1
+        has_list = end > places[case] + 1
+        lines[end:end] = [entry] if has_list else ["", entry]
+    else:
+        later = [place for number, place in places.items() if number > case]
+        end = min(later, default=len(lines))
+        while end and not lines[end - 1].strip():
+            end -= 1
+        lines[end:end] = ["", f"## Case {case}: {heading}", "", entry]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def number_in(words: str) -> float | None:
+    """Return the first number of a prediction; None where it has none."""
+    for found in NUMBER.finditer(words):
+        if any(sign.isdigit() for sign in found[0]):
+            return float(found[0].replace(",", ""))
+    return None

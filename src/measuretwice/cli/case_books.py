@@ -1,0 +1,138 @@
+"""`lab check` and the lab book: hints that were taken, the diagnosis, what a change came to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
+from measuretwice.book.book import LabBook
+from measuretwice.book.notes import NONE
+from measuretwice.cli.cases import ask_person, unit_for_people
+from measuretwice.lab import Lab, load_lab, trial_params
+from measuretwice.runs.folder import PLAN
+from measuretwice.runs.result import Result, read_result
+
+OUTCOME = "nothing is off any more"
+
+
+@dataclass(frozen=True)
+class _CaseOfRuns:
+    """A case that runs being checked are of, its book, and these runs."""
+
+    lab: Lab
+    number: int
+    book: LabBook
+    runs: tuple[Path, ...]
+
+
+class CaseBooks:
+    """The books of the cases that some runs are of."""
+
+    def __init__(self, root: Path, runs: Sequence[Path]) -> None:
+        found: dict[tuple[Path, int], tuple[Lab, list[Path]]] = {}
+        for run in runs:
+            known = _case_of(root, run)
+            if known is not None:
+                lab, number = known
+                found.setdefault((run.parent, number), (lab, []))[1].append(run)
+        self._cases = [
+            _CaseOfRuns(lab, number, book, tuple(of_case))
+            for (folder, number), (lab, of_case) in found.items()
+            if (book := LabBook(folder, lab)).exists
+        ]
+
+    def before(self, hint: int | None) -> None:
+        """Note a hint that is taken; before the last one ask what the student thinks it is."""
+        if hint is None:
+            return
+        for case in self._cases:
+            notes = case.book.notes(case.number)
+            if hint == 3 and notes.diagnosis is None:
+                said = ask_person(
+                    f"Case {case.number}. Before the last hint: what is it, in your own words? (Enter skips): "
+                )
+                case.book.add(case.number, "Diagnosis", said or NONE)
+            if hint > notes.hints:
+                case.book.add(case.number, "Hint", str(hint))
+
+    def after(self, documents: Sequence[dict[str, Any]]) -> None:
+        """Where all that a student changed came out right, say what the change did, and note it."""
+        off = {document["run"] for document in documents if document["findings"]}
+        off |= {
+            run
+            for document in documents
+            if document["findings"]
+            for run in document.get("runs", [])
+        }
+        for case in self._cases:
+            own = [run for run in case.runs if _is_own(case, run)]
+            if own and not any(str(run) in off for run in own):
+                self._outcome(case, own)
+
+    def _outcome(self, case: _CaseOfRuns, own: Sequence[Path]) -> None:
+        pitfall = case.lab.case(case.number)
+        scale, unit = unit_for_people(pitfall.predict.value)
+        after = read_result(own[-1])
+        before = _first_try(case)
+        words = OUTCOME
+        if before and after:
+            values = [result.value(pitfall.predict.value) for result in (before, after)]
+            if None not in values:
+                first, last = (f"{value * scale:.4g}" for value in values if value is not None)
+                words += f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
+        print(f"Case {case.number}: {words}.")
+        notes = case.book.notes(case.number)
+        if words not in notes.of("Outcome"):
+            case.book.add(case.number, "Outcome", words)
+        if notes.diagnosis is None:
+            said = ask_person("What was it, in your own words? (Enter skips): ")
+            if said:
+                case.book.add(case.number, "Diagnosis", said)
+
+
+def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
+    """Which lab's case a run is of; None for other runs, and for those that can't be read."""
+    try:
+        plan = read_object(run / PLAN)
+        lab, number = load_lab(root, str(plan["lab"])), plan.get("case")
+        if not isinstance(number, int):
+            return None
+        lab.case(number)
+    except (OSError, ValueError, TypeError, KeyError, UserError):
+        return None
+    return lab, number
+
+
+def _is_own(case: _CaseOfRuns, run: Path) -> bool:
+    """Is it a run with changes of the student's own: neither the first try nor the shown one?"""
+    result = read_result(run)
+    return (
+        result is not None
+        and result.stage is None
+        and (bool(changes_of(case.lab, result)) or _is_whole_set(case))
+    )
+
+
+def _is_whole_set(case: _CaseOfRuns) -> bool:
+    """A mistake in a set of runs is mended by which runs there are, not by a setting."""
+    return case.lab.case(case.number).trials is not None and len(case.runs) > 1
+
+
+def changes_of(lab: Lab, result: Result) -> dict[str, Any]:
+    """Return the settings of a case's run that its student changed, with their values."""
+    meant = trial_params(lab, result.trial, stage=result.stage, case=result.case, seed=result.seed)
+    return {name: value for name, value in result.params.items() if meant.get(name) != value}
+
+
+def _first_try(case: _CaseOfRuns) -> Result | None:
+    """The case's run without changes, with the same seed, from the same folder."""
+    seeds = {result.seed for run in case.runs if (result := read_result(run))}
+    for run in sorted(case.runs[0].parent.glob(f"case-{case.number:02d}-trial-*")):
+        result = read_result(run)
+        if result and result.seed in seeds and not changes_of(case.lab, result):
+            return result
+    return None

@@ -1,0 +1,131 @@
+"""`lab run --case`: a case is run by its number, the prediction asked for first, the book kept.
+
+What is printed is what was measured, and what the model says. What is off, and why, the student
+finds; `lab check` helps a step at a time.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.book.book import LabBook
+from measuretwice.book.notes import NONE, number_in
+from measuretwice.cli import terminal
+from measuretwice.lab import Lab, Pitfall, StageName, Value
+from measuretwice.measure.fields import unit_of
+from measuretwice.runs.result import Result
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """One call of ./lab run with --case: the case, the book, and what the student changed."""
+
+    lab: Lab
+    number: int
+    stage: StageName | None
+    changes: Mapping[str, Value]
+    book: LabBook
+
+    @property
+    def pitfall(self) -> Pitfall:
+        return self.lab.case(self.number)
+
+    @property
+    def tries_again(self) -> bool:
+        """Is it a change of the student's own, not the first try?"""
+        return bool(self.changes)
+
+    def ask(self) -> None:
+        """Ask for the prediction, where a person can answer, and note it in the book."""
+        heading = f"Case {self.number}: {self.pitfall.symptom}"
+        if self.stage:
+            self.book.add(self.number, "Shown", "the mended run, asked for with --show-me")
+            return
+        if self.tries_again:
+            self.book.add(self.number, "Changed", in_words(self.changes))
+        said = ask_person(f"{heading}\n{self.pitfall.predict.ask} Your prediction (Enter skips): ")
+        self.book.add(self.number, "Prediction", said or NONE)
+
+    def note(self, results: Sequence[Result], *, talk: bool) -> None:
+        """Write each run that the book doesn't have yet into it; say how far the prediction was off."""
+        notes = self.book.notes(self.number)
+        written = {text.split(":")[0] for text in notes.of("Run")}
+        for result in results:
+            if result.place.name not in written:
+                self.book.add(self.number, "Run", f"{result.place.name}: {self._answer(result)}")
+        told = notes.of("Prediction")
+        if talk and len(results) == 1 and told and not self.stage:
+            off = _off(told[-1], self._scaled(results[0]))
+            print(f"You predicted: {told[-1]}. Measured: {self._answer(results[0])}{off}.")
+
+    def _scaled(self, result: Result) -> float | None:
+        value = result.value(self.pitfall.predict.value)
+        scale, _ = unit_for_people(self.pitfall.predict.value)
+        return None if value is None else value * scale
+
+    def _answer(self, result: Result) -> str:
+        value = self._scaled(result)
+        _, unit = unit_for_people(self.pitfall.predict.value)
+        return "not measured" if value is None else f"{value:.4g} {unit}".rstrip()
+
+
+def open_case(
+    lab: Lab,
+    number: int,
+    *,
+    show_me: bool,
+    changes: Mapping[str, Value],
+    folder: Path,
+    seed: int | None,
+) -> tuple[CaseRun, int]:
+    """Return the case, and the seed to run it with: the given one, or the lab book's."""
+    lab.case(number)
+    if show_me and changes:
+        raise UserError("--show-me runs the mended settings as they are: leave --set out")
+    book = LabBook(folder, lab)
+    begins = not book.exists
+    books_seed = book.open(seed)
+    if begins:
+        print(f"Your lab book: {terminal.relative(book.path)} (seed {books_seed})", file=sys.stderr)
+    stage: StageName | None = "fixed" if show_me else None
+    return CaseRun(lab, number, stage, changes, book), books_seed if seed is None else seed
+
+
+def print_case(case: CaseRun, results: Sequence[Result]) -> None:
+    """Print what was measured beside what the model says, without a verdict; then where to look."""
+    print(f"Case {case.number}: {case.pitfall.symptom}")
+    terminal.print_table(list(results), verdicts=False)
+    folder = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
+    print(
+        f"\nWhat the tools printed is in {folder}{'/raw' if len(results) == 1 else ''}. Look for what "
+        f"doesn't fit.\n./lab check {folder} says what is off; with --hint 1, 2, 3 it helps a step further."
+    )
+
+
+def in_words(changes: Mapping[str, Value]) -> str:
+    """Settings as --set takes them."""
+    return ", ".join(f"{name}={value}" for name, value in changes.items())
+
+
+def ask_person(question: str) -> str:
+    """Return what a person answers in one line; nothing where nobody is at the terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return ""
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def unit_for_people(name: str) -> tuple[float, str]:
+    """Return by what to multiply a measured value, and its unit then."""
+    return (1e-6, "Mbit/s") if name.endswith("_bps") else (1.0, unit_of(name))
+
+
+def _off(told: str, value: float | None) -> str:
+    number = number_in(told)
+    if not number or value is None:
+        return ""
+    return f", {value / number:.2f} times that"

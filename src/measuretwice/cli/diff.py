@@ -1,0 +1,86 @@
+"""`lab diff`: settings, measured values and raw files that differ between two runs, side by side."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from measuretwice.cli.show import formatted, plain_text, print_paged
+from measuretwice.view.difference import Difference, FilePair, Pair, compare
+from measuretwice.view.source import opened
+
+
+def diff_command(root: Path, a: Path, b: Path, *, as_json: bool) -> int:
+    """Compare and print; return 0 where nothing differs, 1 where something does, as diff(1)."""
+    with opened(a) as source_a, opened(b) as source_b:
+        found = compare(root, source_a, source_b)
+        named = (str(source_a.target), str(source_b.target))
+    if as_json:
+        document = {"a": named[0], "b": named[1], **found.to_json()}
+        print(json.dumps(document, indent=2, allow_nan=False))
+    else:
+        print_paged(lambda out: _lay_out(out, found, named))
+    return 0 if found.same else 1
+
+
+def _lay_out(out: Console, found: Difference, named: tuple[str, str]) -> None:
+    for letter, place, title in zip("AB", named, (found.title_a, found.title_b), strict=True):
+        out.print(plain_text(f"{letter}: {place}: {title}", "bold"))
+    for note in found.notes:
+        out.print(plain_text(f"({note})"))
+    _pairs(out, "settings", found.settings, ratio=False)
+    _pairs(out, "measured values", found.measured, ratio=True)
+    _files(out, found)
+
+
+def _pairs(out: Console, what: str, pairs: tuple[Pair, ...], ratio: bool) -> None:
+    out.print()
+    if not pairs:
+        out.print(plain_text(f"{what}: none differ", "bold"))
+        return
+    out.print(plain_text(f"{what} that differ: {len(pairs)}", "bold"))
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    table.add_column("")
+    for heading in ("A", "B", *(["B/A"] if ratio else [])):
+        table.add_column(heading, justify="right" if ratio else "left", overflow="fold")
+    table.add_column("unit")
+    for pair in pairs:
+        values = [formatted(value) if value is not None else "-" for value in (pair.a, pair.b)]
+        if ratio:
+            values.append("" if pair.ratio is None else f"{pair.ratio:.4g}")
+        table.add_row(plain_text(f"  {pair.name}"), *map(plain_text, values), plain_text(pair.unit))
+    out.print(table)
+
+
+def _files(out: Console, found: Difference) -> None:
+    out.print()
+    same = [file for file in found.files if file.state == "same"]
+    if len(same) == len(found.files):
+        out.print(plain_text(f"raw files: all {len(same)} are the same bytes", "bold"))
+        return
+    out.print(
+        plain_text(
+            f"raw files: {len(found.files)}, of which {len(same)} are the same bytes", "bold"
+        )
+    )
+    for file in found.files:
+        if file.state != "same":
+            out.print(plain_text(f"  {file.name}: {_in_words(file)}"))
+            for line in file.shown:
+                out.print(plain_text(f"      {line}"))
+    if same:
+        out.print(plain_text(f"  the same: {', '.join(file.name for file in same)}"))
+
+
+def _in_words(file: FilePair) -> str:
+    if file.state != "differs":
+        size = file.bytes_a if file.state == "only A" else file.bytes_b
+        return f"{file.state.replace('only', 'only in')}, {size:,} bytes"
+    counts = {"differ": file.changed, "in A only": file.only_a, "in B only": file.only_b}
+    if not file.what:
+        return f"{file.bytes_a:,} bytes in A, {file.bytes_b:,} in B: too large to compare by line"
+    parts = [f"{count:,} {how}" for how, count in counts.items() if count]
+    return f"{file.what}: {', '.join(parts) or 'the same in another order or form'}"

@@ -1,0 +1,140 @@
+"""The commands of ./lab that look at runs which are there already. commands.py has them in its group."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from measuretwice.cli.options import AS_JSON, NODE, PATH, root_folder
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
+@click.option("--trial", help="For files of your own: which trial.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
+@click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@AS_JSON
+def check(runs: tuple[Path, ...], **options: Any) -> None:
+    """Diagnose runs: is each what it was meant to be?
+
+    RUN is a folder that ./lab run made, or files of your own from any testbed: what iperf3, ss,
+    tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
+    """
+    from measuretwice.cli import check as command_check
+
+    sys.exit(command_check.check_command(root_folder(), runs, **options))
+
+
+@click.command()
+@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("what", metavar="[WHAT]", required=False)
+@NODE
+@click.option("--text", "as_text", is_flag=True, help="The file word for word.")
+@AS_JSON
+def show(run: Path, what: str | None, **options: Any) -> None:
+    """Make one raw file readable: its values, with what each field means and where it stands.
+
+    RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
+    Without WHAT, this lists what there is. WHAT is a word from that list, such as qdisc, ss, ping
+    or nstat, or the name of a file.
+    """
+    from measuretwice.cli import show as command_show
+
+    sys.exit(command_show.show_command(root_folder(), run, what, **options))
+
+
+@click.command()
+@click.argument("run_a", metavar="RUN", type=PATH)
+@click.argument("run_b", metavar="RUN", type=PATH)
+@AS_JSON
+def diff(run_a: Path, run_b: Path, as_json: bool) -> None:
+    """Compare two runs: settings, measured values and raw files that differ, side by side.
+
+    RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
+    Exit 0 where settings and raw files are the same, 1 where something differs, 2 for unusable
+    input, as diff(1) has it.
+    """
+    from measuretwice.cli import diff as command_diff
+
+    sys.exit(command_diff.diff_command(root_folder(), run_a, run_b, as_json=as_json))
+
+
+@click.command()
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE.html",
+    help="Where to write.  [default: report.html in the runs' common folder; of sample-data, in runs/]",
+)
+@click.option("--title", help="The report's title.  [default: the lab's]")
+@click.option("--author", help="Who hands it in.")
+@AS_JSON
+def report(runs: tuple[Path, ...], **options: Any) -> None:
+    """Write what is handed in: one HTML file on all these runs, and the same as Markdown.
+
+    RUN is a folder that ./lab run made, or one that holds several. All values are computed anew
+    from the raw files. Answers that you wrote into the Markdown stay when it is made again.
+    """
+    from measuretwice.cli import report as command_report
+
+    sys.exit(command_report.report_command(root_folder(), runs, **options))
+
+
+@click.command()
+@click.argument("targets", metavar="LAB|RUN...", nargs=-1, required=True)
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="ID",
+    help="Of a lab with a model measured-against-model, window-against-loss or stages, else one of "
+    "its lab.toml.  [default: all that apply]",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    default=1,
+    show_default=True,
+    help="For LAB: the runs with this seed.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder for figures.  [default: in the checkout runs/figures/LAB/, or .../over-time/]",
+)
+@click.option(
+    "--over-time",
+    is_flag=True,
+    help="One run's window, round-trip time, queue and losses; of two, beside each other.",
+)
+@click.option("--node", metavar="NODE", help="With --over-time: only this node's connections.")
+@click.option(
+    "--text",
+    "as_text",
+    is_flag=True,
+    help="With --over-time: as text, too. A terminal has it anyhow.",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the figures in the browser.")
+@click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
+def plot(targets: tuple[str, ...], **options: Any) -> None:
+    """Draw finished runs, as SVG with a CSV of its numbers beside it: against the lab's model, or
+    the figures that its lab.toml has; or one or two runs over time.
+
+    LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
+    of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
+    stages, or has figures of its own; TITLE=RUN gives it a title.
+
+    With --over-time, RUN, with a title or without, may also be a live lab's folder, or one of files of your own with ss's
+    output sampled: each sample after a line '# t=UNIX-TIME'.
+    """
+    from measuretwice.cli import plot as command_plot
+
+    sys.exit(command_plot.plot_command(root_folder(), targets, **options))
+
+
+COMMANDS = (check, show, diff, report, plot)

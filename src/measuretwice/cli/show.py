@@ -1,0 +1,288 @@
+"""`lab show`: one raw file readable, the right object of many, with what each field is."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from measuretwice.base.errors import UserError
+from measuretwice.cli.terminal import FILE_WIDTH
+from measuretwice.report.markdown import clean
+from measuretwice.view import words
+from measuretwice.view.blocks import Block, Cell, Shown
+from measuretwice.view.source import RawFile, Source, opened
+
+# Without --node, so many nodes' files are shown; qdiscs and links are short, and all count.
+MOST_NODES = 4
+SHORT = ("qdisc", "queue", "link", "addr", "speed", "softnet")
+MOST_IN_LIST = 4
+# With less room than that beside the values, meanings stand below them.
+LEAST_ROOM = 24
+
+
+def show_command(
+    root: Path, target: Path, what: str | None, *, node: str | None, as_text: bool, as_json: bool
+) -> int:
+    """Print what there is, or one word's files, or one file; return 0. The rest is a UserError."""
+    with opened(target) as source:
+        if what is None and len(source.files) == 1 and source.sort == "files":
+            what = source.files[0].name
+        if what is None:
+            _print_listing(source, node, as_json)
+        elif what in words.BY_NAME:
+            if as_text:
+                raise UserError(f"--text takes a file's name, as in {_example(source)}")
+            _print_word(root, source, words.BY_NAME[what], node, as_json)
+        else:
+            _print_file(root, source, _named(source, what, node), as_text, as_json)
+    return 0
+
+
+def _example(source: Source) -> str:
+    return f"./lab show {source.target} {source.files[0].name} --text"
+
+
+def _named(source: Source, what: str, node: str | None) -> RawFile:
+    """The one file that a name means: NODE/FILE, or FILE where one node has it or --node says which."""
+    files = source.of_node(node)
+    found = [file for file in files if file.name == what] or [
+        file for file in files if file.base == what
+    ]
+    if len(found) > 1:
+        nodes = ", ".join(file.name for file in found)
+        raise UserError(f"{what}: {len(found)} files have this name: {nodes}; name one of them")
+    if not found:
+        known = {word.name: None for file in files if (word := words.word_of(file, source))}
+        raise UserError(
+            f"{what}: neither a file of {source.target} nor one of the words {', '.join(known)}; "
+            "./lab show RUN lists all"
+        )
+    return found[0]
+
+
+def _print_word(
+    root: Path, source: Source, word: words.Word, node: str | None, as_json: bool
+) -> None:
+    files = words.files_of(word, source, node)
+    nodes = list(dict.fromkeys(file.node for file in files))
+    note = ""
+    if len(nodes) > MOST_NODES and word.name not in SHORT and not as_json:
+        files = [file for file in files if file.node in nodes[:MOST_NODES]]
+        note = f"{len(nodes) - MOST_NODES} more nodes have it: {', '.join(nodes[MOST_NODES:])}; --node NODE"
+    _print_shown(source, words.show(word, files, source, root), note, as_json)
+
+
+def _print_file(root: Path, source: Source, file: RawFile, as_text: bool, as_json: bool) -> None:
+    word = None if as_text else words.word_of(file, source)
+    if word is not None:
+        shown = words.show(word, [file], source, root)
+        _print_shown(source, shown, "word for word: --text", as_json)
+        return
+    text = file.read()
+    if as_json:
+        print(json.dumps({"run": str(source.target), "file": file.name, "text": text}, indent=2))
+    else:
+        _page(str(clean(text)))
+
+
+def _print_shown(source: Source, shown: Shown, note: str, as_json: bool) -> None:
+    for problem in shown.problems:
+        print(f"not shown: {clean(problem)}", file=sys.stderr)
+    if as_json:
+        document = {
+            "run": str(source.target),
+            "blocks": [block.to_json() for block in shown.blocks],
+            "problems": shown.problems,
+        }
+        print(json.dumps(document, indent=2, allow_nan=False))
+        return
+
+    def lay_out(out: Console) -> None:
+        _head(out, source)
+        for block in shown.blocks:
+            _print_block(out, block)
+        if note:
+            out.print(plain_text(note))
+
+    print_paged(lay_out)
+
+
+def _head(out: Console, source: Source) -> None:
+    out.print(plain_text(f"{source.target}: {source.title}", "bold"))
+    if not source.finished:
+        out.print(plain_text("this run was never finished: some of it may be missing"))
+
+
+def _print_block(out: Console, block: Block) -> None:
+    out.print()
+    out.print(plain_text(block.title, "bold").append(plain_text(f"   {block.place}", "dim")))
+    if block.rows:
+        _print_rows(out, block)
+    for line in block.notes:
+        out.print(plain_text(f"  ({line})"))
+    if block.sources:
+        out.print(plain_text(f"  meanings: {'; '.join(block.sources)}", "dim"))
+
+
+def _print_rows(out: Console, block: Block) -> None:
+    """A table of values; what they mean beside them, or on a narrow terminal below."""
+    cells = [[formatted(value) for value in row.values] for row in block.rows]
+    units = [row.meaning.unit for row in block.rows]
+    columns = list(zip(*cells, strict=True))
+    widths = [
+        max(map(len, (heading, *column)))
+        for heading, column in zip(block.columns, columns, strict=True)
+    ]
+    names = max(len(row.name) for row in block.rows) + 2
+    room = out.width - names - sum(widths) - len(widths) - max(map(len, units)) - 2
+    explained = [row for row in block.rows if row.meaning.text]
+    beside = bool(explained) and room >= LEAST_ROOM
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+    table.add_column("", no_wrap=True)
+    for place, heading in enumerate(block.columns):
+        numeric = _numeric([row.values[place] for row in block.rows])
+        justify: Literal["left", "right"] = "right" if numeric else "left"
+        table.add_column(plain_text(heading), justify=justify, overflow="fold")
+    for heading in [*(["unit"] if any(units) else []), *(["meaning"] if beside else [])]:
+        table.add_column(heading)
+    for row, values in zip(block.rows, cells, strict=True):
+        more = [
+            *([row.meaning.unit] if any(units) else []),
+            *([row.meaning.text] if beside else []),
+        ]
+        table.add_row(*map(plain_text, (f"  {row.name}", *values, *more)))
+    out.print(table)
+    for row in [] if beside else explained:
+        out.print(plain_text(f"  {row.name}: {row.meaning.text}", "dim"))
+
+
+def _numeric(values: Sequence[Cell]) -> bool:
+    """Are most of a column's values numbers? Then its digits stand below each other."""
+    known = [value for value in values if value is not None and not isinstance(value, bool)]
+    numbers = sum(isinstance(value, int | float) for value in known)
+    return 2 * numbers > len(known) or not known
+
+
+def formatted(value: Cell) -> str:
+    """A value as text: whole numbers with commas between thousands, None as nothing."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value.is_integer() and abs(value) >= 1 else f"{value:,.9g}"
+    return value
+
+
+def plain_text(text: object, style: str = "") -> Text:
+    """Text that a terminal prints and doesn't obey."""
+    return Text(str(clean(str(text))), style=style)
+
+
+def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
+    """What there is: files of a name together, with their nodes and sizes, and the word for them."""
+    files = source.of_node(node)
+    known = {file.name: words.word_of(file, source) for file in files}
+    if as_json:
+        print(json.dumps(_listing_json(source, files, known), indent=2))
+        return
+    groups: dict[str, list[RawFile]] = {}
+    for file in files:
+        groups.setdefault(file.base if file.node else file.name, []).append(file)
+    order = {word.name: place for place, word in enumerate(words.WORDS)}
+
+    def place(item: tuple[str, list[RawFile]]) -> tuple[int, str]:
+        word = known[item[1][0].name]
+        return (order[word.name] if word else len(order), item[0])
+
+    def lay_out(out: Console) -> None:
+        _head(out, source)
+        if source.nodes:
+            out.print(plain_text(f"nodes: {', '.join(source.nodes)}"))
+        table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
+        for heading in ("WHAT", "file", "on, bytes", "what it is"):
+            table.add_column(heading)
+        for name, these in sorted(groups.items(), key=place):
+            word = known[these[0].name]
+            table.add_row(
+                *map(
+                    plain_text,
+                    (word.name if word else "", name, _sizes(these), words.about(these[0], word)),
+                )
+            )
+        out.print(table)
+        for line in source.left_out:
+            out.print(plain_text(f"left out: {line}"))
+        out.print(
+            plain_text(
+                f"./lab show {source.target} WHAT, or the name of a file; --node NODE for one node's"
+            )
+        )
+
+    print_paged(lay_out)
+
+
+def _sizes(files: Sequence[RawFile]) -> str:
+    """Each node with its file's size; of many nodes their number and the sizes' range."""
+    if len(files) > MOST_IN_LIST:
+        sizes = [file.size_bytes for file in files]
+        return f"{len(files)} nodes: {min(sizes):,} to {max(sizes):,}"
+    return ", ".join(f"{file.node} {file.size_bytes:,}".strip() for file in files)
+
+
+def _listing_json(
+    source: Source, files: Sequence[RawFile], known: dict[str, words.Word | None]
+) -> dict[str, Any]:
+    return {
+        "run": str(source.target),
+        "sort": source.sort,
+        "title": source.title,
+        "nodes": source.nodes,
+        "files": [
+            {
+                "file": file.name,
+                "node": file.node or None,
+                "bytes": file.size_bytes,
+                "what": word.name if (word := known[file.name]) else None,
+                "about": words.about(file, word),
+            }
+            for file in files
+        ],
+        "left_out": list(source.left_out),
+    }
+
+
+def print_paged(lay_out: Callable[[Console], None]) -> None:
+    """Print what `lay_out` prints; on a terminal that it is too long for, by a pager."""
+    if not sys.stdout.isatty():
+        lay_out(Console(file=sys.stdout, width=FILE_WIDTH, highlight=False))
+        return
+    text = io.StringIO()
+    lay_out(
+        Console(
+            file=text,
+            width=shutil.get_terminal_size().columns,
+            highlight=False,
+            force_terminal=True,
+        )
+    )
+    _page(text.getvalue())
+
+
+def _page(text: str) -> None:
+    if sys.stdout.isatty() and text.count("\n") >= shutil.get_terminal_size().lines:
+        click.echo_via_pager(text)
+    else:
+        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")

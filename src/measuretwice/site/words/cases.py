@@ -1,0 +1,88 @@
+"""Cases, as students meet the pitfalls: a number, what is seen, a prediction; the cause comes last."""
+
+from __future__ import annotations
+
+import html
+
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.pitfalls import pitfall
+from measuretwice.site.words.registry import site_word, word
+from measuretwice.site.words.subjects import LabWords, SiteWords
+
+# What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
+FOLDS = {
+    "prediction": "What was measured. Open it when your prediction stands, or to be shown",
+    "diagnosis": "The diagnosis, and what came after. Open it when you know the cause, or to be shown",
+}
+
+
+@word('case_number("mtu")')
+def case_number(words: LabWords, name: str) -> int:
+    """The number by which students know a pitfall."""
+    return words.lab.case_number(pitfall(words, name))
+
+
+@word('case_heading("mtu")')
+def case_heading(words: LabWords, name: str) -> str:
+    """A case's heading: its number, and what is seen."""
+    symptom = pitfall(words, name).symptom
+    return f"Case {case_number(words, name)}: {symptom[0].upper()}{symptom[1:]}"
+
+
+@word('case_page("mtu")')
+def case_page(words: LabWords, name: str) -> str:
+    """The name of a case's page in its module's folder."""
+    return f"case-{case_number(words, name):02d}.md"
+
+
+@word('case_facts("mtu")')
+def case_facts(words: LabWords, name: str) -> Block:
+    """The line below a case's heading: which of how many, and its minutes."""
+    several = len(words.lab.file.pitfalls)
+    minutes = pitfall(words, name).minutes
+    return Block(f"Case {case_number(words, name)} of {several} · {minutes} min\n{{ .case-facts }}")
+
+
+@word('predict("mtu")')
+def predict(words: LabWords, name: str) -> Block:
+    """A case's question, and the place where a browser puts the field for its answer."""
+    asked = pitfall(words, name).predict.ask
+    return Block(
+        f"**{asked}** Write it down before you go on.\n\n{_field(words, name, 'prediction', asked)}"
+    )
+
+
+@word('diagnose("mtu")')
+def diagnose(words: LabWords, name: str) -> Block:
+    """The place for a student's own diagnosis."""
+    asked = "What is it, in your own words?"
+    return Block(f"**{asked}**\n\n{_field(words, name, 'diagnosis', asked)}")
+
+
+def _field(words: LabWords, name: str, kind: str, asked: str) -> str:
+    case = f"{words.lab.name} {case_number(words, name)}"
+    return f'<div class="notebook" data-case="{case}" data-kind="{kind}" data-asked="{html.escape(asked)}"></div>'
+
+
+@word('mend("mtu")')
+def mend(words: LabWords, name: str) -> Block:
+    """The command for a student's own change to a case."""
+    number = case_number(words, name)
+    return Block(
+        f"```sh\n./lab run {words.lab.name} --case {number} --set NAME=VALUE\n"
+        f"./lab check runs/{words.lab.name}/case-{number:02d}-*\n```"
+    )
+
+
+@site_word('opens("prediction")')
+def opens(_: SiteWords, kind: str) -> Block:
+    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`."""
+    return Block(
+        f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{FOLDS[kind]}</summary>\n'
+    )
+
+
+@site_word("closes()")
+def closes(_: SiteWords) -> Block:
+    """The end of such a fold."""
+    return Block("</details>\n")

@@ -1,0 +1,1 @@
+"""Looking at runs: raw files made readable, two runs side by side, any run over time. No verdicts."""

@@ -1,0 +1,238 @@
+"""Two runs held against each other: settings, measured values, raw files. Nothing is judged."""
+
+from __future__ import annotations
+
+import difflib
+import filecmp
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from measuretwice.base.errors import UserError
+from measuretwice.measure import brought
+from measuretwice.measure.brought import MAX_FILE_BYTES
+from measuretwice.measure.fields import unit_of
+from measuretwice.measure.values import Measured
+from measuretwice.runs.reread import measure_again
+from measuretwice.view.blocks import Cell
+from measuretwice.view.documents import OF_PLAN, lab_of, parameter_meaning, plain
+from measuretwice.view.source import OWN, RawFile, Source
+
+# Of files with more lines than that, only how many differ is told: to pair them takes too long.
+MOST_LINES = 400
+# So many differing lines or values of a file are shown.
+MOST_SHOWN = 8
+# Where more differ than that, the file is another one: no list helps.
+MOST_TOLD = 40
+LINE_WIDTH = 120
+State = Literal["same", "differs", "only A", "only B"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A setting or a measured value that differs; `ratio` is B over A, of numbers only."""
+
+    name: str
+    unit: str
+    a: Cell
+    b: Cell
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class FilePair:
+    """A raw file of one run or both: sizes in bytes, None where it isn't there.
+
+    `what` is what was counted in it: lines, or of JSON values; `changed` have the same place in both,
+    `only_a` and `only_b` stand in one. `shown` are the first of them in words, where they are few.
+    """
+
+    name: str
+    state: State
+    bytes_a: int | None
+    bytes_b: int | None
+    what: str = ""
+    changed: int = 0
+    only_a: int = 0
+    only_b: int = 0
+    shown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What differs between two runs; `notes` are what could not be compared, in words."""
+
+    title_a: str
+    title_b: str
+    settings: tuple[Pair, ...]
+    measured: tuple[Pair, ...]
+    files: tuple[FilePair, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def same(self) -> bool:
+        """Are settings and raw files the same? Measured values follow from these."""
+        return not self.settings and all(file.state == "same" for file in self.files)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"same": self.same, **asdict(self)}
+
+
+def compare(root: Path, a: Source, b: Source) -> Difference:
+    """Compare two opened runs, or folders of raw files."""
+    notes: list[str] = []
+    if not a.plan or not b.plan:
+        notes.append("no settings: files from elsewhere don't say them")
+    measured = [_measured(root, source, notes) for source in (a, b)]
+    return Difference(
+        a.title,
+        b.title,
+        tuple(_settings(root, a, b)),
+        tuple(_measured_pairs(*measured)),
+        tuple(_files(a, b)),
+        tuple(notes),
+    )
+
+
+def _settings(root: Path, a: Source, b: Source) -> Iterator[Pair]:
+    """What the plans have otherwise: the run's own facts, then the parameters."""
+    if not a.plan or not b.plan:
+        return
+    for name in OF_PLAN:
+        yield from _pair(name, "", a.plan.get(name), b.plan.get(name))
+    params = [
+        each if isinstance(each := source.plan.get("params"), dict) else {} for source in (a, b)
+    ]
+    lab = lab_of(root, a.plan)
+    for name in dict.fromkeys([*params[0], *params[1]]):
+        unit = parameter_meaning(lab, name).unit
+        yield from _pair(name, unit, params[0].get(name), params[1].get(name))
+    for what in ("tools", "scripts"):
+        both = [
+            each if isinstance(each := source.plan.get(what), dict) else {} for source in (a, b)
+        ]
+        for name in dict.fromkeys([*both[0], *both[1]]):
+            yield from _pair(
+                f"{what.removesuffix('s')} {name}", "", both[0].get(name), both[1].get(name)
+            )
+
+
+def _pair(name: str, unit: str, a: object, b: object, ratio: bool = False) -> Iterator[Pair]:
+    if a == b and type(a) is type(b):
+        return
+    values = [plain(each) for each in (a, b)]
+    first, second = values
+    factor = None
+    if ratio and isinstance(first, int | float) and isinstance(second, int | float) and first:
+        factor = float(f"{second / first:.6g}")
+    yield Pair(name, unit, first, second, factor)
+
+
+def _measured(root: Path, source: Source, notes: list[str]) -> Measured:
+    """A run's values, made anew from its raw files; none, with a note, where that can't be."""
+    try:
+        if source.sort == "run":
+            return measure_again(root, source.target)[2]
+        return brought.read_files(
+            [file.path for file in source.files if file.base not in OWN]
+        ).measured
+    except UserError as error:
+        notes.append(f"no measured values: {error}")
+        return {}
+
+
+def _measured_pairs(a: Measured, b: Measured) -> Iterator[Pair]:
+    for name in dict.fromkeys([*a, *b]):
+        yield from _pair(name, unit_of(name), a.get(name), b.get(name), ratio=True)
+
+
+def _files(a: Source, b: Source) -> Iterator[FilePair]:
+    """The raw files of both, by name. A run's own documents aren't: they name place and day."""
+    of_a, of_b = (
+        {file.name: file for file in source.files if source.sort == "files" or file.node}
+        for source in (a, b)
+    )
+    if len(of_a) == len(of_b) == 1:
+        # Two files of any names, as diff(1) takes them.
+        file = next(iter(of_b.values()))
+        of_b = {next(iter(of_a)): file}
+    for name in sorted({*of_a, *of_b}):
+        first, second = of_a.get(name), of_b.get(name)
+        if first and second:
+            yield _both(name, first, second)
+        elif first:
+            yield FilePair(name, "only A", first.size_bytes, None)
+        elif second:
+            yield FilePair(name, "only B", None, second.size_bytes)
+
+
+def _both(name: str, first: RawFile, second: RawFile) -> FilePair:
+    sizes = (first.size_bytes, second.size_bytes)
+    if filecmp.cmp(first.path, second.path, shallow=False):
+        return FilePair(name, "same", *sizes)
+    if max(sizes) > MAX_FILE_BYTES:
+        return FilePair(name, "differs", *sizes)
+    texts = (first.read(), second.read())
+    values = [_values_of(text) for text in texts]
+    if values[0] is not None and values[1] is not None:
+        what, counts, shown = "values", *_of_values(values[0], values[1])
+    else:
+        what, counts, shown = "lines", *_of_lines(texts[0].splitlines(), texts[1].splitlines())
+    if sum(counts) > MOST_TOLD:
+        shown = []
+    elif len(shown) > MOST_SHOWN:
+        shown = [*shown[:MOST_SHOWN], f"... {len(shown) - MOST_SHOWN} more"]
+    changed, only_a, only_b = counts
+    return FilePair(
+        name, "differs", *sizes, what, changed, only_a, only_b, tuple(shown)
+    )  # fmt: skip
+
+
+def _of_lines(a: list[str], b: list[str]) -> tuple[tuple[int, int, int], list[str]]:
+    """Lines that stand in one only: how many, and as diff(1) prints them."""
+    counts = [Counter(each) for each in (a, b)]
+    only = [sum((counts[one] - counts[1 - one]).values()) for one in (0, 1)]
+    shown: list[str] = []
+    if max(len(a), len(b)) <= MOST_LINES:
+        lines = difflib.unified_diff(a, b, n=0, lineterm="")
+        shown = [_cut(line) for line in lines if not line.startswith(("---", "+++", "@@"))]
+    return (0, only[0], only[1]), shown
+
+
+def _of_values(
+    a: Mapping[str, str], b: Mapping[str, str]
+) -> tuple[tuple[int, int, int], list[str]]:
+    """Values of JSON by their path: changed, in A only, in B only; and the first in words."""
+    differ = [path for path in dict.fromkeys([*a, *b]) if a.get(path) != b.get(path)]
+    both = sum(path in a and path in b for path in differ)
+    only_a = sum(path not in b for path in differ)
+    shown = [_cut(f"{path}: {a.get(path, '-')} | {b.get(path, '-')}") for path in differ]
+    return (both, only_a, len(differ) - both - only_a), shown
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= LINE_WIDTH else f"{line[: LINE_WIDTH - 3]}..."
+
+
+def _values_of(text: str) -> dict[str, str] | None:
+    """Each value of a JSON document by its path, as JSON; None where it is none."""
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        return dict(_values(json.loads(text), "$"))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _values(content: object, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(content, Mapping):
+        for name, value in content.items():
+            yield from _values(value, f"{path}.{name}")
+    elif isinstance(content, list):
+        for place, value in enumerate(content):
+            yield from _values(value, f"{path}[{place}]")
+    else:
+        yield path, json.dumps(content)

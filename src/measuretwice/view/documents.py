@@ -1,0 +1,94 @@
+"""A run's own documents made readable: what was set, and what was measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Lab, load_lab
+from measuretwice.lab.schema.parameters import UNITS
+from measuretwice.measure.fields import CATALOGUE, unit_of
+from measuretwice.parse import ParseError
+from measuretwice.parse.meanings import Meaning
+from measuretwice.view.blocks import Block, Row
+from measuretwice.view.source import RawFile
+
+# Of a plan beside its parameters. Which mistake was staged is no setting of the network.
+OF_PLAN = {
+    "lab": "the lab",
+    "trial": "the trial",
+    "seed": "where randomness starts from",
+    "where": "where it ran",
+    "kernel": "the kernel that it ran on",
+}
+# Units whose ending in a parameter's name isn't how they are written.
+SHORT_UNITS = {"mbit": "Mbit/s", "ratio": "0 to 1", "percent": "%", "us": "µs", "count": ""}
+
+
+def settings_blocks(file: RawFile, root: Path) -> list[Block]:
+    """Return what decided a run, with each parameter's meaning from its lab.toml."""
+    plan = _object(file)
+    about = [
+        Row(name, (str(plan[name]),), Meaning("", text, "plan.json"))
+        for name, text in OF_PLAN.items()
+        if plan.get(name) is not None
+    ]
+    params = plan.get("params")
+    lab = lab_of(root, plan)
+    rows = [
+        Row(name, (plain(value),), parameter_meaning(lab, name))
+        for name, value in (params.items() if isinstance(params, dict) else ())
+    ]
+    blocks = [Block("the run", file.name, ("value",), tuple(about))]
+    return [*blocks, Block("its parameters", f"{file.name}, 'params'", ("value",), tuple(rows))]
+
+
+def measured_blocks(file: RawFile) -> list[Block]:
+    """Return a run's measured values, each with its unit, its tool and its meaning."""
+    measured = _object(file).get("measured")
+    rows = []
+    for name, value in measured.items() if isinstance(measured, dict) else ():
+        known = CATALOGUE.get(name)
+        meaning = Meaning(
+            unit_of(name), known.meaning if known else "", known.source if known else ""
+        )
+        rows.append(Row(name, (plain(value),), meaning))
+    note = "made from the raw files; docs/reference/run-folder.md has every name"
+    return [Block("measured values", f"{file.name}, 'measured'", ("value",), tuple(rows), (note,))]
+
+
+def lab_of(root: Path, plan: dict[str, Any]) -> Lab | None:
+    """Return a plan's lab; None where this checkout has none by that name."""
+    try:
+        return load_lab(root, str(plan.get("lab")))
+    except UserError:
+        return None
+
+
+def parameter_meaning(lab: Lab | None, name: str) -> Meaning:
+    """Return a parameter's unit, and what lab.toml says of it."""
+    ending = name.rsplit("_", 1)[-1]
+    unit = SHORT_UNITS.get(ending, ending) if ending in UNITS else ""
+    known = lab.file.parameters.get(name) if lab else None
+    return Meaning(unit, known.help if known else "", "lab.toml")
+
+
+def _object(file: RawFile) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read())
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "file"
+        raise ParseError(file.name, where, "cut off, or no JSON") from None
+    if not isinstance(content, dict):
+        raise ParseError(file.name, "$", "expected an object")
+    return content
+
+
+def plain(value: object) -> int | float | str | None:
+    """Return a value of JSON as it can be shown and written again; what is no number or text, as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, int | float | str) or value is None else json.dumps(value)

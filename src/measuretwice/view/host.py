@@ -1,0 +1,199 @@
+"""A node's counters and settings made readable: nstat, link, softnet, sysctl, ethtool, addresses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from measuretwice.parse import ParseError, parse_nstat
+from measuretwice.parse.meanings import ETHTOOL, LINK, NSTAT, SOFTNET, SYSCTL, UNKNOWN, Meanings
+from measuretwice.view.blocks import Block, Cell, Row, difference
+from measuretwice.view.pairs import Pair
+from measuretwice.view.source import RawFile
+
+_LINK_FIELDS = ("mtu", "qdisc", "operstate", "txqlen")
+
+
+def _titled(node: str, what: str) -> str:
+    return f"{node}: {what}" if node else what
+
+
+def nstat_blocks(pair: Pair) -> list[Block]:
+    """Return the counters that grew between two snapshots; of one alone, those that aren't 0."""
+    before, after = (_of(file, parse_nstat) for file in (pair.before, pair.after))
+    names = dict.fromkeys([*after, *before])
+    if not pair.both:
+        rows = [
+            Row(name, (value,), NSTAT.get(name, UNKNOWN))
+            for name, value in {**before, **after}.items()
+            if value
+        ]
+        return [
+            Block(_titled(pair.node, "counters that aren't 0"), pair.names, ("value",), tuple(rows))
+        ]
+    rows = [
+        Row(name, (before.get(name, 0), after.get(name, 0), grown), NSTAT.get(name, UNKNOWN))
+        for name in names
+        if (grown := after.get(name, 0) - before.get(name, 0))
+    ]
+    rows.sort(key=lambda row: (not row.meaning.text, row.name))
+    note = f"{len(names) - len(rows)} counters that did not change are left out"
+    columns = ("before", "after", "difference")
+    return [
+        Block(_titled(pair.node, "counters that grew"), pair.names, columns, tuple(rows), (note,))
+    ]
+
+
+def _of(file: RawFile | None, parse: Callable[[str, str], dict[str, int]]) -> dict[str, int]:
+    return parse(file.read(), file.name) if file else {}
+
+
+def softnet_blocks(pair: Pair) -> list[Block]:
+    """Return the sums over all CPUs of /proc/net/softnet_stat's first three columns."""
+    before, after = (_softnet(file) if file else None for file in (pair.before, pair.after))
+    rows = []
+    for place, name in enumerate(SOFTNET):
+        values: list[Cell] = [each[place] for each in (before, after) if each]
+        if pair.both:
+            values.append(difference(*values))
+        rows.append(Row(name, tuple(values), SOFTNET[name]))
+    columns = ("before", "after", "difference") if pair.both else ("value",)
+    note = "hexadecimal in the file; the sum over all CPUs here"
+    return [
+        Block(
+            _titled(pair.node, "/proc/net/softnet_stat"), pair.names, columns, tuple(rows), (note,)
+        )
+    ]
+
+
+def _softnet(file: RawFile) -> list[int]:
+    sums = [0] * len(SOFTNET)
+    for number, line in enumerate(file.read().splitlines(), 1):
+        try:
+            for place in range(len(sums)):
+                sums[place] += int(line.split()[place], 16)
+        except (ValueError, IndexError):
+            expected = "expected columns of hexadecimal numbers"
+            raise ParseError(file.name, f"line {number}", expected) from None
+    return sums
+
+
+def link_blocks(pair: Pair) -> list[Block]:
+    """Return each interface but lo: its MTU and qdisc, and what it counted."""
+    before = {name: dict(fields) for name, fields in _links(pair.before)}
+    after = {name: dict(fields) for name, fields in _links(pair.after)}
+    columns = ("before", "after", "difference") if pair.both else ("value",)
+    blocks = []
+    for name in dict.fromkeys([*before, *after]):
+        rows = []
+        for field, meaning in LINK.items():
+            values = [each.get(name, {}).get(field) for each in (before, after) if each]
+            if pair.both:
+                values.append(difference(*values) if "." in field else None)
+            if any(value is not None for value in values):
+                rows.append(Row(field, tuple(values), meaning))
+        blocks.append(Block(_titled(pair.node, name), pair.names, columns, tuple(rows)))
+    return blocks
+
+
+def _links(file: RawFile | None) -> Iterator[tuple[str, Iterator[tuple[str, Cell]]]]:
+    for link in _objects(file) if file else ():
+        name = str(link.get("ifname", "?"))
+        if name != "lo":
+            yield name, _link_fields(link)
+
+
+def _link_fields(link: Mapping[str, Any]) -> Iterator[tuple[str, Cell]]:
+    for name in _LINK_FIELDS:
+        if isinstance(value := link.get(name), int | str):
+            yield name, value
+    counters = link.get("stats64")
+    for way, counts in counters.items() if isinstance(counters, Mapping) else ():
+        for name, count in counts.items() if isinstance(counts, Mapping) else ():
+            if isinstance(count, int):
+                yield f"{way}.{name}", count
+
+
+def _objects(file: RawFile) -> list[dict[str, Any]]:
+    """The objects of a JSON array, as ip -j prints it."""
+    try:
+        content = json.loads(file.read())
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "file"
+        raise ParseError(
+            file.name, where, "cut off or no JSON; expected what ip -j prints"
+        ) from None
+    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
+        raise ParseError(file.name, "$", "expected an array of objects, as ip -j prints it")
+    return content
+
+
+def address_blocks(file: RawFile) -> list[Block]:
+    """Return each interface's addresses."""
+    rows = []
+    for link in _objects(file):
+        infos = link.get("addr_info")
+        found = [
+            f"{info.get('local')}/{info.get('prefixlen')}"
+            for info in (infos if isinstance(infos, list) else [])
+            if isinstance(info, dict)
+        ]
+        rows.append(
+            Row(
+                str(link.get("ifname", "?")),
+                (", ".join(found) or "none", str(link.get("address", ""))),
+            )
+        )
+    columns = ("addresses", "link address")
+    return [Block(_titled(file.node, "addresses"), file.name, columns, tuple(rows))]
+
+
+def _settings(file: RawFile, sign: str, meanings: Meanings, what: str) -> list[Block]:
+    """Lines of a name, a sign and a value; those whose meaning is known come first."""
+    rows = []
+    for number, line in enumerate(file.read().splitlines(), 1):
+        name, found, value = line.strip().partition(sign)
+        if found and name.strip():
+            name = name.strip()
+            rows.append(Row(name, (value.strip(), number), meanings.get(name, UNKNOWN)))
+    if not rows:
+        raise ParseError(file.name, "file", f"no line is NAME{sign}VALUE")
+    rows.sort(key=lambda row: not row.meaning.text)
+    return [Block(_titled(file.node, what), file.name, ("value", "line"), tuple(rows))]
+
+
+def sysctl_blocks(file: RawFile) -> list[Block]:
+    """Return sysctls, those with a known meaning first."""
+    return _settings(file, "=", SYSCTL, "sysctls")
+
+
+def speed_blocks(file: RawFile) -> list[Block]:
+    """Return the speed that each interface takes for its cable's, in Mbit/s."""
+    return _settings(file, "=", {}, "speed of each interface, Mbit/s (/sys/class/net/*/speed)")
+
+
+def offload_blocks(file: RawFile) -> list[Block]:
+    """Return each interface's features as ethtool -k prints them, a block each."""
+    blocks: dict[str, list[Row]] = {}
+    interface = "?"
+    for number, line in enumerate(file.read().splitlines(), 1):
+        if line.startswith("Features for "):
+            interface = line.removeprefix("Features for ").rstrip(":")
+            continue
+        name, found, value = line.strip().partition(":")
+        if found:
+            row = Row(name, (value.strip(), number), ETHTOOL.get(name, UNKNOWN))
+            blocks.setdefault(interface, []).append(row)
+    if not blocks:
+        raise ParseError(file.name, "file", "no feature in it; expected what ethtool -k prints")
+    return [
+        Block(
+            _titled(file.node, f"features of {name}"),
+            file.name,
+            ("value", "line"),
+            tuple(sorted(rows, key=lambda row: not row.meaning.text)),
+            ("[fixed]: can't be changed on this interface",),
+        )
+        for name, rows in blocks.items()
+    ]

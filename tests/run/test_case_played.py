@@ -1,0 +1,93 @@
+"""A case from the first try to the report, as a student plays it."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import call_lab
+
+LAST_HINT = "The MTU is 1500 bytes"
+
+
+def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return call_lab(*arguments)
+
+
+@pytest.mark.kernel
+@pytest.mark.slow(20)
+def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "runs")]
+    book = tmp_path / "runs/mathis/lab-book.md"
+    first = lab("run", "mathis", "--case", "5", "--seed", "77", *out)
+    assert first.returncode == 0, first.stderr
+    [run] = book.parent.glob("case-05-trial-09-seed77-*")
+    seen = first.stdout + first.stderr + (run / "plan.json").read_text()
+    seen += (run / "result.json").read_text() + lab("check", str(run)).stdout
+    seen += lab("check", str(run), "--hint", "1").stdout + run.name
+    assert not re.search(r"\bmtu\b|OFF|verdict", seen.replace("mtu_bytes", ""))
+    assert "far too slow" in first.stdout
+    # The seed's own numbers, not the page's.
+    assert json.loads((run / "plan.json").read_text())["params"]["rtt_ms"] != 6
+    report = lab("report", str(book.parent))
+    assert report.returncode == 0, report.stderr
+    assert "mtu (error)" not in (book.parent / "report.md").read_text()
+
+    asked = lab("check", str(run), "--hint", "3")
+    assert LAST_HINT in asked.stdout
+    book.write_text(book.read_text() + "\nIt was the interfaces, at last.\n")
+    # Without --seed the book's own is taken.
+    own = lab("run", "mathis", "--case", "5", "--set", "mtu_bytes=4352", *out)
+    assert own.returncode == 0, own.stderr
+    [mended] = {*book.parent.glob("case-05-*")} - {run}
+    assert "-seed77-" in mended.name
+    checked = lab("check", str(mended))
+    assert checked.returncode == 0
+    assert "nothing is off any more" in checked.stdout
+
+    text = book.read_text()
+    for entry in (
+        "- Seed: 77",
+        "- Hint: 1",
+        "- Hint: 3",
+        "- Changed: mtu_bytes=4352",
+        "- Outcome: ",
+    ):
+        assert entry in text
+    assert "It was the interfaces, at last." in text
+    [mathis] = json.loads(lab("progress", "mathis", "--json", *out).stdout)
+    case = mathis["cases"][4]
+    assert (case["done"], case["hints"], case["runs"], case["shown"]) == (True, 3, 2, False)
+    assert lab("report", str(book.parent)).returncode == 0
+    written = (book.parent / "report.md").read_text()
+    assert "mtu (error)" in written
+    assert "mtu_bytes=4352" in written.split("## Summary")[0]
+
+    shown = lab("run", "mathis", "--case", "5", "--show-me", *out)
+    assert shown.returncode == 0, shown.stderr
+    assert "- Shown: " in book.read_text()
+    assert [*book.parent.glob("case-05-shown-trial-09-seed77-*")]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--case", "5", "--trial", "7"], "--case N knows its trial and settings"),
+        (["--case", "5", "--pitfall", "mtu", "--stage", "broken"], "--case N knows its trial"),
+        (["--show-me"], "--show-me goes with --case N"),
+        (["--case", "99"], "mathis has cases 1 to 13"),
+        (["--case", "5", "--show-me", "--set", "mtu_bytes=4352"], "leave --set out"),
+    ],
+)
+def test_bad_options_are_one_line(tmp_path: Path, options: list[str], says: str) -> None:
+    done = lab("run", "mathis", *options, "--out", str(tmp_path / "runs"))
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_progress_before_anything_is_run(tmp_path: Path) -> None:
+    done = lab("progress", "--out", str(tmp_path))
+    assert done.returncode == 0
+    assert done.stdout.startswith("not begun: mathis")

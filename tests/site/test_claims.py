@@ -1,0 +1,128 @@
+"""What pages of the labs calibrate, mathis and buffers say in words of recorded numbers.
+
+Where a page can, it computes such a word ({% if %}). These are the others: sentences that new
+recordings could make false. Each test names its page and what it says there.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from measuretwice.lab import load_lab
+from measuretwice.site.words.subjects import LabWords
+from measuretwice.tcp import highspeed, model
+
+ROOT = Path(__file__).parents[2]
+MATHIS = LabWords(ROOT, load_lab(ROOT, "mathis"))
+BUFFERS = LabWords(ROOT, load_lab(ROOT, "buffers"))
+
+
+def test_figure_the_cloud_comes_down_to_the_line_with_offloads_off() -> None:
+    """01 figure: 'here the cloud comes down to the line'."""
+    before, after = MATHIS.within("step-6-mtu"), MATHIS.within("step-7-offloads")
+    assert after > 2 * before
+
+
+def test_figure_timestamps_move_what_no_eye_sees() -> None:
+    """01 figure: 'no eye sees that on this scale', of the trials with hundreds of losses."""
+    pairs = [
+        (one, MATHIS.run("step-5-timestamps", trial=one.trial))
+        for one in MATHIS.runs("step-4-rate")
+        if one.measured["qdisc_drops"] > 200 and one.ratio
+    ]
+    assert pairs
+    for before, after in pairs:
+        assert after.ratio / before.ratio == pytest.approx(1, abs=0.25), before.trial
+
+
+@pytest.mark.parametrize("trials", [(3, 7, 4, 1, 10, 5)])
+def test_model_domain_the_ratio_falls_towards_high_losses_on_the_short_path(
+    trials: tuple[int, ...],
+) -> None:
+    """01 model-domain: 'Towards higher losses the ratio falls, and on the short path steeply'."""
+    runs = sorted(
+        (MATHIS.run("step-7-offloads", trial=number) for number in trials),
+        key=lambda run: run.params["loss_ratio"],
+    )
+    assert mean(run.ratio for run in runs[-2:]) < 0.75 * mean(run.ratio for run in runs[:2])
+
+
+def test_model_domain_neither_model_describes_the_highest_loss() -> None:
+    """01 model-domain: Mathis promises more than was measured, and PFTK 'errs to the other side'."""
+    run = MATHIS.run("model-domain-broken")
+    bound = model.pftk_bandwidth_bps(
+        run.params["mss_bytes"], run.params["rtt_ms"], run.params["loss_ratio"]
+    )
+    assert bound < run.measured["goodput_bps"] < 0.8 * run.model.bandwidth_bps
+
+
+def test_mtu_and_rtt_the_loss_is_right() -> None:
+    """01 mtu, rtt-doubling, timestamps: 'The loss is right'."""
+    for name in ("mtu-broken", "rtt-doubling-broken", "timestamps-broken"):
+        run = MATHIS.run(name)
+        spread = 3.3 / math.sqrt(run.measured["qdisc_drops"])
+        assert run.measured["loss_ratio"] == pytest.approx(run.params["loss_ratio"], rel=spread), (
+            name
+        )
+
+
+def test_ack_policy_segments_count() -> None:
+    """01 ack-policy: 'ACKs don't count: segments do'."""
+    delayed, each = MATHIS.runs("acks-delayed"), MATHIS.runs("acks-every-segment")
+    acks = mean(
+        run.measured["data_segs_out"] / run.measured["receiver_acks_out"] for run in delayed
+    )
+    factor = mean(run.ratio for run in each) / mean(run.ratio for run in delayed)
+    assert acks > 1.5
+    assert factor == pytest.approx(1, abs=0.05)
+
+
+def test_duration_the_short_run_is_mostly_its_start() -> None:
+    """01 duration: 'What you measured is mostly the start'."""
+    run = MATHIS.run("duration-broken")
+    assert run.measured["qdisc_drops"] < 10
+    assert run.measured["cwnd_max_segments"] > 2 / math.sqrt(run.params["loss_ratio"])
+
+
+def test_cherry_picking_trials_1_and_4_are_lower() -> None:
+    """01 cherry-picking: 'That they are lower is a result'."""
+    runs = MATHIS.runs("cherry-picking-fixed")
+    low = mean(run.ratio for run in runs if run.trial in (1, 4))
+    assert low < mean(run.ratio for run in runs if run.trial in (3, 7, 9))
+
+
+def test_receiver_drops_outnumber_the_routers() -> None:
+    """01 receiver-drops: far more sent again than the router dropped; the receiver refused some."""
+    run = MATHIS.run("receiver-drops-broken")
+    assert run.measured["retransmits"] > 10 * run.measured["qdisc_drops"]
+    assert run.measured["receiver_ofo_drops"]
+
+
+def test_highspeed_keeps_what_the_steps_of_linux_say() -> None:
+    """02 index: what is left between 'kept' and Linux's code is small, and upwards."""
+
+    flows = [
+        flow
+        for run in BUFFERS.runs("each-once")
+        if run.params["congestion_control"] == "highspeed"
+        for flow in run.flows
+        if flow.decreases
+    ]
+    assert flows
+    for flow in flows:
+        kept = 1 - highspeed.decrease_ratio(flow.decrease_window_segments)
+        assert -0.01 < flow.kept_ratio - kept < 0.03
+
+
+def test_bbr_a_large_buffer_favours_the_longer_path() -> None:
+    """02 results: 'with BBR a large buffer should favour the longer path'."""
+    runs = [
+        run for run in BUFFERS.runs("buffer-sweep") if run.params["congestion_control"] == "bbr"
+    ]
+    largest = max(run.params["buffer_bytes"] for run in runs)
+    shares = [run.measured["s1_share"] for run in runs if run.params["buffer_bytes"] == largest]
+    assert mean(shares) > 0.5

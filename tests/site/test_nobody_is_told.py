@@ -1,0 +1,110 @@
+"""Nobody is told what they could find: a case's key words stand nowhere before its diagnosis."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from measuretwice.cli.commands import cli
+from measuretwice.lab import Lab, Pitfall, find_labs, load_lab
+
+ROOT = Path(__file__).parents[2]
+LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]
+CASES = [
+    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
+    for lab in LABS
+    for pitfall in lab.file.pitfalls
+]
+# What tools printed and what is typed is shown as it is: there the clue is to be found.
+VERBATIM = {"pre", "script", "style", "svg"}
+VOID = {"br", "img", "input", "hr", "meta", "link", "wbr"}
+
+
+class BeforeDiagnosis(HTMLParser):
+    """The words of a page's article up to the fold of its diagnosis, the first hint among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self._open: list[tuple[str, bool]] = []
+        self._in_article = self._done = False
+        self._hints = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        of = dict(attrs)
+        if tag == "article":
+            self._in_article = True
+        self._done |= of.get("data-behind") == "diagnosis"
+        if tag in VOID:
+            self.words.append(of.get("alt") or "")
+            return
+        is_hint = tag == "details" and "tip" in (of.get("class") or "")
+        self._hints += is_hint
+        unread = tag in VERBATIM or (is_hint and self._hints > 1)
+        self._open.append((tag, unread))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if self._in_article and not self._done and not any(unread for _, unread in self._open):
+            self.words.append(data)
+
+
+def told(key_words: list[str], text: str) -> list[str]:
+    """Which of the words stand in a text, as words of their own."""
+    plain = " ".join(text.split())
+    return [
+        word
+        for word in key_words
+        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain, re.IGNORECASE)
+    ]
+
+
+def page_of(site: Path, lab: Lab, pitfall: Pitfall) -> Path:
+    return site / f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}/index.html"
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_a_page_tells_no_cause_before_its_diagnosis(
+    student: Path, lab: Lab, pitfall: Pitfall
+) -> None:
+    parser = BeforeDiagnosis()
+    parser.feed(page_of(student, lab, pitfall).read_text(encoding="utf-8"))
+    text = " ".join(parser.words)
+    assert pitfall.hints[0].split()[0] in text
+    assert told(pitfall.key_words, text) == []
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_the_checker_names_no_cause_before_the_last_hint(lab: Lab, pitfall: Pitfall) -> None:
+    number = lab.case_number(pitfall)
+    folder = ROOT / "sample-data" / lab.folder.name / f"case-{number:02d}-broken"
+    for hint in ([], ["--hint", "1"]):
+        done = CliRunner().invoke(cli, ["check", str(folder), *hint])
+        assert done.exit_code == 1, done.output
+        assert told([pitfall.id, pitfall.finding, *pitfall.key_words], done.output) == []
+    last = CliRunner().invoke(cli, ["check", str(folder), "--hint", "3"]).output
+    assert pitfall.finding in last
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_the_last_hint_does(lab: Lab, pitfall: Pitfall) -> None:
+    assert told(pitfall.key_words, pitfall.hints[2])
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_lists_and_recorded_sets_say_what_is_seen(lab: Lab) -> None:
+    shown = CliRunner().invoke(cli, ["list"]).output
+    for pitfall in lab.file.pitfalls:
+        assert pitfall.symptom in shown
+        assert told(pitfall.key_words, pitfall.symptom) == []
+        assert pitfall.id not in shown.split()
+    for path in sorted((ROOT / "sample-data" / lab.folder.name).glob("case-*/*/*.json")):
+        document = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("pitfall", "command"):
+            assert not told([p.id for p in lab.file.pitfalls], str(document.get(key)))

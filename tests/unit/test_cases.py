@@ -1,0 +1,77 @@
+"""Cases: numbers for students, values that vary with the seed, plans without the cause."""
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Apparatus, Plan, load_lab, make_plan
+from measuretwice.measure import fields
+
+ROOT = Path(__file__).parents[2]
+LAB = load_lab(ROOT, "mathis")
+MTU = LAB.pitfall("mtu")
+CASE = LAB.case_number(MTU)
+
+
+def plan(**settings: object) -> Plan:
+    apparatus = Apparatus("virtual", "k", {}, {})
+    return make_plan(LAB, MTU.trial, apparatus=apparatus, **{"seed": 1, **settings})  # type: ignore[arg-type]
+
+
+def test_a_case_is_its_place_in_the_file() -> None:
+    assert LAB.case(CASE) is MTU
+    for wrong in (0, len(LAB.file.pitfalls) + 1):
+        with pytest.raises(UserError, match="mathis has cases 1 to 13"):
+            LAB.case(wrong)
+    with pytest.raises(UserError, match="calibrate has no cases"):
+        load_lab(ROOT, "calibrate").case(1)
+
+
+def test_a_cases_plan_is_the_mistake_without_its_name() -> None:
+    broken = plan(pitfall="mtu", stage="broken")
+    first = plan(case=CASE)
+    assert first.params == broken.params
+    assert first.kernel_seed == broken.kernel_seed
+    assert first.folder_name.startswith(f"case-{CASE:02d}-trial-09-seed1-")
+    assert "mtu" not in first.folder_name
+    assert "broken" not in str(first.to_json())
+    shown = plan(case=CASE, stage="fixed")
+    assert shown.params == plan(pitfall="mtu", stage="fixed").params
+    assert shown.folder_name.startswith(f"case-{CASE:02d}-shown-")
+
+
+def test_plans_without_a_case_keep_their_digests() -> None:
+    assert "case" not in plan().to_json()
+    assert plan().digest != plan(case=CASE).digest
+
+
+def test_a_students_own_change_goes_over_the_first_try() -> None:
+    own = plan(case=CASE, changes={"mtu_bytes": 4352})
+    assert own.params == plan(case=CASE, stage="fixed").params
+    assert own.digest != plan(case=CASE, stage="fixed").digest
+
+
+def test_other_seeds_have_other_values_and_the_same_each_time() -> None:
+    base = plan(case=CASE).params
+    values = {}
+    for seed in range(2, 40):
+        params = plan(case=CASE, seed=seed).params
+        assert params == plan(case=CASE, seed=seed).params
+        changed = {name for name in params if params[name] != base[name]}
+        assert changed <= {*MTU.vary}
+        for name, (low, high) in LAB.varied(MTU).items():
+            assert low <= float(params[name]) <= high
+        values[seed] = tuple(params[name] for name in MTU.vary)
+    assert len(set(values.values())) == len(values)
+    # Both stages of one seed have the same: what differs between them is the mistake alone.
+    first, shown = plan(case=CASE, seed=7).params, plan(case=CASE, seed=7, stage="fixed").params
+    assert {name for name in first if first[name] != shown[name]} == {"mtu_bytes"}
+
+
+@pytest.mark.parametrize("lab", ["mathis", "buffers", "scale", "variants", "queues"])
+def test_what_is_asked_is_measured(lab: str) -> None:
+    for pitfall in load_lab(ROOT, lab).file.pitfalls:
+        assert pitfall.predict.ask.endswith("?")
+        if pitfall.predict.value != "ratio":
+            fields.require([pitfall.predict.value], pitfall.id)

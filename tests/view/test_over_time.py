@@ -1,0 +1,225 @@
+"""./lab plot RUN [RUN] --over-time: what the raw files hold, a column a run, in SVG, CSV and text."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import stat
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from command_line import call_lab, start_lab
+
+from measuretwice.cli.text_plot import text_panel
+from measuretwice.measure.over_time import OverTime
+from measuretwice.view.over_time import read_over_time
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-data"
+BROKEN, MENDED = (
+    SAMPLES / f"02-buffers/case-01-{stage}/trial-01-seed1" for stage in ("broken", "fixed")
+)
+
+
+def plot(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return call_lab("plot", *arguments, "--over-time", "--out", "figures", cwd=cwd)
+
+
+def test_lines_are_what_was_measured() -> None:
+    """Losses, windows and the queue agree with the values that measure makes of the same files."""
+    for run in (BROKEN, MENDED):
+        measured = json.loads((run / "result.json").read_text())["measured"]
+        read = read_over_time(ROOT, run, None)
+        lines = {(name, line.label): line for name, panel in read.lines.items() for line in panel}
+        for node in ("s1", "s2"):
+            sent_again = lines["losses", f"{node}, sent again"]
+            assert sent_again.values[-1] == measured[f"{node}_retransmits"]
+            ping = lines["rtt", f"{node}, ping, mean"]
+            assert ping.steady
+            # The smallest of them, which is measured: hosts that take their time make it a little less.
+            assert ping.values[0] == pytest.approx(measured[f"{node}_path_rtt_ms"], rel=1e-3)
+            assert len(lines["cwnd", node].time_s) == len(lines["cwnd", node].values) > 150
+        assert lines["losses", "g1 tbf, dropped"].values[-1] == measured["queue_drops"]
+        assert min(line.time_s[0] for line in lines.values()) >= 0
+
+
+def test_two_runs_have_a_column_each_with_what_differs(tmp_path: Path) -> None:
+    done = plot(BROKEN, MENDED, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    svg, table = (tmp_path / line for line in done.stdout.splitlines())
+    words = " ".join(ElementTree.parse(svg).getroot().itertext())
+    plans = [json.loads((run / "plan.json").read_text())["params"] for run in (BROKEN, MENDED)]
+    (differs,) = [name for name in plans[0] if plans[0][name] != plans[1].get(name)]
+    assert f"{differs} {plans[0][differs]}" in words
+    assert f"{differs} not set" in words
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    runs = {row["run"] for row in rows}
+    assert len(runs) == 2
+    for run, target in zip(
+        sorted(runs, key=lambda title: "not set" in title), (BROKEN, MENDED), strict=True
+    ):
+        wanted = read_over_time(ROOT, target, None)
+        values = [
+            float(row["value"]) for row in rows if row["run"] == run and row["what"] == "cwnd: s2"
+        ]
+        assert values == list(wanted.lines["cwnd"][1].values)
+    # The same bytes again.
+    before = svg.read_bytes()
+    assert plot(BROKEN, MENDED, cwd=tmp_path).returncode == 0
+    assert svg.read_bytes() == before
+
+
+def test_titles_of_a_persons_own_stand_first(tmp_path: Path) -> None:
+    done = plot(f"As found={BROKEN}", f"mended={MENDED}", "--json", cwd=tmp_path)
+    title = json.loads(done.stdout)["title"]
+    assert title.startswith("As found: buffers, trial 1")
+    assert " beside mended: buffers, trial 1" in title
+
+
+def test_one_run_has_its_own_settings_in_its_title(tmp_path: Path) -> None:
+    document = json.loads(plot(BROKEN, "--json", cwd=tmp_path).stdout)
+    params = json.loads((BROKEN / "plan.json").read_text())["params"]
+    assert f"buffer_bytes {params['buffer_bytes']}" in document["title"]
+    assert "queue of g1 tbf 0 to " in document["in_words"]
+    assert {row["unit"] for row in document["rows"]} == {"segments", "ms", "packets"}
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        "00-calibrate/readings",
+        "01-mathis/case-05-fixed",
+        "04-variants/case-01-fixed",
+        "05-queues/two-arms-once",
+    ],
+)
+def test_runs_of_every_lab(run: str, tmp_path: Path) -> None:
+    folder = sorted((SAMPLES / run).glob("*/raw.tar.xz"))[0].parent
+    read = read_over_time(ROOT, folder, None)
+    assert {"cwnd", "rtt", "losses"} <= set(read.lines)
+    assert ("queue" in read.lines) == ("no queue was sampled" not in read.notes)
+    assert plot(folder, cwd=tmp_path).returncode == 0
+
+
+def test_of_many_flows_the_first_and_it_is_said() -> None:
+    run = SAMPLES / "03-scale/edge-once/trial-01-seed1"
+    read = read_over_time(ROOT, run, None)
+    assert "the first 3 of 10 connections" in read.notes
+    assert [line.label for line in read.lines["cwnd"]] == ["sender-0", "sender-1", "sender-2"]
+    only = read_over_time(ROOT, run, "sender-7")
+    assert [line.label for line in only.lines["cwnd"]] == ["sender-7"]
+
+
+def test_files_of_a_persons_own_with_times(run: Path, tmp_path: Path) -> None:
+    """No plan, no iperf3: the connection that sent most. Names that neither SVG nor matplotlib likes."""
+    mine = tmp_path / "mine"
+    node = mine / "a$x$\x07"
+    node.mkdir(parents=True)
+    shutil.copy(run / "raw/romeo/ss.txt", node / "log.txt")
+    done = plot(mine, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    svg = tmp_path / done.stdout.splitlines()[0]
+    words = " ".join(ElementTree.parse(svg).getroot().itertext())
+    assert "a$x$\ufffd" in words
+    with open(svg.with_suffix(".csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    measured = json.loads((run / "result.json").read_text())["measured"]
+    assert (
+        float([row for row in rows if "sent again" in row["what"]][-1]["value"])
+        == measured["retransmits"]
+    )
+
+
+def test_a_ping_with_times_is_a_line(run: Path) -> None:
+    lines = (run / "raw/romeo/ss.txt").read_text().splitlines()
+    start = float(lines[0].removeprefix("# t="))
+    text = (run / "raw/romeo/ping.txt").read_text().splitlines()
+    stamped = [
+        f"[{start + n:.6f}] {line}" if " bytes from " in line else line
+        for n, line in enumerate(text)
+    ]
+    (run / "raw/romeo/ping.txt").write_text("\n".join(stamped) + "\n")
+    (ping,) = [
+        line for line in read_over_time(ROOT, run, None).lines["rtt"] if "ping" in line.label
+    ]
+    assert not ping.steady
+    assert len(ping.values) == 25
+    assert ping.time_s[1] - ping.time_s[0] == pytest.approx(1, abs=0.01)
+
+
+def test_text_for_a_terminal(tmp_path: Path) -> None:
+    done = plot(BROKEN, MENDED, "--text", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines[:-2])) <= 100
+    assert sum("congestion window (segments)" in line for line in lines) == 1
+    assert "congestion window (segments)" in lines[2][50:]
+    assert any("┤" in line for line in lines)
+    assert any(chr(0x2800) < c < chr(0x28FF) for line in lines for c in line)
+    assert "\x1b" not in done.stdout
+    # Both to the same scale: the largest window of either stands at the top of both.
+    most = max(
+        max(line.values)
+        for run in (BROKEN, MENDED)
+        for line in read_over_time(ROOT, run, None).lines["cwnd"]
+    )
+    assert sum(line.count(f"{most:.0f} ┤") for line in lines) == 2
+
+
+def test_a_text_panel_is_to_scale() -> None:
+    """A straight line goes from corner to corner, and a peak of one sample is not lost."""
+    rising = text_panel("y", [([0, 1, 2, 3], [0, 1, 2, 3])], (3, 3), 42, 8)
+    assert {len(line) for line in rising} == {42}
+    assert rising[1][-1] != " "
+    # A line, not dots: no row and no column without any.
+    steep = text_panel("y", [([0, 1], [0, 8])], (60, 8), 42, 8)
+    for panel in (rising, steep):
+        assert all(row[10:].strip() for row in panel[1:9])
+    assert rising[8][10] != " "
+    assert rising[1][10] == " "
+    assert rising[8][-1] == " "
+    peak = text_panel("y", [([0, 5, 10], [1, 8, 1]), ([0, 10], [0, 0])], (10, 8), 42, 8)
+    assert "*" in peak[1]
+    assert "o" in peak[8]
+
+
+def test_what_was_not_sampled_over_time(run: Path, tmp_path: Path) -> None:
+    (run / "raw/romeo/ss.txt").unlink()
+    done = plot(run, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "nothing in it was sampled over time" in done.stderr
+    os.mkfifo(tmp_path / "pipe")
+    for bad in (tmp_path / "pipe", Path("/dev/zero"), tmp_path / "nowhere"):
+        done = plot(bad, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+    assert "one run, or two" in plot(BROKEN, MENDED, BROKEN, cwd=tmp_path).stderr
+    assert "go with --over-time" in call_lab("plot", BROKEN, "--text").stderr
+
+
+def test_a_log_that_was_cut_off(run: Path) -> None:
+    path = run / "raw/romeo/ss.txt"
+    whole = read_over_time(ROOT, run, None)
+    path.write_bytes(path.read_bytes()[:100_000])
+    cut: OverTime = read_over_time(ROOT, run, None)
+    count = len(cut.lines["cwnd"][0].values)
+    assert 10 < count < len(whole.lines["cwnd"][0].values)
+    assert cut.lines["cwnd"][0].values == whole.lines["cwnd"][0].values[:count]
+
+
+def test_it_opens_in_the_browser_or_says_that_there_is_none(tmp_path: Path) -> None:
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" >{tmp_path}/opened\n')
+    browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
+    arguments = ("plot", BROKEN, "--over-time", "--open", "--out", tmp_path)
+    done = start_lab(*arguments, BROWSER=f"{browser} %s")
+    assert done.returncode == 0, done.stderr
+    svg = Path(done.stdout.splitlines()[0])
+    assert (tmp_path / "opened").read_text().strip() == svg.as_uri()
+    done = start_lab(*arguments, BROWSER="/nowhere/browser", PATH="/nowhere", DISPLAY="")
+    assert done.returncode == 0
+    assert f"no browser could be opened: open {svg} yourself" in done.stderr

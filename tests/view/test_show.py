@@ -1,0 +1,355 @@
+"""./lab show on recorded runs: the numbers of the raw files, and one clear line where one is damaged."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import call_lab
+
+from measuretwice.parse import SsSocket
+from measuretwice.parse.meanings import (
+    ETHTOOL,
+    IPERF3,
+    LINK,
+    NSTAT,
+    PING,
+    QDISC,
+    QDISC_OPTIONS,
+    SOFTNET,
+    SS,
+    SYSCTL,
+)
+from measuretwice.view import words
+from measuretwice.view.connections import FIELDS
+from measuretwice.view.source import opened
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-data"
+OUTPUTS = ROOT / "tests/data/parse"
+
+
+def blocks(*arguments: str | Path) -> dict[str, dict[str, Any]]:
+    """What show says as JSON: each block's fields by name, by the block's title."""
+    done = call_lab("show", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return {
+        block["title"]: {**block, "fields": {field["name"]: field for field in block["fields"]}}
+        for block in json.loads(done.stdout)["blocks"]
+    }
+
+
+def refused(*arguments: str | Path) -> str:
+    """The one line that something unusable gets."""
+    done = call_lab("show", *arguments)
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert done.stderr.count("\n") == 1
+    assert done.stderr[:-1].isprintable()
+    assert "mistake of ours" not in done.stderr
+    return done.stderr
+
+
+def test_every_field_has_a_meaning() -> None:
+    known = {field.name for field in fields(SsSocket)}
+    assert set(FIELDS.values()) <= known
+    assert set(FIELDS) <= set(SS)
+    # What isn't in the table of fields: addresses, groups of words, and what has a block of its own.
+    apart = {"netid", "users", "skmem", "flags", "algorithm", "other", "delivered_segments"} | {
+        name for name in known if name.startswith(("local_", "peer_", "timer_"))
+    }
+    assert known - set(FIELDS.values()) <= apart
+    tables = [SS, QDISC, PING, IPERF3, NSTAT, LINK, SYSCTL, ETHTOOL, SOFTNET]
+    for name, meaning in [
+        item for table in [*tables, *QDISC_OPTIONS.values()] for item in table.items()
+    ]:
+        assert meaning.text, name
+        assert meaning.source, name
+
+
+def test_the_right_qdisc_of_four(run: Path) -> None:
+    """Of each qdisc the numbers of the JSON, at the place that is named, and what they grew by."""
+    raw = {
+        when: json.loads((run / f"raw/router/qdisc.{when}.json").read_text())
+        for when in ("before", "after")
+    }
+    shown = blocks(run, "qdisc", "--node", "router")
+    netem = shown["router: netem 3: parent 1:3 on eth1"]
+    assert netem["place"] == "router/qdisc.before.json $[3], router/qdisc.after.json $[3]"
+    for name in ("bytes", "packets", "drops", "qlen"):
+        field = netem["fields"][name]
+        before, after = (raw[when][3][name] for when in ("before", "after"))
+        assert (field["before"], field["after"]) == (before, after)
+        assert field["difference"] == after - before
+        assert field["unit"] in ("bytes", "packets")
+    limit = netem["fields"]["limit"]
+    assert (limit["after"], limit["unit"]) == (raw["after"][3]["options"]["limit"], "packets")
+    assert limit["difference"] is None
+    loss = raw["after"][3]["options"]["loss-random"]["loss"]
+    assert netem["fields"]["loss-random.loss"]["after"] == loss
+    assert f"{100 * loss:.6g} %" in netem["fields"]["loss-random.loss"]["meaning"]
+    assert "noqueue on lo:" in shown["router: other interfaces"]["notes"][0]
+
+
+def test_the_data_connection_and_its_mean(run: Path) -> None:
+    lines = (run / "raw/romeo/ss.txt").read_text().splitlines()
+    connected = json.loads((run / "raw/romeo/iperf3.json").read_text())["start"]["connected"]
+    port = connected[0]["local_port"]
+    own = [line for line in lines if f":{port} " in line]
+    rtts_ms = [float(line.split(" rtt:")[1].split("/")[0]) for line in own if " rtt:" in line]
+    shown = blocks(run, "romeo/ss.txt")
+    listed = shown["romeo: connections in ss.txt"]["fields"]
+    assert listed[f"port {port}"]["shown below"] == "yes"
+    assert [field["shown below"] for field in listed.values()].count("no") == 1
+    rtt = shown[f"port {port}, over its samples"]["fields"]["rtt"]
+    assert rtt["smallest"] == min(rtts_ms)
+    assert rtt["largest"] == max(rtts_ms)
+    assert rtt["mean"] == pytest.approx(sum(rtts_ms) / len(rtts_ms), abs=1e-3)
+    (last,) = [block for title, block in shown.items() if title.endswith("last sample")]
+    number = int(last["place"].rsplit(" ", 1)[1])
+    assert lines[number - 1] == own[-1]
+    assert f" mss:{last['fields']['mss']['value']} " in own[-1]
+    assert last["fields"]["rtt"]["value"] == rtts_ms[-1]
+
+
+def test_both_sides_of_iperf3_and_ping_and_counters(run: Path) -> None:
+    end = json.loads((run / "raw/romeo/iperf3.json").read_text())["end"]
+    whole = blocks(run, "iperf3.json")["romeo: over the whole test"]["fields"]
+    for name in ("bytes", "bits_per_second"):
+        assert whole[name]["sent"] == end["sum_sent"][name]
+        assert whole[name]["received"] == end["sum_received"][name]
+    assert whole["retransmits"]["received"] is None
+    ping = blocks(run, "ping")["romeo: ping"]
+    line = int(ping["place"].rsplit(" ", 1)[1])
+    text = (run / "raw/romeo/ping.txt").read_text().splitlines()
+    assert text[line - 1].startswith(
+        f"{ping['fields']['transmitted']['value']} packets transmitted"
+    )
+    before, after = (
+        json.loads((run / f"raw/romeo/nstat.{when}.json").read_text())["kernel"]
+        for when in ("before", "after")
+    )
+    grown = blocks(run, "nstat", "--node", "romeo")["romeo: counters that grew"]["fields"]
+    assert {name: field["difference"] for name, field in grown.items()} == {
+        name: after[name] - before[name] for name in after if after[name] != before[name]
+    }
+    assert grown["TcpRetransSegs"]["unit"] == "segments"
+
+
+def test_each_file_has_its_word_and_each_word_works() -> None:
+    """Of one recorded run a lab: all that the list names can be shown, with a meaning somewhere."""
+    for folder in sorted(SAMPLES.iterdir()):
+        archives = sorted(folder.glob("*/*/raw.tar.xz")) if folder.is_dir() else []
+        if not archives:
+            continue
+        with opened(archives[0].parent) as source:
+            named = {
+                word.name: word for file in source.files if (word := words.word_of(file, source))
+            }
+            assert {"settings", "measured", "qdisc", "ss", "ping", "nstat"} <= set(named)
+            node = {"03-scale": "sender-0"}.get(folder.name)
+            for word in named.values():
+                files = words.files_of(word, source, None)
+                files = [file for file in files if not node or file.node in (node, "")] or files
+                shown = words.show(word, files, source, ROOT)
+                assert not shown.problems, shown.problems
+                assert all(block.rows or block.notes for block in shown.blocks)
+
+
+def test_the_list_names_nodes_sizes_and_words(run: Path) -> None:
+    done = call_lab("show", run)
+    assert done.returncode == 0
+    assert "nodes: juliet, romeo, router" in done.stdout
+    size = (run / "raw/romeo/ss.txt").stat().st_size
+    assert f"romeo {size:,}" in done.stdout
+    document = json.loads(call_lab("show", run, "--json").stdout)
+    by_name = {file["file"]: file for file in document["files"]}
+    assert by_name["router/qdisc.after.json"]["what"] == "qdisc"
+    assert by_name["romeo/ss.txt"]["bytes"] == size
+    # The number of nodes that hold a file of that name decides how it is listed, not one lab's three.
+    many = call_lab("show", SAMPLES / "03-scale/edge-once/trial-01-seed1").stdout
+    assert "10 nodes: " in many
+
+
+def test_no_verdict_and_no_name_of_a_mistake(run: Path) -> None:
+    """The plan says which mistake was staged. What is shown of it are the network's settings."""
+    plan = json.loads((run / "plan.json").read_text())
+    for what in ("settings", "measured", "qdisc", "ss", "link"):
+        shown = call_lab("show", run, what).stdout + call_lab("show", run, what, "--json").stdout
+        for word in ("pitfall", "finding", "broken", "expected", "wrong", str(plan["stage"])):
+            assert word not in shown.lower(), (what, word)
+
+
+@pytest.mark.parametrize(
+    ("output", "what", "title"),
+    [
+        ("ss/samples-6.1.txt", "ss", "connections in output"),
+        ("ss/ss-6.1-bbr.txt", "ss", "connections in output"),
+        ("ss/ss-5.9-tinO.txt", "ss", "connections in output"),
+        ("ping/ping-20210202-ipv6.txt", "ping", "ping"),
+        ("ping/ping-20250605-loss-dup-O.txt", "ping", "ping"),
+        ("nstat/nstat-6.1.json", "nstat", "counters that aren't 0"),
+    ],
+)
+def test_outputs_of_other_versions_are_known_by_their_content(
+    tmp_path: Path, output: str, what: str, title: str
+) -> None:
+    """Files of any name, beside others, as a person brings them."""
+    (tmp_path / "output").write_bytes((OUTPUTS / output).read_bytes())
+    (tmp_path / "readme").write_text("two flows, no losses\n")
+    document = json.loads(call_lab("show", tmp_path, "--json").stdout)
+    assert {file["file"]: file["what"] for file in document["files"]} == {
+        "output": what,
+        "readme": None,
+    }
+    shown = blocks(tmp_path, what)
+    assert title in shown
+    assert blocks(tmp_path / "output").keys() == shown.keys()
+
+
+def test_qdiscs_of_every_version_as_text_and_as_json(tmp_path: Path) -> None:
+    """Each qdisc of each recorded output is shown, its counters the ones that are printed there."""
+    for output in sorted((OUTPUTS / "tc").glob("tc-*")):
+        if "class" in output.name:
+            continue
+        (tmp_path / "router").write_bytes(output.read_bytes())
+        with opened(tmp_path / "router") as source:
+            shown = words.show(words.BY_NAME["qdisc"], source.files, source, ROOT)
+        text = output.read_text()
+        for block in shown.blocks:
+            for row in block.rows:
+                value = row.values[0]
+                if isinstance(value, int) and not isinstance(value, bool) and value > 9:
+                    assert str(value) in text, (output.name, row)
+
+
+def test_a_file_word_for_word(run: Path) -> None:
+    text = (run / "raw/romeo/ping.txt").read_text()
+    assert call_lab("show", run, "ping.txt", "--text").stdout == text
+    assert (
+        call_lab("show", run, "romeo/route.txt").stdout == (run / "raw/romeo/route.txt").read_text()
+    )
+    assert "3 files have this name" in refused(run, "route.txt")
+    assert "--text takes a file's name" in refused(run, "ping", "--text")
+    assert "neither a file of" in refused(run, "nonsense")
+    assert "it has juliet, romeo, router" in refused(run, "qdisc", "--node", "nobody")
+
+
+def test_nothing_in_a_file_reaches_the_terminal_as_a_command(run: Path) -> None:
+    (run / "raw/romeo/notes.txt").write_bytes(b"\x1b[2Jred\x07 \xff [bold]x[/bold]\n")
+    said = call_lab("show", run, "notes.txt").stdout
+    assert said == "\ufffd[2Jred\ufffd \ufffd [bold]x[/bold]\n"
+    (run / "raw/romeo/sysctl.txt").write_text("net.ipv4.tcp_sack = \x1b]0;x\x07[bold]1\n")
+    said = call_lab("show", run, "sysctl", "--node", "romeo").stdout
+    assert "\x1b" not in said
+    assert "\ufffd]0;x\ufffd[bold]1" in said
+    os.rename(run / "raw/romeo/notes.txt", run / "raw/romeo/a\x1b[31m.txt")
+    assert "\x1b" not in call_lab("show", run).stdout
+
+
+@pytest.mark.parametrize("keep", [0, 1, 40, 200])
+def test_a_file_that_is_cut_off(run: Path, keep: int) -> None:
+    for node in ("juliet", "romeo", "router"):
+        for name in ("qdisc.before.json", "qdisc.after.json", "link.after.json", "addr.json"):
+            path = run / "raw" / node / name
+            path.write_bytes(path.read_bytes()[:keep])
+    for what, file in (
+        ("qdisc", "juliet/qdisc."),
+        ("link", "juliet/link.after.json"),
+        ("addr", "addr.json"),
+    ):
+        assert file in refused(run, what)
+    path = run / "raw/romeo/iperf3.json"
+    path.write_bytes(path.read_bytes()[: 500 * keep])
+    assert "iperf3.json" in refused(run, "romeo/iperf3.json")
+    # What is whole is shown still, and what isn't is named.
+    done = call_lab("show", run, "iperf3")
+    assert done.returncode == 0
+    assert "not shown: romeo/iperf3.json" in done.stderr
+    assert "juliet: over the whole test" in done.stdout
+
+
+def test_pipes_devices_links_and_nothing(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert "a pipe; name a run's folder or a plain file" in refused(tmp_path / "pipe")
+    assert "a device" in refused("/dev/zero")
+    assert "No such file" in refused(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    assert "there are no files in it" in refused(tmp_path / "empty")
+    os.mkfifo(run / "raw/romeo/pipe.txt")
+    (run / "raw/romeo/link.txt").symlink_to("/etc/hostname")
+    (run / "raw/elsewhere").symlink_to("/etc")
+    said = call_lab("show", run).stdout
+    for line in ("romeo/pipe.txt: a pipe", "romeo/link.txt: a link", "elsewhere: a link"):
+        assert f"left out: {line}, not looked at" in said
+    assert "neither a file" in refused(run, "pipe.txt")
+    (run / "plan.json").write_text('{"lab": ')
+    assert "plan.json: can't be read" in refused(run)
+
+
+def test_a_damaged_archive_or_a_pipe_in_its_place(tmp_path: Path) -> None:
+    packed = (SAMPLES / "01-mathis/case-05-broken/trial-09-seed1/raw.tar.xz").read_bytes()
+    (tmp_path / "plan.json").write_text('{"lab": "mathis"}')
+    (tmp_path / "raw.tar.xz").write_bytes(packed[:9000])
+    assert "is damaged" in refused(tmp_path, "qdisc")
+    (tmp_path / "raw.tar.xz").unlink()
+    os.mkfifo(tmp_path / "raw.tar.xz")
+    assert "no plain file" in refused(tmp_path, "qdisc")
+
+
+def test_several_runs_none_and_one_that_was_never_finished(run: Path) -> None:
+    several = SAMPLES / "03-scale/edge-once"
+    assert "holds 7 runs; name one of them: trial-01-seed1, " in refused(several)
+    digests = next(
+        path.parent for path in sorted(SAMPLES.glob("*/*/results.json"))
+        if not list(path.parent.glob("*/plan.json"))
+    )  # fmt: skip
+    assert "keeps digests only" in refused(digests)
+    (run / "DONE").unlink()
+    assert "never finished" in call_lab("show", run, "ping").stdout
+
+
+def test_a_live_labs_folder(run: Path, tmp_path: Path) -> None:
+    """As ./lab up leaves it: live.json, and what a person wrote on the nodes."""
+    live = tmp_path / "live-20261123-101010"
+    (live / "raw/romeo").mkdir(parents=True)
+    (live / "live.json").write_bytes((run / "plan.json").read_bytes())
+    (live / "raw/romeo/mine.txt").write_bytes((run / "raw/romeo/ping.txt").read_bytes())
+    (live / "raw/romeo/.bash_history").write_text("secret\n")
+    document = json.loads(call_lab("show", live, "--json").stdout)
+    assert document["sort"] == "live lab"
+    assert document["title"] == "mathis, trial 9, live"
+    assert {file["file"]: file["what"] for file in document["files"]} == {
+        "romeo/mine.txt": "ping",
+        "live.json": "settings",
+    }
+    assert blocks(live, "ping")["romeo: ping"]["fields"]["received"]["value"] == 25
+    # iperf3 under another name still says which connection is the data's.
+    shutil.copy(run / "raw/romeo/ss.txt", live / "raw/romeo/log.txt")
+    shutil.copy(run / "raw/romeo/iperf3.json", live / "raw/romeo/test.json")
+    notes = blocks(live, "ss")["romeo: connections in log.txt"]["notes"]
+    assert any("romeo/test.json names it" in note for note in notes)
+
+
+def test_a_terminal_gets_a_pager_only_where_it_is_too_short(run: Path) -> None:
+    """On a terminal of 80 columns no line is longer than that."""
+    command = [
+        "script",
+        "-qec",
+        f"stty cols 80 rows 1000; exec ./lab show {run} qdisc --node router",
+        "/dev/null",
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "TERM": "xterm", "PAGER": "false", "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    plain = "".join(part.split("m", 1)[-1] for part in f"m{done.stdout}".split("\x1b["))
+    lines = plain.replace("\r", "").splitlines()
+    assert any("chance of each packet" in line for line in lines), plain
+    assert max(map(len, lines)) <= 80
