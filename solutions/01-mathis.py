@@ -405,7 +405,7 @@ say(f"Of the capture's last 300 ACKs, one stands for {steps[steps > 0].mean():.1
 expected = {step: model.sack_reno_constant(p, step) for step in (1, 2)}
 say(
     f"What Reno with today's recovery does at this p (`model.sack_reno_constant`): C = {expected[1]:.2f} if "
-    f"the window grows for each segment, {expected[2]:.2f} if for every second one. How many ACKs come changes next to nothing: Linux adds to "
+    f"the window grows for each segment, {expected[2]:.2f} if for every second one. How many ACKs come changes next to nothing: Linux's Reno adds to "
     "its window for each segment that an ACK covers (RFC 3465 calls it appropriate byte counting)."
 )
 

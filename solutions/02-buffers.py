@@ -41,7 +41,7 @@ from measuretwice.measure.taken import read_rows
 from measuretwice.measure.trace import traces
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
-from measuretwice.tcp import model
+from measuretwice.tcp import highspeed, model
 from measuretwice.tcp import window as windows
 
 lab = load_lab(root, "buffers")
@@ -195,11 +195,13 @@ say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024
 # ## Question 8: decreases
 #
 # The rule: a decrease is where ss's ssthresh changes after the first slow start; what is kept is the
-# new ssthresh over cwnd in the sample before. The window grows between that sample and the loss, so
-# the share comes out high by what a tenth of a second adds.
+# new ssthresh over cwnd in the sample before. For HighSpeed TCP it comes out above b(w): Linux takes
+# what is given up from the table in RFC 3649's appendix B, whose steps give all windows of a step what
+# its upper end would give up. What is left is the window's growth between the sample and the loss. The
+# loss that ends the first slow start is left out; Linux halves the window there.
 #
-# *Full marks:* a rule; all decreases; each against b(w) at its own window; about 0.34 given up at these
-# windows is no small portion.
+# *Full marks:* a rule; all decreases; each against b(w) at its own window, and the table's steps as the
+# reason for most of the difference; a third or more given up at these windows is no small portion.
 
 # %%
 source = "each-once" if recorded("each-once") else "size-suffix-fixed"
@@ -222,6 +224,9 @@ for number, run in enumerate(runs(source)):
                         "window": one.window_segments,
                         "kept": one.kept_ratio,
                         "RFC": says,
+                        "Linux": 1 - highspeed.decrease_ratio(one.window_segments)
+                        if algorithm == "highspeed"
+                        else says,
                     }
                 )
 decreases = pd.DataFrame(table)

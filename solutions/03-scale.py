@@ -249,7 +249,7 @@ display(
                 **{
                     name: run.measured.get(name)
                     for name in (
-                        "flows", "jains_index", "drops_per_halving", "c_by_retransmits",
+                        "flows", "jains_index", "drops_per_halving", "c_by_drops", "c_by_retransmits",
                         "c_by_halvings", "rival_share", "rival_multiple",
                     )
                 },

@@ -28,18 +28,21 @@ class Recordings:
 
     def recorded(self, name: str) -> bool:
         """Is this set recorded?"""
-        return (self._folder / name / samples.SET_FILE).is_file()
+        return (self._place(name) / samples.SET_FILE).is_file()
 
     def runs(self, name: str) -> list[Result]:
         """A set's runs, as results."""
-        return samples.results_of(self._lab, self._folder / name)
+        return samples.results_of(self._lab, self._place(name))
+
+    def _place(self, name: str) -> Path:
+        return self._folder / self._lab.set_name(name)
 
     @contextlib.contextmanager
     def raw(self, name: str, run: int = 0) -> Iterator[Path]:
         """The raw files of one run of a set: what the tools printed."""
         chosen = self.runs(name)[run]
         short = samples.short_name(chosen.trial, chosen.seed)
-        with archive.raw_folder(self._folder / name / short) as folder:
+        with archive.raw_folder(self._place(name) / short) as folder:
             yield folder
 
     def figure(self, name: str, results: list[Result]) -> None:

@@ -87,6 +87,14 @@
     }
   }
 
+  // <div class="notebook" data-case="mathis 5" data-kind="prediction" data-asked="the question"></div>
+  async function notebooks() {
+    const places = document.querySelectorAll("div.notebook");
+    if (!places.length) return;
+    await load("notebook.js");
+    measureTwice.notebook(places);
+  }
+
   // What the theme leaves without a name, so that a screen reader can say it.
   function names() {
     const search = document.querySelector(".md-search[role=dialog]");
@@ -110,7 +118,7 @@
 
   function start() {
     names();
-    for (const work of [maths, diagrams, figures, interactive]) work().catch((error) => console.error(error));
+    for (const work of [maths, diagrams, figures, interactive, notebooks]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();
