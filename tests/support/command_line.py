@@ -10,10 +10,14 @@ same of every command holds tests/unit/test_command_line.py.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
+import re
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -63,3 +67,38 @@ def start_lab(
         timeout=300,
         check=False,
     )
+
+
+def lab_on_terminal(
+    *arguments: str | Path, keys: str = "", columns: int = 80, lines: int = 1000, **environment: str
+) -> tuple[int, str]:
+    """Start ./lab on a terminal of this size; the exit code, and what the terminal got.
+
+    `keys` are typed ahead. A line's end is a newline; colours are left out.
+    """
+    ours, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    os.write(ours, keys.encode())
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "measuretwice", *map(str, arguments)],
+        env={
+            **{name: os.environ[name] for name in os.environ if name not in ("COLUMNS", "LINES")},
+            "PYTHONPATH": str(ROOT / "src"),
+            "TERM": "xterm",
+            "NO_COLOR": "1",
+            **environment,
+        },
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+    )
+    os.close(its)
+    got = b""
+    # Linux answers a read with EIO once nobody has the other end open.
+    with contextlib.suppress(OSError):
+        while part := os.read(ours, 65536):
+            got += part
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", got.decode())
+    return process.wait(timeout=60), text.replace("\r\n", "\n")
