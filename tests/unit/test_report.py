@@ -151,10 +151,15 @@ def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
     early = copy_run(tmp_path / "z", lambda plan: plan.update(trial=6))
     off = copy_run(tmp_path / "off", lambda plan: plan["params"].update(loss_ratio=0.01))
     html, markdown = texts(fixed, broken, early, RECORDED, off)
-    rows = [line.split(" | ")[:2] for line in markdown.splitlines() if re.match(r"\| [67] \|", line)]
+    rows = [
+        line.split(" | ")[:2] for line in markdown.splitlines() if re.match(r"\| [67] \|", line)
+    ]
     assert [first for first, _ in rows] == ["| 6", "| 7", "| 7", "| 7", "| 7"]
     # What was changed tells two runs of one trial apart.
-    assert [second for _, second in rows[1:3]] == ["duration_s=60", "loss_ratio=0.01, duration_s=60"]
+    assert [second for _, second in rows[1:3]] == [
+        "duration_s=60",
+        "loss_ratio=0.01, duration_s=60",
+    ]
     assert [second[:6] for _, second in rows[3:]] == ["mtu, b", "mtu, f"]
     said = " ".join(check_page(html).said)
     assert "segments of 1460 B (ss)" in said

@@ -58,7 +58,7 @@ def check_command(
 
 def _with_files(targets: list[Path], others: bool) -> list[Path]:
     """Those of the targets that hold any file. An empty folder beside `others` is only named."""
-    held = []
+    held: list[Path] = []
     for target in targets:
         if not target.exists():
             raise UserError(f"{target}: there is no such file or folder")
