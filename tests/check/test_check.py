@@ -332,7 +332,6 @@ LONG_S = {"one-run": 200, "one-server": 90, "small-n": 60, "fair-share": 120, "m
 # Pitfalls whose fixed stage is one and the same experiment, which runs once for both.
 TOGETHER = {
     "standing-queue": "offload-at-scale",
-    "red-limits": "red-bandwidth",
     "no-bottleneck": "summary-row",
 }
 

@@ -13,7 +13,7 @@ from measuretwice.checks import Finding, Member, check_run, check_set, with_help
 from measuretwice.cli import terminal
 from measuretwice.cli.case_books import CaseBooks
 from measuretwice.cli.options import read_changes
-from measuretwice.lab import Lab, Value, load_lab, select_trials
+from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
 from measuretwice.measure.values import Measured
@@ -153,7 +153,8 @@ def _check_brought(
     numbers = select_trials(lab, trial)
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
-    params = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    params = {name: value for name, value in chosen.items() if value != UNSET}
     return _check_files(lab, params, targets, hint)
 
 

@@ -246,6 +246,7 @@ MANY_FLOWS = (
         "your own",
         "how far a row of groups.txt is from what its algorithm's flows add up to",
     ),
+    Field("own_rival_share", "your own", "the rivals' part of what groups.txt adds up to, 0 to 1"),
 )
 # What a person's summary.txt says of many flows, each line by its name there; others may stand in it.
 SUMMARY = (
