@@ -414,3 +414,31 @@ def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
     (run / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(UserError, match="was changed after the run"):
         measure_again(ROOT, run)
+
+
+def test_an_empty_folder_beside_runs_is_named_and_left_out(tmp_path: Path) -> None:
+    """A live lab in which nothing was typed leaves one; a shell's star takes it along."""
+    run = ROOT / "sample-data/01-mathis/case-05-broken/trial-09-seed1"
+    empty = tmp_path / "live-1"
+    empty.mkdir()
+    done = call_lab("check", str(empty), str(run))
+    assert done.returncode == 1
+    assert f"{empty}: an empty folder" in done.stderr
+    assert "1 finding" in done.stdout
+    for paths in ([empty], [empty, tmp_path / "live-1"]):
+        done = call_lab("check", *map(str, paths))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{empty}: an empty folder" in done.stderr
+    done = call_lab("check", str(tmp_path / "live-*"), str(run))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"lab: {tmp_path / 'live-*'}: there is no such file or folder\n"
+
+
+def test_what_was_found_comes_before_what_is_not_used(tmp_path: Path) -> None:
+    shutil.copy(CORPUS / "ss" / sorted(os.listdir(CORPUS / "ss"))[0], tmp_path / "ss.txt")
+    for number in range(5):
+        (tmp_path / f"notes-{number}").write_text("what I thought\n")
+    done = call_lab("check", str(tmp_path), "--lab", "mathis", "--trial", "7")
+    assert done.stdout.count("not used:") == 4, done.stdout
+    assert "not used: 2 more" in done.stdout
+    assert done.stdout.index("finding") < done.stdout.index("not used:")

@@ -173,7 +173,7 @@ def model_domain(case: Case) -> Finding | None:
         f"p = {wanted:.4g}" + (f", {timeouts:.0f} timeouts" if timeouts is not None else ""),
         f"p below {limit:g} for the Mathis model",
         "The model has no timeouts in it. With so small a window they rule.",
-        off="the goodput is held against the Mathis model, which makes no claim for this run",
+        off="the goodput is compared with the Mathis model, which makes no claim for this run",
     )
 
 

@@ -30,7 +30,7 @@ FILE_WIDTH = 150
 ROOMY_WIDTH = 120
 HEADINGS = (
     "trial",
-    "RTT\nms",
+    "min RTT\nms",
     "MSS\nB",
     "p\nset",
     "p\nmeasured",
@@ -48,7 +48,7 @@ def console(stream: TextIO) -> Console:
 def print_table(results: list[Result], *, verdicts: bool = True) -> None:
     """Print the trials as a table: what was set, what was measured, the model, the ratio.
 
-    With `verdicts` also what each expectation says, and why a run can't be held against the model.
+    With `verdicts` also what each expectation says, and why a run can't be compared with the model.
 
     Each row links to its run's folder: by its whole path where there is room, else by the
     digest at the path's end (a hyperlink, in terminals that have them).
@@ -89,7 +89,7 @@ def print_table(results: list[Result], *, verdicts: bool = True) -> None:
     apart = [result for result in results if not result.comparable]
     if apart:
         out.print(
-            f"\n{len(apart)} of {len(results)} can't be held against the model:", style="bold"
+            f"\n{len(apart)} of {len(results)} can't be compared with the model:", style="bold"
         )
         for reason, trials in _by_reason(apart).items():
             out.print(f"  trial {', '.join(map(str, trials))}: {reason}")

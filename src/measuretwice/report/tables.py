@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from measuretwice.lab import UNITS
+from measuretwice.base.errors import UserError
+from measuretwice.lab import UNITS, trial_params
 from measuretwice.runs.reread import RunData
 from measuretwice.runs.result import Verdict
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
@@ -53,7 +54,7 @@ def summary_table(runs: Sequence[RunData]) -> Table:
     """A line for each run."""
     several = len({run.lab.name for run in runs}) > 1
     headings = [
-        "trial", "stage", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
+        "trial", "stage, and what was changed", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
         "goodput, Mbit/s", "model, Mbit/s", "ratio", "findings",
     ]  # fmt: skip
     return Table(
@@ -77,7 +78,7 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
         ratio += " (no claim)"
     return [
         f"{plan.lab} {plan.trial}" if several else str(plan.trial),
-        stage_of(run) or NONE,
+        ", ".join(filter(None, [stage_of(run), *_own_changes(run)])) or NONE,
         str(plan.seed),
         number(measured.get("rtt_min_ms"), "{:.4g}"),
         number(measured.get("mss_bytes"), "{:.0f}"),
@@ -96,6 +97,18 @@ def stage_of(run: RunData) -> str:
     if run.plan.case:
         return f"Case {run.plan.case}" + (", shown" if run.plan.stage else "")
     return f"{run.plan.pitfall}, {run.plan.stage}" if run.plan.pitfall else ""
+
+
+def _own_changes(run: RunData) -> list[str]:
+    """What whoever ran it set otherwise than the trial, or the case's first try, has it."""
+    plan = run.plan
+    try:
+        meant = trial_params(
+            run.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
+        )  # fmt: skip
+    except (UserError, KeyError):
+        return []  # of a mistake that the lab doesn't have
+    return [f"{name}={value}" for name, value in plan.params.items() if meant.get(name) != value]
 
 
 def settings_table(run: RunData) -> Table:
