@@ -40,6 +40,26 @@ def test_windows_and_queue_over_time() -> None:
     assert "Jain" in drawn.description
 
 
+def test_round_trips_below_the_windows() -> None:
+    """Four algorithms alone: what each does to the delay, over the path's own."""
+    lab = load_lab(ROOT, "variants")
+    figure = next(one for one in lab.file.figures if one.id == "delay-and-window")
+    found = recorded.results_of(lab, ROOT / "sample-data/04-variants/signatures")
+    drawn, rows = draw_declared(lab, figure, found)
+    assert {row["what"] for row in rows} == {"client cwnd_segments", "client rtt_ms"}
+    longest = {
+        run.params["congestion_control"]: max(
+            row["value"]
+            for row in rows
+            if row["trial"] == run.trial and row["what"] == "client rtt_ms" and row["time_s"] > 20
+        )
+        for run in found
+    }
+    assert all(40 <= ms <= 82 for ms in longest.values()), longest
+    assert longest["vegas"] < longest["bbr"] < longest["reno"]
+    assert "RTT (ms)" in svg_text(drawn) and "queue (packets)" not in svg_text(drawn)
+
+
 def test_one_window_against_the_other() -> None:
     drawn, rows = draw_declared(LAB, declared("window-against-window"), results())
     assert {*rows[0]} == {"trial", "time_s", "s1", "s2"}

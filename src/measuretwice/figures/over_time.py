@@ -1,4 +1,4 @@
-"""The over-time figure: each flow's window, and below it the queue; a pair of panels a trial."""
+"""The over-time figure: each flow's window, and below it the queue or its delay; a pair of panels a trial."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": MIDDLE, "linewidth": 1.0, "linestyle": ":"},
 )
 
+LOWER_LABELS = {"queue": "queue (packets)", "round-trip": "RTT (ms)"}
+
 
 @figure(OverTimeFigure, needs="raw files")
 def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> Drawn:
-    """The first run of each trial: windows above, the queue below.
+    """The first run of each trial: windows above, the queue or the round-trip time below.
 
-    A row is a sample: trial, what (`NODE cwnd_segments` or queue_packets), time_s since the first
-    flow's first sample, value.
+    A row is a sample: trial, what (`NODE cwnd_segments`, `NODE rtt_ms` or queue_packets), time_s
+    since the first flow's first sample, value.
     """
     runs = first_of_each_trial(results)
     columns = min(2, len(runs))
@@ -54,10 +56,10 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
         for place, run in enumerate(runs):
             line, column = divmod(place, columns)
             upper, lower = panels[2 * line][column], panels[2 * line + 1][column]
-            rows += _draw_run(upper, lower, lab, run)
+            rows += _draw_run(upper, lower, lab, run, declared.below)
             if column == 0:
                 upper.set_ylabel("window (segments)")
-                lower.set_ylabel("queue (packets)")
+                lower.set_ylabel(LOWER_LABELS[declared.below])
             if line == lines - 1:
                 lower.set_xlabel("time (s)")
         panels[0][0].legend(loc="upper right", ncols=3)
@@ -68,8 +70,8 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
     return drawn, rows
 
 
-def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result) -> list[Row]:
-    """Draw a run's windows into `upper` and its queue into `lower`; return the rows."""
+def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> list[Row]:
+    """Draw a run's windows into `upper`, its queue or delay into `lower`; return the rows."""
     traces, queue = read_traces(lab, run)
     start_s = min(trace.time_s[0] for trace in traces)
     end_s = max(trace.time_s[-1] for trace in traces)
@@ -81,7 +83,13 @@ def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result) -> list[Row]:
             {"trial": run.trial, "what": f"{trace.node} cwnd_segments", "time_s": t, "value": v}
             for t, v in zip(times, trace.cwnd_segments, strict=True)
         ]
-    if queue:
+        if below == "round-trip":
+            lower.plot(times, trace.rtt_ms, **look)
+            rows += [
+                {"trial": run.trial, "what": f"{trace.node} rtt_ms", "time_s": t, "value": v}
+                for t, v in zip(times, trace.rtt_ms, strict=True)
+            ]
+    if queue and below == "queue":
         samples = [
             (round(time_s - start_s, 3), packets)
             for time_s, packets in zip(queue.time_s, queue.backlog_packets, strict=True)
