@@ -31,6 +31,8 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": MIDDLE, "linewidth": 1.0, "linestyle": ":"},
 )
 
+# A panel is some three hundred points wide: of what stands within one only the least and the most is seen.
+COLUMNS = 300
 LOWER_LABELS = {"queue": "queue (packets)", "round-trip": "RTT (ms)"}
 
 
@@ -78,13 +80,13 @@ def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> li
     rows: list[Row] = []
     for trace, look in zip(traces, itertools.cycle(LINES), strict=False):
         times = [round(time_s - start_s, 3) for time_s in trace.time_s]
-        upper.plot(times, trace.cwnd_segments, label=trace.node, **look)
+        upper.plot(*thinned(times, trace.cwnd_segments), label=trace.node, **look)
         rows += [
             {"trial": run.trial, "what": f"{trace.node} cwnd_segments", "time_s": t, "value": v}
             for t, v in zip(times, trace.cwnd_segments, strict=True)
         ]
         if below == "round-trip":
-            lower.plot(times, trace.rtt_ms, **look)
+            lower.plot(*thinned(times, trace.rtt_ms), **look)
             rows += [
                 {"trial": run.trial, "what": f"{trace.node} rtt_ms", "time_s": t, "value": v}
                 for t, v in zip(times, trace.rtt_ms, strict=True)
@@ -96,10 +98,26 @@ def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> li
             if start_s <= time_s <= end_s
         ]
         times, packets = ([sample[n] for sample in samples] for n in (0, 1))
-        lower.fill_between(times, packets, color=FAINT, linewidth=0)
+        lower.fill_between(*thinned(times, packets), color=FAINT, linewidth=0)
         rows += [
             {"trial": run.trial, "what": "queue_packets", "time_s": t, "value": v}
             for t, v in samples
         ]
     upper.set_title(title_of(lab, run))
     return rows
+
+
+def thinned(
+    times: Sequence[float], values: Sequence[float]
+) -> tuple[list[float], list[float]]:
+    """Return what is seen of samples over time: of each column's the first, the least and the most."""
+    if len(times) <= 3 * COLUMNS:
+        return list(times), list(values)
+    kept: set[int] = {len(times) - 1}
+    width = (times[-1] - times[0]) / COLUMNS or 1.0
+    for _, group in itertools.groupby(
+        range(len(times)), key=lambda n: int((times[n] - times[0]) / width)
+    ):
+        column = list(group)
+        kept |= {column[0], min(column, key=values.__getitem__), max(column, key=values.__getitem__)}
+    return [times[n] for n in sorted(kept)], [values[n] for n in sorted(kept)]
