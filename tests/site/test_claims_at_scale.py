@@ -39,7 +39,8 @@ def test_halving_counter_shows_a_window_that_comes_down_in_steps() -> None:
     assert len(shown) == 17
     windows = [int(line.split()[1]) for line in shown]
     falls = [n for n, (before, now) in enumerate(pairwise(windows)) if now < before]
-    assert len(falls) >= 3 and max(windows) > 1.3 * min(windows)
+    assert len(falls) >= 3
+    assert max(windows) > 1.3 * min(windows)
     assert any(later - earlier > 1 for earlier, later in pairwise(falls)), "no flat sample between"
 
 
@@ -85,7 +86,8 @@ def test_mislabelled_row_has_a_clear_winner_and_breaks_no_bound() -> None:
 def test_fair_share_is_far_above_one() -> None:
     """03 fair-share: 'Why so much?', and both stages are one run."""
     broken, fixed = stages(SCALE, "fair-share")
-    assert fixed["rival_multiple"] > 3 and broken["rival_share"] == fixed["rival_share"] < 0.5
+    assert fixed["rival_multiple"] > 3
+    assert broken["rival_share"] == fixed["rival_share"] < 0.5
 
 
 def test_config_comment_only_the_delay_tells() -> None:
@@ -105,7 +107,8 @@ def test_terminated_tcp_answers_too_soon_and_hides_the_loss_of_rate() -> None:
 def test_ten_seconds_the_window_is_still_growing() -> None:
     """04 ten-seconds: 'When the test ended it was still growing'."""
     broken, fixed = stages(VARIANTS, "ten-seconds")
-    assert broken["rising_ratio"] > 1.2 and fixed["rising_ratio"] == pytest.approx(1, abs=0.02)
+    assert broken["rising_ratio"] > 1.2
+    assert fixed["rising_ratio"] == pytest.approx(1, abs=0.02)
 
 
 def test_averages_hide_two_or_three_teeth_a_second() -> None:
@@ -126,7 +129,7 @@ def test_one_server_pairs_contradict_each_other_and_bbr_does_not_share() -> None
         rates.setdefault(run.trial, {})[run.seed] = run.measured["steady_goodput_bps"]
     cubic, bbr = rates[2], rates[4]
     faster = {seed: bbr[seed] > cubic[seed] for seed in cubic}
-    assert len(set(faster.values())) == 2, 'no pair of seeds contradicts another'
+    assert len(set(faster.values())) == 2, "no pair of seeds contradicts another"
     assert max(cubic.values()) / min(cubic.values()) > 2 * max(bbr.values()) / min(bbr.values())
 
 
@@ -146,13 +149,16 @@ def test_signatures_what_stands_below_each_window() -> None:
         name = run.params["congestion_control"]
         waiting[name], least[name] = mean(settled), min(settled)
     assert waiting["vegas"] < waiting["bbr"] < waiting["reno"] < waiting["cubic"]
-    assert least["reno"] < 5 and least["cubic"] > 50 and waiting["vegas"] < 15
+    assert least["reno"] < 5
+    assert least["cubic"] > 50
+    assert waiting["vegas"] < 15
 
 
 def test_no_bottleneck_red_has_nothing_to_decide() -> None:
     """05 no-bottleneck: 'It had nothing to decide', and packets wait all the same."""
     broken, fixed = stages(QUEUES, "no-bottleneck")
-    assert broken["queue_mean_packets"] < 1 and broken["queue_drops"] == 0 < fixed["queue_drops"]
+    assert broken["queue_mean_packets"] < 1
+    assert broken["queue_drops"] == 0 < fixed["queue_drops"]
     assert broken["busy_ping_mean_ms"] > 5 * fixed["busy_ping_mean_ms"]
 
 

@@ -39,7 +39,9 @@ def test_run_and_report_say_the_same_of_two_runs_of_each_lab(
     summary = summary_table(runs)
     for run, row in zip(runs, summary.rows, strict=True):
         meant = goodput_of(lab, run.result)
-        assert meant.bps and meant.bps == run.result.measured[meant.name] and meant.time
+        assert meant.bps
+        assert meant.bps == run.result.measured[meant.name]
+        assert meant.time
         terminal.print_table(lab, [replace(run.result, folder=ROOT / "runs/a-run")])
         said = capsys.readouterr().out
         printed = f"{meant.bps * 1e-6:.4g}"
@@ -79,7 +81,8 @@ def test_a_sum_above_the_link_comes_with_its_reason(capsys: pytest.CaptureFixtur
     found = read_set(ROOT / "sample-data/02-buffers/thirty-times").runs
     above = [run.result for run in found if goodput_of(lab, run.result).above_link]
     below = [run.result for run in found if not goodput_of(lab, run.result).above_link]
-    assert above and below
+    assert above
+    assert below
     for result in above:
         round_trips = result.measured["rtt_mean_ms"] / 1e3 / result.measured["duration_s"]
         assert goodput_of(lab, result).above_link < round_trips + 1e-3

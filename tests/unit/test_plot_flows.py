@@ -58,7 +58,8 @@ def test_round_trips_below_the_windows() -> None:
     }
     assert all(40 <= ms <= 82 for ms in longest.values()), longest
     assert longest["vegas"] < longest["bbr"] < longest["reno"]
-    assert "RTT (ms)" in svg_text(drawn) and "queue (packets)" not in svg_text(drawn)
+    assert "RTT (ms)" in svg_text(drawn)
+    assert "queue (packets)" not in svg_text(drawn)
 
 
 def test_what_is_drawn_keeps_every_peak() -> None:
@@ -67,7 +68,8 @@ def test_what_is_drawn_keeps_every_peak() -> None:
     values = [5.0 if n == 777 else 400.0 if n == 1203 else 100 + n % 7 for n in range(2000)]
     drawn_times, drawn = thinned(times, values)
     assert len(drawn) == len(drawn_times) < 1000
-    assert {5.0, 400.0} <= set(drawn) and drawn_times == sorted(drawn_times)
+    assert {5.0, 400.0} <= set(drawn)
+    assert drawn_times == sorted(drawn_times)
     assert (drawn_times[0], drawn_times[-1]) == (times[0], times[-1])
     assert thinned(times[:50], values[:50]) == (times[:50], values[:50])
 

@@ -107,9 +107,7 @@ def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> li
     return rows
 
 
-def thinned(
-    times: Sequence[float], values: Sequence[float]
-) -> tuple[list[float], list[float]]:
+def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
     """Return what is seen of samples over time: of each column's the first, the least and the most."""
     if len(times) <= 3 * COLUMNS:
         return list(times), list(values)
@@ -119,5 +117,9 @@ def thinned(
         range(len(times)), key=lambda n: int((times[n] - times[0]) / width)
     ):
         column = list(group)
-        kept |= {column[0], min(column, key=values.__getitem__), max(column, key=values.__getitem__)}
+        kept |= {
+            column[0],
+            min(column, key=values.__getitem__),
+            max(column, key=values.__getitem__),
+        }
     return [times[n] for n in sorted(kept)], [values[n] for n in sorted(kept)]
