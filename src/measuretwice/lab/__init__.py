@@ -1,5 +1,14 @@
 """A lab's facts: lab.toml, its trials, and the plan of a run."""
 
+from measuretwice.lab.first_try import (
+    TryPlan,
+    first_try_of,
+    moving_cases,
+    plan_try,
+    range_of,
+    recorded_steps,
+    step_cases,
+)
 from measuretwice.lab.lab import Lab, Trial
 from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
 from measuretwice.lab.plan import (
@@ -24,6 +33,7 @@ from measuretwice.lab.schema import (
     Edges,
     Expectation,
     FigureOf,
+    FirstTry,
     FlowFiles,
     LabFile,
     ModelUse,
@@ -36,6 +46,7 @@ from measuretwice.lab.schema import (
     RegressionFigure,
     SenderAt,
     SequenceFigure,
+    Shown,
     Stage,
     Step,
     Topology,
@@ -58,6 +69,7 @@ __all__ = [
     "Edges",
     "Expectation",
     "FigureOf",
+    "FirstTry",
     "FlowFiles",
     "KernelFacts",
     "Lab",
@@ -73,21 +85,29 @@ __all__ = [
     "RegressionFigure",
     "SenderAt",
     "SequenceFigure",
+    "Shown",
     "Stage",
     "StageName",
     "Step",
     "Topology",
     "Trial",
+    "TryPlan",
     "Value",
     "WindowsFigure",
     "digest_scripts",
     "find_labs",
+    "first_try_of",
     "load_lab",
     "make_plan",
+    "moving_cases",
+    "plan_try",
     "published_labs",
+    "range_of",
     "read_lab",
     "read_questions",
+    "recorded_steps",
     "refers",
     "select_trials",
+    "step_cases",
     "trial_params",
 ]
