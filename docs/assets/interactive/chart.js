@@ -129,7 +129,7 @@
           },
         },
         {
-          type: "symbol", name: "own", aria: false, interactive: false, clip: true, from: { data: "own" },
+          type: "symbol", name: "mine", aria: false, interactive: false, clip: true, from: { data: "own" },
           encode: {
             update: {
               x: runX, y: runY, size: { signal: "size" }, shape: { scale: "shape", field: "mss_bytes" },

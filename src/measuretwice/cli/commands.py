@@ -83,6 +83,7 @@ def new(name: str, like: str | None) -> None:
     help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
 )
 @click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+@click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
 @click.option(
     "--open", "open_it", is_flag=True, help="Open the figure in the browser, if there is one."
 )

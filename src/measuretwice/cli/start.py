@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from measuretwice.cli import terminal
 from measuretwice.cli.cases import ask_person
 from measuretwice.cli.over_time import open_in_browser
 from measuretwice.cli.run import measure_jobs
+from measuretwice.cli.tries import opened_cases
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.execute.dispatch import refuse_jobs
 from measuretwice.execute.job import Job, check_writable, finished
@@ -27,7 +29,6 @@ from measuretwice.lab import (
     Value,
     first_try_of,
     load_lab,
-    moving_cases,
     plan_try,
     published_labs,
 )
@@ -53,6 +54,7 @@ def start_command(
     seed: int | None,
     jobs: int | Scheduler | None,
     out: Path | None,
+    fresh: bool,
     open_it: bool,
     as_json: bool,
 ) -> int:
@@ -73,6 +75,9 @@ def start_command(
     plan = plan_try(lab, opened_cases(book))
     with backend_for("virtual").opened("virtual", lab, root) as backend:
         work = _jobs(open_batch(root, lab, out / START, backend), plan, seed)
+        if fresh:
+            for job in work:
+                shutil.rmtree(job.folder, ignore_errors=True)
         asks = not as_json and not tries and len(finished(work)) < len(work)
         said = (
             ask_person(f"{about.claim}.\n{about.ask} Your prediction (Enter skips): ")
@@ -117,7 +122,7 @@ class _Started:
         print(f"The claim: {about.claim}.")
         for line in self.came.lines:
             print(f"  {line}")
-        print(self.came.counted, self._judged())
+        print(self.came.counted, self.came.judged)
         if predicted and not self.plan.cases:
             print(f"You predicted: {predicted}.")
         if len(self.tries) > 1:
@@ -129,13 +134,6 @@ class _Started:
                 f"\nYour marks over the recorded figure: {terminal.relative(self.figure)} (--open shows it)"
             )
         print(f"\n{self._next()}")
-
-    def _judged(self) -> str:
-        runs = "This run" if len(self.plan.trials) * self.plan.repeat == 1 else "These runs"
-        verb = "supports" if runs == "This run" else "support"
-        if self.came.supports:
-            return f"{runs} {verb} the claim."
-        return f"{runs} {'does' if runs == 'This run' else 'do'} not support the claim."
 
     def _next(self) -> str:
         if self.next_case is None:
@@ -180,31 +178,6 @@ class _Started:
             "figure": str(self.figure) if self.figure else None,
             "next_case": self.next_case,
         }
-
-
-def opened_cases(book: LabBook) -> set[int]:
-    """Return the cases that are solved, or whose mended run was asked for: no secret is left in them."""
-    return {number for number, notes in book.all_notes().items() if notes.mended or notes.shown}
-
-
-def try_again(lab: Lab, number: int) -> str:
-    """Say what a solved case does to the first try; nothing where it does nothing."""
-    if number not in moving_cases(lab):
-        return ""
-    return f"./lab start {lab.name} does your first try again, with what you found."
-
-
-def told_so_far(lab: Lab, out: Path, book: LabBook) -> str:
-    """The first try and what became of it in one line; what to type where there is none yet, or more to see."""
-    if not lab.file.first_try:
-        return ""
-    tries = read_tries(tries_folder(out, lab))
-    if not tries:
-        return f"No first try yet: ./lab start {lab.name}"
-    plan = plan_try(lab, opened_cases(book))
-    known = any(plan.cases == each.cases for each in tries)
-    more = "" if known else f"\n./lab start {lab.name} shows what your last cases did to it."
-    return so_far(tries) + more
 
 
 def _first_lab(root: Path) -> Lab:

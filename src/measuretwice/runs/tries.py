@@ -56,6 +56,11 @@ class Outcome:
     brief: str
     supports: bool
 
+    @property
+    def judged(self) -> str:
+        """Whether they support the claim, as a sentence."""
+        return f"That {'supports' if self.supports else 'does not support'} the claim."
+
 
 def tries_folder(out: Path, lab: Lab) -> Path:
     """Where a lab's tries are, below a folder of runs."""
