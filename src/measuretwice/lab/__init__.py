@@ -2,6 +2,7 @@
 
 from measuretwice.lab.first_try import (
     TryPlan,
+    after_cases,
     first_try_of,
     moving_cases,
     plan_try,
@@ -94,6 +95,7 @@ __all__ = [
     "TryPlan",
     "Value",
     "WindowsFigure",
+    "after_cases",
     "digest_scripts",
     "find_labs",
     "first_try_of",

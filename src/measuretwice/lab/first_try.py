@@ -7,7 +7,7 @@ changed, whatever else is still as in the first try.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from measuretwice.base.errors import UserError
@@ -55,6 +55,14 @@ def step_cases(lab: Lab, recording: str) -> tuple[int, ...]:
         if step.of == recording:
             return tuple(sorted(lab.case_number(lab.pitfall(name)) for name in step.after))
     return ()
+
+
+def after_cases(cases: Sequence[int]) -> str:
+    """A state of the first try in words that tell no cause: `first try`, `after cases 1 and 4`."""
+    if not cases:
+        return "first try"
+    *others, last = map(str, cases)
+    return f"after cases {', '.join(others)} and {last}" if others else f"after case {last}"
 
 
 def moving_cases(lab: Lab) -> set[int]:

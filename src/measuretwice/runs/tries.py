@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.lab import Lab, Shown, range_of
+from measuretwice.lab import Lab, Shown, after_cases, range_of
 from measuretwice.runs.result import Result, read_result
 
 # Below the folder of runs, beside the labs' own.
@@ -40,10 +40,7 @@ class Try:
     @property
     def after(self) -> str:
         """Which state it is, in words that tell no cause."""
-        if not self.cases:
-            return "first try"
-        several = "s" if len(self.cases) > 1 else ""
-        return f"after case{several} {in_words([str(case) for case in self.cases])}"
+        return after_cases(self.cases)
 
 
 @dataclass(frozen=True)
@@ -108,11 +105,6 @@ def results_of_try(folder: Path, known: Try) -> list[Result]:
 def so_far(tries: Sequence[Try]) -> str:
     """All states in one line."""
     return " · ".join(f"{known.after}: {known.brief}" for known in tries)
-
-
-def in_words(names: Sequence[str]) -> str:
-    """Names as a sentence has them: a, b and c."""
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from measuretwice.lab import FirstTry, Shown, first_try_of, step_cases
-from measuretwice.runs.tries import Outcome, Try, outcome_of
+from measuretwice.lab import FirstTry, Shown, after_cases, first_try_of, step_cases
+from measuretwice.runs.tries import Outcome, outcome_of
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.cases import answer_field, closes_fold, opens_fold
 from measuretwice.site.words.registry import word
@@ -55,8 +55,7 @@ def became(words: LabWords) -> Block:
         if not recorded(words, step.of):
             continue
         came = _outcome(words, step.of, step.shown or about.shown)
-        cases = step_cases(words.lab, step.of)
-        after = Try(cases, 1, (), came.brief, came.supports).after
+        after = after_cases(step_cases(words.lab, step.of))
         told = "; ".join(came.lines)
         lines.append(f"- **{after[0].upper()}{after[1:]}**: {told}. {came.counted} {came.judged}")
     return Block("\n".join([*lines, "", about.found]) + "\n")

@@ -16,7 +16,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
 from measuretwice.figures.rows import ParameterNames
-from measuretwice.lab import Lab, ModelUse
+from measuretwice.lab import Lab, ModelUse, after_cases
 from measuretwice.runs.result import Result
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.numbers import mbit, seconds, sig
@@ -43,9 +43,7 @@ class StepRuns:
     @property
     def veiled(self) -> str:
         """What it is called by those who still look for the causes."""
-        if not self.cases:
-            return self.title
-        return f"case{'s' if len(self.cases) > 1 else ''} {', '.join(map(str, self.cases))}"
+        return after_cases(self.cases) if self.cases else self.title
 
 
 def block(lab: Lab, use: ModelUse, steps: Sequence[StepRuns], name: str, picture: str) -> Block:
