@@ -113,6 +113,17 @@ def test_recorded_runs_turn_the_claim_round(lab: Lab) -> None:
     assert said == ([False, True] if lab is MATHIS else [True, False])
 
 
+def test_the_large_buffer_alone_refutes_the_claim_on_it() -> None:
+    """What lab.toml says in words, once the cases are solved."""
+    lab = load_lab(ROOT, "buffers")
+    low, _ = range_of(lab, first_try_of(lab).shown)
+    assert low is not None
+    for run in recorded(lab, "second-look"):
+        index = run.value("jains_index")
+        assert index is not None
+        assert (index >= low) == (run.params["buffer_bytes"] == 125000)
+
+
 def test_what_runs_come_to_in_words() -> None:
     first = outcome_of(MATHIS, first_try_of(MATHIS).shown, recorded(MATHIS, "step-1-first-try"))
     within = sum(1 <= (r.ratio or 0) <= 1.45 for r in recorded(MATHIS, "step-1-first-try"))
@@ -122,10 +133,16 @@ def test_what_runs_come_to_in_words() -> None:
     )
     queues = load_lab(ROOT, "queues")
     runs = recorded(queues, "two-arms-once")
-    wait = Shown(value="busy_ping_mean_ms", label="ping", by="discipline", alike_ratio=0.02)
+    wait = Shown(
+        value="busy_ping_mean_ms",
+        label="ping",
+        by="discipline",
+        alike_ratio=0.02,
+        names={"red": "RED"},
+    )
     apart = outcome_of(queues, wait, runs)
     assert re.fullmatch(r"\d\d % apart", apart.brief)
-    assert [line.split()[0] for line in apart.lines] == ["pfifo_fast", "red"]
+    assert [line.split(":")[0] for line in apart.lines] == ["pfifo_fast", "RED"]
     most = Shown(value="busy_ping_mean_ms", label="ping", by="discipline", most="pfifo_fast")
     assert outcome_of(queues, most, runs).supports
     nothing = Shown(value="no_such_value", label="none", by="discipline", most="red")
@@ -140,9 +157,9 @@ def test_what_runs_come_to_in_words() -> None:
         ('after = ["whose-bdp", "one-run"]', "after = []", "steps.1: after: the first step is after no"),
         ('after = ["whose-bdp", "one-run"]', 'after = ["who"]', "steps.1: after: there is no pitfall 'who'"),
         ('by = "buffer_bytes", min = 0.95', 'by = "buffer", min = 0.95', "'buffer' is no parameter"),
-        (', min = 0.95 }', " }", "shown: no range, and no [[expect]]"),
+        ("min = 0.95, ", "", "shown: no range, and no [[expect]]"),
         ('by = "buffer_bytes", min = 0.95', 'most = "cubic"', "by is missing"),
-        ("min = 0.95 }", 'min = 0.95, most = "cubic" }', "one of min and max, most"),
+        ("min = 0.95,", 'min = 0.95, most = "cubic",', "one of min and max, most"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_lab_toml_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:

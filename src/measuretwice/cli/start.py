@@ -141,10 +141,10 @@ class _Started:
                 f"All cases are solved. ./lab report runs/{self.lab.name} writes what you hand in."
             )
         symptom = self.lab.case(self.next_case).symptom
-        before = "" if self.plan.last else "What is behind it, the cases tell. "
+        before = "" if self.plan.last else "The cases ask what is behind it. "
         return (
             f"{before}Next: ./lab run {self.lab.name} --case {self.next_case}   ({symptom})\n"
-            f"When cases are solved, ./lab start {self.lab.name} does the first try again with what you found."
+            f"When cases are solved, ./lab start {self.lab.name} repeats the first try with what you found."
         )
 
     def document(self, results: Sequence[Result]) -> dict[str, Any]:

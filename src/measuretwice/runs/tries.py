@@ -135,9 +135,8 @@ def _compared(shown: Shown, results: Sequence[Result]) -> Outcome:
     lines = tuple(_lines(shown, results))
     first = max(means, key=lambda name: means[name])
     if shown.most:
-        return Outcome(
-            lines, f"{first} has the most.", f"{first} has the most", first == shown.most
-        )
+        brief = f"{shown.names.get(first, first)} has the most"
+        return Outcome(lines, f"{brief}.", brief, first == shown.most)
     least, most = min(means.values()), max(means.values())
     apart = (most - least) / most if most else 0.0
     brief = f"{100 * apart:.2g} % apart"
@@ -145,22 +144,26 @@ def _compared(shown: Shown, results: Sequence[Result]) -> Outcome:
 
 
 def _means(shown: Shown, results: Sequence[Result]) -> dict[str, float]:
+    """The mean of each value of what runs are told apart by, in their order."""
+    values = _grouped(shown, results)
+    return {name: sum(known) / len(known) for name, known in values.items()}
+
+
+def _grouped(shown: Shown, results: Sequence[Result]) -> dict[str, list[float]]:
     grouped: dict[str, list[float]] = {}
     for result in results:
         value = result.value(shown.value)
         if value is not None:
             grouped.setdefault(str(result.params.get(shown.by or "")), []).append(value)
-    return {name: sum(values) / len(values) for name, values in grouped.items()}
+    return grouped
 
 
 def _lines(shown: Shown, results: Sequence[Result]) -> list[str]:
-    means = _means(shown, results)
-    width = max(map(len, means), default=0)
-    runs = {name: sum(str(r.params.get(shown.by or "")) == name for r in results) for name in means}
+    values = _grouped(shown, results)
     return [
-        f"{name:<{width}}  {shown.label} {_number(shown.value, value)}"
-        + (f" (mean of {runs[name]} runs)" if runs[name] > 1 else "")
-        for name, value in means.items()
+        f"{shown.names.get(name, name)}: {shown.label} {_number(shown.value, mean)}"
+        + (f" (mean of {len(values[name])} runs)" if len(values[name]) > 1 else "")
+        for name, mean in _means(shown, results).items()
     ]
 
 

@@ -12,7 +12,7 @@ class Shown(Strict):
 
     With `min`, `max` or both: in each run it lies between them. With `most`: its mean is highest in the
     runs whose parameter `by` has that value. With `alike_ratio`: the means of all values of `by` differ
-    by no more than that share. With none of these the range is the one that the lab's own `[[expect]]`
+    by no more than that share. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
     has of the value.
     """
 
@@ -23,6 +23,7 @@ class Shown(Strict):
     max: float | None = None
     most: str | None = None
     alike_ratio: float | None = Field(default=None, gt=0)
+    names: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _one_way(self) -> Shown:

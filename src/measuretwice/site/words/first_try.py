@@ -40,8 +40,8 @@ def begin(words: LabWords) -> Block:
             closes_fold(),
         ]
     parts.append(
-        "What is behind it, the cases tell. When you have solved some of them, the same command does the first try again with what you "
-        "found, and says what it was so far."
+        "The cases ask what is behind it. When you have solved some of them, run the same command again. It repeats your first "
+        "try with what you found, and prints what came of it each time."
     )
     return Block("\n\n".join(parts) + "\n")
 
