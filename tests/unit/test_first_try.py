@@ -113,15 +113,20 @@ def test_recorded_runs_turn_the_claim_round(lab: Lab) -> None:
     assert said == ([False, True] if lab is MATHIS else [True, False])
 
 
-def test_the_large_buffer_alone_refutes_the_claim_on_it() -> None:
-    """What lab.toml says in words, once the cases are solved."""
+def test_the_buffers_claim_holds_in_most_runs_of_one_buffer_only() -> None:
+    """What lab.toml says in words once the cases are solved, over thirty seeds of the same settings."""
     lab = load_lab(ROOT, "buffers")
     low, _ = range_of(lab, first_try_of(lab).shown)
     assert low is not None
-    for run in recorded(lab, "second-look"):
-        index = run.value("jains_index")
-        assert index is not None
-        assert (index >= low) == (run.params["buffer_bytes"] == 125000)
+    large, small = (
+        [run.value("jains_index") or 0 for run in recorded(lab, "thirty-times") if run.trial == n]
+        for n in (3, 4)
+    )
+    assert len(large) == len(small) == 30
+    assert sum(index >= low for index in small) > 27
+    assert sum(index >= low for index in large) < 15
+    looked = recorded(lab, "second-look")
+    assert [run.params for run in looked[:5]] == [recorded(lab, "thirty-times")[60].params] * 5
 
 
 def test_what_runs_come_to_in_words() -> None:
