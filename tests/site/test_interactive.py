@@ -164,6 +164,7 @@ def test_steps_have_no_names_until_their_cases_are_solved(page: Any, address: st
 @pytest.mark.slow
 def test_pointing_at_a_mark_tells_of_its_run(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
+    page.check("[name=interactive-names]")
     # A mark that no other one covers: which these are is up to the recorded runs.
     trial, *box = page.evaluate(
         """(() => { for (const mark of document.querySelectorAll(".points > path")) {
