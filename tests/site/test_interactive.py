@@ -56,7 +56,8 @@ def opened(page: Any, where: str) -> Any:
 
 MARKS = """[...document.querySelectorAll(".points > path")].map(mark => {
   const {trial, goodput_mbit} = mark.__data__.datum;
-  return [trial, goodput_mbit, mark.getAttribute("aria-label"), mark.getBoundingClientRect().y];
+  return [trial, goodput_mbit, mark.getAttribute("aria-label"),
+    mark.getBoundingClientRect().y + scrollY];
 })"""
 
 
@@ -165,6 +166,7 @@ def test_steps_have_no_names_until_their_cases_are_solved(page: Any, address: st
 def test_pointing_at_a_mark_tells_of_its_run(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
     page.check("[name=interactive-names]")
+    page.evaluate("document.querySelector('.plot').scrollIntoView({ block: 'center' })")
     # A mark that no other one covers: which these are is up to the recorded runs.
     trial, *box = page.evaluate(
         """(() => { for (const mark of document.querySelectorAll(".points > path")) {
