@@ -12,6 +12,7 @@ from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE
 from measuretwice.cli.cases import ask_person, unit_for_people
+from measuretwice.cli.tries import try_again
 from measuretwice.lab import UNSET, Lab, load_lab, trial_params
 from measuretwice.runs.folder import PLAN
 from measuretwice.runs.result import Result, read_result
@@ -85,6 +86,8 @@ class CaseBooks:
                 first, last = (f"{value * scale:.4g}" for value in values if value is not None)
                 words += f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
         print(f"Case {case.number}: {words}.")
+        if again := try_again(case.lab, case.number):
+            print(again)
         notes = case.book.notes(case.number)
         if words not in notes.of("Outcome"):
             case.book.add(case.number, "Outcome", words)

@@ -70,6 +70,36 @@ def new(name: str, like: str | None) -> None:
 
 
 @cli.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    help="Where randomness starts from.  [default: your lab book's]",
+)
+@click.option(
+    "--jobs",
+    type=Jobs(),
+    metavar=Jobs.name,
+    help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
+)
+@click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+@click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+@click.option(
+    "--open", "open_it", is_flag=True, help="Open the figure in the browser, if there is one."
+)
+@AS_JSON
+def start(lab_name: str | None, **options: Any) -> None:
+    """Make your own first try, as one would naturally set it, and see what comes.
+
+    LAB is by default the first that has one. Each case that you solve changes the first try: the same command then
+    runs it again with what you found, and says what it was so far. Stopped half-way, it goes on where it stopped.
+    """
+    from measuretwice.cli import start as command_start
+
+    sys.exit(command_start.start_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
 @CASE

@@ -60,7 +60,7 @@ def lab_file_tables() -> list[Table]:
     names = (
         "LabFile About Topology Node Link End Edges Parameter TrialTable InlineTrial Run Step Collect NodeFile "
         "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Predict Stage Again Elsewhere "
-        "Factors Recording FigureOf Panel"
+        "Factors Recording FirstTry TryStep Shown FigureOf Panel"
     ).split()
     return [_table(getattr(schema, name)) for name in names]
 

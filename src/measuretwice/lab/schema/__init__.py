@@ -23,6 +23,7 @@ from measuretwice.lab.schema.figures import (
     WindowsFigure,
 )
 from measuretwice.lab.schema.file import FORMAT_VERSION, About, LabFile
+from measuretwice.lab.schema.first_try import FirstTry, Shown, TryStep
 from measuretwice.lab.schema.parameters import (
     UNITS,
     InlineTrial,
@@ -54,6 +55,7 @@ __all__ = [
     "Expectation",
     "Factors",
     "FigureOf",
+    "FirstTry",
     "FlowFiles",
     "InlineTrial",
     "LabFile",
@@ -75,10 +77,12 @@ __all__ = [
     "Run",
     "SenderAt",
     "SequenceFigure",
+    "Shown",
     "Stage",
     "Step",
     "Topology",
     "TrialTable",
+    "TryStep",
     "Value",
     "WindowsFigure",
     "refers",

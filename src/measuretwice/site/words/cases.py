@@ -60,7 +60,12 @@ def diagnose(words: LabWords, name: str) -> Block:
 
 
 def _field(words: LabWords, name: str, kind: str, asked: str) -> str:
-    case = f"{words.lab.name} {case_number(words, name)}"
+    return answer_field(words, str(case_number(words, name)), kind, asked)
+
+
+def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
+    """Return the place where a browser puts a field: `about` a case's number, or the first try."""
+    case = f"{words.lab.name} {about}"
     return f'<div class="notebook" data-case="{case}" data-kind="{kind}" data-asked="{html.escape(asked)}"></div>'
 
 
@@ -77,6 +82,11 @@ def mend(words: LabWords, name: str) -> Block:
 @site_word('opens("prediction")')
 def opens(_: SiteWords, kind: str) -> Block:
     """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`."""
+    return opens_fold(kind)
+
+
+def opens_fold(kind: str) -> Block:
+    """Return the beginning of a fold that opens with what is written down."""
     return Block(
         f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{FOLDS[kind]}</summary>\n'
     )
@@ -85,4 +95,9 @@ def opens(_: SiteWords, kind: str) -> Block:
 @site_word("closes()")
 def closes(_: SiteWords) -> Block:
     """The end of such a fold."""
+    return closes_fold()
+
+
+def closes_fold() -> Block:
+    """Return the end of a fold."""
     return Block("</details>\n")
