@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import site_word, word
 from measuretwice.site.words.subjects import LabWords, SiteWords
@@ -76,9 +76,10 @@ def mend(words: LabWords, name: str) -> Block:
 
 @site_word('opens("prediction")')
 def opens(_: SiteWords, kind: str) -> Block:
-    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`."""
+    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`.
+    The search leaves it out."""
     return Block(
-        f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{FOLDS[kind]}</summary>\n'
+        f'<details class="behind" data-behind="{kind}" markdown="1" {UNSEARCHED}>\n<summary>{FOLDS[kind]}</summary>\n'
     )
 
 
