@@ -48,7 +48,8 @@ def release_settings(settings: str) -> str:
         for line, below in zip(kept, [*kept[1:], ""], strict=True)
         if not (line.rstrip().endswith(":") and _depth(below) <= _depth(line) and line != kept[0])
     ]
-    return settings.replace(nav, "".join(kept))
+    own = settings.replace(nav, "".join(kept))
+    return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
 
 
 def _depth(line: str) -> int:

@@ -77,13 +77,15 @@ def mend(words: LabWords, name: str) -> Block:
 @site_word('opens("prediction")')
 def opens(_: SiteWords, kind: str) -> Block:
     """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`.
-    The search leaves it out."""
+    The search leaves it out: it would tell the cause."""
+    # Material forgets what it leaves out at the end of any element of the same name in it.
     return Block(
-        f'<details class="behind" data-behind="{kind}" markdown="1" {UNSEARCHED}>\n<summary>{FOLDS[kind]}</summary>\n'
+        f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{FOLDS[kind]}</summary>\n'
+        f'<section markdown="1" {UNSEARCHED}>\n'
     )
 
 
 @site_word("closes()")
 def closes(_: SiteWords) -> Block:
     """The end of such a fold."""
-    return Block("</details>\n")
+    return Block("</section>\n</details>\n")
