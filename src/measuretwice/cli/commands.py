@@ -283,7 +283,9 @@ def grade(folder: Path, **options: Any) -> None:
 
 @cli.command()
 @click.argument("out", metavar="OUT", type=PATH)
-@click.option("--students", is_flag=True, required=True, help="For students, which is all there is.")
+@click.option(
+    "--students", is_flag=True, required=True, help="For students, which is all there is."
+)
 @click.option("--site", is_flag=True, help="With its site, built, in OUT/site.")
 @click.option(
     "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed, too, beside OUT."

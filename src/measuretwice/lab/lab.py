@@ -68,7 +68,9 @@ class Lab:
             if pitfall.id == wanted:
                 return pitfall
         # Their names say what is wrong: who asks for a wrong one is told none of them.
-        raise UserError(f"--pitfall {wanted}: {self.name} has none of this id; students have --case N")
+        raise UserError(
+            f"--pitfall {wanted}: {self.name} has none of this id; students have --case N"
+        )
 
     def case(self, number: int) -> Pitfall:
         """Return the pitfall that students know by this number, from 1."""

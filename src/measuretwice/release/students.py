@@ -1,12 +1,12 @@
 """A students' release is made of what is named here; whatever isn't named stays out of it.
 
-    lab, requirements, licences     as they are
-    src/                            without the parts that only instructors use
-    scripts/                        what a run needs
-    labs/                           lab.toml as students may read it, the rest of it sealed; no rubric
-    docs/pages/                     the site's pages, made from docs/ and the recorded runs
-    sample-data/                    the broken runs under their cases' numbers, and sets that name no cause
-    README.md, release.json         made for it
+lab, requirements, licences     as they are
+src/                            without the parts that only instructors use
+scripts/                        what a run needs
+labs/                           lab.toml as students may read it, the rest of it sealed; no rubric
+docs/pages/                     the site's pages, made from docs/ and the recorded runs
+sample-data/                    the broken runs under their cases' numbers, and sets that name no cause
+README.md, release.json         made for it
 """
 
 from __future__ import annotations
