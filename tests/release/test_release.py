@@ -20,6 +20,7 @@ from command_line import call_lab
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Pitfall, published_labs, read_lab
 from measuretwice.lab.sealed import OPEN_TABLES, SEALED, seal, split_facts, unseal
+from measuretwice.release.students import archive
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/site"))
@@ -98,7 +99,7 @@ def sentences(text: str) -> Iterator[str]:
     """Each line that says something, without marks of comments and lists."""
     for line in text.splitlines():
         plain = " ".join(line.lstrip("#|-*> 0123456789.").split()).casefold()
-        if len(plain) > LONG and "{" not in plain:
+        if len(plain) > LONG and len(plain.split()) > 5 and "{" not in plain:
             yield plain
 
 
@@ -132,12 +133,13 @@ def test_no_fact_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> Non
     samples = release / "sample-data" / lab.folder.name
     assert not list(samples.glob("*-fixed"))
     ids = [one.id for one in lab.file.pitfalls]
-    for path in samples.rglob("*.json"):
+    for path in samples.glob("case-*/*/*.json"):
         document = json.loads(path.read_text())
-        for key in ("set", "title", "pitfall", "command"):
-            if path.parent.name != "step-1-first-try":
-                said = str(document.get(key))
-                assert told([*ids, *pitfall.key_words], said) == [] or said in pitfall.symptom
+        for key in ("pitfall", "command"):
+            assert told(ids, str(document.get(key))) == [], path
+    of_case = samples / lab.set_name(f"{pitfall.id}-broken") / "results.json"
+    called = json.loads(of_case.read_text())
+    assert told([*ids, *pitfall.key_words], f"{called['set']} {called['title']}") == []
 
 
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
@@ -149,11 +151,8 @@ def test_no_page_and_no_search_tells_a_cause(release: Path, lab: Lab, pitfall: P
     index = json.loads((release / "site/search/search_index.json").read_text(encoding="utf-8"))
     found = [part for part in index["docs"] if part["location"].startswith(place)]
     said = " ".join(f"{part['title']} {part['text']}" for part in found)
-    assert lab.file.pitfalls[0].symptom[1:20] in said or place
-    assert told([pitfall.title, *pitfall.hints], said) == []
-    behind = [part["text"] for part in found if "#" in part["location"]]
-    assert any(behind), place
-    assert not any("Hint 3" in text or "What is wrong" in text for text in behind)
+    assert "Predict" in said
+    assert told([pitfall.title, *pitfall.hints, "What is wrong", "The cause"], said) == []
 
 
 def test_no_answer_is_in_it(texts: dict[str, str]) -> None:
@@ -368,27 +367,25 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     begun.send_signal(signal.SIGINT)
     _, complained = begun.communicate(timeout=60)
     assert begun.returncode == 130, complained
-    assert len(complained.splitlines()) == 1
+    assert len(complained.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow(20)
-@pytest.mark.parametrize("kind", ["zip", "tar.gz"])
-def test_packed(tmp_path: Path, kind: str) -> None:
-    done = lab_of(ROOT, "release", str(tmp_path / "kit"), "--students", "--archive", kind)
+def test_packed(tmp_path: Path) -> None:
+    kit = tmp_path / "kit"
+    done = lab_of(ROOT, "release", str(kit), "--students", "--archive", "zip")
     assert done.returncode == 0, done.stderr
-    opened = tmp_path / "opened"
-    subprocess.run(
-        ["unzip", "-q", f"{tmp_path}/kit.zip", "-d", str(opened)]
-        if kind == "zip" and shutil.which("unzip")
-        else [sys.executable, "-c", f"import shutil; shutil.unpack_archive('{tmp_path}/kit.{kind}', '{opened}')"],
-        check=True,
-    )  # fmt: skip
-    names = [
-        sorted(path.relative_to(top).as_posix() for path in top.rglob("*"))
-        for top in (tmp_path / "kit", opened / "kit")
-    ]
-    assert names[0] == names[1]
-    # A release has no answers to make another from.
-    again = lab_of(tmp_path / "kit", "list") if kind == "tar.gz" else None
-    assert again is None or "is in the instructors" not in again.stderr
+    assert f"{kit}.zip: the same, packed" in done.stdout
+    assert archive(kit, "tar.gz") == kit.with_name("kit.tar.gz")
+    whole = sorted(path.relative_to(kit).as_posix() for path in kit.rglob("*") if path.is_file())
+    with zipfile.ZipFile(f"{kit}.zip") as packed:
+        names = [entry for entry in packed.infolist() if not entry.is_dir()]
+        assert sorted(entry.filename.removeprefix("kit/") for entry in names) == whole
+        # Who unpacks it can start it.
+        modes = {entry.filename: entry.external_attr >> 16 for entry in names}
+        assert modes["kit/lab"] & 0o100
+    with tarfile.open(f"{kit}.tar.gz") as packed_tar:
+        files = [entry for entry in packed_tar if entry.isreg()]
+        assert sorted(entry.name.removeprefix("kit/") for entry in files) == whole
+        assert packed_tar.getmember("kit/lab").mode & 0o100

@@ -31,6 +31,7 @@ LINE = 100
 MAX_BYTES = 2**22
 HEADER = re.compile(r"^\[\[?\s*([A-Za-z_-]+)")
 DIRECTIVE = "#:"
+QUOTES = '"""'
 
 
 def split_facts(text: str) -> tuple[str, str]:
@@ -39,7 +40,7 @@ def split_facts(text: str) -> tuple[str, str]:
     other_parts: list[str] = []
     for table, lines in _tables(text):
         if table is None or table in OPEN_TABLES:
-            open_parts += [line for line in lines if not _is_comment(line)]
+            open_parts += _without_comments(lines)
         else:
             other_parts += lines
     return _tidy(open_parts), _tidy(other_parts)
@@ -59,8 +60,17 @@ def _tables(text: str) -> Iterator[tuple[str | None, list[str]]]:
             yield name, lines[:below]
             name, lines = found[1], lines[below:]
         lines.append(line)
-        in_text ^= line.count('"""') % 2 == 1
+        in_text ^= line.count(QUOTES) % 2 == 1
     yield name, lines
+
+
+def _without_comments(lines: list[str]) -> list[str]:
+    kept, in_text = [], False
+    for line in lines:
+        if in_text or not _is_comment(line):
+            kept.append(line)
+        in_text ^= line.count(QUOTES) % 2 == 1
+    return kept
 
 
 def _is_comment(line: str) -> bool:
