@@ -48,7 +48,7 @@ class CaseRun:
         if self.tries_again:
             self.book.add(self.number, "Changed", in_words(self.changes))
         said = ask_person(
-            f"{heading}\n{self.pitfall.predict.ask} A number, its unit, and why (Enter skips): "
+            f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
         )
         self.book.add(self.number, "Prediction", said or NONE)
 
