@@ -47,7 +47,9 @@ class CaseRun:
             return
         if self.tries_again:
             self.book.add(self.number, "Changed", in_words(self.changes))
-        said = ask_person(f"{heading}\n{self.pitfall.predict.ask} Your prediction (Enter skips): ")
+        said = ask_person(
+            f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
+        )
         self.book.add(self.number, "Prediction", said or NONE)
 
     def note(self, results: Sequence[Result], *, talk: bool) -> None:

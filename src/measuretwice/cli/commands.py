@@ -13,11 +13,12 @@ import click
 
 from measuretwice import __version__
 from measuretwice.cli import run_commands
+from measuretwice.cli.edition import Commands
 from measuretwice.cli.options import AS_JSON, CASE, PATH, PITFALL, SHOW_ME, STAGE, root_folder
 from measuretwice.cli.types import Jobs
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="measuretwice")
 def cli() -> None:
     """Measure Twice: reproduce published TCP results, and find out why the first try is wrong."""
@@ -37,12 +38,17 @@ def doctor(as_json: bool) -> None:
 
 
 @cli.command("list")
+@click.option(
+    "--causes",
+    is_flag=True,
+    help="For instructors: each case's id, for --pitfall, and its cause.",
+)
 @AS_JSON
-def list_labs(as_json: bool) -> None:
-    """List the labs, their trials and parameters."""
+def list_labs(causes: bool, as_json: bool) -> None:
+    """List the labs, their trials and parameters, and the cases: what is seen, not why."""
     from measuretwice.cli import list as command_list
 
-    sys.exit(command_list.list_command(root_folder(), as_json))
+    sys.exit(command_list.list_command(root_folder(), causes=causes, as_json=as_json))
 
 
 @cli.command()
@@ -303,6 +309,26 @@ def grade(folder: Path, **options: Any) -> None:
     from measuretwice.cli import grade as command_grade
 
     sys.exit(command_grade.grade_command(root_folder(), folder, **options))
+
+
+@cli.command()
+@click.argument("out", metavar="OUT", type=PATH)
+@click.option(
+    "--students", is_flag=True, required=True, help="For students, which is all there is."
+)
+@click.option("--site", is_flag=True, help="With its site, built, in OUT/site.")
+@click.option(
+    "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed, too, beside OUT."
+)
+def release(out: Path, students: bool, **options: Any) -> None:
+    """Make the kit that you give to students, in the new folder OUT: without answers.
+
+    It has no solutions, keys, rubrics, pages for instructors, tests and mended runs. What is wrong in
+    each case is in it, as the hints need it, but out of sight.
+    """
+    from measuretwice.cli import release as command_release
+
+    sys.exit(command_release.release_command(root_folder(), out, **options))
 
 
 @cli.command()

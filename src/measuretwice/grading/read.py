@@ -16,7 +16,8 @@ from typing import cast
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks import check_set
-from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports
+from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports, reported_books
+from measuretwice.grading.books import is_book, read_books
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
@@ -48,13 +49,17 @@ def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
     runs, unusable = _runs(root, tree)
     of_runs = {tree / name for name in (*(data.name for data, _ in runs), *unusable)}
     loose = [p for p in sorted(tree.rglob("*")) if p.is_file() and not _of_run(p, of_runs)]
-    places, written = read_reports(loose, tree)
+    reports = [path for path in loose if not is_book(path)]
+    places, written = read_reports(reports, tree)
+    books, no_books = read_books(
+        root, [path for path in loose if is_book(path)], reported_books(reports), tree
+    )
     files, unread = _brought_files(
         [p for p in loose if p.suffix.lower() not in WRITTEN + DRAWN], tree
     )
     return Contents(
         refused=tuple(opened.refused),
-        unusable=tuple(reason for reason in unusable.values() if reason),
+        unusable=(*(reason for reason in unusable.values() if reason), *map(shown_line, no_books)),
         runs=tuple(run for _, run in runs),
         together=tuple(_together([data for data, _ in runs])),
         brought=tuple(files),
@@ -62,6 +67,7 @@ def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
         places=places,
         quotes=find_quotes(places, [data.name for data, _ in runs], tree),
         written=tuple(written),
+        books=books,
     )
 
 
@@ -118,6 +124,7 @@ def _run(data: RunData, folder: Path) -> OurRun:
         findings=tuple(Raised.of(finding) for finding in data.result.findings),
         digest=_digest(data.digests),
         cookies=tuple(sorted(cookies(folder / "raw"))),
+        case=plan.case,
     )
 
 

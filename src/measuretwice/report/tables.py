@@ -113,14 +113,19 @@ def _own_changes(run: RunData) -> list[str]:
     return [f"{name}={value}" for name, value in plan.params.items() if meant.get(name) != value]
 
 
-def settings_table(run: RunData) -> Table:
-    """Every parameter with its unit and who set it; what isn't as the trial has it comes first."""
+def settings_table(run: RunData, *, tells: bool = True) -> Table:
+    """Every parameter with its unit and who set it; what isn't as the trial has it comes first.
+
+    Of a case whose cause isn't found yet (`tells` is False) that would be the answer: no word of it.
+    """
     of_trial = run.lab.trials[run.plan.trial].set
     defaults = run.lab.defaults()
     rows = []
     for name, value in run.plan.params.items():
         meant = of_trial.get(name, defaults.get(name))
-        if value != meant:
+        if not tells:
+            origin = "the case"
+        elif value != meant:
             origin = f"CHANGED: {'not set' if meant is None else meant} in the trial"
         else:
             origin = "this trial" if name in of_trial else "the lab"
@@ -129,7 +134,7 @@ def settings_table(run: RunData) -> Table:
     # What was changed is what a reader looks for.
     rows.sort(key=lambda row: not row[3].startswith("CHANGED"))
     return Table(
-        "Settings: those that differ from the trial's own come first",
+        "Settings" + (": those that differ from the trial's own come first" if tells else ""),
         ["setting", "value", "unit", "set by"],
         rows,
         frozenset({1}),

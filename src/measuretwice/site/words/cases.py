@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import site_word, word
 from measuretwice.site.words.subjects import LabWords, SiteWords
@@ -81,14 +81,17 @@ def mend(words: LabWords, name: str) -> Block:
 
 @site_word('opens("prediction")')
 def opens(_: SiteWords, kind: str) -> Block:
-    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`."""
+    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`.
+    The search leaves it out: it would tell the cause."""
     return opens_fold(kind)
 
 
 def opens_fold(kind: str) -> Block:
     """Return the beginning of a fold that opens with what is written down."""
+    # Material forgets what it leaves out at the end of any element of the same name in it.
     return Block(
         f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{FOLDS[kind]}</summary>\n'
+        f'<section markdown="1" {UNSEARCHED}>\n'
     )
 
 
@@ -100,4 +103,4 @@ def closes(_: SiteWords) -> Block:
 
 def closes_fold() -> Block:
     """Return the end of a fold."""
-    return Block("</details>\n")
+    return Block("</section>\n</details>\n")
