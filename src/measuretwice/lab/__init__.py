@@ -2,6 +2,14 @@
 
 from measuretwice.lab.lab import Lab, Trial
 from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
+from measuretwice.lab.own_copy import (
+    OwnCopy,
+    OwnScripts,
+    copy_folder,
+    make_copy,
+    put_aside,
+    read_copy,
+)
 from measuretwice.lab.plan import (
     Apparatus,
     KernelFacts,
@@ -65,6 +73,8 @@ __all__ = [
     "ModelUse",
     "NodeFile",
     "OverTimeFigure",
+    "OwnCopy",
+    "OwnScripts",
     "Panel",
     "Pitfall",
     "Plan",
@@ -80,11 +90,15 @@ __all__ = [
     "Trial",
     "Value",
     "WindowsFigure",
+    "copy_folder",
     "digest_scripts",
     "find_labs",
     "load_lab",
+    "make_copy",
     "make_plan",
     "published_labs",
+    "put_aside",
+    "read_copy",
     "read_lab",
     "read_questions",
     "refers",
