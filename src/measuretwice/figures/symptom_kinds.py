@@ -155,8 +155,8 @@ def thinned(
     return [x[n] for n in kept], [y[n] for n in kept]
 
 
-def _few_ticks(axes: Axes) -> None:
-    axes.xaxis.set_major_locator(MaxNLocator(5))
+def _few_ticks(axes: Axes, *, whole: bool = False) -> None:
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
     axes.yaxis.set_major_locator(MaxNLocator(4))
 
 
@@ -303,8 +303,10 @@ def rows(axes: Axes, panel: RowsSymptom, subject: Subject) -> str:
         axes.set_title(panel.label, loc="left")
         return f"{panel.label}: {_bars_in_words(bars)}."
     plain_axes(axes)
+    whole = False
     if firsts is None:
         axes.plot(range(1, len(y) + 1), y, "o", markersize=5, color=INK)
+        whole = True
     else:
         x = [float(text) for text in firsts]
         x = [value - x[0] if x[0] > UNIX_TIMES else value for value in x]
@@ -312,7 +314,7 @@ def rows(axes: Axes, panel: RowsSymptom, subject: Subject) -> str:
     axes.set_ylim(bottom=0, top=None if max(y) else 1)
     axes.set_title(panel.label, loc="left")
     axes.set_xlabel(panel.x_label)
-    _few_ticks(axes)
+    _few_ticks(axes, whole=whole)
     low, high = number_in_words(min(y)), number_in_words(max(y))
     return f"{panel.label}: {len(y)} rows of {panel.file}, {low} to {high}."
 

@@ -1,7 +1,7 @@
 """The figure of a case's symptom: panels as wide as a phone, one a picture, without the cause.
 
 On a desk a page sets them beside each other, on a phone one below the other, so their text is as
-large as they say in both. Two stages of a case share each panel's axes.
+large as they say in both. Two stages of a case share each panel's axes, but for times that are far apart.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ WIDTH_PX, HEIGHT_PX, BAR_PX = 300, 215, 44
 # None is smaller on any screen.
 LEAST_FONT_PX = 11.5
 LABEL_CHARACTERS = 44
+MOST_TIMES_AS_LONG = 10
 _PX_AN_INCH = 72
 _STYLE: dict[Any, Any] = {
     "font.size": LEAST_FONT_PX,
@@ -124,10 +125,13 @@ def draw_stages(
 
 
 def _share_axes(drawn: Sequence[DescribedFigure]) -> None:
-    """Give all pictures the widest of their limits."""
+    """Give all pictures the widest of their limits; of times, where one isn't lost in another's."""
     axes = [figure.axes[0] for figure in drawn]
     for get, set_ in (("get_xlim", "set_xlim"), ("get_ylim", "set_ylim")):
         limits = [getattr(each, get)() for each in axes]
+        spans = [abs(high - low) for low, high in limits]
+        if get == "get_xlim" and max(spans) > MOST_TIMES_AS_LONG * min(spans):
+            continue
         low, high = min(map(min, limits)), max(map(max, limits))
         # Bars count downwards.
         ends = (high, low) if limits[0][0] > limits[0][1] else (low, high)

@@ -113,6 +113,9 @@ def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
                 shown.append(((BEFORE, AFTER), stages))
             for kinds, stages in shown:
                 figures = draw_stages(words.root, words.lab, panel, stages)
+                if len(figures) > 1 and len({figure.description for figure in figures}) == 1:
+                    # What was mended is what was made of it: twice the same picture shows nothing.
+                    continue
                 for kind, figure in zip(kinds, figures, strict=True):
                     file = _file(words, staged, place, kind)
                     (out / file).write_text(small_svg(figure), encoding="utf-8")
