@@ -23,7 +23,8 @@ WIDER = 'mtu "$MTU_BYTES"', "mtu 4352"
 
 
 def edit(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return call_lab("edit", "mathis", *arguments, "--out", out)
+    done: subprocess.CompletedProcess[str] = call_lab("edit", "mathis", *arguments, "--out", out)
+    return done
 
 
 def change(out: Path, node: str, before: str, after: str) -> Path:

@@ -44,10 +44,10 @@ class OwnScripts:
         nodes = folder / "labs" / lab.folder.name / NODES
         nodes.mkdir(parents=True)
         for name, text in {**_scripts(lab.folder / NODES), **dict(self.files)}.items():
-            (nodes / name).write_bytes(text)
+            _write_script(nodes / name, text)
         (folder / SHARED).mkdir()
         for path in shared.glob("*.sh"):
-            (folder / SHARED / path.name).write_bytes(path.read_bytes())
+            _write_script(folder / SHARED / path.name, path.read_bytes())
 
     def diff(self, lab: Lab) -> str:
         """Return what was changed in the lab's scripts, as diff -u has it."""
@@ -87,6 +87,12 @@ def _scripts(nodes: Path) -> dict[str, bytes]:
     }
 
 
+def _write_script(path: Path, text: bytes) -> None:
+    """Write a script that is a command, too, as in a live lab's terminals."""
+    path.write_bytes(text)
+    path.chmod(0o755)
+
+
 def copy_folder(out: Path, lab: Lab) -> Path:
     """Return where a lab's own copy stands, in the folder of runs `out`."""
     return out / lab.name / FOLDER
@@ -100,7 +106,7 @@ def make_copy(out: Path, lab: Lab) -> bool:
     part = folder.with_name(f".{FOLDER}.part")
     (part / NODES).mkdir(parents=True, exist_ok=True)
     for name, text in _scripts(lab.folder / NODES).items():
-        (part / NODES / name).write_bytes(text)
+        _write_script(part / NODES / name, text)
     (part / SETTINGS).write_text(_settings_text(lab), encoding="utf-8")
     part.rename(folder)
     return True

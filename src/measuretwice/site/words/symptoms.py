@@ -81,8 +81,9 @@ def symptom_pictures(words: LabWords, staged: Pitfall) -> Path:
 @cache
 def _code() -> bytes:
     files = [
-        *sorted((PACKAGE / "figures").glob("*.py")),
-        *sorted((PACKAGE / "view").glob("*.py")),
+        *sorted((PACKAGE / "figures").glob("symptom*.py")),
+        PACKAGE / "figures/style.py",
+        PACKAGE / "view/over_time.py",
         PACKAGE / "measure/over_time.py",
         Path(__file__),
     ]
