@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import call_lab
+from command_line import call_lab, lab_on_terminal
 
 LAST_HINT = "The MTU is 1500 bytes"
 
@@ -85,6 +85,25 @@ def test_bad_options_are_one_line(tmp_path: Path, options: list[str], says: str)
     assert done.returncode == 2
     assert says in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.kernel
+@pytest.mark.slow(6)
+def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
+    out = ("--out", str(tmp_path / "runs"))
+    case = ("run", "mathis", "--case", "5", "--seed", "78", *out)
+    code, said = lab_on_terminal(*case, answers=[("Enter skips", "\x03")])
+    assert code == 130, said
+    assert "Traceback" not in said
+    book = tmp_path / "runs/mathis/lab-book.md"
+    assert "Prediction" not in book.read_text()
+    code, said = lab_on_terminal(
+        *case, answers=[("Enter skips", "30 Mbit/s, since nothing else is different\n")]
+    )
+    assert code == 0, said
+    assert said.index("Your prediction") < said.index("measuring")
+    assert "You predicted: 30 Mbit/s, since nothing else is different. Measured:" in said
+    assert "- Prediction: 30 Mbit/s, since nothing else is different" in book.read_text()
 
 
 def test_progress_before_anything_is_run(tmp_path: Path) -> None:

@@ -10,10 +10,16 @@ same of every command holds tests/unit/test_command_line.py.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import io
 import os
+import re
+import select
+import struct
 import subprocess
 import sys
+import termios
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -63,3 +69,46 @@ def start_lab(
         timeout=300,
         check=False,
     )
+
+
+def lab_on_terminal(
+    *arguments: str | Path,
+    answers: Sequence[tuple[str, str]] = (),
+    columns: int = 80,
+    lines: int = 1000,
+    **environment: str,
+) -> tuple[int, str]:
+    """Start ./lab on a terminal of this size; the exit code, and what the terminal got.
+
+    `answers`: what to wait for, and the keys to press then. A line's end is a newline; colours are
+    left out.
+    """
+    ours, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "measuretwice", *map(str, arguments)],
+        env={
+            **{name: os.environ[name] for name in os.environ if name not in ("COLUMNS", "LINES")},
+            "PYTHONPATH": str(ROOT / "src"),
+            "TERM": "xterm",
+            "NO_COLOR": "1",
+            **environment,
+        },
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        start_new_session=True,
+        # It's their terminal then, and a Ctrl-C among the keys reaches them.
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(its)
+    got, to_answer = b"", list(answers)
+    # Linux answers a read with EIO once nobody has the other end open.
+    with contextlib.suppress(OSError):
+        while select.select([ours], [], [], 120)[0] and (part := os.read(ours, 65536)):
+            got += part
+            if to_answer and to_answer[0][0].encode() in got:
+                os.write(ours, to_answer.pop(0)[1].encode())
+    os.close(ours)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", got.decode())
+    return process.wait(timeout=60), text.replace("\r\n", "\n")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call_lab
+from command_line import call_lab, lab_on_terminal
 
 from measuretwice.parse import SsSocket
 from measuretwice.parse.meanings import (
@@ -338,18 +337,11 @@ def test_a_live_labs_folder(run: Path, tmp_path: Path) -> None:
 
 def test_a_terminal_gets_a_pager_only_where_it_is_too_short(run: Path) -> None:
     """On a terminal of 80 columns no line is longer than that."""
-    command = [
-        "script",
-        "-qec",
-        f"stty cols 80 rows 1000; exec ./lab show {run} qdisc --node router",
-        "/dev/null",
-    ]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "TERM": "xterm", "PAGER": "false", "NO_COLOR": "1"},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout
-    plain = "".join(part.split("m", 1)[-1] for part in f"m{done.stdout}".split("\x1b["))
-    lines = plain.replace("\r", "").splitlines()
-    assert any("chance of each packet" in line for line in lines), plain
+    code, said = lab_on_terminal("show", run, "qdisc", "--node", "router", PAGER="false")
+    assert code == 0, said
+    lines = said.splitlines()
+    assert any("chance of each packet" in line for line in lines), said
     assert max(map(len, lines)) <= 80
+    # The pager here prints nothing and says no: so nothing comes of what is longer than the terminal.
+    code, said = lab_on_terminal("show", run, "qdisc", "--node", "router", lines=10, PAGER="false")
+    assert "chance of each packet" not in said
