@@ -25,8 +25,10 @@ from measuretwice.figures.symptoms import (
 )
 from measuretwice.lab import SYMPTOM_TABLES, Lab, Pitfall, SymptomOf, find_labs, load_lab
 from measuretwice.lab.schema.symptoms import AnySymptom
+from measuretwice.measure.over_time import OverTime
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.symptoms import symptom_pictures
+from measuretwice.view.over_time import read_over_time
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: load_lab(ROOT, name) for name in find_labs(ROOT)}
@@ -40,6 +42,10 @@ CASES = [
 MAX_PICTURE_BYTES = 5_000
 
 
+def over_time(run: Path) -> OverTime:
+    return read_over_time(ROOT, run, None)
+
+
 def panel(**keys: object) -> SymptomOf:
     read: SymptomOf = TypeAdapter(AnySymptom).validate_python(keys)
     return read
@@ -49,7 +55,7 @@ def drawn(lab: str, name: str, **keys: object) -> list[str]:
     """The words of a panel's picture of a case's first try."""
     words = WORDS[lab]
     runs = [Stage("", words.results_of(f"{name}-broken"))]
-    figures = draw_stages(ROOT, words.lab, panel(**keys), runs)
+    figures = draw_stages(words.lab, panel(**keys), runs, over_time)
     return [figure.description for figure in figures]
 
 
@@ -129,7 +135,7 @@ def test_two_stages_share_their_axes_but_not_a_minute_with_hours() -> None:
             Stage(stage, words.results_of(f"{name}-{stage}")) for stage in ("broken", "fixed")
         ]
         figures: list[Figure] = [
-            *draw_stages(ROOT, words.lab, panel(kind="over-time", of="cwnd"), stages)
+            *draw_stages(words.lab, panel(kind="over-time", of="cwnd"), stages, over_time)
         ]
         left, right = (figure.axes[0] for figure in figures)
         assert left.get_ylim() == right.get_ylim()
@@ -170,5 +176,7 @@ def test_a_picture_is_the_same_bytes_again() -> None:
     words = WORDS["queues"]
     stage = [Stage("", words.results_of("small-n-broken"))]
     declared = panel(kind="flows", label="x", by="discipline", unit=1e6)
-    first, second = (small_svg(draw_stages(ROOT, words.lab, declared, stage)[0]) for _ in range(2))
+    first, second = (
+        small_svg(draw_stages(words.lab, declared, stage, over_time)[0]) for _ in range(2)
+    )
     assert first == second

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import lru_cache
-from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -23,11 +21,10 @@ from measuretwice.lab import (
     RunsSymptom,
     ValuesSymptom,
 )
-from measuretwice.measure.over_time import DROPPED, GOODPUT, PANELS, SENT_AGAIN, Line, OverTime
+from measuretwice.measure.over_time import DROPPED, GOODPUT, PANELS, SENT_AGAIN, Line
 from measuretwice.measure.raw import counters_grown
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
-from measuretwice.view.over_time import read_over_time
 
 # As many parts as a phone's picture is wide, halved; of each its smallest and largest value is drawn.
 PARTS = 130
@@ -82,7 +79,7 @@ def over_time(axes: Axes, panel: OverTimeSymptom, subject: Subject) -> str:
     """One quantity of the first run over time."""
     lines = [
         line
-        for line in _read(subject.root, subject.run.place).lines.get(panel.of, [])
+        for line in subject.over_time(subject.run.place).lines.get(panel.of, [])
         if not line.steady and ("ping" not in line.label) and line.values
     ]
     if not lines:
@@ -110,12 +107,6 @@ def over_time(axes: Axes, panel: OverTimeSymptom, subject: Subject) -> str:
     until = number_in_words(round(max(line.time_s[-1] for line in lines)))
     said = [_line_in_words(line, name, panel.of) for line, name in zip(lines, names, strict=True)]
     return f"{label[0].upper()}{label[1:]} over {until} s: {'; '.join(said)}."
-
-
-@lru_cache(maxsize=2)
-def _read(root: Path, run: Path) -> OverTime:
-    """A run over time: the panels of a case are of the same two."""
-    return read_over_time(root, run, None)
 
 
 def _names(lines: Sequence[Line]) -> list[str]:

@@ -19,6 +19,7 @@ from matplotlib import rc_context
 
 from measuretwice.figures.style import DescribedFigure, in_style, svg_text
 from measuretwice.lab import Lab, SymptomOf
+from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.result import Result
 
 # In CSS pixels: what a phone of 360 has for a picture inside a fold.
@@ -40,6 +41,9 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+ReadsOverTime = Callable[[Path], OverTime]
+
+
 @dataclass(frozen=True)
 class Stage:
     """A recorded stage of a case: its heading (empty where it stands alone), its runs.
@@ -54,11 +58,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Subject:
-    """Of what a panel is drawn: the checkout's folder, the lab, the stage."""
+    """Of what a panel is drawn: the lab, the stage; and who reads a run's folder over time."""
 
-    root: Path
     lab: Lab
     stage: Stage
+    over_time: ReadsOverTime
 
     @property
     def run(self) -> Result:
@@ -98,7 +102,7 @@ def symptom_kinds() -> set[type[SymptomOf]]:
 
 
 def draw_stages(
-    root: Path, lab: Lab, panel: SymptomOf, stages: Sequence[Stage]
+    lab: Lab, panel: SymptomOf, stages: Sequence[Stage], over_time: ReadsOverTime
 ) -> list[DescribedFigure]:
     """Return a panel's picture of each stage, all with the same axes.
 
@@ -115,7 +119,7 @@ def draw_stages(
                 layout="constrained",
             )
             axes = figure.subplots()
-            figure.description = draw(axes, panel, Subject(root, lab, stage))
+            figure.description = draw(axes, panel, Subject(lab, stage, over_time))
             figure.title = stage.heading or "What was measured"
             label = "\n".join(textwrap.wrap(axes.get_title(loc="left"), LABEL_CHARACTERS))
             axes.set_title("\n".join(filter(None, [stage.heading, label])), loc="left", x=0)

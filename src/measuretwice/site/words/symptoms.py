@@ -13,11 +13,13 @@ from pathlib import Path
 from measuretwice.base.files import read_object
 from measuretwice.base.paths import PACKAGE
 from measuretwice.lab import Pitfall
+from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.recorded import SET_FILE
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
+from measuretwice.view.over_time import read_over_time
 
 # How a picture is named and headed: of the first try alone, or of that beside the mended run.
 FIRST, BEFORE, AFTER = "first", "before", "after"
@@ -94,6 +96,10 @@ def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
     # matplotlib takes half a second to import, and figures are drawn seldom.
     from measuretwice.figures.symptoms import Stage, draw_stages, small_svg
 
+    @cache
+    def over_time(run: Path) -> OverTime:
+        return read_over_time(words.root, run, None)
+
     recorded = {
         stage: words.results_of(f"{staged.id}-{stage}")
         for stage in ("broken", "fixed")
@@ -113,7 +119,7 @@ def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
                 stages = [Stage(HEADINGS[kind], runs, beside) for kind, runs in pair]
                 shown.append(((BEFORE, AFTER), stages))
             for kinds, stages in shown:
-                figures = draw_stages(words.root, words.lab, panel, stages)
+                figures = draw_stages(words.lab, panel, stages, over_time)
                 if len(figures) > 1 and len({figure.description for figure in figures}) == 1:
                     # What was mended is what was made of it: twice the same picture shows nothing.
                     continue
