@@ -14,7 +14,16 @@ import click
 from measuretwice import __version__
 from measuretwice.cli import run_commands
 from measuretwice.cli.edition import Commands
-from measuretwice.cli.options import AS_JSON, CASE, PATH, PITFALL, SHOW_ME, STAGE, root_folder
+from measuretwice.cli.options import (
+    AS_JSON,
+    CASE,
+    NO_EDIT,
+    PATH,
+    PITFALL,
+    SHOW_ME,
+    STAGE,
+    root_folder,
+)
 from measuretwice.cli.types import Jobs
 
 
@@ -161,6 +170,7 @@ def start(lab_name: str | None, **options: Any) -> None:
     help="Give a trial up after this much real time.  [default: 120 s + its duration]",
 )
 @click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+@NO_EDIT
 @AS_JSON
 def run(lab_name: str, **options: Any) -> None:
     """Measure trials of LAB, each in a virtual kernel of its own.
@@ -175,6 +185,22 @@ def run(lab_name: str, **options: Any) -> None:
 
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
+@click.option("--undo", is_flag=True, help="Put the copy aside: runs are the lab's own again.")
+@click.option("--open", "open_it", is_flag=True, help="Open it in your editor ($EDITOR).")
+@click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+def edit(lab_name: str, **options: Any) -> None:
+    """Make your own copy of LAB's node scripts and settings, to change them and to run them.
+
+    It stands in the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
+    there already is never overwritten.
+    """
+    from measuretwice.cli import edit as command_edit
+
+    sys.exit(command_edit.edit_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
 @click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
 @CASE
 @SHOW_ME
@@ -182,6 +208,7 @@ def run(lab_name: str, **options: Any) -> None:
 @STAGE
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
 @click.option("--tmux", is_flag=True, help="Open the terminals at once, side by side.")
+@NO_EDIT
 def up(lab_name: str, **options: Any) -> None:
     """Bring LAB's network up in a virtual kernel, in real time, for ./lab enter.
 

@@ -37,6 +37,9 @@ CASE = click.option(
 SHOW_ME = click.option(
     "--show-me", is_flag=True, help="The case as it is mended, instead of finding it."
 )
+NO_EDIT = click.option(
+    "--no-edit", is_flag=True, help="The lab's own node scripts, not your copy of ./lab edit."
+)
 
 
 def root_folder() -> Path:

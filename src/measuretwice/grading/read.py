@@ -22,7 +22,7 @@ from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import brought
-from measuretwice.runs.folder import DONE, runs_in
+from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
 from measuretwice.runs.reread import RunData, read_run
 
 MAX_RUNS = 400
@@ -34,8 +34,8 @@ NEVER_THE_SAME = frozenset({"iperf3", "iperf2", "ss", "tcpdump"})
 # What a folder of a student's own files says of them.
 MEANT = re.compile(r"trial-([0-9]{1,4})(?:-([a-z][a-z0-9-]*)-(broken|fixed))?\b")
 RUN_FILES = frozenset(
-    {"plan.json", "provenance.json", "result.json", DONE, "experiment.sh", "experiment.log",
-     "console.txt"}
+    {"plan.json", "provenance.json", "result.json", DONE, EDIT_DIFF, "experiment.sh",
+     "experiment.log", "console.txt"}
 )  # fmt: skip
 DRAWN = (".svg", ".png", ".jpg", ".jpeg", ".csv")
 
@@ -156,13 +156,14 @@ def _cookies(files: Iterable[Path]) -> set[str]:
 
 
 def _changed(data: RunData) -> list[str]:
-    """Which settings are others than the lab's for this trial and stage."""
+    """Which settings are others than the lab's for this trial and stage; and which node scripts."""
     plan = data.plan
     meant = trial_params(
         data.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
     )
     names = sorted(meant.keys() | plan.params.keys())
-    return [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
+    settings = [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
+    return settings + [f"own {n} ({digest})" for n, digest in sorted((plan.edited or {}).items())]
 
 
 def _together(runs: list[RunData]) -> list[SetFinding]:

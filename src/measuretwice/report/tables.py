@@ -131,6 +131,10 @@ def settings_table(run: RunData, *, tells: bool = True) -> Table:
             origin = "this trial" if name in of_trial else "the lab"
         unit = UNITS.get(name.rsplit("_", 1)[-1], "") if not isinstance(value, str) else ""
         rows.append([name, str(value), unit, origin])
+    rows += [
+        [name, digest, "", "CHANGED: the student's own script, see edit.diff"]
+        for name, digest in (run.plan.edited or {}).items()
+    ]
     # What was changed is what a reader looks for.
     rows.sort(key=lambda row: not row[3].startswith("CHANGED"))
     return Table(

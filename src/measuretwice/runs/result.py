@@ -54,7 +54,8 @@ class Result:
 
     `ratio` is the goodput over the model's bandwidth. `flows` are there where the lab has several.
     `findings` are no part of result.json: they name causes, and who opens the file is still looking for them.
-    `derived_by` is the digest of the code that read the raw files.
+    `derived_by` is the digest of the code that read the raw files, `edited` the digests of the node scripts
+    that were the student's own.
     """
 
     lab: str
@@ -74,6 +75,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     derived_by: str | None = None
     case: int | None = None
+    edited: dict[str, str] | None = None
     folder: Path | None = None
 
     @property
@@ -111,7 +113,7 @@ class Result:
         """Return result.json's content, and where there is a folder that as `run_dir`."""
         content = asdict(replace(self, findings=()))
         del content["findings"]
-        for name in ("flows", "derived_by", "case", "folder"):
+        for name in ("flows", "derived_by", "case", "edited", "folder"):
             if not content[name]:
                 del content[name]
         if self.folder is not None:
@@ -156,6 +158,7 @@ def make_result(
         flows=tuple(flows),
         findings=tuple(findings),
         case=plan.case,
+        edited=plan.edited,
     )
     if lab.file.model:
         result = _against_model(lab.file.model, result)

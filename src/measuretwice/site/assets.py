@@ -15,6 +15,7 @@ from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site.folder import Folder
 from measuretwice.site.notebooks import notebook_pages
 from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.words.symptoms import symptom_pictures
 from measuretwice.testbeds import files as testbed_files
 
 
@@ -44,6 +45,13 @@ def add_figures(words: LabWords, pages: Folder) -> None:
         part.rename(kept)
     for path in kept.iterdir():
         pages.copy(path, f"assets/figures/{lab.folder.name}/{path.name}")
+
+
+def add_symptoms(words: LabWords, pages: Folder) -> None:
+    """What is seen of each case, drawn from its recorded runs."""
+    for pitfall in words.lab.file.pitfalls:
+        for path in sorted(symptom_pictures(words, pitfall).glob("*.svg")):
+            pages.copy(path, f"assets/figures/{words.lab.folder.name}/{path.name}")
 
 
 def _can_show(folder: Path, figure: FigureOf) -> bool:

@@ -71,11 +71,14 @@ def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
 
 @word('mend("mtu")')
 def mend(words: LabWords, name: str) -> Block:
-    """The command for a student's own change to a case."""
-    number = case_number(words, name)
+    """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
+    number, lab = case_number(words, name), words.lab.name
     return Block(
-        f"```sh\n./lab run {words.lab.name} --case {number} --set NAME=VALUE\n"
-        f"./lab check runs/{words.lab.name}/case-{number:02d}-*\n```"
+        f"```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"./lab check runs/{lab}/case-{number:02d}-*\n```\n\n"
+        f"You may also change the node scripts: `./lab edit {lab}` makes your own copy, and your runs use it. Or type the "
+        f"commands yourself, in [live terminals](../../start/terminals.md#live): `./lab up {lab} --case {number}`. "
+        "In each way `./lab check` says what is still off."
     )
 
 
