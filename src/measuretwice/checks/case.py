@@ -6,20 +6,30 @@ from dataclasses import dataclass, field
 
 from measuretwice.lab import Value
 from measuretwice.measure import fields
+from measuretwice.measure.conditions import Conditions, Socket
+from measuretwice.measure.judged import Verdict
 from measuretwice.measure.values import Measured, number
+
+# A connection that sent less is one for control: iperf3 has one beside its data's.
+DATA_BYTES = 100_000
 
 
 @dataclass(frozen=True)
 class Case:
     """A run as the checks see it: what was wanted, and what was measured (None: not known).
 
-    A check gets only the measured values that it says it `needs`.
+    A check gets only the measured values that it says it `needs`. `algorithms` are the congestion
+    controls that the run was meant to have, by its settings; `verdicts` are those on what its lab expects;
+    `conditions` are None where only measured values are left.
     """
 
     wanted: dict[str, Value]
     measured: Measured
     max_loss_ratio: float | None = None
     needs: frozenset[str] = frozenset()
+    algorithms: frozenset[str] = frozenset()
+    verdicts: tuple[Verdict, ...] = ()
+    conditions: Conditions | None = None
 
     def want(self, name: str) -> float | None:
         """Return a parameter's number; None where the run has none by that name, or a word."""
@@ -44,6 +54,11 @@ class Case:
             part: number(self.measured, whole)
             for part, whole in fields.members(name, self.measured).items()
         }
+
+    def data_sockets(self) -> list[Socket]:
+        """Return the senders' connections that carried data; none where they aren't known."""
+        sockets = self.conditions.sockets if self.conditions else ()
+        return [socket for socket in sockets if socket.bytes_sent >= DATA_BYTES]
 
     def _must_need(self, name: str) -> None:
         if name not in self.needs:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.lab import UNITS
+from measuretwice.measure.judged import Verdict
 from measuretwice.runs.reread import RunData
-from measuretwice.runs.result import Verdict
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"
