@@ -20,7 +20,8 @@ class Case:
 
     A check gets only the measured values that it says it `needs`. `algorithms` are the congestion
     controls that the run was meant to have, by its settings; `verdicts` are those on what its lab expects;
-    `conditions` are None where only measured values are left.
+    `conditions` are None where only measured values are left, `reference` (how the lab's own scripts set
+    the nodes up) where that isn't asked for.
     """
 
     wanted: dict[str, Value]
@@ -30,6 +31,7 @@ class Case:
     algorithms: frozenset[str] = frozenset()
     verdicts: tuple[Verdict, ...] = ()
     conditions: Conditions | None = None
+    reference: Conditions | None = None
 
     def want(self, name: str) -> float | None:
         """Return a parameter's number; None where the run has none by that name, or a word."""

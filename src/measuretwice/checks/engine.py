@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.checks import (
+    configuration,
     connection,
     expectations,
     hosts,
@@ -37,7 +38,7 @@ UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
     connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
-    many_flows, hosts, expectations, whole_set,
+    many_flows, hosts, configuration, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
 CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
@@ -80,7 +81,10 @@ def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
 
     What nothing explains by name (UNEXPLAINED) follows from any error.
     """
-    found = [finding for finding in findings if finding is not None]
+    # Two checks may see one thing: the first word counts.
+    found = list({finding.id: finding for finding in reversed([*findings]) if finding}.values())[
+        ::-1
+    ]
     explained = {other for finding in found for other in EXPLAINS[finding.id]}
     tops = [finding for finding in found if finding.id not in explained]
     if any(finding.severity == "error" and finding.id != UNEXPLAINED for finding in tops):
@@ -106,6 +110,7 @@ def case_of(
     measured: Measured,
     trial: int | None = None,
     conditions: Conditions | None = None,
+    reference: Conditions | None = None,
 ) -> Case:
     """A run as a case: what its settings wanted against what was measured."""
     use = lab.file.model
@@ -119,6 +124,7 @@ def case_of(
         algorithms=frozenset(_algorithms(lab, params)),
         verdicts=verdicts_of(lab, trial, params, values, comparable),
         conditions=conditions,
+        reference=reference,
     )
 
 
@@ -138,12 +144,13 @@ def check_run(
     *,
     trial: int | None = None,
     conditions: Conditions | None = None,
+    reference: Conditions | None = None,
 ) -> list[Finding]:
     """Check one run. `hint` (1, 2 or 3) adds that step of the ladder.
 
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
-    found = diagnose(lab, params, measured, trial=trial, conditions=conditions)
+    found = diagnose(lab, params, measured, trial=trial, conditions=conditions, reference=reference)
     return [with_help(lab, finding, hint) for finding in found]
 
 
@@ -154,9 +161,10 @@ def diagnose(
     *,
     trial: int | None = None,
     conditions: Conditions | None = None,
+    reference: Conditions | None = None,
 ) -> list[Finding]:
     """Return the findings of one run as the checks say them, without page and hint."""
-    case = case_of(lab, params, measured, trial, conditions)
+    case = case_of(lab, params, measured, trial, conditions, reference)
     return causes(case, lab.file.checks.leave_out)
 
 
