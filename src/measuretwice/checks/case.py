@@ -58,9 +58,16 @@ class Case:
         }
 
     def data_sockets(self) -> list[Socket]:
-        """Return the senders' connections that carried data; none where they aren't known."""
+        """Return the flows: the senders' connections that carried data. None where they aren't known."""
         sockets = self.conditions.sockets if self.conditions else ()
-        return [socket for socket in sockets if socket.bytes_sent >= DATA_BYTES]
+        return [
+            one for one in sockets if one.bytes_sent >= DATA_BYTES and one.is_named is not False
+        ]
+
+    def other_sockets(self) -> list[Socket]:
+        """Return connections of the senders' that carried data and that iperf3 doesn't name."""
+        sockets = self.conditions.sockets if self.conditions else ()
+        return [one for one in sockets if one.bytes_sent >= DATA_BYTES and one.is_named is False]
 
     def _must_need(self, name: str) -> None:
         if name not in self.needs:

@@ -121,6 +121,7 @@ def _of_interface(interface: Interface, meant: Interface) -> Iterator[str]:
         value, wanted = interface.settings.get(name), meant.settings.get(name)
         if value and wanted and "unknown" not in (value, wanted) and value != wanted:
             yield f"has {name} {value}, not {wanted}"
+    yield from _changed(interface)
     ours = {place_of(one): one for one in interface.qdiscs}
     theirs = {place_of(one): one for one in meant.qdiscs}
     for place in ours.keys() | theirs.keys():
@@ -131,6 +132,21 @@ def _of_interface(interface: Interface, meant: Interface) -> Iterator[str]:
             yield f"has a queue of {one.kind} at {place.split(' ', 1)[1]}, which the lab doesn't set"
         elif one is not None and other is not None:
             yield from _of_qdisc(one, other)
+
+
+def _changed(interface: Interface) -> Iterator[str]:
+    """What somebody set while the run was on."""
+    if interface.qdiscs_after is None:
+        return
+    before = {place_of(one): one for one in interface.qdiscs}
+    after = {place_of(one): one for one in interface.qdiscs_after}
+    if before.keys() != after.keys():
+        kinds = ", ".join(one.kind for one in interface.qdiscs_after)
+        yield f"has {kinds} after the run and had {', '.join(one.kind for one in interface.qdiscs)} before it"
+        return
+    for place, one in after.items():
+        for text in _of_qdisc(one, before[place]):
+            yield f"{text} before the run"
 
 
 def _of_qdisc(one: Qdisc, meant: Qdisc) -> Iterator[str]:

@@ -176,6 +176,16 @@ def other_traffic(case: Case) -> Finding | None:
     sockets = case.data_sockets()
     if not sockets or case.conditions is None or case.wanted.get("background", "none") != "none":
         return None
+    for other in case.other_sockets():
+        return Finding(
+            "other-traffic",
+            "error",
+            f"{other.node} sent {other.bytes_sent / 1e6:.4g} MB to {other.peer} from port {other.port} (ss), "
+            "a connection that iperf3 doesn't name",
+            "the flows' own connections and no others",
+            "Somebody else used the path. What the flows had is what was left.",
+            off=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
+        )
     mss_bytes = case.got("mss_bytes") or USUAL_MSS_BYTES
     frame = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
     # What was sent after ss's last sample isn't in it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ class Socket:
 
     `rwnd_limited_ratio` and `sndbuf_limited_ratio` are parts of the time with data in flight, which
     is `busy_s`; `alive_s` is the time between its first and its last line. `window_max_bytes` is the largest
-    window that the receiver ever offered.
+    window that the receiver ever offered. `is_named` says whether an iperf3 client of that node names it;
+    None where its files don't say.
     """
 
     node: str
@@ -40,13 +41,15 @@ class Socket:
     window_max_bytes: int | None
     bytes_sent: int
     bytes_acked: int
+    is_named: bool | None = None
 
 
 @dataclass(frozen=True)
 class Interface:
     """One interface of a node: how it was set before the run, and what it counted while it ran.
 
-    `settings` are words by their names, as `mtu`, `generic-segmentation-offload` or `qdisc 1:3`.
+    `settings` are words by their names, as `mtu` or `generic-segmentation-offload`. `qdiscs` stood there
+    before the run, `qdiscs_after` when it had ended (None where only one of the two is known).
     """
 
     name: str
@@ -59,6 +62,7 @@ class Interface:
     sent_packets: int | None = None
     sent_bytes: int | None = None
     errors_and_drops: int | None = None
+    qdiscs_after: tuple[Qdisc, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,13 +94,24 @@ def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
         socket
         for folder in folders
         if ss_file and (folder / ss_file).is_file()
-        for socket in sockets_of(text_of(folder / ss_file), folder.name)
+        for socket in sockets_of(text_of(folder / ss_file), folder.name, _named_ports(folder))
     ]
     return Conditions(nodes, tuple(sockets))
 
 
-def sockets_of(text: str, node: str) -> list[Socket]:
+def _named_ports(folder: Path) -> set[int]:
+    """The ports of the connections that iperf3's clients on a node name in their JSON."""
+    return {
+        int(port)
+        for path in folder.glob("iperf3*.json")
+        for port in re.findall(r'"local_port"\s*:\s*(\d+)', text_of(path))
+    }
+
+
+def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Socket]:
     """Return each connection that sent data, from samples of `ss -ti` with their times.
+
+    `named` are the ports that iperf3 names, if it says any.
 
     Only each connection's last line is read in full: a run with a thousand has tens of thousands of lines.
     ParseError where such a line isn't one of ss.
@@ -119,13 +134,21 @@ def sockets_of(text: str, node: str) -> list[Socket]:
         if found := _WINDOW.search(line):
             window[ends] = max(window.get(ends, 0), int(found[1]))
     return [
-        _socket(node, parse_ss(line + "\n", "ss.txt")[0], last_s[ends] - first_s[ends], window.get(ends))
+        _socket(
+            node,
+            parse_ss(line + "\n", "ss.txt")[0],
+            last_s[ends] - first_s[ends],
+            window.get(ends),
+            named,
+        )
         for ends, line in last.items()
         if " bytes_sent:" in line
     ]  # fmt: skip
 
 
-def _socket(node: str, socket: SsSocket, alive_s: float, window: int | None) -> Socket:
+def _socket(
+    node: str, socket: SsSocket, alive_s: float, window: int | None, named: Set[int]
+) -> Socket:
     busy_ms = socket.busy_ms or 0
     return Socket(
         node=node,
@@ -139,6 +162,7 @@ def _socket(node: str, socket: SsSocket, alive_s: float, window: int | None) -> 
         window_max_bytes=window,
         bytes_sent=socket.bytes_sent or 0,
         bytes_acked=socket.bytes_acked or 0,
+        is_named=socket.local_port in named if named else None,
     )
 
 
@@ -212,6 +236,7 @@ def _interface(
         counted["tx.packets"],
         counted["tx.bytes"],
         None if None in lost else sum(one or 0 for one in lost),
+        tuple(qdiscs["after"]) if qdiscs["before"] and qdiscs["after"] else None,
     )
 
 
