@@ -77,8 +77,11 @@ def _with_files(targets: list[Path], others: bool) -> list[Path]:
 
 def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
-    lab, plan, measured = measure_again(root, run)
-    findings = check_run(lab, plan.params, measured, hint)
+    again = measure_again(root, run)
+    lab, plan, measured = again.lab, again.plan, again.measured
+    findings = check_run(
+        lab, plan.params, measured, hint, trial=plan.trial, conditions=again.conditions
+    )
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case,
@@ -209,6 +212,8 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
         else:
             out.print(f"    measured: {finding['measured']}", markup=False)
             out.print(f"    expected: {finding['expected']}", markup=False)
+        for consequence in finding["consequences"]:
+            out.print(f"    and because of that: {consequence}", markup=False)
         # The reason often is the cause.
         if hint == 3:
             out.print(f"    {finding['why']}", markup=False)

@@ -139,7 +139,7 @@ def _run_in(work: Path, job: Job) -> Result:
     if shutil.disk_usage(work).free < DISK_RESERVE_BYTES:
         # What the guest wrote last may be lost without a word: its kernel wrote it later.
         raise _disk_full(job)
-    _check_finished(work, f"trial {plan.trial}", backend)
+    check_finished(work, f"trial {plan.trial}", backend)
     if job.own:
         shutil.rmtree(work / EDITED)
         (work / EDIT_DIFF).write_text(job.own.diff(lab), encoding="utf-8")
@@ -162,7 +162,7 @@ def _disk_full(job: Job) -> UserError:
     )
 
 
-def _check_finished(work: Path, label: str, backend: Backend) -> None:
+def check_finished(work: Path, label: str, backend: Backend) -> None:
     """UserError where the script didn't come to its end: with what was said last, and by whom."""
     if (work / "raw" / "finished").exists():
         (work / "raw" / "finished").unlink()

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import UNITS, trial_params
+from measuretwice.measure.judged import Verdict
 from measuretwice.runs.goodput import goodput_means, goodput_of
 from measuretwice.runs.reread import RunData
-from measuretwice.runs.result import Verdict
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"
