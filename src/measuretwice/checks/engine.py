@@ -185,11 +185,6 @@ def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
     ]
 
 
-def meant(lab: Lab, finding: Finding) -> bool:
-    """Is this finding a mistake in this lab, and not what its runs are meant to be?"""
-    return finding.id not in lab.file.checks.leave_out
-
-
 def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:
     """Add the page that explains a finding and, where asked for, a step of its ladder of hints.
 
