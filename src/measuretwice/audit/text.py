@@ -41,7 +41,7 @@ def _recomputed(values: Sequence[Recomputed]) -> Iterator[str]:
     for one in values[:MOST_RECOMPUTED]:
         interval = "" if one.low is None else f" ({one.low:.4g} to {one.high:.4g})"
         unit = {"": "", "?": " in the table's unit"}.get(one.unit, f" {one.unit}")
-        shown = f"{one.value:.10g}" if one.name == "sum" else f"{one.value:.4g}"
+        shown = f"{one.value:.12g}" if one.name == "sum" else f"{one.value:.4g}"
         if one.name == "Jain's index":
             shown = f"{one.value:.6f}"
         of = f", {one.of}" if one.of else ""
