@@ -20,11 +20,11 @@ def test_a_real_table_its_lines_and_its_exit_codes(tmp_path: Path) -> None:
     assert done.stderr == ""
     for said in (
         "13 rows, each a run",
-        "line 3 (reno): 103.43 % of the link",
+        "line 3 (reno): total is 103.43 % of the link",
         "line 4 (reno): index 0.994457; recomputed 0.984513",
         "line 12 (bbr): the same total, squares, index as line 5 (reno): a copied row, under another name",
         "line 13 (reno): total is 0",
-        "line 14 (reno): 113.88 % of the link",
+        "line 14 (reno): total is 113.88 % of the link",
     ):
         assert said in done.stdout
     sound = tmp_path / "sound.csv"

@@ -163,7 +163,7 @@ def link(row: Row) -> Said:
     for name in ("total", "goodput"):
         if row.has("link", name) and row["link"].value > 0 and row[name].low > row["link"].high:
             share = row[name].value / row["link"].value
-            yield "link", f"{100 * share:.2f} % of the link"
+            yield "link", f"{name} is {100 * share:.2f} % of the link"
 
 
 @rule

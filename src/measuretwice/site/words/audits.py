@@ -25,5 +25,6 @@ def audit_printed(site: SiteWords, file: str, rate: str = "") -> Block:
 
 @site_word("audit_names", fact=True)
 def audit_names(_: SiteWords) -> list[Name]:
-    """What a column of an audited table can be, each with `.name` and `.help`."""
-    return list(NAMES.values())
+    """What a column of an audited table can be, the commonest first: each with `.name`, `.help`."""
+    # Headings are tried the other way round: the rare before the common.
+    return list(NAMES.values())[::-1]
