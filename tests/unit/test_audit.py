@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import json
 import os
 import random
 from pathlib import Path
@@ -385,3 +386,28 @@ def test_every_inconsistent_row_of_the_published_table_is_flagged() -> None:
     links = [10e6 if float(cells[3]) > 1e6 else 100.0 for cells in table]
     totals = [float(cells[3]) for cells in table]
     assert sum(t > payload_limit(link) for t, link in zip(totals, links, strict=True)) > 100
+
+
+def test_recorded_flows_give_what_was_measured_of_them() -> None:
+    """Each recorded run of many flows, as a table: the same index and constants, and nothing off."""
+    found = 0
+    for path in sorted(ROOT.glob("sample-data/03-scale/*/*/result.json")):
+        result = json.loads(path.read_text())
+        measured, flows = result["measured"], result["flows"]
+        if not flows or not all(flow.get("halvings") for flow in flows):
+            continue
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(flows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(flows)
+        table = text.getvalue()
+        with pytest.raises(UserError, match="'goodput_bps' or 'own_goodput_bps'"):
+            audit(table)
+        report = audit(table, "goodput=goodput_bps", mss=measured["mss_bytes"], rate_bps=1e8)
+        assert report.problems == (), path
+        again = constants(report)
+        assert again["Jain's index"] == pytest.approx(measured["jains_index"], abs=1e-6)
+        assert again["C by losses"] == pytest.approx(measured["c_by_retransmits"], rel=1e-3)
+        assert again["C by halvings"] == pytest.approx(measured["c_by_halvings"], rel=1e-3)
+        found += 1
+    assert found >= 3
