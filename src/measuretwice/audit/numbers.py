@@ -17,7 +17,7 @@ MOST_DIGITS = 60
 
 RATE = re.compile(
     r"(?<![A-Za-z])(?P<prefix>[kKMmGg]i?)?(?P<what>[bB]its?|[bB]ytes?|[bB])"
-    r"(?:[pP][sS]|/s(?:ec)?|[ _]?per[ _]?s(?:ec(?:ond)?)?)(?![A-Za-z])"
+    r"(?:[pP][sS]|/s(?:ec)?|[ _]?per[ _]?(?:second|sec|s))(?![A-Za-z])"
     r"|(?<![A-Za-z])(?P<short>[kKMmGg])[bB]its?(?:[ _]s)?(?![A-Za-z])"
 )
 TIME = re.compile(
