@@ -338,7 +338,7 @@ for key in (
 # ## Question 9: outside the model's domain
 
 # %%
-run = runs("model-domain-fixed")[0]
+run = runs("loss-percent-fixed")[0]
 m, q = run.measured, run.params
 mathis = model.mathis_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])
 pftk = model.pftk_bandwidth_bps(q["mss_bytes"], q["rtt_ms"], q["loss_ratio"])

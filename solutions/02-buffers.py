@@ -126,7 +126,7 @@ say(
 # the other.
 
 # %%
-measured = runs("whose-bdp-fixed")[0].measured
+measured = runs("whose-bdp-broken")[0].measured
 say(
     f"The buffer is {measured['buffer_bdp_ratio_min']:.2f} BDP of the longer path and "
     f"{measured['buffer_bdp_ratio_max']:.2f} of the shorter. A tenth: "

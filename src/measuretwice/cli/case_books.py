@@ -12,7 +12,7 @@ from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE
 from measuretwice.cli.cases import ask_person, unit_for_people
-from measuretwice.lab import Lab, load_lab, trial_params
+from measuretwice.lab import UNSET, Lab, load_lab, trial_params
 from measuretwice.runs.folder import PLAN
 from measuretwice.runs.result import Result, read_result
 
@@ -123,9 +123,14 @@ def _is_whole_set(case: _CaseOfRuns) -> bool:
 
 
 def changes_of(lab: Lab, result: Result) -> dict[str, Any]:
-    """Return the settings of a case's run that its student changed, with their values."""
+    """Return the settings of a case's run that its student changed, with their values; UNSET for one
+    that was taken away."""
     meant = trial_params(lab, result.trial, stage=result.stage, case=result.case, seed=result.seed)
-    return {name: value for name, value in result.params.items() if meant.get(name) != value}
+    return {
+        name: result.params.get(name, UNSET)
+        for name in {**meant, **result.params}
+        if meant.get(name) != result.params.get(name)
+    }
 
 
 def _first_try(case: _CaseOfRuns) -> Result | None:

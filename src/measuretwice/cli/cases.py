@@ -98,7 +98,7 @@ def open_case(
 def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     """Print what was measured beside what the model says, without a verdict; then where to look."""
     print(f"Case {case.number}: {case.pitfall.symptom}")
-    terminal.print_table(list(results), verdicts=False)
+    terminal.print_table(case.lab, list(results), verdicts=False)
     folder = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
     print(
         f"\nWhat the tools printed is in {folder}{'/raw' if len(results) == 1 else ''}. Look for what "

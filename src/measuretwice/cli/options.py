@@ -59,13 +59,22 @@ def refuse_beside_case(
 
 
 def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:
-    """Read --set KEY=VALUE and --duration as values of the lab's parameters."""
+    """Read --set KEY=VALUE and --duration as values of the lab's parameters.
+
+    KEY= alone takes a setting away that isn't there unless somebody sets it.
+    """
+    from measuretwice.lab import UNSET
+
     settings: dict[str, Value] = {}
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals:
             raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
-        settings[name] = lab.read_value(name, text, f"--set {change}")
+        known = lab.file.parameters.get(name)
+        if text == UNSET and known and known.default is None:
+            settings[name] = UNSET
+        else:
+            settings[name] = lab.read_value(name, text, f"--set {change}")
     if duration is not None:
         settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
     return settings

@@ -21,7 +21,7 @@ from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.estimate import expected_seconds, learn, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
+from measuretwice.lab import Again, Lab, StageName, load_lab, read_lab, select_trials
 from measuretwice.runs.result import Result
 
 
@@ -80,7 +80,7 @@ def run_command(
         if case and len(finished(work)) < len(work):
             case.ask()
         results, failures = _measure_all(work, job, what.again, jobs, as_json, case is not None)
-        _print(results, as_json, case)
+        _print(lab, results, as_json, case)
         for error in [*failures, *backend.remarks]:
             print(f"lab: {error}", file=sys.stderr)
         return 1 if failures or backend.remarks else 0
@@ -175,7 +175,7 @@ def measure_jobs(
                 advance(job.plan.trial, "failed")
             else:
                 results[job.folder] = outcome
-                advance(job.plan.trial, terminal.in_brief(outcome))
+                advance(job.plan.trial, terminal.in_brief(read_lab(job.lab_folder), outcome))
     measured = [job for job in todo if job.folder in results]
     wall_s = time.monotonic() - started
     if not failures and not isinstance(jobs, Scheduler):
@@ -200,7 +200,7 @@ def _roughly(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes"
 
 
-def _print(results: list[Result], as_json: bool, case: CaseRun | None) -> None:
+def _print(lab: Lab, results: list[Result], as_json: bool, case: CaseRun | None) -> None:
     if case:
         case.note(results, talk=not as_json)
     if as_json:
@@ -210,6 +210,6 @@ def _print(results: list[Result], as_json: bool, case: CaseRun | None) -> None:
         print_case(case, results)
         return
     if results:
-        terminal.print_table(results)
+        terminal.print_table(lab, results)
     if len(results) == 1:
         terminal.print_expectations(results[0])

@@ -3,6 +3,7 @@
 from measuretwice.lab.lab import Lab, Trial
 from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
 from measuretwice.lab.plan import (
+    UNSET,
     Apparatus,
     KernelFacts,
     Plan,
@@ -48,6 +49,7 @@ from measuretwice.lab.trials import select_trials
 __all__ = [
     "FIGURE_TABLES",
     "UNITS",
+    "UNSET",
     "About",
     "Again",
     "AgainstFigure",

@@ -16,6 +16,8 @@ from measuretwice.lab.schema import Value, refers
 # one of today's. Raise it when the way of measuring changes.
 RECIPE = 2
 StageName = Literal["broken", "fixed"]
+# As a change: take a setting that has no default away again. No parameter has it for a value.
+UNSET = ""
 
 
 @dataclass(frozen=True)
@@ -147,14 +149,16 @@ def trial_params(
 
     They are the lab's defaults, over them what a choice among them sets of others, then the
     trial's values, those of a pitfall's stage, and `changes`. A `case` is its pitfall's first try,
-    where no stage is named, with values that vary with the `seed`.
+    where no stage is named, with values that vary with the `seed`. What `changes` sets to UNSET
+    isn't among them.
     """
     staged = lab.staged(pitfall=pitfall, stage=stage, case=case)
     stage_set = staged.set if staged else {}
     varied = lab.varied_by(lab.case(case), seed) if case else {}
     chosen = {**lab.trials[trial].set, **varied, **stage_set, **(changes or {})}
     defaults = lab.defaults()
-    return resolve({**defaults, **lab.presets({**defaults, **chosen}), **chosen})
+    params = {**defaults, **lab.presets({**defaults, **chosen}), **chosen}
+    return resolve({name: value for name, value in params.items() if value != UNSET})
 
 
 def resolve(params: dict[str, Value]) -> dict[str, Value]:
