@@ -17,6 +17,9 @@
 # nothing is typed in. Each section answers one or more of the questions in
 # `labs/01-mathis/questions.md` and says what full marks look like.
 #
+# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
+# time and the loss: compare the argument with this one, not the numbers.
+#
 # Read top to bottom: the design, one trial by hand, then each mistake from its raw files, then the
 # constant, the figures and the discussion.
 

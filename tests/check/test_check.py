@@ -99,6 +99,10 @@ def test_findings_that_depend_on_what_was_wanted() -> None:
     # A mean far above the smallest on an idle link is no queue (small windows, delayed ACKs).
     assert raised({"rate_mbit": 3000}, **busy) == []
     assert raised({"rate_mbit": 20}) == ["link-rate"]
+    # Counted from ACKs: in a test of seconds a round trip's bytes more than the link carried.
+    little = {"goodput_bps": 1.04 * 50e6 * 1460 / 1514, "rtt_mean_ms": 200.0, "rtt_min_ms": 199.0}
+    assert "link-rate" not in raised({"rate_mbit": 50}, **little, duration_s=4.0)
+    assert "link-rate" in raised({"rate_mbit": 50}, **little, duration_s=40.0)
     assert raised({"limit_packets": 50}, qdisc_drops=6600, retransmits=6600) == ["netem-limit"]
     # What tc says of the queue counts, not what was meant.
     assert raised(qdisc_limit_packets=150) == ["netem-limit"]

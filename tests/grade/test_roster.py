@@ -106,7 +106,7 @@ def test_dealt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows[0]["Student"] == "'=HYPERLINK(1)"
     assert [int(row["seed"]) for row in rows] == [one["seed"] for one in said]
     commands = rows[0]["commands"].split("\n")
-    assert f"./lab run mathis --pitfall mtu --stage broken --seed {rows[0]['seed']}" in commands
+    assert f"./lab run mathis --case 5 --seed {rows[0]['seed']}" in commands
     roster = read_roster(dealt)
     assert roster.lab == "mathis"
     assert roster.students[0].name == "=HYPERLINK(1)"

@@ -23,6 +23,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from measuretwice.book.book import BOOK
+from measuretwice.book.notes import with_entry
 from measuretwice.cli.grade import print_grades
 from measuretwice.grading.copies import Recorded
 from measuretwice.grading.deal import dealt_rows
@@ -108,6 +110,8 @@ def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> t
     both = ("broken", "fixed")
     ada = runs("ada", seeds["s1815"], pitfalls[:2], both)
     (ada / "report.md").write_text(_report(root, lab, pitfalls[0], ada), encoding="utf-8")
+    book = _book(lab, pitfalls[:2], seeds["s1815"])
+    (ada / "runs" / lab.name / BOOK).write_text(book, encoding="utf-8")
     _pack(ada, handed / "lovelaceada_101_9001_mathis.zip")
     # A zip in a zip, late, and no report.
     inner = work / "grace.zip"
@@ -145,6 +149,25 @@ def _spoil(target: Path) -> None:
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         packed.writestr(link, "/etc/passwd")
         packed.writestr("big.txt", bytes(30 * 2**20))
+
+
+def _book(lab: Lab, chosen: Sequence[str], seed: int) -> str:
+    """A lab book: one case argued and found, one with a bare number, and its cause told by the hints."""
+    text = f"# Lab book: {lab.file.lab.title}\n\n- Seed: {seed}\n"
+    said = (
+        [
+            ("Prediction", "87 Mbit/s, as the model says 73 and Linux reaches 1.2 times that"),
+            ("Run", "the first try: 30.6 Mbit/s"),
+            ("Hint", "1"),
+            ("Diagnosis", "the segments are smaller than asked for: an interface limits them"),
+        ],
+        [("Prediction", "20"), ("Run", "the first try: 60 Mbit/s"), ("Hint", "1"), ("Hint", "3")],
+    )
+    for pitfall, entries in zip(chosen, said, strict=True):
+        number = lab.case_number(lab.pitfall(pitfall))
+        for kind, words in entries:
+            text = with_entry(text, number, lab.case(number).symptom, kind, words)
+    return text
 
 
 def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:

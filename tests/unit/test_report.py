@@ -130,7 +130,7 @@ def test_what_the_report_says_of_a_recorded_run() -> None:
     # 961 of 165,669 dropped; 1.96/(2 sqrt(961)) of 1.246 is 0.04.
     assert cells == [
         "7", "duration_s=60", "1", "6", "1460", "0.00573", "0.0058", "0.00544 to 0.00618",
-        "32.05", "25.72", "1.25 ± 0.04", "none",
+        "32.05", "60 s", "25.72", "1.25 ± 0.04", "none",
     ]  # fmt: skip
     for text in (" ".join(page.said), markdown):
         assert "A. Student" in text
@@ -424,4 +424,4 @@ def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
     check_tables(markdown)
     rows = [line for line in markdown.splitlines() if re.match(r"\| (calibrate|mathis) ", line)]
     assert [row.split("|")[1].strip() for row in rows] == ["calibrate 1", "mathis 7"]
-    assert rows[0].split("|")[10:12] == [" – ", " – "]
+    assert rows[0].split("|")[11:13] == [" – ", " – "]

@@ -176,6 +176,7 @@ def averages_hide(case: Case) -> Finding | None:
     Help(
         "mixed-runs",
         "The windows in a table, against those of the connection that it is said to be of.",
+        explains=("other-traffic",),
     ),
     needs=(
         "table_rows",

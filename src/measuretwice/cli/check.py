@@ -11,7 +11,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, check_run, check_set, with_help
 from measuretwice.cli import terminal
-from measuretwice.cli.case_books import CaseBooks
+from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
 from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
@@ -43,7 +43,8 @@ def check_command(
     documents += _check_together(root, documents, hint)
     others = _with_files([target for target, folders in runs if not folders], bool(documents))
     live = [target for target in others if (target / FACTS).is_file()]
-    documents += [_check_live(root, target, hint) for target in live]
+    of_live = [_check_live(root, target, hint) for target in live]
+    documents += of_live
     brought = [target for target in others if target not in live]
     if brought:
         documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
@@ -53,6 +54,8 @@ def check_command(
         for document in documents:
             _print(document, hint)
         books.after(documents)
+        for folder, document in zip(live, of_live, strict=True):
+            after_live(root, folder, document)
     return 1 if any(document["findings"] for document in documents) else 0
 
 
@@ -74,8 +77,11 @@ def _with_files(targets: list[Path], others: bool) -> list[Path]:
 
 def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
-    lab, plan, measured = measure_again(root, run)
-    findings = check_run(lab, plan.params, measured, hint)
+    again = measure_again(root, run)
+    lab, plan, measured = again.lab, again.plan, again.measured
+    findings = check_run(
+        lab, plan.params, measured, hint, trial=plan.trial, conditions=again.conditions
+    )
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case,
@@ -132,7 +138,8 @@ def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
     """What a person did by hand in a live lab: their files, against what the lab was up for."""
     facts = facts_of(folder)
     lab = load_lab(root, facts.lab)
-    return _check_files(lab, facts.params, [folder / "raw"], hint)
+    document = _check_files(lab, facts.params, [folder / "raw"], hint)
+    return {**document, "case": facts.case} if facts.case else document
 
 
 def _check_brought(
@@ -205,6 +212,8 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
         else:
             out.print(f"    measured: {finding['measured']}", markup=False)
             out.print(f"    expected: {finding['expected']}", markup=False)
+        for consequence in finding["consequences"]:
+            out.print(f"    and because of that: {consequence}", markup=False)
         # The reason often is the cause.
         if hint == 3:
             out.print(f"    {finding['why']}", markup=False)

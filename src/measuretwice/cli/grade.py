@@ -140,11 +140,11 @@ def print_grades(
     out: Console, graded: list[Graded], others: list[str], rubric: Rubric, target: Path
 ) -> None:
     """Print a line a student, then what there is to say of each."""
-    headings = ["student", "id", "runs", "shown", "answered", "mended", "again", "certain", "possible", "look at"]  # fmt: skip
-    terminal.print_rows(out, headings, [row(entry) for entry in graded], numeric=range(2, 9))
+    headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "look at"]  # fmt: skip
+    terminal.print_rows(out, headings, [row(entry) for entry in graded], numeric=range(2, 10))
     for entry in graded:
         problem = [entry.problem] if entry.problem else []
-        for line in [*problem, *entry.says, *lines(entry.remarks)]:
+        for line in [*problem, *entry.says, *entry.notes, *lines(entry.remarks)]:
             out.print(f"{entry.name}: {line}", markup=False, soft_wrap=True)
     for line in others:
         out.print(line, markup=False, soft_wrap=True)

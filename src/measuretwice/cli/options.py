@@ -20,7 +20,9 @@ AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on standard output."
 )
 NODE = click.option("--node", metavar="NODE", help="Only this node's files.")
-PITFALL = click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
+PITFALL = click.option(
+    "--pitfall", metavar="ID", help="Stage a mistake by its id: for instructors."
+)
 STAGE = click.option(
     "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
 )
@@ -34,6 +36,9 @@ CASE = click.option(
 )
 SHOW_ME = click.option(
     "--show-me", is_flag=True, help="The case as it is mended, instead of finding it."
+)
+NO_EDIT = click.option(
+    "--no-edit", is_flag=True, help="The lab's own node scripts, not your copy of ./lab edit."
 )
 
 

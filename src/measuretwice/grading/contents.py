@@ -35,7 +35,7 @@ class Raised:
 class OurRun:
     """A run of ./lab run, measured anew.
 
-    `run` is its folder below the submission, `plan` its plan's digest, `changed` the settings that
+    `run` is its folder below the submission, `case` the number of the case that it was run as, `plan` its plan's digest, `changed` the settings that
     aren't the lab's for this trial and stage, `digest` that of all raw files, and `cookies` are what
     iperf3 called its tests.
     """
@@ -52,6 +52,7 @@ class OurRun:
     findings: tuple[Raised, ...]
     digest: str
     cookies: tuple[str, ...]
+    case: int | None = None
 
     @property
     def name(self) -> str:
@@ -92,13 +93,35 @@ class BroughtFiles:
 
 
 @dataclass(frozen=True)
+class CaseNotes:
+    """What a lab book holds of one case, as far as marking looks at it.
+
+    `first` says whether a prediction stands before the case's first run, `number`, `unit` and `reason`
+    whether it has what looks like one. `hints` are those taken, `hints_before` those of them before
+    the first diagnosis. `shown`: the mended run was asked for.
+    """
+
+    case: int
+    prediction: str | None = None
+    first: bool = False
+    number: bool = False
+    unit: bool = False
+    reason: bool = False
+    hints: int = 0
+    hints_before: int = 0
+    diagnosis: str | None = None
+    shown: bool = False
+    mended: bool = False
+
+
+@dataclass(frozen=True)
 class Contents:
     """All that was read of a submission.
 
     `refused` and `unusable` are lines on files and runs that weren't taken; `unread` are files that
     nothing says what they are of, `written` documents for a person to read. `places` are what
     stands in a report's places for answers, by question; `quotes`, by question and run, the raw
-    files that have a line which the answer quotes.
+    files that have a line which the answer quotes. `books` are lab books, by lab.
     """
 
     refused: tuple[str, ...] = ()
@@ -110,6 +133,7 @@ class Contents:
     places: dict[str, str] = field(default_factory=dict)
     quotes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     written: tuple[str, ...] = ()
+    books: dict[str, tuple[CaseNotes, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

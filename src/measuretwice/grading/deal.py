@@ -22,10 +22,13 @@ def dealt_rows(roster: Roster, lab: Lab, seeds: Mapping[str, int]) -> list[list[
 
 
 def commands(lab: Lab, seed: int) -> list[str]:
-    """Return what a student with this seed runs: each mistake broken and fixed, or else all trials."""
-    staged = [
-        f"./lab run {lab.name} --pitfall {pitfall.id} --stage {stage} --seed {seed}"
-        for pitfall in lab.file.pitfalls
-        for stage in ("broken", "fixed")
+    """Return what a student with this seed runs: each case, or else all trials.
+
+    The first run writes the seed into the lab book, so that it holds for all that is run of the case
+    after it, too.
+    """
+    cases = [
+        f"./lab run {lab.name} --case {number} --seed {seed}"
+        for number in range(1, len(lab.file.pitfalls) + 1)
     ]
-    return staged or [f"./lab run {lab.name} --seed {seed}"]
+    return cases or [f"./lab run {lab.name} --seed {seed}"]

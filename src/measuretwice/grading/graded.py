@@ -14,7 +14,7 @@ from measuretwice.lab import StageName
 class Mark:
     """One criterion: points that are certain (`low`), that are possible (`high`), and of how many.
 
-    Of a pitfall: what was seen for each rung, in words.
+    Of a pitfall's ladder: what was seen for each rung, in words; of its prediction: `predicted`.
     """
 
     question: int
@@ -28,6 +28,8 @@ class Mark:
     mended: str = ""
     again: str = ""
     answer: str = ""
+    predicted: str = ""
+    case: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,8 @@ AnyRun = OurRun | JudgedFiles
 class Graded:
     """What a submission is worth by machine.
 
-    `problem` says why it could not be read at all, `says` are lines for the instructor.
+    `problem` says why it could not be read at all, `says` are lines for the instructor, and `notes`
+    are lines that call for nothing.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Graded:
     handed_in: bool = True
     problem: str | None = None
     says: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     runs: tuple[OurRun, ...] = ()
     brought: tuple[JudgedFiles, ...] = ()
     together: tuple[SetFinding, ...] = ()
@@ -89,7 +93,7 @@ class Graded:
         return bool(self.problem or self.says or any(not r.proves_nothing for r in self.remarks))
 
     def count(self, rung: str) -> int:
-        """How many mistakes have a rung: 'shown', 'diagnosed' (answered), 'mended' or 'again'."""
+        """How many mistakes have a rung: 'predicted', 'shown', 'diagnosed' (answered), 'mended' or 'again'."""
         return sum(getattr(mark, rung).startswith("yes") for mark in self.marks)
 
     def to_json(self) -> dict[str, Any]:

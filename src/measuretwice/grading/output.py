@@ -28,6 +28,7 @@ class Part:
     about: str
     look_at: list[str]
     notes: list[str]
+    predictions: Table
     mistakes: Table
     others: Table
     runs: Table
@@ -54,11 +55,11 @@ def make_page(
         made=made,
         submissions=f"{handed_in} submission{'s' if handed_in != 1 else ''}, {look_at} to look at first",
         summary=Table(
-            f"One line a student. Shown, answered, mended and run again count mistakes; points of {points:g}.",
-            ["student", "id", "runs", "shown", "answered", "mended", "run again", "points certain",
+            f"One line a student. Predicted, shown, answered, mended and run again count cases; points of {points:g}.",
+            ["student", "id", "runs", "predicted", "shown", "answered", "mended", "run again", "points certain",
              "points possible", "look at first"],
             [row(entry) for entry in graded],
-            frozenset(range(2, 9)),
+            frozenset(range(2, 10)),
             links=[f"student-{number}" for number in range(1, len(graded) + 1)],
         ),
         others=others,
@@ -69,8 +70,10 @@ def make_page(
 def row(entry: Graded) -> list[str]:
     """A student's line: counts, points, and whether there is something to look at."""
     if not entry.handed_in:
-        return [entry.name, entry.student or "", "0", *["–"] * 6, "nothing handed in"]
-    counts = [str(entry.count(rung)) for rung in ("shown", "diagnosed", "mended", "again")]
+        return [entry.name, entry.student or "", "0", *["–"] * 7, "nothing handed in"]
+    counts = [
+        str(entry.count(rung)) for rung in ("predicted", "shown", "diagnosed", "mended", "again")
+    ]
     return [
         entry.name,
         entry.student or "",
@@ -84,7 +87,8 @@ def row(entry: Graded) -> list[str]:
 
 def _part(number: int, entry: Graded) -> Part:
     odd = lines([remark for remark in entry.remarks if not remark.proves_nothing])
-    mistakes = [mark for mark in entry.marks if mark.pitfall]
+    predictions = [mark for mark in entry.marks if mark.predicted]
+    mistakes = [mark for mark in entry.marks if mark.pitfall and not mark.predicted]
     if entry.handed_in:
         about = f"{entry.low:g} points certain, {entry.high:g} possible"
     else:
@@ -94,10 +98,19 @@ def _part(number: int, entry: Graded) -> Part:
         name=entry.name,
         about=(f"{entry.student}. " if entry.student else "") + about + ".",
         look_at=[*([entry.problem] if entry.problem else []), *odd],
-        notes=[*entry.says, *lines([remark for remark in entry.remarks if remark.proves_nothing])],
+        notes=[*entry.says, *entry.notes, *lines([remark for remark in entry.remarks if remark.proves_nothing])],
+        predictions=Table(
+            "Predictions: what each has, and what it is worth. Nobody is marked by luck",
+            ["case", "question", "predicted", "certain", "possible", "of"],
+            [
+                [_case(m), str(m.question), m.predicted, f"{m.low:g}", f"{m.high:g}", f"{m.points:g}"]
+                for m in predictions
+            ],
+            frozenset({1, 3, 4, 5}),
+        ),
         mistakes=Table(
-            "Mistakes: what was seen of each rung, and what it is worth",
-            ["mistake", "question", "shown", "diagnosed", "mended", "run again", "certain", "possible", "of"],
+            "Cases: what was seen of each rung, and what it is worth",
+            ["case", "question", "shown", "diagnosed", "mended", "run again", "certain", "possible", "of"],
             [_mistake(mark) for mark in mistakes],
             frozenset({1, 6, 7, 8}),
         ),
@@ -120,9 +133,13 @@ def _part(number: int, entry: Graded) -> Part:
     )  # fmt: skip
 
 
+def _case(mark: Mark) -> str:
+    return f"{mark.case}, {mark.pitfall}"
+
+
 def _mistake(mark: Mark) -> list[str]:
     return [
-        str(mark.pitfall),
+        _case(mark),
         str(mark.question),
         mark.shown,
         mark.diagnosed,
@@ -208,9 +225,8 @@ def feedback(entry: Graded | None) -> str:
     if entry.problem:
         return entry.problem
     parts = []
-    for rung in ("shown", "mended"):
-        names = [
-            str(m.pitfall) for m in entry.marks if m.pitfall and getattr(m, rung).startswith("yes")
-        ]
-        parts.append(f"{rung}: {', '.join(names) or 'none'}")
+    for rung in ("predicted", "shown", "mended"):
+        cases = [str(m.case) for m in entry.marks if m.case and getattr(m, rung).startswith("yes")]
+        called = {0: "none", 1: "case "}.get(len(cases), "cases ")
+        parts.append(f"{rung}: {called}{', '.join(cases)}")
     return "; ".join([*parts, "so far by machine; the rest is marked by hand"])

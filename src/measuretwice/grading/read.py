@@ -16,12 +16,13 @@ from typing import cast
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks import check_set
-from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports
+from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports, reported_books
+from measuretwice.grading.books import is_book, read_books
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import brought
-from measuretwice.runs.folder import DONE, runs_in
+from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
 from measuretwice.runs.reread import RunData, read_run
 
 MAX_RUNS = 400
@@ -33,8 +34,8 @@ NEVER_THE_SAME = frozenset({"iperf3", "iperf2", "ss", "tcpdump"})
 # What a folder of a student's own files says of them.
 MEANT = re.compile(r"trial-([0-9]{1,4})(?:-([a-z][a-z0-9-]*)-(broken|fixed))?\b")
 RUN_FILES = frozenset(
-    {"plan.json", "provenance.json", "result.json", DONE, "experiment.sh", "experiment.log",
-     "console.txt"}
+    {"plan.json", "provenance.json", "result.json", DONE, EDIT_DIFF, "experiment.sh",
+     "experiment.log", "console.txt"}
 )  # fmt: skip
 DRAWN = (".svg", ".png", ".jpg", ".jpeg", ".csv")
 
@@ -48,13 +49,17 @@ def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
     runs, unusable = _runs(root, tree)
     of_runs = {tree / name for name in (*(data.name for data, _ in runs), *unusable)}
     loose = [p for p in sorted(tree.rglob("*")) if p.is_file() and not _of_run(p, of_runs)]
-    places, written = read_reports(loose, tree)
+    reports = [path for path in loose if not is_book(path)]
+    places, written = read_reports(reports, tree)
+    books, no_books = read_books(
+        root, [path for path in loose if is_book(path)], reported_books(reports), tree
+    )
     files, unread = _brought_files(
         [p for p in loose if p.suffix.lower() not in WRITTEN + DRAWN], tree
     )
     return Contents(
         refused=tuple(opened.refused),
-        unusable=tuple(reason for reason in unusable.values() if reason),
+        unusable=(*(reason for reason in unusable.values() if reason), *map(shown_line, no_books)),
         runs=tuple(run for _, run in runs),
         together=tuple(_together([data for data, _ in runs])),
         brought=tuple(files),
@@ -62,6 +67,7 @@ def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
         places=places,
         quotes=find_quotes(places, [data.name for data, _ in runs], tree),
         written=tuple(written),
+        books=books,
     )
 
 
@@ -118,6 +124,7 @@ def _run(data: RunData, folder: Path) -> OurRun:
         findings=tuple(Raised.of(finding) for finding in data.result.findings),
         digest=_digest(data.digests),
         cookies=tuple(sorted(cookies(folder / "raw"))),
+        case=plan.case,
     )
 
 
@@ -149,13 +156,14 @@ def _cookies(files: Iterable[Path]) -> set[str]:
 
 
 def _changed(data: RunData) -> list[str]:
-    """Which settings are others than the lab's for this trial and stage."""
+    """Which settings are others than the lab's for this trial and stage; and which node scripts."""
     plan = data.plan
     meant = trial_params(
         data.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
     )
     names = sorted(meant.keys() | plan.params.keys())
-    return [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
+    settings = [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
+    return settings + [f"own {n} ({digest})" for n, digest in sorted((plan.edited or {}).items())]
 
 
 def _together(runs: list[RunData]) -> list[SetFinding]:

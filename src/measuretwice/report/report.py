@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from measuretwice.book.notes import read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
-from measuretwice.report.book import Books, book_table, is_known, without_cause
+from measuretwice.report.book import BookOfLab, Books, book_table, is_known, without_cause
 from measuretwice.report.tables import (
     Table,
     all_values_table,
@@ -70,7 +71,7 @@ class Report:
     questions: list[tuple[str, list[Question]]]
     together: list[Finding]
     unusable: list[str]
-    books: list[Table]
+    books: list[BookOfLab]
 
 
 def make_report(
@@ -81,12 +82,13 @@ def make_report(
     made: datetime,
     unusable: Sequence[str] = (),
     answers: dict[str, str] | None = None,
-    books: Books | None = None,
+    books: Mapping[str, str] | None = None,
 ) -> Report:
     """Return the report on at least one run. `answers` are what `read_answers` returned, `books` each
-    lab's notes by case."""
-    books = books or {}
-    runs = [run if is_known(run, books) else _veiled(run) for run in sorted(runs, key=_order)]
+    lab's book, as it stands."""
+    texts = books or {}
+    notes = {name: read_notes(text) for name, text in texts.items()}
+    runs = [run if is_known(run, notes) else _veiled(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = [
@@ -99,19 +101,22 @@ def make_report(
         made=made,
         summary=summary_table(runs),
         chance=what_chance_does([run.result for run in runs]),
-        sections=[_section(number, run) for number, run in enumerate(runs, start=1)],
+        sections=[
+            _section(number, run, tells=is_known(run, notes))
+            for number, run in enumerate(runs, start=1)
+        ],
         questions=[(name, asked) for name, asked in questions if asked],
-        together=[finding for lab in labs.values() for finding in _together(lab, runs, books)],
+        together=[finding for lab in labs.values() for finding in _together(lab, runs, notes)],
         unusable=list(unusable),
         books=[
-            table
+            BookOfLab(lab.name, table, texts[lab.name].strip("\n"))
             for lab in labs.values()
-            if (table := book_table(lab, books.get(lab.name, {}))) is not None
+            if (table := book_table(lab, notes.get(lab.name, {}))) is not None
         ],
     )
 
 
-def _section(position: int, run: RunData) -> Section:
+def _section(position: int, run: RunData, *, tells: bool) -> Section:
     result = run.result
     stage = stage_of(run)
     heading = f"Trial {run.plan.trial}" + (f", {stage}" if stage else "")
@@ -120,7 +125,7 @@ def _section(position: int, run: RunData) -> Section:
         heading=f"{heading}, seed {run.plan.seed}",
         title=result.title,
         not_compared=result.not_comparable_because if result.model else None,
-        settings=settings_table(run),
+        settings=settings_table(run, tells=tells),
         validation=validation_table(result.expectations),
         findings=result.findings,
         values=key_values_table(run),
