@@ -38,7 +38,7 @@ UNDERWAY_PACKETS = 50
 
 @check(
     Help("wrong-algorithm"),
-    needs=("congestion_control", "rivals_found", "flows"),
+    needs=("rivals_found", "flows"),
 )
 def socket_algorithms(case: Case) -> Finding | None:
     """The congestion control that each connection had, by ss, against those that were meant."""
