@@ -42,6 +42,9 @@ class Prose(HTMLParser):
         if tag not in VOID:
             self._open.append((tag, set((of.get("class") or "").split())))
 
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """`<img />` holds nothing."""
+
     def handle_endtag(self, tag: str) -> None:
         while self._open and self._open.pop()[0] != tag:
             pass

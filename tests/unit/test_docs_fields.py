@@ -109,7 +109,7 @@ def test_result() -> None:
     assert names(fields(Prediction)) == list(docs_fields.MODEL)
     for result in recorded("result.json"):
         # What only some results have; which code derived it isn't kept.
-        others = {"flows", "case", "derived_by"} - {*result}
+        others = {"flows", "case", "edited", "derived_by"} - {*result}
         assert [*result] == [key for key in docs_fields.RESULT if key not in others]
         assert result["model"] is None or set(result["model"]) == model
         for verdict in result["expectations"]:
@@ -120,7 +120,7 @@ def test_result() -> None:
 def test_plan_and_provenance() -> None:
     assert [*names(fields(Plan)), "kernel_seed", "digest"] == list(docs_fields.PLAN)
     for plan in recorded("plan.json"):
-        assert list(plan) == [key for key in docs_fields.PLAN if key != "case" or key in plan]
+        assert list(plan) == [key for key in docs_fields.PLAN if key not in ("case", "edited") or key in plan]
     for provenance in recorded("provenance.json"):
         assert list(provenance) == list(docs_fields.PROVENANCE)
 

@@ -28,6 +28,7 @@ RESULT = {
     "not_comparable_because": "if not: why, in words",
     "expectations": "each range that `lab.toml` expects, and whether the value lies in it",
     "case": "the case's number, of a run made with `--case`. Only there",
+    "edited": "of a run with a student's own node scripts, these scripts' digests by name. Only there",
     "derived_by": "digest of the code that made this file: other code derives it anew. Not kept in recorded runs",
 }
 MODEL = {
@@ -68,6 +69,7 @@ PLAN = {
     "tools": "each tool's word for its version",
     "recipe": "the number of this way of measuring",
     "case": "the number of the case that was run, with `stage` null or, for `--show-me`, `fixed`. Only there",
+    "edited": "digests of those scripts that are the student's own (`./lab edit`), by name. Only there",
     "kernel_seed": "the virtual kernel's seed, from lab, trial and seed: both stages of a pitfall have the same",
     "digest": "eight digits that stand for all of the above; the folder's name ends in them",
 }
