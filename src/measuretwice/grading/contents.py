@@ -32,12 +32,23 @@ class Raised:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A number in an answer that a run has measured: as it stands there, which run, which value, how large."""
+
+    text: str
+    run: str
+    value: str
+    measured: float
+
+
+@dataclass(frozen=True)
 class OurRun:
     """A run of ./lab run, measured anew.
 
     `run` is its folder below the submission, `plan` its plan's digest, `changed` the settings that
     aren't the lab's for this trial and stage, `digest` that of all raw files, and `cookies` are what
-    iperf3 called its tests.
+    iperf3 called its tests. `anchor` is its place in the report made of all runs, `command` what runs it
+    again, made from its plan once that was checked.
     """
 
     run: str
@@ -52,6 +63,8 @@ class OurRun:
     findings: tuple[Raised, ...]
     digest: str
     cookies: tuple[str, ...]
+    anchor: str = ""
+    command: str = ""
 
     @property
     def name(self) -> str:
@@ -98,7 +111,8 @@ class Contents:
     `refused` and `unusable` are lines on files and runs that weren't taken; `unread` are files that
     nothing says what they are of, `written` documents for a person to read. `places` are what
     stands in a report's places for answers, by question; `quotes`, by question and run, the raw
-    files that have a line which the answer quotes.
+    files that have a line which the answer quotes; `cited`, by question and line, where it stands;
+    `figures`, by question, the numbers that a run has measured.
     """
 
     refused: tuple[str, ...] = ()
@@ -110,6 +124,8 @@ class Contents:
     places: dict[str, str] = field(default_factory=dict)
     quotes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     written: tuple[str, ...] = ()
+    cited: dict[str, dict[str, str]] = field(default_factory=dict)
+    figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ time: whatever a file does to it, the other submissions are graded.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections import defaultdict
@@ -18,10 +19,13 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks import check_set
 from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
+from measuretwice.grading.remade import find_figures, write_report
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import brought
+from measuretwice.report.report import anchors
 from measuretwice.runs.folder import DONE, runs_in
+from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData, read_run
 
 MAX_RUNS = 400
@@ -39,8 +43,13 @@ RUN_FILES = frozenset(
 DRAWN = (".svg", ".png", ".jpg", ".jpeg", ".csv")
 
 
-def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
-    """Lay the submission's files open below `tree`, an empty folder's place, and read them."""
+def read_submission(
+    root: Path, sources: list[Path], tree: Path, report: Path | None = None
+) -> Contents:
+    """Lay the submission's files open below `tree`, an empty folder's place, and read them.
+
+    Into `report`, if it is given, goes a report on all runs, made here and now.
+    """
     opened = Opened(tree)
     tree.mkdir()
     for source in sources:
@@ -49,20 +58,34 @@ def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
     of_runs = {tree / name for name in (*(data.name for data, _ in runs), *unusable)}
     loose = [p for p in sorted(tree.rglob("*")) if p.is_file() and not _of_run(p, of_runs)]
     places, written = read_reports(loose, tree)
+    data = [one for one, _ in runs]
+    quotes, cited = find_quotes(places, [one.name for one in data], tree)
+    if report:
+        # One that can't be written for whatever is in it leaves the runs as they were read.
+        with contextlib.suppress(Exception):
+            write_report(report, data)
     files, unread = _brought_files(
         [p for p in loose if p.suffix.lower() not in WRITTEN + DRAWN], tree
     )
     return Contents(
-        refused=tuple(opened.refused),
+        refused=tuple(opened.summed),
         unusable=tuple(reason for reason in unusable.values() if reason),
-        runs=tuple(run for _, run in runs),
-        together=tuple(_together([data for data, _ in runs])),
+        runs=_placed(runs),
+        together=tuple(_together(data)),
         brought=tuple(files),
         unread=tuple(unread),
         places=places,
-        quotes=find_quotes(places, [data.name for data, _ in runs], tree),
+        quotes=quotes,
         written=tuple(written),
+        cited=cited,
+        figures=find_figures(places, data),
     )
+
+
+def _placed(runs: Sequence[tuple[RunData, OurRun]]) -> tuple[OurRun, ...]:
+    """The runs, each with its place in the report on all of them."""
+    places = anchors([data for data, _ in runs])
+    return tuple(replace(run, anchor=places[run.run]) for _, run in runs)
 
 
 def _of_run(path: Path, folders: set[Path]) -> bool:
@@ -118,6 +141,7 @@ def _run(data: RunData, folder: Path) -> OurRun:
         findings=tuple(Raised.of(finding) for finding in data.result.findings),
         digest=_digest(data.digests),
         cookies=tuple(sorted(cookies(folder / "raw"))),
+        command=shown_line(command_again(plan, data.lab, "")),
     )
 
 

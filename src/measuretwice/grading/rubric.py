@@ -47,8 +47,14 @@ class _Criterion(_Strict):
 
 class _File(_Strict):
     none: str
-    ladder: list[Rung] = Field(min_length=2)
+    ladder: list[Rung] = []
     criteria: list[_Criterion] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_a_ladder(self) -> _File:
+        if len(self.ladder) < 2 and any(criterion.pitfall for criterion in self.criteria):
+            raise ValueError("ladder: expected at least two rungs, for the criteria with a pitfall")
+        return self
 
 
 @dataclass(frozen=True)

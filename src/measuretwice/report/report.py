@@ -82,11 +82,15 @@ def make_report(
     unusable: Sequence[str] = (),
     answers: dict[str, str] | None = None,
     books: Books | None = None,
+    for_marking: bool = False,
 ) -> Report:
     """Return the report on at least one run. `answers` are what `read_answers` returned, `books` each
-    lab's notes by case."""
+    lab's notes by case. One that is for marking names every cause."""
     books = books or {}
-    runs = [run if is_known(run, books) else _veiled(run) for run in sorted(runs, key=_order)]
+    runs = [
+        run if for_marking or is_known(run, books) else _veiled(run)
+        for run in sorted(runs, key=_order)
+    ]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = [
@@ -146,6 +150,11 @@ def _veiled(run: RunData) -> RunData:
     """A run whose findings don't name their cause."""
     findings = tuple(without_cause(run.result.findings))
     return replace(run, result=replace(run.result, findings=findings))
+
+
+def anchors(runs: Sequence[RunData]) -> dict[str, str]:
+    """Return each run's place in the report made of them, by its name."""
+    return {run.name: f"run-{place}" for place, run in enumerate(sorted(runs, key=_order), start=1)}
 
 
 def _order(run: RunData) -> tuple[str, int, int, str, str, int, str]:
