@@ -62,6 +62,12 @@ class Asked:
     def open(self) -> int:
         return sum(row.mark.is_open for row in self.rows)
 
+    @property
+    def is_settled(self) -> bool:
+        """Is there nothing to read and nothing to give, and nobody gave anything?"""
+        touched = any(row.mark.given is not None or row.mark.remark for row in self.rows)
+        return not (self.open or self.given or self.answer or touched)
+
 
 @dataclass(frozen=True)
 class Sheet:
@@ -177,7 +183,7 @@ def _asked(lab: Lab, rubric: Rubric, answer: Answer, text: str, key: str, entry:
 def _row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) -> Row:
     levels = [(f"{level.points:g}", level.title, level.says) for level in criterion.levels]
     if mark.pitfall is None:
-        return Row(mark, mark.title, levels, [("Answer", mark.answer)])
+        return Row(mark, mark.title, levels, [])
     pitfall = lab.pitfall(mark.pitfall)
     seen = [
         ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Mended", mark.mended), ("Run again", mark.again),
@@ -243,7 +249,11 @@ def _markdown(text: str, *, inline: bool = False) -> Markup:
 
 def render_sheet(sheet: Sheet) -> str:
     """Return the page to mark from, as HTML."""
-    return environment(TEMPLATES, finalize=clean).get_template("marking.html.j2").render(it=sheet)
+    return (
+        environment(TEMPLATES, finalize=clean)
+        .get_template("marking.html.j2")
+        .render(it=sheet, signed=_signed)
+    )
 
 
 def render_feedback(lab: Lab, sheet: Sheet) -> str:
@@ -256,7 +266,11 @@ def render_feedback(lab: Lab, sheet: Sheet) -> str:
         for pitfall in [lab.pitfall(row.mark.pitfall)]
     }
     room = environment(TEMPLATES, finalize=clean)
-    return room.get_template("feedback.html.j2").render(it=sheet, titles=titles)
+    return room.get_template("feedback.html.j2").render(it=sheet, titles=titles, signed=_signed)
+
+
+def _signed(points: float) -> str:
+    return f"{points:+g}".replace("-", "\u2212")
 
 
 def feedback_name(sheet: Sheet) -> str:

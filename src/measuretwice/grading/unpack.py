@@ -148,6 +148,7 @@ class Opened:
         for why, names in self._reasons.items():
             if len(names) == total == 1:
                 return f"{names[0]}: {why}"
+            names = [name.removeprefix(f"{source}/") for name in names]
             more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
             parts.append(f"{why} ({', '.join(names[:MAX_NAMED])}{more})")
         return f"{total} of {source}: {'; '.join(parts)}"
