@@ -191,8 +191,9 @@ def _row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) -> Row:
     for run in _all(entry):
         found = [one for one in run.findings if one.id == pitfall.finding]
         seen += [
-            (brief(run.name), f"measured {one.measured}, expected {one.expected}")
+            ("Measured", f"{one.measured}, expected {one.expected} ({brief(run.name)})")
             for one in found[:1]
+        ]
         ]
     title = f"Case {lab.case_number(pitfall)}, {pitfall.id}: {pitfall.symptom}"
     # The last hint names the cause.

@@ -142,7 +142,7 @@ def read_table(path: Path) -> TextTable:
     else:
         form = replace(form, delimiter=_delimiter(text))
     form = replace(form, newline="\r\n" if "\r\n" in text else "\n")
-    if "\n" not in text:  # an old Macintosh's
+    if "\n" not in text:  # an old Macintosh's, which takes the others as well
         text = text.replace("\r", "\n")
     lines = _records(path, text, form)
     form = replace(form, quote_all=_all_quoted(text, form))
@@ -205,19 +205,17 @@ def _oddness(text: str) -> int:
 
 
 def _delimiter(text: str) -> str:
-    """Which delimiter the first line that has any uses, outside of quotes."""
+    """Which delimiter the first line uses that has something in its cells, outside of quotes."""
+    only = ","
     for line in text.splitlines():
-        bare = re.sub(r'"[^"]*"?', "", line)
+        bare = re.sub(r'"[^"]*"?', "x", line)
         counts = {sign: bare.count(sign) for sign in DELIMITERS}
         best = max(counts, key=lambda sign: counts[sign])
-        if counts[best] and bare.strip(best).strip():
-            return best
-        # A single column: nothing divides it. A line of delimiters alone is an empty one.
-        if bare.strip(DELIMITERS).strip() or ('"' in line and not counts[best]):
-            return ","
-        if counts[best] and '"' in line:
-            return best
-    return ","
+        if bare.strip(DELIMITERS + " "):
+            return best if counts[best] else only
+        # A line of delimiters alone: an empty one, as spreadsheets write them.
+        only = best if counts[best] else only
+    return only
 
 
 def _records(path: Path, text: str, form: Form) -> list[Line]:
