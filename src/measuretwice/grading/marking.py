@@ -199,6 +199,7 @@ def add_places(path: Path, places: Sequence[tuple[Place, str]]) -> int:
         # A spreadsheet takes UTF-8 for it only with this mark.
         form = Form(mark=b"\xef\xbb\xbf")
     rows = [_row(place, name, at, width) for place, name in places if place.key not in there]
+    new = len(rows)
     if not rows:
         return 0
     if not before:
@@ -221,7 +222,7 @@ def add_places(path: Path, places: Sequence[tuple[Place, str]]) -> int:
     except OSError as error:
         part.unlink(missing_ok=True)
         raise UserError(f"{path}: can't be written ({error.strerror})") from None
-    return len(rows)
+    return new
 
 
 def _row(place: Place, name: str, at: Mapping[str, int], width: int) -> list[str]:

@@ -194,7 +194,6 @@ def _row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) -> Row:
             ("Measured", f"{one.measured}, expected {one.expected} ({brief(run.name)})")
             for one in found[:1]
         ]
-        ]
     title = f"Case {lab.case_number(pitfall)}, {pitfall.id}: {pitfall.symptom}"
     # The last hint names the cause.
     return Row(mark, title, levels, seen[:8], pitfall.hints[-1])
