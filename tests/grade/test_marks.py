@@ -50,7 +50,7 @@ def filled(path: Path, form: str = "utf-8-sig", delimiter: str = ",") -> None:
             row[-2:] = ["4,5", "Good.\nWhich claim?"]
         if row[0] == "s1" and row[3] == WHOLE:
             row[-2:] = ["-2", "late"]
-        row[1] = "name"
+        row[1] = row[1] if row[0] == "id" else "name"
     out = io.StringIO()
     csv.writer(out, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
     path.write_bytes(out.getvalue().encode(form))
