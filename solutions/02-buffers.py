@@ -16,6 +16,9 @@
 # For instructors. Everything below is computed from the recorded runs in `sample-data/02-buffers`;
 # nothing is typed in. Each section answers one of the questions in `labs/02-buffers/questions.md`
 # and says what full marks look like.
+#
+# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
+# time and the loss: compare the argument with this one, not the numbers.
 
 # %%
 import json
@@ -126,7 +129,7 @@ say(
 # the other.
 
 # %%
-measured = runs("whose-bdp-fixed")[0].measured
+measured = runs("whose-bdp-broken")[0].measured
 say(
     f"The buffer is {measured['buffer_bdp_ratio_min']:.2f} BDP of the longer path and "
     f"{measured['buffer_bdp_ratio_max']:.2f} of the shorter. A tenth: "

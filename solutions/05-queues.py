@@ -16,6 +16,9 @@
 # For instructors. Everything below is computed from the recorded runs in `sample-data/05-queues`;
 # nothing is typed in. Each section answers one of the questions in `labs/05-queues/questions.md`
 # and says what full marks look like.
+#
+# The recorded runs have seed 1. A student's seed is another, and with it, in many cases, the round-trip
+# time and the loss: compare the argument with this one, not the numbers.
 
 # %%
 import os
@@ -126,15 +129,16 @@ display(table("default-qdisc-fixed", "busy_ping_mean_ms", "queue_mean_packets", 
 # %% [markdown]
 # ## Question 5: limits
 #
-# *Full marks:* 366,000, which one of the source's limits equals and the other is below; equal goodput,
-# drops and delay in both runs and pdrop 0; traffic: many short flows that start at once, or a large
-# window that comes after a pause.
+# *Full marks:* 366,000, which one of the source's limits equals and the other is below; in case 4 every
+# drop is a pdrop and early is 0, since the queue can't pass min; with 346,000 two long flows never come
+# near the limit, so nothing changes; traffic that would: many short flows that start at once.
 
 # %%
 needed = meant["red_max_bytes"] + meant["red_burst_packets"] * meant["red_avpkt_bytes"]
 say(f"max plus burst is {needed} B. The longest queue in either run:")
-display(table("red-limits-broken", "red_limit_bytes", "queue_max_bytes", "queue_drops"))
-display(table("red-limits-fixed", "red_limit_bytes", "queue_max_bytes", "queue_drops"))
+columns = ("red_limit_bytes", "queue_max_bytes", "queue_drops", "busy_ping_mean_ms")
+display(table("red-limits-broken", *columns))
+display(table("red-limits-fixed", *columns))
 
 # %% [markdown]
 # ## Question 6: idle time
@@ -142,12 +146,12 @@ display(table("red-limits-fixed", "red_limit_bytes", "queue_max_bytes", "queue_d
 # Scell_log is the unit of idle time, as a power of two of the clock's ticks: the longer a packet takes
 # on the link, the larger. A factor of ten is 3.3 doublings.
 #
-# *Full marks:* the two values and 2 to the power of their difference, about ten; red looks at idle
-# time only when its queue has run empty.
+# *Full marks:* the two values and 2 to the power of their difference, about ten; red begins to count
+# idle time when it is asked for a packet and has none, and tbf doesn't ask an empty queue.
 
 # %%
-broken = runs("red-bandwidth-broken")[0].measured
-fixed = runs("red-bandwidth-fixed")[0].measured
+broken = runs("red-limits-broken")[0].measured
+fixed = runs("red-limits-fixed")[0].measured
 doublings = broken["red_cell_log"] - fixed["red_cell_log"]
 say(f"{broken['red_cell_log']} and {fixed['red_cell_log']}: 2^{doublings} = {2**doublings}.")
 display(

@@ -44,7 +44,6 @@ CHEAPER: dict[str, dict[str, dict[str, Any]]] = {
         "mtu": {"duration_s": 20},
         "offload": {"duration_s": 30},
         "rtt-doubling": {"duration_s": 20},
-        "netem-limit": {"duration_s": 100},
         "queueing": {"duration_s": 15, "compare_with": "nothing"},
         "model-domain": {"duration_s": 20},
         "wrong-socket": {"duration_s": 100},
@@ -72,13 +71,11 @@ SHORTER: dict[str, dict[str, dict[str, Any]]] = {
         "wrong-metric": {"duration_s": 5},
         "default-qdisc": {"duration_s": 3},
         "red-limits": {"duration_s": 3},
-        "red-bandwidth": {"duration_s": 3},
         "summary-row": {"duration_s": 5},
         "copied-cell": {"duration_s": 3},
     },
     "variants": {
         "config-comment": {"duration_s": 5, "average_from_s": 1},
-        "default-qdisc": {"duration_s": 5, "average_from_s": 1},
         "terminated-tcp": {"duration_s": 10, "average_from_s": 2},
     },
 }

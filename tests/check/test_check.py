@@ -99,6 +99,10 @@ def test_findings_that_depend_on_what_was_wanted() -> None:
     # A mean far above the smallest on an idle link is no queue (small windows, delayed ACKs).
     assert raised({"rate_mbit": 3000}, **busy) == []
     assert raised({"rate_mbit": 20}) == ["link-rate"]
+    # Counted from ACKs: in a test of seconds a round trip's bytes more than the link carried.
+    little = {"goodput_bps": 1.04 * 50e6 * 1460 / 1514, "rtt_mean_ms": 200.0, "rtt_min_ms": 199.0}
+    assert "link-rate" not in raised({"rate_mbit": 50}, **little, duration_s=4.0)
+    assert "link-rate" in raised({"rate_mbit": 50}, **little, duration_s=40.0)
     assert raised({"limit_packets": 50}, qdisc_drops=6600, retransmits=6600) == ["netem-limit"]
     # What tc says of the queue counts, not what was meant.
     assert raised(qdisc_limit_packets=150) == ["netem-limit"]
@@ -332,7 +336,6 @@ LONG_S = {"one-run": 200, "one-server": 90, "small-n": 60, "fair-share": 120, "m
 # Pitfalls whose fixed stage is one and the same experiment, which runs once for both.
 TOGETHER = {
     "standing-queue": "offload-at-scale",
-    "red-limits": "red-bandwidth",
     "no-bottleneck": "summary-row",
 }
 
@@ -415,3 +418,31 @@ def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
     (run / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(UserError, match="was changed after the run"):
         measure_again(ROOT, run)
+
+
+def test_an_empty_folder_beside_runs_is_named_and_left_out(tmp_path: Path) -> None:
+    """A live lab in which nothing was typed leaves one; a shell's star takes it along."""
+    run = ROOT / "sample-data/01-mathis/case-05-broken/trial-09-seed1"
+    empty = tmp_path / "live-1"
+    empty.mkdir()
+    done = call_lab("check", str(empty), str(run))
+    assert done.returncode == 1
+    assert f"{empty}: an empty folder" in done.stderr
+    assert "1 finding" in done.stdout
+    for paths in ([empty], [empty, tmp_path / "live-1"]):
+        done = call_lab("check", *map(str, paths))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"{empty}: an empty folder" in done.stderr
+    done = call_lab("check", str(tmp_path / "live-*"), str(run))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"lab: {tmp_path / 'live-*'}: there is no such file or folder\n"
+
+
+def test_what_was_found_comes_before_what_is_not_used(tmp_path: Path) -> None:
+    shutil.copy(CORPUS / "ss" / sorted(os.listdir(CORPUS / "ss"))[0], tmp_path / "ss.txt")
+    for number in range(5):
+        (tmp_path / f"notes-{number}").write_text("what I thought\n")
+    done = call_lab("check", str(tmp_path), "--lab", "mathis", "--trial", "7")
+    assert done.stdout.count("not used:") == 4, done.stdout
+    assert "not used: 2 more" in done.stdout
+    assert done.stdout.index("finding") < done.stdout.index("not used:")

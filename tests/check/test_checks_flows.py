@@ -47,6 +47,9 @@ def test_what_a_buffer_is_called_for_whom() -> None:
     assert raised({"buffer_claimed_ratio": 1}) == []
     assert raised({"buffer_claimed_ratio": 1, "buffer_claimed_for": "every flow"}) == ["whose-bdp"]
     assert raised({"buffer_claimed_ratio": 0.1}) == ["whose-bdp"]
+    shortest = {"buffer_claimed_for": "shortest path"}
+    assert raised({"buffer_claimed_ratio": 1, **shortest}) == ["whose-bdp"]
+    assert raised({"buffer_claimed_ratio": 2, **shortest}) == []
     same = {"buffer_bdp_ratio_max": 1.02}
     assert raised({"buffer_claimed_ratio": 1, "buffer_claimed_for": "every flow"}, **same) == []
 

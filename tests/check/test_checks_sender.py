@@ -39,8 +39,11 @@ def test_another_algorithm_than_was_meant() -> None:
 
 
 def test_the_senders_own_queue() -> None:
-    assert raised({"host_qdisc": "fq"}, host_queue_kind="pfifo_fast") == ["default-qdisc"]
+    assert raised({"host_qdisc": "fq"}, host_queue_kind="pfifo_fast") == ["host-qdisc"]
     assert raised({"host_qdisc": "fq"}, host_queue_kind="fq") == []
+    # One thing at a time: first the algorithm.
+    wrong = {"host_qdisc": "fq", "congestion_control": "bbr"}
+    assert raised(wrong, host_queue_kind="pfifo_fast") == ["wrong-algorithm"]
     # Not looked at: nothing is said.
     assert raised({"host_qdisc": "fq"}) == []
 

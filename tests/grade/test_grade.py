@@ -71,7 +71,13 @@ def said(made: tuple[Path, Path], bare: Path) -> dict[str, Any]:
 
 
 def mark(student: dict[str, Any], pitfall: str) -> dict[str, Any]:
-    return next(one for one in student["marks"] if one["pitfall"] == pitfall)
+    of_case = [one for one in student["marks"] if one["pitfall"] == pitfall]
+    return next(one for one in of_case if not one["predicted"])
+
+
+def prediction(student: dict[str, Any], pitfall: str) -> dict[str, Any]:
+    of_case = [one for one in student["marks"] if one["pitfall"] == pitfall]
+    return next(one for one in of_case if one["predicted"])
 
 
 def test_an_honest_student(said: dict[str, Any]) -> None:
@@ -85,21 +91,35 @@ def test_an_honest_student(said: dict[str, Any]) -> None:
     assert "names the finding; quotes romeo/ss-last.txt" in mtu["diagnosed"]
     assert mtu["mended"].startswith("yes, ")
     assert mtu["again"].startswith("yes, only the mistake's settings differ")
-    # A quarter of two points is certain; all of it is possible.
-    assert (mtu["low"], mtu["high"], mtu["points"]) == (0.5, 2, 2)
+    assert "in the lab book after hint 1" in mtu["diagnosed"]
+    # A quarter of what the ladder has of two points is certain; all of it is possible.
+    assert (mtu["low"], mtu["high"], mtu["points"]) == (0.375, 1.5, 1.5)
+    argued = prediction(ada, "mtu")
+    assert argued["predicted"].startswith("yes (number and unit, a reason)")
+    assert (argued["low"], argued["high"], argued["points"]) == (0.25, 0.5, 0.5)
     # Shown, mended, and not a word about it: nothing above Shown is possible.
     offload = mark(ada, "offload")
-    assert offload["diagnosed"] == "no: not answered"
-    assert (offload["low"], offload["high"]) == (1, 1)
-    assert mark(ada, "timestamps")["high"] == 0
-    assert (ada["low"], ada["high"]) == (1.5, 5)
+    assert offload["diagnosed"] == "no: not answered after hint 3"
+    assert (offload["low"], offload["high"]) == (0.75, 0.75)
+    bare = prediction(ada, "offload")
+    assert (bare["low"], bare["high"]) == (0, 0)
+    assert "no unit, no reason" in bare["predicted"]
+    assert mark(ada, "timestamps")["high"] == prediction(ada, "timestamps")["high"] == 0
+    assert (ada["low"], ada["high"]) == (1.375, 4.75)
+    assert ada["notes"] == []
 
 
 def test_without_a_report_answers_are_open(said: dict[str, Any]) -> None:
     grace = said["Hopper"]
     assert not grace["remarks"]
     assert "by hand" in mark(grace, "rtt-doubling")["diagnosed"]
-    assert (mark(grace, "rtt-doubling")["low"], mark(grace, "rtt-doubling")["high"]) == (0.5, 2)
+    rtt = mark(grace, "rtt-doubling")
+    assert (rtt["low"], rtt["high"]) == (0.375, 1.5)
+    # Made before there were lab books: what couldn't be then costs nothing.
+    before = prediction(grace, "rtt-doubling")
+    assert (before["low"], before["high"]) == (0, 0.5)
+    assert "nothing is lost by that" in before["predicted"]
+    assert any("no point is lost" in line for line in grace["notes"])
     assert mark(grace, "mtu")["high"] == 0
     others = [one for one in grace["marks"] if one["pitfall"] is None]
     assert all(one["low"] == 0 and one["high"] == one["points"] for one in others)
@@ -169,7 +189,7 @@ def test_a_hostile_submission_is_graded_all_the_same(said: dict[str, Any]) -> No
     # However much is refused of an archive, it is one line.
     assert len(gauss["says"]) == 1
     assert gauss["says"][0].startswith("refused: 3 of gausscarl_105_9005_x.zip: its path leads out")
-    assert gauss["low"] == 0.5
+    assert gauss["low"] == 0.375
     assert said["Turing"]["handed_in"] is False
 
 
@@ -438,7 +458,7 @@ def test_what_is_imported(made: tuple[Path, Path], said: dict[str, Any]) -> None
     # lib/gradebook_importer.rb: what it looks for in the first lines, and where.
     assert rows[0][:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert rows[0][5:] == ["Measure Twice: mathis"]
-    assert rows[1] == ["Lovelace, Ada", "101", "s1815", "ada", "Tuesday", "1.5"]
+    assert rows[1] == ["Lovelace, Ada", "101", "s1815", "ada", "Tuesday", "1.38"]
     assert rows[-1][0] == "Turing, Alan"
     # Nothing handed in: nothing is set.
     assert rows[-1][5] == ""

@@ -184,6 +184,40 @@ def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     assert checkout.run("check", str(folder)).returncode == 0
 
 
+def test_a_case_is_solved_by_hand_with_own_scripts(checkout: Checkout) -> None:
+    """A command typed in a live lab mends a case; what is typed may be the student's own script."""
+    assert checkout.run("edit", "mathis").returncode == 0
+    script = checkout.folder / "runs/mathis/edit/nodes/router.sh"
+    script.write_text(script.read_text() + "echo this is mine\n")
+    up = checkout.run("up", "mathis", "--case", "7", "--set", "duration_s=10")
+    assert up.returncode == 0, up.stderr
+    assert "your own copy is used (router.sh)" in up.stderr
+    folder = Path(checkout.status()[0]["folder"])
+    assert "+echo this is mine" in (folder / "edit.diff").read_text()
+    romeo, router, juliet = map(checkout.enter, ("romeo", "router", "juliet"))
+
+    def measure(delay: str) -> str:
+        assert "this is mine" in do(router, f"{delay} router.sh prepare")
+        juliet.sendline("juliet.sh prepare; juliet.sh serve")
+        juliet.expect("ready")
+        do(romeo, "romeo.sh prepare; romeo.sh validate")
+        do(romeo, "romeo.sh measure")
+        do(juliet, "true")
+        do(router, "tc -s qdisc show dev eth1 >tc.txt; router.sh undo")
+        return checkout.run("check", str(folder)).stdout
+
+    broken = measure("")
+    assert "something is off" in broken
+    assert "nothing is off" not in broken
+    mended = measure("env -u DELAY_MS")
+    assert "no finding" in mended
+    assert "Case 7: nothing is off any more, by hand" in mended
+    book = (checkout.folder / "runs/mathis/lab-book.md").read_text()
+    assert "- Outcome: nothing is off any more, by hand" in book
+    checkout.run("down")
+    assert checkout.run("edit", "mathis", "--undo").returncode == 0
+
+
 @pytest.mark.user
 def test_one_command_on_a_node(checkout: Checkout) -> None:
     checkout.up("--set", "rtt_ms=20")

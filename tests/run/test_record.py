@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from measuretwice.execute import record
 from measuretwice.lab import load_lab, trial_params
 from measuretwice.runs import archive
 from measuretwice.runs.folder import DONE
-from measuretwice.runs.recorded import SET_FILE, read_set
+from measuretwice.runs.recorded import SET_FILE, read_set, results_of, short_name
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -158,6 +159,21 @@ def test_a_set_named_by_different_paths_and_with_a_tampered_plan(tmp_path: Path)
     assert done.returncode == 2
     assert "plan.json: was changed after the run" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_value_that_was_not_measured_then_is_no_difference(tmp_path: Path) -> None:
+    """Recorded before a value was measured: its runs still come out again. Another number is told."""
+    lab, name = load_lab(ROOT, "scale"), "case-07-broken"
+    shutil.copytree(SAMPLES / lab.folder.name / name, tmp_path / name)
+    [result] = results_of(lab, tmp_path / name)
+    with archive.raw_folder(tmp_path / name / short_name(result.trial, result.seed)) as raw:
+        shutil.copytree(raw, tmp_path / "run" / "raw")
+    now = replace(result, folder=tmp_path / "run")
+    assert record.compare(tmp_path / name, [now]) == []
+    more = replace(now, measured={**now.measured, "measured_since": 1})
+    assert record.compare(tmp_path / name, [more]) == []
+    other = replace(now, measured={**now.measured, "flows": -1})
+    assert "other numbers" in record.compare(tmp_path / name, [other])[0]
 
 
 def test_unknown_set_names_those_there_are() -> None:

@@ -1,24 +1,33 @@
-"""What pages of the labs calibrate, mathis and buffers say in words of recorded numbers.
+"""What pages of the labs say in words of recorded numbers.
 
-Where a page can, it computes such a word ({% if %}). These are the others: sentences that new
-recordings could make false. Each test names its page and what it says there.
+Where a page can, it computes such a word ({{ claim(...) }} or {% if %}). These are the others: sentences
+that new recordings could make false. Each test names its page and what it says there; where the sentence
+has numbers beside it, the page names the test: {## held: test_... ##}.
 """
 
 from __future__ import annotations
 
+import json
 import math
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
 import pytest
+from click.testing import CliRunner
 
+from measuretwice.cli.commands import cli
 from measuretwice.lab import load_lab
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.tcp import highspeed, model
+from measuretwice.tcp.headers import payload_limit
 
 ROOT = Path(__file__).parents[2]
 MATHIS = LabWords(ROOT, load_lab(ROOT, "mathis"))
 BUFFERS = LabWords(ROOT, load_lab(ROOT, "buffers"))
+CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
+VARIANTS = LabWords(ROOT, load_lab(ROOT, "variants"))
+SCALE = LabWords(ROOT, load_lab(ROOT, "scale"))
 
 
 def test_figure_the_cloud_comes_down_to_the_line_with_offloads_off() -> None:
@@ -126,3 +135,57 @@ def test_bbr_a_large_buffer_favours_the_longer_path() -> None:
     largest = max(run.params["buffer_bytes"] for run in runs)
     shares = [run.measured["s1_share"] for run in runs if run.params["buffer_bytes"] == largest]
     assert mean(shares) > 0.5
+
+
+def test_the_checker_finds_something_in_trial_6_only() -> None:
+    """00 index: './lab check finds something in trial 6 only'."""
+    command = ["check", "--json", str(ROOT / "sample-data/00-calibrate/readings")]
+    answered = json.loads(CliRunner().invoke(cli, command).stdout)
+    found = {Path(one["run"]).name: one["findings"] for one in answered}
+    assert len(found) == len(CALIBRATE.trials)
+    assert [name for name, findings in found.items() if findings] == ["trial-06-seed1"]
+
+
+def test_ten_seconds_the_window_grows_by_nearly_the_same_amount() -> None:
+    """04 case 4: 'From row to row it grows by nearly the same amount', once the others have left."""
+    printed = VARIANTS.excerpt("ten-seconds-broken", "client/table.txt", grep="^[0-9]+[.]9")
+    rows = [line.split() for line in printed.splitlines() if line[:1].isdigit()]
+    windows = [int(row[3]) for row in rows][2:]
+    steps = [after - before for before, after in pairwise(windows)]
+    assert len(steps) >= 6
+    assert max(steps) < 1.15 * min(steps), steps
+
+
+def test_one_server_far_more_passed_than_bbr_sent() -> None:
+    """04 case 7: 'in BBR's run far more packets passed it than the flow sent'."""
+    passed = VARIANTS.seen(
+        "one-server-broken", "gateway/qdisc.after.json", "packets", trial=4, where={"kind": "tbf"}
+    )
+    sent = VARIANTS.seen(
+        "one-server-broken", "client/ss.txt", "data_segs_out:([0-9]+)", trial=4,
+        grep="ESTAB.*bytes_sent:[0-9]{7}", last=1,
+    )  # fmt: skip
+    assert int(passed) > 1.1 * int(sent), (passed, sent)
+
+
+def test_figure_the_first_try_has_rows() -> None:
+    """01 figure: 'the marks of one RTT have nearly the same goodput'; the buffer limits, or the link."""
+    runs = MATHIS.runs("step-1-first-try")
+    unhindered = [run for run in runs if not run.measured["qdisc_drops"]]
+    assert len(unhindered) > 0.5 * len(runs)
+    for rtt_ms in {run.params["rtt_ms"] for run in runs}:
+        row = [run for run in unhindered if run.params["rtt_ms"] == rtt_ms]
+        rates = [run.measured["goodput_bps"] for run in row]
+        predicted = [run.model.bandwidth_bps for run in row]
+        assert max(rates) < 1.1 * min(rates), rtt_ms
+        assert max(predicted) > 3 * min(predicted), rtt_ms
+        allowed = row[0].params["wmem_max_bytes"] * 8e3 / rtt_ms
+        link = row[0].params["rate_mbit"] * 1e6
+        assert max(rates) > 0.8 * min(allowed, link), rtt_ms
+
+
+def test_audit_with_the_mtu_most_of_the_rest_goes() -> None:
+    """03 audit: 'With it, most of the rest goes too'."""
+    rest = [row for row in SCALE.audited if not row["problems"]]
+    beyond = [row for row in rest if float(row["total"]) > payload_limit(float(row["link"]))]
+    assert len(beyond) > len(rest) / 2

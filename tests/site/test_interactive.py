@@ -56,7 +56,8 @@ def opened(page: Any, where: str) -> Any:
 
 MARKS = """[...document.querySelectorAll(".points > path")].map(mark => {
   const {trial, goodput_mbit} = mark.__data__.datum;
-  return [trial, goodput_mbit, mark.getAttribute("aria-label"), mark.getBoundingClientRect().y];
+  return [trial, goodput_mbit, mark.getAttribute("aria-label"),
+    mark.getBoundingClientRect().y + scrollY];
 })"""
 
 
@@ -101,10 +102,11 @@ def test_steps_by_keyboard_only(page: Any, address: str) -> None:
     tab_until("[name=interactive-step]")
     page.keyboard.press("ArrowDown")
     assert "Step 2 " in page.inner_text(".status")
-    tab_until("[name=interactive-published]")
-    assert not page.is_checked("[name=interactive-published]")
-    page.keyboard.press("Space")
-    assert page.is_checked("[name=interactive-published]")
+    for name in ("published", "names"):
+        tab_until(f"[name=interactive-{name}]")
+        assert not page.is_checked(f"[name=interactive-{name}]")
+        page.keyboard.press("Space")
+        assert page.is_checked(f"[name=interactive-{name}]")
     tab_until("button.md-button--primary")
     page.keyboard.press("Enter")
     assert "Step 3 " in page.inner_text(".status")
@@ -130,8 +132,41 @@ def test_steps_by_keyboard_only(page: Any, address: str) -> None:
 
 
 @pytest.mark.slow
+def test_steps_have_no_names_until_their_cases_are_solved(page: Any, address: str) -> None:
+    titles = {r.id: r.title for r in LAB.file.recordings if r.step}
+    named = [titles[name] for name in WORDS.steps]
+
+    def labels() -> list[str]:
+        return list(page.locator(".switches ol label").all_inner_texts())
+
+    opened(page, address + FIGURE)
+    page.select_option("#interactive-trial", "9")
+    assert labels()[0] == named[0]
+    assert labels()[1] == f"Case 1: {LAB.case(1).symptom}"
+    assert not set(labels()[1:]) & set(named)
+    assert page.locator(".card code").count() == 0
+    page.check("[name=interactive-names]")
+    assert labels() == named
+    assert "--trial 9 " in page.inner_text(".card code")
+    # Who wrote down a diagnosis on a case's page has its name.
+    page.evaluate("localStorage.setItem('measure-twice/mathis 2/diagnosis', 'too short')")
+    opened(page, address + FIGURE)
+    assert [n for n, label in enumerate(labels()) if label in named] == [0, 2]
+    page.evaluate(
+        "for (let n = 1; n < 14; n++) localStorage.setItem(`measure-twice/mathis ${n}/diagnosis`, 'x')"
+    )
+    opened(page, address + FIGURE)
+    assert labels() == named
+    assert page.locator("[name=interactive-names]").count() == 0
+    page.select_option("#interactive-trial", "9")
+    assert "--trial 9 " in page.inner_text(".card code")
+
+
+@pytest.mark.slow
 def test_pointing_at_a_mark_tells_of_its_run(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
+    page.check("[name=interactive-names]")
+    page.evaluate("document.querySelector('.plot').scrollIntoView({ block: 'center' })")
     # A mark that no other one covers: which these are is up to the recorded runs.
     trial, *box = page.evaluate(
         """(() => { for (const mark of document.querySelectorAll(".points > path")) {

@@ -1,7 +1,10 @@
 """Nobody is told what they could find: a case's key words stand nowhere before its diagnosis."""
 
+import html
 import json
+import os
 import re
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -9,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from measuretwice.cli.commands import cli
-from measuretwice.lab import Lab, Pitfall, find_labs, load_lab
+from measuretwice.lab import Lab, Pitfall, find_labs, load_lab, trial_params
 
 ROOT = Path(__file__).parents[2]
 LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]
@@ -95,6 +98,46 @@ def test_the_checker_names_no_cause_before_the_last_hint(lab: Lab, pitfall: Pitf
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
 def test_the_last_hint_does(lab: Lab, pitfall: Pitfall) -> None:
     assert told(pitfall.key_words, pitfall.hints[2])
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_a_labs_own_facts_tell_no_cause(student: Path, lab: Lab) -> None:
+    """What a front page begins with: what one learns, and the network; and it calls a case a case."""
+    facts = " ".join([*lab.file.lab.objectives, lab.file.topology.art])
+    for pitfall in lab.file.pitfalls:
+        assert told([pitfall.id, *pitfall.key_words], facts) == []
+    if lab.file.pitfalls:
+        front = (student / f"modules/{lab.folder.name}/index.html").read_text(encoding="utf-8")
+        assert "Cases to solve" in front
+        assert "Mistakes to make" not in front
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_how_to_run_a_case_by_hand_tells_no_setting(
+    student: Path, lab: Lab, pitfall: Pitfall
+) -> None:
+    """What a node is told can't be read before the diagnosis, and a shell reads it all the same."""
+    page = page_of(student, lab, pitfall).read_text(encoding="utf-8")
+    before, _, after = page.partition('data-behind="diagnosis"')
+    assert after
+    assert "export" not in before.partition("<article")[2]
+    commands = html.unescape(re.sub(r"<[^>]+>", "", before))
+    packed = re.findall(r'eval "\$\(base64 -d <<<[A-Za-z0-9+/=]+\)"', commands)
+    assert packed
+    done = subprocess.run(
+        ["bash", "-euc", "\n".join([*packed, "env"])],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PATH": os.environ["PATH"]},
+    )
+    told_shell = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    params = trial_params(lab, pitfall.trial, case=lab.case_number(pitfall))
+    known = {name.upper(): value for name, value in params.items()}
+    assert len(told_shell.keys() & known.keys()) > 0
+    for name in told_shell.keys() & known.keys():
+        value = known[name]
+        assert told_shell[name] == value or float(told_shell[name]) == pytest.approx(value)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)

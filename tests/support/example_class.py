@@ -23,6 +23,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from measuretwice.book.book import BOOK
+from measuretwice.book.notes import with_entry
 from measuretwice.cli.grade import print_grades
 from measuretwice.grading.copies import Recorded
 from measuretwice.grading.deal import deal, dealt_file
@@ -111,6 +113,8 @@ def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> t
     both = ("broken", "fixed")
     ada = runs("ada", seeds["s1815"], pitfalls[:2], both)
     (ada / "report.md").write_text(_report(root, lab, pitfalls[0], ada), encoding="utf-8")
+    book = _book(lab, pitfalls[:2], seeds["s1815"])
+    (ada / "runs" / lab.name / BOOK).write_text(book, encoding="utf-8")
     _pack(ada, handed / "lovelaceada_101_9001_mathis.zip")
     # A zip in a zip, late, and no report.
     inner = work / "grace.zip"
@@ -148,6 +152,25 @@ def _spoil(target: Path) -> None:
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         packed.writestr(link, "/etc/passwd")
         packed.writestr("big.txt", bytes(30 * 2**20))
+
+
+def _book(lab: Lab, chosen: Sequence[str], seed: int) -> str:
+    """A lab book: one case argued and found, one with a bare number, and its cause told by the hints."""
+    text = f"# Lab book: {lab.file.lab.title}\n\n- Seed: {seed}\n"
+    said = (
+        [
+            ("Prediction", "87 Mbit/s, as the model says 73 and Linux reaches 1.2 times that"),
+            ("Run", "the first try: 30.6 Mbit/s"),
+            ("Hint", "1"),
+            ("Diagnosis", "the segments are smaller than asked for: an interface limits them"),
+        ],
+        [("Prediction", "20"), ("Run", "the first try: 60 Mbit/s"), ("Hint", "1"), ("Hint", "3")],
+    )
+    for pitfall, entries in zip(chosen, said, strict=True):
+        number = lab.case_number(lab.pitfall(pitfall))
+        for kind, words in entries:
+            text = with_entry(text, number, lab.case(number).symptom, kind, words)
+    return text
 
 
 def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:
@@ -216,7 +239,7 @@ def _marks(graded: Sequence[Graded]) -> str:
         add_places(path, places_of(graded))
         rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     ada = [row for row in rows if row[0] == "s1815"]
-    first = next(row for row in ada if "mtu" in row[3])
+    first = next(row for row in ada if row[3].startswith("Case 5: ") and "prediction" not in row[3])
     first[-2:] = ["1,5", "The line is the right one. What should have stood there?"]
     ada[-1][-2:] = ["-2", "Two days late."]
     return csv_text([rows[0], first, ada[-1]])

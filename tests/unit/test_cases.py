@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Apparatus, Plan, load_lab, make_plan
+from measuretwice.cli.options import read_changes
+from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
 
 ROOT = Path(__file__).parents[2]
@@ -50,6 +51,22 @@ def test_a_students_own_change_goes_over_the_first_try() -> None:
     own = plan(case=CASE, changes={"mtu_bytes": 4352})
     assert own.params == plan(case=CASE, stage="fixed").params
     assert own.digest != plan(case=CASE, stage="fixed").digest
+
+
+def test_a_setting_that_has_no_default_is_taken_away() -> None:
+    queues = load_lab(ROOT, "queues")
+    number = queues.case_number(queues.pitfall("copied-cell"))
+
+    def params(**settings: object) -> dict[str, object]:
+        return dict(trial_params(queues, 6, case=number, **settings))  # type: ignore[arg-type]
+
+    assert params()["destination"] == "host-3"
+    changes = read_changes(queues, ("destination=",), None)
+    assert "destination" not in params(changes=changes)
+    assert params(changes=changes) == params(stage="fixed")
+    for change in ("duration_s=", "discipline=", "nosuch="):
+        with pytest.raises(UserError, match=change.rstrip("=")):
+            read_changes(queues, (change,), None)
 
 
 def test_other_seeds_have_other_values_and_the_same_each_time() -> None:

@@ -75,6 +75,7 @@ SAMPLES = ROOT / "sample-data"
         (["--version"], 0),
         (["nonsense"], 2),
         (["list"], 0),
+        (["start", "calibrate", "--out", "runs"], 2),
         (["run", "mathis", "--trial", "99"], 2),
         (["up", "mathis", "--pitfall", "mtu"], 2),
         (["status"], 0),

@@ -172,6 +172,8 @@ def test_what_a_person_worked_out(tmp_path: Path) -> None:
     _, values = read_many_flows(LAB, raw, PARAMS)
     assert (values["own_flows"], values["own_sum_bps"]) == (2, 32_000_000)
     assert values["own_groups_error_ratio"] == pytest.approx(2 / 3, abs=1e-6)
+    # The one BBR flow's part by the table, whatever it is by the connections.
+    assert values["own_rival_share"] == 0.25
     assert values["own_counted_halvings"] == 1
     (raw / "router" / "groups.txt").write_text("bbr 1 24000000\nreno 1 8000000\n")
     assert read_many_flows(LAB, raw, PARAMS)[1]["own_groups_error_ratio"] == 0

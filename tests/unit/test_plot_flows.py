@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
+from measuretwice.figures.over_time import thinned
 from measuretwice.figures.registry import draw_declared
 from measuretwice.figures.style import svg_text
 from measuretwice.lab import FigureOf, load_lab, read_lab
@@ -38,6 +39,39 @@ def test_windows_and_queue_over_time() -> None:
     text = svg_text(drawn)
     assert "trial 1: highspeed, 1,250,000 bytes" in text
     assert "Jain" in drawn.description
+
+
+def test_round_trips_below_the_windows() -> None:
+    """Four algorithms alone: what each does to the delay, over the path's own."""
+    lab = load_lab(ROOT, "variants")
+    figure = next(one for one in lab.file.figures if one.id == "delay-and-window")
+    found = recorded.results_of(lab, ROOT / "sample-data/04-variants/signatures")
+    drawn, rows = draw_declared(lab, figure, found)
+    assert {row["what"] for row in rows} == {"client cwnd_segments", "client rtt_ms"}
+    longest = {
+        run.params["congestion_control"]: max(
+            row["value"]
+            for row in rows
+            if row["trial"] == run.trial and row["what"] == "client rtt_ms" and row["time_s"] > 20
+        )
+        for run in found
+    }
+    assert all(40 <= ms <= 82 for ms in longest.values()), longest
+    assert longest["vegas"] < longest["bbr"] < longest["reno"]
+    assert "RTT (ms)" in svg_text(drawn)
+    assert "queue (packets)" not in svg_text(drawn)
+
+
+def test_what_is_drawn_keeps_every_peak() -> None:
+    """Fewer points than samples, and none of a column's extremes is lost."""
+    times = [n / 50 for n in range(2000)]
+    values = [5.0 if n == 777 else 400.0 if n == 1203 else 100 + n % 7 for n in range(2000)]
+    drawn_times, drawn = thinned(times, values)
+    assert len(drawn) == len(drawn_times) < 1000
+    assert {5.0, 400.0} <= set(drawn)
+    assert drawn_times == sorted(drawn_times)
+    assert (drawn_times[0], drawn_times[-1]) == (times[0], times[-1])
+    assert thinned(times[:50], values[:50]) == (times[:50], values[:50])
 
 
 def test_one_window_against_the_other() -> None:

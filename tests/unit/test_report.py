@@ -129,8 +129,8 @@ def test_what_the_report_says_of_a_recorded_run() -> None:
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     # 961 of 165,669 dropped; 1.96/(2 sqrt(961)) of 1.246 is 0.04.
     assert cells == [
-        "7", "–", "1", "6", "1460", "0.00573", "0.0058", "0.00544 to 0.00618",
-        "32.05", "25.72", "1.25 ± 0.04", "none",
+        "7", "duration_s=60", "1", "6", "1460", "0.00573", "0.0058", "0.00544 to 0.00618",
+        "32.05", "60 s", "25.72", "1.25 ± 0.04", "none",
     ]  # fmt: skip
     for text in (" ".join(page.said), markdown):
         assert "A. Student" in text
@@ -151,8 +151,16 @@ def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
     early = copy_run(tmp_path / "z", lambda plan: plan.update(trial=6))
     off = copy_run(tmp_path / "off", lambda plan: plan["params"].update(loss_ratio=0.01))
     html, markdown = texts(fixed, broken, early, RECORDED, off)
-    rows = [line[:12] for line in markdown.splitlines() if re.match(r"\| [67] \|", line)]
-    assert rows == ["| 6 | – | 1 ", "| 7 | – | 1 ", "| 7 | – | 1 ", "| 7 | mtu, b", "| 7 | mtu, f"]
+    rows = [
+        line.split(" | ")[:2] for line in markdown.splitlines() if re.match(r"\| [67] \|", line)
+    ]
+    assert [first for first, _ in rows] == ["| 6", "| 7", "| 7", "| 7", "| 7"]
+    # What was changed tells two runs of one trial apart.
+    assert [second for _, second in rows[1:3]] == [
+        "duration_s=60",
+        "loss_ratio=0.01, duration_s=60",
+    ]
+    assert [second[:6] for _, second in rows[3:]] == ["mtu, b", "mtu, f"]
     said = " ".join(check_page(html).said)
     assert "segments of 1460 B (ss)" in said
     assert "An MTU of 1500 B leaves no more than that." in said
@@ -416,4 +424,4 @@ def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
     check_tables(markdown)
     rows = [line for line in markdown.splitlines() if re.match(r"\| (calibrate|mathis) ", line)]
     assert [row.split("|")[1].strip() for row in rows] == ["calibrate 1", "mathis 7"]
-    assert rows[0].split("|")[10:12] == [" – ", " – "]
+    assert rows[0].split("|")[11:13] == [" – ", " – "]

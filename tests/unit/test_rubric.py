@@ -40,8 +40,33 @@ def test_each_pitfall_is_marked_once(name: str) -> None:
     lab = load_lab(ROOT, name)
     rubric = read_rubric(lab)
     assert rubric is not None
-    marked = [one.pitfall for one in rubric.criteria if one.pitfall]
-    assert sorted(marked) == sorted(pitfall.id for pitfall in lab.file.pitfalls)
+    for prediction in (True, False):
+        marked = [
+            one.pitfall for one in rubric.criteria if one.pitfall and one.prediction == prediction
+        ]
+        assert sorted(marked) == sorted(pitfall.id for pitfall in lab.file.pitfalls)
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_what_students_see_of_it_names_no_cause(name: str) -> None:
+    """Its CSV goes into a learning management system, which shows it to them."""
+    lab = load_lab(ROOT, name)
+    rubric = read_rubric(lab)
+    assert rubric is not None
+    text = csv_text(rubric)
+    for pitfall in lab.file.pitfalls:
+        assert f"Case {lab.case_number(pitfall)}: the prediction" in text
+        assert pitfall.title not in text
+        assert f"mistake {pitfall.id}" not in text
+
+
+def test_hints_cost_more_the_later_they_are() -> None:
+    for name in MARKED:
+        rubric = read_rubric(load_lab(ROOT, name))
+        assert rubric is not None
+        assert rubric.hint_costs[0] == 0
+        assert list(rubric.hint_costs) == sorted(rubric.hint_costs)
+        assert rubric.hint_costs[3] > rubric.hint_costs[2]
 
 
 @pytest.mark.parametrize("name", MARKED)
@@ -81,6 +106,8 @@ def lab(tmp_path: Path) -> Lab:
         ('pitfall = "mtu"', 'pitfall = "mtu"\nfull = "x"', "expected pitfall, or else title"),
         ("share = 0.75", "share = 75", "ladder.1.share"),
         ("share = 0.75", "share = ", "not valid TOML"),
+        ("costs = [0.0, 0.05, 0.25]", "costs = [0.0]", "hints.costs"),
+        ("costs = [0.0, 0.05, 0.25]", "costs = [0.0, 0.05, 2.5]", "hints.costs.2"),
     ],
 )
 def test_what_is_wrong_is_named(lab: Lab, old: str, new: str, says: str) -> None:

@@ -72,6 +72,7 @@
         { name: "selected", value: null },
         { name: "intervals", value: true },
         { name: "published", value: false },
+        { name: "owns", value: false },
         { name: "size", update: "width < 340 ? 44 : 80" },
       ],
       data: [
@@ -79,6 +80,7 @@
         { name: "one", values: ends(x, [1]) },
         { name: "fit", values: constant ? ends(x, [constant]) : [] },
         { name: "runs", values: [] },
+        { name: "own", values: [] },
         { name: "published", values: numbered(data.published) },
       ],
       scales: [
@@ -121,7 +123,18 @@
               shape: { scale: "shape", field: "mss_bytes" },
               stroke: { scale: "shade", field: "rtt_ms" },
               fill: [{ test: "datum.comparable", scale: "shade", field: "rtt_ms" }, { value: "transparent" }],
+              opacity: { signal: "owns ? 0.35 : 1" },
               description: { field: "said" },
+            },
+          },
+        },
+        {
+          type: "symbol", name: "mine", aria: false, interactive: false, clip: true, from: { data: "own" },
+          encode: {
+            update: {
+              x: runX, y: runY, size: { signal: "size" }, shape: { scale: "shape", field: "mss_bytes" },
+              stroke: { value: "var(--own)" }, strokeWidth: { value: 1.5 },
+              fill: [{ test: "datum.comparable", value: "var(--own)" }, { value: "transparent" }],
             },
           },
         },
@@ -278,6 +291,9 @@
         return view.signal("selected", trial).runAsync().then(dress);
       },
       layer: (name, shows) => view.signal(name, shows).runAsync(),
+      // A student's own runs over the recorded ones.
+      own: (runs) => view.data("own", runs.filter((run) => run.goodput_mbit > 0)
+        .map((run) => ({ ...run, ...place(run) }))).signal("owns", runs.length > 0).runAsync().then(dress),
     };
   }
 

@@ -27,7 +27,25 @@
     ];
   }
 
-  function details(run, published) {
+  // Steps are named by what is wrong: until a case is solved it is called by its number and what is seen.
+  // A page asks this browser's lab book; a student's own figure holds the names of solved cases alone.
+  function solved(lab, number) {
+    try {
+      return Boolean(localStorage.getItem(`measure-twice/${lab} ${number}/diagnosis`));
+    } catch {
+      return false;
+    }
+  }
+  const isOpen = (data, step) => Boolean(step.title)
+    && (step.open || step.cases.length === 0 || step.cases.every(({ number }) => solved(data.lab, number)));
+  function veiled(step) {
+    const [first] = step.cases;
+    if (step.cases.length === 1) return `Case ${first.number}: ${first.symptom}`;
+    const numbers = step.cases.map(({ number }) => number);
+    return `Cases ${numbers.slice(0, -1).join(", ")} and ${numbers.at(-1)}`;
+  }
+
+  function details(run, published, own, open) {
     const span = run.losses ? ` (${sig(run.goodput_low_mbit)} to ${sig(run.goodput_high_mbit)} by its losses)` : "";
     const rows = [
       ["path", `RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p = ${sig(run.loss_ratio)}`],
@@ -35,7 +53,8 @@
       ["model", `${mbit(run.model_mbit)}, so a ratio of ${sig(run.ratio)}`],
       ["losses", `${count(run.losses)} counted by the router in ${seconds(run.duration_s)}`],
     ];
-    if (!run.comparable) rows.push(["no claim", run.because]);
+    if (!run.comparable) rows.push(["no claim", (open && run.because) || "the model makes none of this trial here"]);
+    if (own) rows.push(["yours", `${mbit(own.goodput_mbit)}, so a ratio of ${sig(own.ratio)}`]);
     for (const one of published.filter((value) => value.trial === run.trial)) {
       const note = one.note ? ` (${one.note})` : "";
       rows.push([`published, ${one.state}`, `${mbit(one.measured_mbit)}, model ${mbit(one.model_mbit)}${note}`]);
@@ -60,7 +79,7 @@
     return svg;
   }
 
-  function legend(data, look, constant, fitted) {
+  function legend(data, look, constant, fitted, own) {
     const one = (picture, text) => h("li", {}, picture, text);
     const group = (title, ...items) => h("div", {}, h("p", {}, title), h("ul", {}, ...items));
     const some = "var(--shade-1)";
@@ -73,6 +92,7 @@
         ...(constant ? [one(sample("line", "var(--measured)", "none", "5 3"), `C = ${sig(constant)}, fitted to ${fitted}`)] : []),
         one(sample("band", "none", "var(--band)"), `${plain(data.range[0])} to ${plain(data.range[1])} times the model`)),
     ];
+    if (own.length) groups.push(group("Your own runs", one(sample("circle", "var(--own)", "var(--own)"), "as you had them")));
     if (data.published.length) {
       groups.push(group("Published", one(sample("before", "var(--published)", "none"), "before mending"), one(sample("after", "var(--published)", "none"), "after")));
     }
@@ -84,7 +104,11 @@
     const sets = data.steps.map((step) => runsOf(data, step));
     const last = data.steps.at(-1);
     const constant = last.fit && last.fit[0];
-    const state = { step: 0, trial: null };
+    const own = (data.own || []).map((one) => ({ ...one, runs: runsOf(data, one) }));
+    const state = { step: 0, trial: null, names: false, own: own.length - 1 };
+    const open = (n) => state.names || isOpen(data, data.steps[n]);
+    const allOpen = () => data.steps.every((_, n) => open(n));
+    const nameOf = (n) => (open(n) ? data.steps[n].title : veiled(data.steps[n]));
 
     const status = h("p", { class: "status", role: "status" });
     const tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
@@ -99,27 +123,43 @@
     const radios = data.steps.map((step, n) => h("input", {
       type: "radio", name: "interactive-step", id: `interactive-step-${n}`, value: n, checked: n === 0, onchange: () => go(n),
     }));
-    const list = h("ol", {}, ...data.steps.map((step, n) => h("li", {}, radios[n],
-      h("label", { for: radios[n].id }, step.title))));
+    const labels = radios.map((radio, n) => h("label", { for: radio.id }, nameOf(n)));
+    const list = h("ol", {}, ...radios.map((radio, n) => h("li", {}, radio, labels[n])));
     const back = h("button", { type: "button", class: "md-button", onclick: () => go(state.step - 1) }, "Back");
     const on = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => go(state.step + 1) }, "Next discovery");
 
     const drawn = await (async () => {
       live.append(
-        h("fieldset", { class: "switches" }, h("legend", {}, "Mended so far"), list),
+        h("fieldset", { class: "switches" }, h("legend", {}, "Solved so far"), list),
         h("div", { class: "stage" }, h("div", { class: "turn" }, back, on), status,
           h("div", { class: "beside" }, plot, key, tip)),
       );
-      return measureTwice.chart(plot, data, sets.flat(), constant, { point, choose: (run) => choose(run.trial) });
+      return measureTwice.chart(plot, data, [...sets, ...own.map((one) => one.runs)].flat(), constant, { point, choose: (run) => choose(run.trial) });
     })();
 
     const layers = [["intervals", "95 % intervals", true], ["published", "published values, with the trial’s number", false]]
       .filter(([name]) => name !== "published" || data.published.length)
       .map(([name, text, checked]) => h("label", {},
         h("input", { type: "checkbox", name: `interactive-${name}`, checked, onchange: (event) => drawn.layer(name, event.target.checked) }), text));
+    if (data.steps.every((step) => step.title) && !allOpen()) {
+      layers.push(h("label", {}, h("input", {
+        type: "checkbox", name: "interactive-names", onchange: (event) => {
+          state.names = event.target.checked;
+          labels.forEach((label, n) => { label.textContent = nameOf(n); });
+          say();
+          tell();
+        },
+      }), "what each step was, and the commands: this tells the cases’ causes"));
+    }
     live.querySelector(".switches").append(h("div", { class: "layers" }, h("p", {}, "Show"), ...layers));
+    if (own.length) {
+      const mine = h("select", { id: "interactive-own", onchange: () => showOwn(Number(mine.value)) },
+        ...own.map((one, n) => h("option", { value: n }, one.title)), h("option", { value: -1 }, "none"));
+      mine.value = state.own;
+      live.querySelector(".switches").append(h("p", { class: "pick" }, h("label", { for: "interactive-own" }, "Your own runs"), mine));
+    }
     const fitted = plural(sets.at(-1).filter((run) => run.comparable).length, "trial");
-    key.append(...legend(data, drawn.look, constant, `the ${fitted} of the last step`));
+    key.append(...legend(data, drawn.look, constant, `the ${fitted} of the last step`, own));
     live.append(
       h("div", { class: "chosen" },
         h("p", { class: "pick" }, h("label", { for: "interactive-trial" }, "Follow one trial"), pick),
@@ -138,11 +178,28 @@
     function point(run, place) {
       tip.hidden = !run;
       if (!run) return;
-      tip.replaceChildren(h("strong", {}, `Trial ${run.trial}`), details(run, []), h("code", {}, run.command));
+      tip.replaceChildren(h("strong", {}, `Trial ${run.trial}`), details(run, [], ownRun(run.trial), allOpen()),
+        ...(allOpen() && run.command ? [h("code", {}, run.command)] : []));
       // Below the line no marks lie: so to the right of the mark and beneath it, if there is room.
       const wide = tip.parentElement.clientWidth;
       tip.style.left = `${Math.max(0, Math.min(place.x + 14, wide - tip.offsetWidth))}px`;
       tip.style.top = `${place.y + 14}px`;
+    }
+
+    const ownRun = (trial) => (state.own < 0 ? undefined : own[state.own].runs.find((run) => run.trial === trial));
+
+    async function showOwn(n) {
+      state.own = n;
+      say();
+      tell();
+      await drawn.own(n < 0 ? [] : own[n].runs);
+    }
+
+    // A command has the settings in it, and these tell what was wrong.
+    function repeat(run) {
+      if (!allOpen() || !run.command) return [];
+      command.textContent = run.command;
+      return [h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : []))];
     }
 
     function tell() {
@@ -150,8 +207,7 @@
       pick.value = state.trial ?? "";
       said.textContent = "";
       if (run) {
-        command.textContent = run.command;
-        card.replaceChildren(details(run, data.published), h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : [])));
+        card.replaceChildren(details(run, data.published, ownRun(run.trial), allOpen()), ...repeat(run));
       } else {
         card.replaceChildren(h("p", {}, state.trial === null
           ? "Point at a mark, or choose a trial here, and see how it fares from step to step."
@@ -165,18 +221,25 @@
       return drawn.choose(trial);
     }
 
+    function say() {
+      const n = state.step;
+      const mine = state.own < 0 ? [] : [` Yours, ${own[state.own].title}: ${own[state.own].brief}.`];
+      status.replaceChildren(h("span", {}, `Step ${n + 1} of ${data.steps.length}, ${nameOf(n)}. `), ...sentence(data, n, sets[n]), ...mine);
+    }
+
     async function go(n, animated = !still()) {
       state.step = n;
       radios[n].checked = true;
       list.querySelectorAll("li").forEach((item, i) => item.classList.toggle("taken", i <= n));
       back.disabled = n === 0;
       on.disabled = n === data.steps.length - 1;
-      status.replaceChildren(h("span", {}, `Step ${n + 1} of ${data.steps.length}, ${data.steps[n].title}. `), ...sentence(data, n, sets[n]));
+      say();
       tip.hidden = true;
       tell();
       await drawn.to(sets[n], animated);
     }
     await go(0, false);
+    if (own.length) await drawn.own(own[state.own].runs);
   }
 
   measureTwice.steps = steps;

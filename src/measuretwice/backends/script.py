@@ -24,6 +24,8 @@ GUEST_TCP_LIMITS = {
 # What large and live runs need: the backlog between a driver and IP must hold a burst of all senders.
 LARGE_BACKLOG_PACKETS = 100_000
 PAGE_BYTES = 4096
+# In a run's folder, while it is measured: the part of a checkout that own node scripts need.
+EDITED = "edited"
 
 
 def reader_interval_us(lab: Lab, plan: Plan) -> int:
@@ -107,6 +109,18 @@ def _edges(lab: Lab, plan: Plan) -> list[str]:
     return ["# Edges", *commands, ""] if commands else []
 
 
+def edited_folder(lab: Lab) -> str:
+    """Where in a run's folder the student's own node scripts are laid out, as in a checkout."""
+    return f"{EDITED}/labs/{lab.folder.name}"
+
+
+def _lab_folder(lab: Lab, plan: Plan) -> str:
+    """The lab's folder as the script has it: the checkout's, or the run's own."""
+    if plan.edited:
+        return f'"${{out%/*}}"/{shlex.quote(edited_folder(lab))}'
+    return f'"$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}'
+
+
 def experiment_script(
     lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str = ""
 ) -> str:
@@ -121,7 +135,7 @@ def experiment_script(
         *_beginning(lab, plan, root, out, sampler, prefix),
         *_edges(lab, plan),
         *_STEP_FUNCTIONS.splitlines(),
-        f'lab="$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}',
+        f"lab={_lab_folder(lab, plan)}",
         f"declare -A script=({' '.join(f'[{name}]={lab.script_name(name)}' for name in nodes)})",
         f"prefix={shlex.quote(prefix)}",
         "",
@@ -146,6 +160,8 @@ def live_script(
     that leads to the keeper. Files that a shell writes go to `folder`/raw/<node>/.
     """
     place = f"/run/lab/{'/'.join(lab.folder.parts[-2:])}"
+    if plan.edited:
+        place = f"{folder}/{edited_folder(lab)}"
     lines = [
         "#!/bin/bash",
         f"# {lab.name}, trial {plan.trial}: made by ./lab up.",

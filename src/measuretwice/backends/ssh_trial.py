@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from measuretwice.backends.script import READY_SECONDS, environment
+from measuretwice.backends.script import READY_SECONDS, edited_folder, environment
 from measuretwice.backends.ssh_nodes import NodeLost, Nodes
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Plan, Step
@@ -35,7 +35,7 @@ def run_trial(
     trial = _Trial(nodes, lab, work, time.monotonic() + wall_limit_s)
     raw = work / "raw"
     try:
-        trial.open(_pack(lab, plan, root))
+        trial.open(_pack(lab, plan, root, work))
         try:
             trial.measure(lab)
         except _Failed as failed:
@@ -205,13 +205,14 @@ def _folder(lab: Lab) -> str:
     return f"labs/{lab.folder.name}/nodes"
 
 
-def _pack(lab: Lab, plan: Plan, root: Path) -> bytes:
+def _pack(lab: Lab, plan: Plan, root: Path, work: Path) -> bytes:
     """All that a node needs: its lab's scripts, those that they share, and the settings."""
     settings = "".join(
         f"export {name}={shlex.quote(value)}\n" for name, value in environment(plan).items()
     )
     files = {path.relative_to(root).as_posix(): path for path in (root / "scripts").glob("*.sh")}
-    return _tar(files | {_folder(lab): lab.folder / "nodes"}, {"environment": settings.encode()})
+    scripts = (work / edited_folder(lab) if plan.edited else lab.folder) / "nodes"
+    return _tar(files | {_folder(lab): scripts}, {"environment": settings.encode()})
 
 
 def unpack(packed: IO[bytes], folder: Path) -> None:

@@ -56,6 +56,11 @@ class LabBook:
         """Return what the book holds, by case; nothing where there is no book."""
         return read_notes(self._read()) if self.exists else {}
 
+    @property
+    def text(self) -> str:
+        """All that stands in it, word for word."""
+        return self._read()
+
     def add(self, case: int, kind: str, words: str) -> None:
         """Add an entry to a case: `- kind: words`, in one line."""
         heading = self._lab.case(case).symptom

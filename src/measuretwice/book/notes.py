@@ -18,6 +18,15 @@ ENTRY = re.compile(
 # A number as people write it, and what follows it: 66, 66.5 Mbit/s, 1,200 B, 3e-4.
 NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
 NONE = "none"
+# A number, and the word behind it, which is its unit where it is none of these.
+MEASURE = re.compile(r"(?<![\w.])\d[\d.,]*+(?:[eE][-+]?\d+)?+\s?([%‰×]|[A-Za-zµμ][A-Za-zµμ/²]*)")
+NO_UNITS = frozenset(
+    "a about again all also and as at because but by for from if in is it more of or since so than that "
+    "the then to was when which with".split()
+)
+# Of a text that is longer, the rest is no prediction's.
+MAX_WORDS = 4000
+REASON_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,26 @@ class Notes:
         """How many hints were taken: the highest step."""
         steps = [re.match(r"[123]\b", text) for text in self.of("Hint")]
         return max((int(step[0]) for step in steps if step), default=0)
+
+    @property
+    def hints_before_diagnosis(self) -> int:
+        """How many hints were taken before the first diagnosis that says something; all, without one."""
+        before: list[Entry] = []
+        for entry in self.entries:
+            if entry.kind == "Diagnosis" and entry.text not in ("", NONE):
+                break
+            before.append(entry)
+        return Notes(self.case, tuple(before)).hints
+
+    @property
+    def predicted_first(self) -> bool:
+        """Does a prediction stand before the case's first run?"""
+        for entry in self.entries:
+            if entry.kind == "Run":
+                return False
+            if entry.kind == "Prediction" and entry.text not in ("", NONE):
+                return True
+        return False
 
     @property
     def shown(self) -> bool:
@@ -139,6 +168,21 @@ def with_entry(text: str, case: int, heading: str, kind: str, words: str) -> str
             end -= 1
         lines[end:end] = ["", f"## Case {case}: {heading}", "", entry]
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def has_unit(words: str) -> bool:
+    """Does a unit stand behind a number of a prediction?"""
+    return any(found[1].casefold() not in NO_UNITS for found in MEASURE.finditer(words[:MAX_WORDS]))
+
+
+def has_reason(words: str) -> bool:
+    """Are there words beside the number and its unit, enough for a reason? If it is one, a person says."""
+    rest = MEASURE.sub(_without_unit, words[:MAX_WORDS])
+    return len(re.findall(r"[^\W\d_]{2,}", rest)) >= REASON_WORDS
+
+
+def _without_unit(found: re.Match[str]) -> str:
+    return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
 
 
 def number_in(words: str) -> float | None:

@@ -6,20 +6,32 @@ from dataclasses import dataclass, field
 
 from measuretwice.lab import Value
 from measuretwice.measure import fields
+from measuretwice.measure.conditions import Conditions, Socket
+from measuretwice.measure.judged import Verdict
 from measuretwice.measure.values import Measured, number
+
+# A connection that sent less is one for control: iperf3 has one beside its data's.
+DATA_BYTES = 100_000
 
 
 @dataclass(frozen=True)
 class Case:
     """A run as the checks see it: what was wanted, and what was measured (None: not known).
 
-    A check gets only the measured values that it says it `needs`.
+    A check gets only the measured values that it says it `needs`. `algorithms` are the congestion
+    controls that the run was meant to have, by its settings; `verdicts` are those on what its lab expects;
+    `conditions` are None where only measured values are left, `reference` (how the lab's own scripts set
+    the nodes up) where that isn't asked for.
     """
 
     wanted: dict[str, Value]
     measured: Measured
     max_loss_ratio: float | None = None
     needs: frozenset[str] = frozenset()
+    algorithms: frozenset[str] = frozenset()
+    verdicts: tuple[Verdict, ...] = ()
+    conditions: Conditions | None = None
+    reference: Conditions | None = None
 
     def want(self, name: str) -> float | None:
         """Return a parameter's number; None where the run has none by that name, or a word."""
@@ -44,6 +56,18 @@ class Case:
             part: number(self.measured, whole)
             for part, whole in fields.members(name, self.measured).items()
         }
+
+    def data_sockets(self) -> list[Socket]:
+        """Return the flows: the senders' connections that carried data. None where they aren't known."""
+        sockets = self.conditions.sockets if self.conditions else ()
+        return [
+            one for one in sockets if one.bytes_sent >= DATA_BYTES and one.is_named is not False
+        ]
+
+    def other_sockets(self) -> list[Socket]:
+        """Return connections of the senders' that carried data and that iperf3 doesn't name."""
+        sockets = self.conditions.sockets if self.conditions else ()
+        return [one for one in sockets if one.bytes_sent >= DATA_BYTES and one.is_named is False]
 
     def _must_need(self, name: str) -> None:
         if name not in self.needs:

@@ -7,11 +7,14 @@ and saying both would hide the cause.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.checks import (
+    configuration,
     connection,
+    expectations,
+    hosts,
     losses,
     many_flows,
     queue_discipline,
@@ -26,12 +29,16 @@ from measuretwice.checks.case import Case, Member
 from measuretwice.checks.finding import Finding, SetFinding
 from measuretwice.checks.registry import Check, Help, SetCheck, checks_of
 from measuretwice.lab import Lab, Value, find_labs, read_lab
+from measuretwice.measure.conditions import Conditions
+from measuretwice.measure.judged import against_model, verdicts_of
 from measuretwice.measure.values import Measured
 
+# What is off and has no known cause.
+UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
     connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
-    many_flows, whole_set,
+    many_flows, hosts, configuration, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
 CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
@@ -63,36 +70,102 @@ def _merged() -> tuple[dict[str, Help], dict[str, frozenset[str]]]:
 KINDS, EXPLAINS = _merged()
 
 
-def causes(case: Case) -> list[Finding]:
-    """Return a run's findings, causes only, in order of cause."""
-    return _causes(look(case) for look in CHECKS)
+def causes(case: Case, leave_out: Sequence[str] = ()) -> list[Finding]:
+    """Return a run's findings, causes only, in order of cause; what a lab leaves out explains nothing."""
+    found = [look(case) for look in CHECKS]
+    return _causes(finding for finding in found if finding and finding.id not in leave_out)
 
 
 def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
-    found = [finding for finding in findings if finding is not None]
+    """The findings that no other explains, each with what follows from it.
+
+    What nothing explains by name (UNEXPLAINED) follows from any error.
+    """
+    # Two checks may see one thing: the first word counts.
+    found = list({finding.id: finding for finding in reversed([*findings]) if finding}.values())[
+        ::-1
+    ]
     explained = {other for finding in found for other in EXPLAINS[finding.id]}
-    return [finding for finding in found if finding.id not in explained]
+    tops = [finding for finding in found if finding.id not in explained]
+    if any(finding.severity == "error" and finding.id != UNEXPLAINED for finding in tops):
+        tops = [finding for finding in tops if finding.id != UNEXPLAINED]
+    return [replace(top, consequences=_consequences(top, found, tops)) for top in tops]
 
 
-def case_of(lab: Lab, params: dict[str, Value], measured: Measured) -> Case:
-    """A run of ours as a case: what its plan wanted against what was measured."""
+def _consequences(
+    cause: Finding, found: Sequence[Finding], causes: Sequence[Finding]
+) -> tuple[str, ...]:
+    """What follows from a cause, each as what is off. Nobody's own is the first cause's."""
+    rest = [finding for finding in found if finding not in causes]
+    return tuple(
+        finding.off or f"{finding.measured}, not {finding.expected}"
+        for finding in rest
+        if finding.id in EXPLAINS[cause.id] or (finding.id == UNEXPLAINED and cause is causes[0])
+    )
+
+
+def case_of(
+    lab: Lab,
+    params: dict[str, Value],
+    measured: Measured,
+    trial: int | None = None,
+    conditions: Conditions | None = None,
+    reference: Conditions | None = None,
+) -> Case:
+    """A run as a case: what its settings wanted against what was measured."""
     use = lab.file.model
-    return Case(params, measured, use.max_loss_ratio if use else None)
+    held = against_model(use, params, measured) if use else None
+    values = {**measured, "ratio": held.ratio if held else None}
+    comparable = held is None or held.comparable
+    return Case(
+        params,
+        measured,
+        use.max_loss_ratio if use else None,
+        algorithms=frozenset(_algorithms(lab, params)),
+        verdicts=verdicts_of(lab, trial, params, values, comparable),
+        conditions=conditions,
+        reference=reference,
+    )
+
+
+def _algorithms(lab: Lab, params: Mapping[str, Value]) -> Iterator[str]:
+    """The congestion controls that a run needs; a parameter may say that it has none."""
+    for name in lab.file.run.algorithms:
+        said = str(params[name[1:]]) if name.startswith("=") else name
+        if said != "none":
+            yield said
 
 
 def check_run(
-    lab: Lab, params: dict[str, Value], measured: Measured, hint: int | None = None
+    lab: Lab,
+    params: dict[str, Value],
+    measured: Measured,
+    hint: int | None = None,
+    *,
+    trial: int | None = None,
+    conditions: Conditions | None = None,
+    reference: Conditions | None = None,
 ) -> list[Finding]:
-    """Check one run of ours. `hint` (1, 2 or 3) adds that step of the ladder.
+    """Check one run. `hint` (1, 2 or 3) adds that step of the ladder.
 
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
-    return [with_help(lab, finding, hint) for finding in diagnose(lab, params, measured)]
+    found = diagnose(lab, params, measured, trial=trial, conditions=conditions, reference=reference)
+    return [with_help(lab, finding, hint) for finding in found]
 
 
-def diagnose(lab: Lab, params: dict[str, Value], measured: Measured) -> list[Finding]:
-    """Return the findings of one run of ours as the checks say them, without page and hint."""
-    return [finding for finding in causes(case_of(lab, params, measured)) if meant(lab, finding)]
+def diagnose(
+    lab: Lab,
+    params: dict[str, Value],
+    measured: Measured,
+    *,
+    trial: int | None = None,
+    conditions: Conditions | None = None,
+    reference: Conditions | None = None,
+) -> list[Finding]:
+    """Return the findings of one run as the checks say them, without page and hint."""
+    case = case_of(lab, params, measured, trial, conditions, reference)
+    return causes(case, lab.file.checks.leave_out)
 
 
 def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
@@ -110,11 +183,6 @@ def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
             look(lab, [members[place] for place in places]) for look in SET_CHECKS
         )
     ]
-
-
-def meant(lab: Lab, finding: Finding) -> bool:
-    """Is this finding a mistake in this lab, and not what its runs are meant to be?"""
-    return finding.id not in lab.file.checks.leave_out
 
 
 def with_help(lab: Lab, finding: Finding, hint: int | None) -> Finding:

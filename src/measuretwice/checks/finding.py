@@ -14,7 +14,8 @@ class Finding:
 
     `off` says what is off, and by how much, where `measured` and `expected` would say the cause:
     whoever is still looking for that reads it in their place. `hint` is one step of the ladder (where to look; what to compare; the cause) or None;
-    `page` is where the site explains it, below the site's root.
+    `page` is where the site explains it, below the site's root. `consequences` are what else is off
+    because of it.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Finding:
     hint: str | None = None
     page: str = ""
     off: str = ""
+    consequences: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -29,6 +29,8 @@ LOSSES_WANTED = 100
     needs=(
         "goodput_bps",
         "mss_bytes",
+        "rtt_mean_ms",
+        "duration_s",
     ),
 )
 def link_rate(case: Case) -> Finding | None:
@@ -38,7 +40,11 @@ def link_rate(case: Case) -> Finding | None:
         return None
     frame = mss_bytes + IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES
     limit_bps = rate_mbit * 1e6 * mss_bytes / frame
-    if goodput_bps <= 1.01 * limit_bps:
+    # Where goodput is counted from ACKs, what was on its way as the time began is acknowledged in it:
+    # up to a round trip's bytes. In a test of seconds, behind a long queue, that is a few per cent.
+    rtt_ms, seconds = case.got("rtt_mean_ms"), case.got("duration_s")
+    on_its_way = rtt_ms / 1e3 / seconds if rtt_ms and seconds else 0.0
+    if goodput_bps <= (1 + max(0.01, on_its_way)) * limit_bps:
         return None
     return Finding(
         "link-rate",
@@ -173,7 +179,7 @@ def model_domain(case: Case) -> Finding | None:
         f"p = {wanted:.4g}" + (f", {timeouts:.0f} timeouts" if timeouts is not None else ""),
         f"p below {limit:g} for the Mathis model",
         "The model has no timeouts in it. With so small a window they rule.",
-        off="the goodput is held against the Mathis model, which makes no claim for this run",
+        off="the goodput is compared with the Mathis model, which makes no claim for this run",
     )
 
 

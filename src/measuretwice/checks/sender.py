@@ -24,7 +24,7 @@ FOREIGN_SHARE = 0.3
     Help(
         "wrong-algorithm",
         "The congestion control that the kernel names, against the one that was meant.",
-        explains=("ten-seconds", "default-qdisc"),
+        explains=("ten-seconds", "host-qdisc"),
     ),
     needs=("congestion_control",),
 )
@@ -45,7 +45,15 @@ def algorithm(case: Case) -> Finding | None:
 
 
 @check(
-    Help("default-qdisc"),
+    Help(
+        "host-qdisc",
+        "Which qdisc tc prints of the sender's own card, against the one that was meant.",
+        hints=(
+            "Read tc.txt on the sender: which qdisc has its card?",
+            "sysctl says the one that was meant. In which order did the script do its two steps?",
+            "net.core.default_qdisc is looked up when an interface gets its first queue. What is there already keeps its own, until you replace it with tc or make the interface anew.",
+        ),
+    ),
     needs=("host_queue_kind",),
 )
 def host_queue(case: Case) -> Finding | None:
@@ -55,12 +63,13 @@ def host_queue(case: Case) -> Finding | None:
     if wanted is None or not kinds or wanted in kinds:
         return None
     return Finding(
-        "default-qdisc",
+        "host-qdisc",
         "error",
-        f"a queue of the kind {kinds[0]} (tc)",
+        f"a card with a queue of the kind {kinds[0]} (tc)",
         str(wanted),
         "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
         "interface that is there already keeps the qdisc that it has.",
+        off="the sender's card has another queue than the one that was meant",
     )
 
 
@@ -167,6 +176,7 @@ def averages_hide(case: Case) -> Finding | None:
     Help(
         "mixed-runs",
         "The windows in a table, against those of the connection that it is said to be of.",
+        explains=("other-traffic",),
     ),
     needs=(
         "table_rows",

@@ -133,8 +133,8 @@ def whose_bdp(case: Case) -> Finding | None:
     if not claimed or low is None or high is None:
         return None
     # The longest path has the largest product, so the buffer is the smallest part of it.
-    of_all = case.wanted.get("buffer_claimed_for") == "every flow"
-    ends = (low, high) if of_all else (low,)
+    whose = str(case.wanted.get("buffer_claimed_for"))
+    ends = {"every flow": (low, high), "shortest path": (high,)}.get(whose, (low,))
     if all(abs(ratio - claimed) <= BDP_TOLERANCE_RATIO * claimed for ratio in ends):
         return None
     found = (
@@ -144,7 +144,8 @@ def whose_bdp(case: Case) -> Finding | None:
         "whose-bdp",
         "error",
         f"the buffer is {found}",
-        f"{claimed:g} BDP for " + ("every flow" if of_all else "the flow with the longest path"),
+        f"{claimed:g} BDP for "
+        + (whose if whose == "every flow" else f"the flow with the {whose}"),
         "A bandwidth-delay product belongs to one path. Flows with other round-trip times have "
         "others.",
         off=f"the buffer was called {claimed:g} BDP, and isn't that for everything that was said",

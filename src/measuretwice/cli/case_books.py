@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE
 from measuretwice.cli.cases import ask_person, unit_for_people
-from measuretwice.lab import Lab, load_lab, trial_params
+from measuretwice.cli.tries import try_again
+from measuretwice.lab import UNSET, Lab, load_lab, trial_params
 from measuretwice.runs.folder import PLAN
 from measuretwice.runs.result import Result, read_result
 
@@ -85,6 +86,8 @@ class CaseBooks:
                 first, last = (f"{value * scale:.4g}" for value in values if value is not None)
                 words += f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
         print(f"Case {case.number}: {words}.")
+        if again := try_again(case.lab, case.number):
+            print(again)
         notes = case.book.notes(case.number)
         if words not in notes.of("Outcome"):
             case.book.add(case.number, "Outcome", words)
@@ -92,6 +95,24 @@ class CaseBooks:
             said = ask_person("What was it, in your own words? (Enter skips): ")
             if said:
                 case.book.add(case.number, "Diagnosis", said)
+
+
+def after_live(root: Path, folder: Path, document: Mapping[str, Any]) -> None:
+    """Where nothing is off in what a student did by hand, in a case's live lab, say so and note it."""
+    number = document.get("case")
+    if not isinstance(number, int) or document["findings"]:
+        return
+    lab = load_lab(root, str(document["lab"]))
+    name = lab.case(number).predict.value
+    value = document["measured"].get(name)
+    if not isinstance(value, int | float):
+        return
+    scale, unit = unit_for_people(name)
+    words = f"{OUTCOME}, by hand in {folder.name}: {value * scale:.4g} {unit}".rstrip()
+    print(f"Case {number}: {words}.")
+    book = LabBook(folder.parent, lab)
+    if book.exists and words not in book.notes(number).of("Outcome"):
+        book.add(number, "Outcome", words)
 
 
 def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
@@ -113,7 +134,7 @@ def _is_own(case: _CaseOfRuns, run: Path) -> bool:
     return (
         result is not None
         and result.stage is None
-        and (bool(changes_of(case.lab, result)) or _is_whole_set(case))
+        and (bool(changes_of(case.lab, result)) or bool(result.edited) or _is_whole_set(case))
     )
 
 
@@ -123,9 +144,14 @@ def _is_whole_set(case: _CaseOfRuns) -> bool:
 
 
 def changes_of(lab: Lab, result: Result) -> dict[str, Any]:
-    """Return the settings of a case's run that its student changed, with their values."""
+    """Return the settings of a case's run that its student changed, with their values; UNSET for one
+    that was taken away."""
     meant = trial_params(lab, result.trial, stage=result.stage, case=result.case, seed=result.seed)
-    return {name: value for name, value in result.params.items() if meant.get(name) != value}
+    return {
+        name: result.params.get(name, UNSET)
+        for name in {**meant, **result.params}
+        if meant.get(name) != result.params.get(name)
+    }
 
 
 def _first_try(case: _CaseOfRuns) -> Result | None:
@@ -133,6 +159,6 @@ def _first_try(case: _CaseOfRuns) -> Result | None:
     seeds = {result.seed for run in case.runs if (result := read_result(run))}
     for run in sorted(case.runs[0].parent.glob(f"case-{case.number:02d}-trial-*")):
         result = read_result(run)
-        if result and result.seed in seeds and not changes_of(case.lab, result):
+        if result and result.seed in seeds and not (changes_of(case.lab, result) or result.edited):
             return result
     return None

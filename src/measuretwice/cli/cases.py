@@ -15,7 +15,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE, number_in
 from measuretwice.cli import terminal
-from measuretwice.lab import Lab, Pitfall, StageName, Value
+from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value
 from measuretwice.measure.fields import unit_of
 from measuretwice.runs.result import Result
 
@@ -29,6 +29,7 @@ class CaseRun:
     stage: StageName | None
     changes: Mapping[str, Value]
     book: LabBook
+    own: OwnScripts | None = None
 
     @property
     def pitfall(self) -> Pitfall:
@@ -37,7 +38,7 @@ class CaseRun:
     @property
     def tries_again(self) -> bool:
         """Is it a change of the student's own, not the first try?"""
-        return bool(self.changes)
+        return bool(self.changes) or self.own is not None
 
     def ask(self) -> None:
         """Ask for the prediction, where a person can answer, and note it in the book."""
@@ -46,8 +47,10 @@ class CaseRun:
             self.book.add(self.number, "Shown", "the mended run, asked for with --show-me")
             return
         if self.tries_again:
-            self.book.add(self.number, "Changed", in_words(self.changes))
-        said = ask_person(f"{heading}\n{self.pitfall.predict.ask} Your prediction (Enter skips): ")
+            self.book.add(self.number, "Changed", in_words(self.changes, self.own))
+        said = ask_person(
+            f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
+        )
         self.book.add(self.number, "Prediction", said or NONE)
 
     def note(self, results: Sequence[Result], *, talk: bool) -> None:
@@ -76,29 +79,30 @@ class CaseRun:
 def open_case(
     lab: Lab,
     number: int,
+    own: OwnScripts | None,
     *,
     show_me: bool,
     changes: Mapping[str, Value],
-    folder: Path,
+    out: Path,
     seed: int | None,
 ) -> tuple[CaseRun, int]:
     """Return the case, and the seed to run it with: the given one, or the lab book's."""
     lab.case(number)
     if show_me and changes:
         raise UserError("--show-me runs the mended settings as they are: leave --set out")
-    book = LabBook(folder, lab)
+    book = LabBook(out / lab.name, lab)
     begins = not book.exists
     books_seed = book.open(seed)
     if begins:
         print(f"Your lab book: {terminal.relative(book.path)} (seed {books_seed})", file=sys.stderr)
     stage: StageName | None = "fixed" if show_me else None
-    return CaseRun(lab, number, stage, changes, book), books_seed if seed is None else seed
+    return CaseRun(lab, number, stage, changes, book, own), books_seed if seed is None else seed
 
 
 def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     """Print what was measured beside what the model says, without a verdict; then where to look."""
     print(f"Case {case.number}: {case.pitfall.symptom}")
-    terminal.print_table(list(results), verdicts=False)
+    terminal.print_table(case.lab, list(results), verdicts=False)
     folder = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
     print(
         f"\nWhat the tools printed is in {folder}{'/raw' if len(results) == 1 else ''}. Look for what "
@@ -106,9 +110,15 @@ def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     )
 
 
-def in_words(changes: Mapping[str, Value]) -> str:
-    """Settings as --set takes them."""
-    return ", ".join(f"{name}={value}" for name, value in changes.items())
+def in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:
+    """Settings as --set takes them, and a student's own scripts by their digests."""
+    scripts = own.digests if own else {}
+    return ", ".join(
+        [
+            *(f"{name}={value}" for name, value in changes.items()),
+            *(f"own {name} ({digest})" for name, digest in scripts.items()),
+        ]
+    )
 
 
 def ask_person(question: str) -> str:

@@ -11,14 +11,17 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, check_run, check_set, with_help
 from measuretwice.cli import terminal
-from measuretwice.cli.case_books import CaseBooks
+from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
-from measuretwice.lab import Lab, Value, load_lab, select_trials
+from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
 from measuretwice.measure.values import Measured
 from measuretwice.runs.folder import runs_in
 from measuretwice.runs.reread import measure_again
+
+# So many files that can't be used are named; of the others only how many there are.
+MOST_REFUSED = 3
 
 
 def check_command(
@@ -38,9 +41,10 @@ def check_command(
         books.before(hint)
     documents = [_check_run(root, run, hint) for _, folders in runs for run in folders]
     documents += _check_together(root, documents, hint)
-    others = [target for target, folders in runs if not folders]
+    others = _with_files([target for target, folders in runs if not folders], bool(documents))
     live = [target for target in others if (target / FACTS).is_file()]
-    documents += [_check_live(root, target, hint) for target in live]
+    of_live = [_check_live(root, target, hint) for target in live]
+    documents += of_live
     brought = [target for target in others if target not in live]
     if brought:
         documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
@@ -50,13 +54,34 @@ def check_command(
         for document in documents:
             _print(document, hint)
         books.after(documents)
+        for folder, document in zip(live, of_live, strict=True):
+            after_live(root, folder, document)
     return 1 if any(document["findings"] for document in documents) else 0
+
+
+def _with_files(targets: list[Path], others: bool) -> list[Path]:
+    """Those of the targets that hold any file. An empty folder beside `others` is only named."""
+    held: list[Path] = []
+    for target in targets:
+        if not target.exists():
+            raise UserError(f"{target}: there is no such file or folder")
+        if target.is_dir() and not any(path.is_file() for path in target.rglob("*")):
+            empty = f"{target}: an empty folder, nothing was measured there"
+            if target == targets[-1] and not held and not others:
+                raise UserError(empty)
+            print(f"lab: {empty}; it is left out", file=sys.stderr)
+        else:
+            held.append(target)
+    return held
 
 
 def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
-    lab, plan, measured = measure_again(root, run)
-    findings = check_run(lab, plan.params, measured, hint)
+    again = measure_again(root, run)
+    lab, plan, measured = again.lab, again.plan, again.measured
+    findings = check_run(
+        lab, plan.params, measured, hint, trial=plan.trial, conditions=again.conditions
+    )
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case,
@@ -113,7 +138,8 @@ def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
     """What a person did by hand in a live lab: their files, against what the lab was up for."""
     facts = facts_of(folder)
     lab = load_lab(root, facts.lab)
-    return _check_files(lab, facts.params, [folder / "raw"], hint)
+    document = _check_files(lab, facts.params, [folder / "raw"], hint)
+    return {**document, "case": facts.case} if facts.case else document
 
 
 def _check_brought(
@@ -134,7 +160,8 @@ def _check_brought(
     numbers = select_trials(lab, trial)
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
-    params = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    params = {name: value for name, value in chosen.items() if value != UNSET}
     return _check_files(lab, params, targets, hint)
 
 
@@ -173,8 +200,6 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     out = terminal.console(sys.stdout)
     findings = document["findings"]
     out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
-    for line in document.get("refused", []):
-        out.print(f"  not used: {line}", markup=False, soft_wrap=True)
     if document.get("missing"):
         out.print(f"  not there: {'; '.join(document['missing'])}. What needs them isn't checked.")
     for finding in findings:
@@ -187,6 +212,8 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
         else:
             out.print(f"    measured: {finding['measured']}", markup=False)
             out.print(f"    expected: {finding['expected']}", markup=False)
+        for consequence in finding["consequences"]:
+            out.print(f"    and because of that: {consequence}", markup=False)
         # The reason often is the cause.
         if hint == 3:
             out.print(f"    {finding['why']}", markup=False)
@@ -196,6 +223,12 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
             out.print(f"    page: {finding['page']}", markup=False)
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
+    # Last: what was found is what a person looks for.
+    refused = document.get("refused", [])
+    for line in refused[:MOST_REFUSED]:
+        out.print(f"  not used: {line}", markup=False, soft_wrap=True)
+    if (more := len(refused) - MOST_REFUSED) > 0:
+        out.print(f"  not used: {more} more (--json names all)")
 
 
 def _count(number: int) -> str:

@@ -13,11 +13,21 @@ import click
 
 from measuretwice import __version__
 from measuretwice.cli import run_commands
-from measuretwice.cli.options import AS_JSON, CASE, PATH, PITFALL, SHOW_ME, STAGE, root_folder
+from measuretwice.cli.edition import Commands
+from measuretwice.cli.options import (
+    AS_JSON,
+    CASE,
+    NO_EDIT,
+    PATH,
+    PITFALL,
+    SHOW_ME,
+    STAGE,
+    root_folder,
+)
 from measuretwice.cli.types import Jobs
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="measuretwice")
 def cli() -> None:
     """Measure Twice: reproduce published TCP results, and find out why the first try is wrong."""
@@ -37,12 +47,17 @@ def doctor(as_json: bool) -> None:
 
 
 @cli.command("list")
+@click.option(
+    "--causes",
+    is_flag=True,
+    help="For instructors: each case's id, for --pitfall, and its cause.",
+)
 @AS_JSON
-def list_labs(as_json: bool) -> None:
-    """List the labs, their trials and parameters."""
+def list_labs(causes: bool, as_json: bool) -> None:
+    """List the labs, their trials and parameters, and the cases: what is seen, not why."""
     from measuretwice.cli import list as command_list
 
-    sys.exit(command_list.list_command(root_folder(), as_json))
+    sys.exit(command_list.list_command(root_folder(), causes=causes, as_json=as_json))
 
 
 @cli.command()
@@ -67,6 +82,36 @@ def new(name: str, like: str | None) -> None:
     from measuretwice.cli import new as command_new
 
     sys.exit(command_new.new_command(root_folder(), name, like=like))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**31 - 1),
+    help="Where randomness starts from.  [default: your lab book's]",
+)
+@click.option(
+    "--jobs",
+    type=Jobs(),
+    metavar=Jobs.name,
+    help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
+)
+@click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+@click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+@click.option(
+    "--open", "open_it", is_flag=True, help="Open the figure in the browser, if there is one."
+)
+@AS_JSON
+def start(lab_name: str | None, **options: Any) -> None:
+    """Make your own first try, as one would naturally set it, and see what comes.
+
+    LAB is by default the first that has one. Each case that you solve changes the first try: the same command then
+    runs it again with what you found, and says what it was so far. Stopped half-way, it goes on where it stopped.
+    """
+    from measuretwice.cli import start as command_start
+
+    sys.exit(command_start.start_command(root_folder(), lab_name, **options))
 
 
 @cli.command()
@@ -125,6 +170,7 @@ def new(name: str, like: str | None) -> None:
     help="Give a trial up after this much real time.  [default: 120 s + its duration]",
 )
 @click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
+@NO_EDIT
 @AS_JSON
 def run(lab_name: str, **options: Any) -> None:
     """Measure trials of LAB, each in a virtual kernel of its own.
@@ -139,6 +185,22 @@ def run(lab_name: str, **options: Any) -> None:
 
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
+@click.option("--undo", is_flag=True, help="Put the copy aside: runs are the lab's own again.")
+@click.option("--open", "open_it", is_flag=True, help="Open it in your editor ($EDITOR).")
+@click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+def edit(lab_name: str, **options: Any) -> None:
+    """Make your own copy of LAB's node scripts and settings, to change them and to run them.
+
+    It stands in the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
+    there already is never overwritten.
+    """
+    from measuretwice.cli import edit as command_edit
+
+    sys.exit(command_edit.edit_command(root_folder(), lab_name, **options))
+
+
+@cli.command()
+@click.argument("lab_name", metavar="LAB")
 @click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
 @CASE
 @SHOW_ME
@@ -146,6 +208,7 @@ def run(lab_name: str, **options: Any) -> None:
 @STAGE
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
 @click.option("--tmux", is_flag=True, help="Open the terminals at once, side by side.")
+@NO_EDIT
 def up(lab_name: str, **options: Any) -> None:
     """Bring LAB's network up in a virtual kernel, in real time, for ./lab enter.
 
@@ -273,6 +336,26 @@ def grade(folder: Path, **options: Any) -> None:
     from measuretwice.cli import grade as command_grade
 
     sys.exit(command_grade.grade_command(root_folder(), folder, **options))
+
+
+@cli.command()
+@click.argument("out", metavar="OUT", type=PATH)
+@click.option(
+    "--students", is_flag=True, required=True, help="For students, which is all there is."
+)
+@click.option("--site", is_flag=True, help="With its site, built, in OUT/site.")
+@click.option(
+    "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed, too, beside OUT."
+)
+def release(out: Path, students: bool, **options: Any) -> None:
+    """Make the kit that you give to students, in the new folder OUT: without answers.
+
+    It has no solutions, keys, rubrics, pages for instructors, tests and mended runs. What is wrong in
+    each case is in it, as the hints need it, but out of sight.
+    """
+    from measuretwice.cli import release as command_release
+
+    sys.exit(command_release.release_command(root_folder(), out, **options))
 
 
 @cli.command()

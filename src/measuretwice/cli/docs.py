@@ -12,10 +12,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_text
 from measuretwice.base.locks import wait_for
-from measuretwice.cli.describe import described
-from measuretwice.site.build import prepare, settings_of
+from measuretwice.cli.edition import refuse
 
 What = Literal["build", "serve", "offline"]
 WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
@@ -23,8 +24,9 @@ WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
 
 def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, port: int) -> int:
     """Do it and say where the result is; return 0, or mkdocs' own exit status."""
-    if importlib.util.find_spec("mkdocs") is None:
-        raise UserError("the site needs mkdocs, which is not here: ./lab docs installs it")
+    need_mkdocs()
+    if instructor:
+        refuse("the site with answers")
     who = "-instructor" if instructor else ""
     pages = root / "build" / f"docs{who}"
     if what == "serve":
@@ -47,7 +49,30 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
     return status
 
 
+def need_mkdocs() -> None:
+    """UserError where the site can't be built for want of it."""
+    if importlib.util.find_spec("mkdocs") is None:
+        raise UserError("the site needs mkdocs, which is not here: ./lab docs installs it")
+
+
+def build_site(root: Path, out: Path) -> int:
+    """Build the site of a students' release into `out`; return mkdocs' exit status."""
+    pages = root / "build" / "docs"
+    _prepare(root, pages, instructor=False)
+    return _mkdocs(root, pages, ["build", "--site-dir", str(out)])
+
+
 def _prepare(root: Path, pages: Path, instructor: bool) -> None:
+    """Make what mkdocs reads. A release's pages are made already, from runs that it hasn't all."""
+    settings = pages.with_suffix(".yml")
+    if is_release(root):
+        settings.parent.mkdir(exist_ok=True)
+        text = "# Made by ./lab docs.\nINHERIT: ../mkdocs.yml\ndocs_dir: ../docs/pages\n"
+        write_text(settings, text)
+        return
+    from measuretwice.cli.describe import described
+    from measuretwice.site.build import prepare
+
     prepare(root, pages, instructor=instructor, commands=described())
 
 
@@ -64,7 +89,7 @@ def _command(pages: Path, arguments: list[str]) -> list[str]:
     verb, *rest = arguments
     return [
         sys.executable, "-P", "-m", "mkdocs", "--quiet", verb,
-        "--strict", "--config-file", str(settings_of(pages)), *rest,
+        "--strict", "--config-file", str(pages.with_suffix(".yml")), *rest,
     ]  # fmt: skip
 
 

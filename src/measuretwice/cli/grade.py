@@ -135,8 +135,8 @@ def print_grades(
     out: Console, it: ClassGrades, said: Sequence[str], export: Export, target: Path
 ) -> None:
     """Print a line a student, then what there is to say of each, and what was written."""
-    headings = ["student", "id", "runs", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
-    terminal.print_rows(out, headings, [row(entry) for entry in it.graded], numeric=range(2, 10))
+    headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
+    terminal.print_rows(out, headings, [row(entry) for entry in it.graded], numeric=range(2, 11))
     column = f"a new column {export.column!r}" if export.added else f"the column {export.column!r}"
     for line in (
         *(line for entry in it.graded for line in _lines(entry)),
@@ -151,4 +151,7 @@ def print_grades(
 
 def _lines(entry: Graded) -> list[str]:
     problem = [entry.problem] if entry.problem else []
-    return [f"{entry.name}: {line}" for line in (*problem, *entry.says, *lines(entry.remarks))]
+    return [
+        f"{entry.name}: {line}"
+        for line in (*problem, *entry.says, *entry.notes, *lines(entry.remarks))
+    ]

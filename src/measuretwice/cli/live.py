@@ -20,7 +20,9 @@ from pathlib import Path
 
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
+from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
+from measuretwice.cli.edit import own_copy
 from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
 from measuretwice.execute.batch import open_batch, without_edges
 from measuretwice.lab import Lab, StageName, load_lab, select_trials
@@ -42,6 +44,7 @@ def up_command(
     stage: StageName | None,
     changes: tuple[str, ...],
     tmux: bool,
+    no_edit: bool,
 ) -> int:
     """Bring a lab's network up and say how to enter it; with `tmux`, open its terminals."""
     lab = load_lab(root, lab_name)
@@ -54,17 +57,20 @@ def up_command(
     numbers = select_trials(lab, trial or str(default_trial))
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: one network is one trial's: give one number")
-    settings = without_edges(lab, read_changes(lab, changes, None))
+    out = terminal.default_out(root)
+    own = own_copy(out, lab, leave_out=no_edit or show_me or pitfall is not None)
+    settings = without_edges(lab, {**own.settings, **read_changes(lab, changes, None)})
     if tmux and not shutil.which("tmux"):
         raise UserError("--tmux: tmux is missing: install it, or open the terminals yourself")
-    out = terminal.default_out(root)
-    batch = open_batch(root, lab, out)
+    batch = open_batch(root, lab, out, own=own.scripts)
+    # A case has the numbers of the student's own book, as its runs have.
+    seed = LabBook(out / lab.name, lab).open() if case_number is not None else 1
     job = batch.job(
-        numbers[0], seed=1, changes=settings, pitfall=pitfall, stage=stage, case=case_number
+        numbers[0], seed=seed, changes=settings, pitfall=pitfall, stage=stage, case=case_number
     )
     began = time.monotonic()
     cpus = usable_cpus()
-    live = lives.bring_up(root, lab, job.plan, out, cpus[os.getpid() % len(cpus)])
+    live = lives.bring_up(root, lab, job.plan, out, cpus[os.getpid() % len(cpus)], own=own.scripts)
     took_s = time.monotonic() - began
     print(
         f"{lab.name}, trial {live.trial}: up after {took_s:.1f} s, in real time, until ./lab down"

@@ -20,7 +20,9 @@ AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on standard output."
 )
 NODE = click.option("--node", metavar="NODE", help="Only this node's files.")
-PITFALL = click.option("--pitfall", metavar="ID", help="Stage a mistake: see ./lab list.")
+PITFALL = click.option(
+    "--pitfall", metavar="ID", help="Stage a mistake by its id: for instructors."
+)
 STAGE = click.option(
     "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
 )
@@ -34,6 +36,9 @@ CASE = click.option(
 )
 SHOW_ME = click.option(
     "--show-me", is_flag=True, help="The case as it is mended, instead of finding it."
+)
+NO_EDIT = click.option(
+    "--no-edit", is_flag=True, help="The lab's own node scripts, not your copy of ./lab edit."
 )
 
 
@@ -59,13 +64,22 @@ def refuse_beside_case(
 
 
 def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:
-    """Read --set KEY=VALUE and --duration as values of the lab's parameters."""
+    """Read --set KEY=VALUE and --duration as values of the lab's parameters.
+
+    KEY= alone takes a setting away that isn't there unless somebody sets it.
+    """
+    from measuretwice.lab import UNSET
+
     settings: dict[str, Value] = {}
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals:
             raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
-        settings[name] = lab.read_value(name, text, f"--set {change}")
+        known = lab.file.parameters.get(name)
+        if text == UNSET and known and known.default is None:
+            settings[name] = UNSET
+        else:
+            settings[name] = lab.read_value(name, text, f"--set {change}")
     if duration is not None:
         settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
     return settings

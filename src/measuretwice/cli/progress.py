@@ -10,6 +10,7 @@ from typing import Any
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import Notes
 from measuretwice.cli import terminal
+from measuretwice.cli.tries import told_so_far
 from measuretwice.lab import Lab, load_lab, published_labs
 
 
@@ -17,7 +18,12 @@ def progress_command(root: Path, lab_name: str | None, out: Path | None, as_json
     """Print each case of a lab, or of all labs that have been begun; return 0."""
     runs = out or terminal.default_out(root)
     labs = [load_lab(root, lab_name)] if lab_name else list(published_labs(root).values())
-    documents = [_document(lab, LabBook(runs / lab.name, lab)) for lab in labs if lab.file.pitfalls]
+    documents = [
+        {**_document(lab, book), "first_try": told_so_far(lab, runs, book)}
+        for lab in labs
+        if lab.file.pitfalls
+        for book in [LabBook(runs / lab.name, lab)]
+    ]
     if as_json:
         print(json.dumps(documents, indent=2))
         return 0
@@ -26,7 +32,9 @@ def progress_command(root: Path, lab_name: str | None, out: Path | None, as_json
         _print(document)
     rest = [document["lab"] for document in documents if document not in begun]
     if rest:
-        print(f"not begun: {', '.join(rest)} (./lab run {rest[0]} --case 1)")
+        has_first_try = next(each["first_try"] for each in documents if each["lab"] == rest[0])
+        command = f"start {rest[0]}" if has_first_try else f"run {rest[0]} --case 1"
+        print(f"not begun: {', '.join(rest)} (./lab {command})")
     return 0
 
 
@@ -77,6 +85,8 @@ def _print(document: dict[str, Any]) -> None:
         for case in cases
     ]
     terminal.print_rows(out, ["case", "what is seen", "so far", "hints", "predicted"], rows, {0, 3})
+    if document["first_try"]:
+        out.print(f"\n{document['first_try']}", markup=False, soft_wrap=True)
     if document["book"]:
         out.print(f"\nYour lab book: {terminal.relative(Path(document['book']))}\n", soft_wrap=True)
 

@@ -13,7 +13,6 @@ from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.book.book import LabBook
-from measuretwice.book.notes import Notes
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.lab import find_labs
 from measuretwice.report.answers import read_answers
@@ -69,7 +68,7 @@ def report_command(
     return 0
 
 
-def _books(runs: list[RunData], targets: tuple[Path, ...]) -> dict[str, dict[int, Notes]]:
+def _books(runs: list[RunData], targets: tuple[Path, ...]) -> dict[str, str]:
     """Each lab's lab book: the one beside the runs that were asked for."""
     books = {}
     for lab in {run.lab.name: run.lab for run in runs}.values():
@@ -77,7 +76,7 @@ def _books(runs: list[RunData], targets: tuple[Path, ...]) -> dict[str, dict[int
             for place in (folder, folder / lab.name):
                 book = LabBook(place, lab)
                 if lab.name not in books and place.name == lab.name and book.exists:
-                    books[lab.name] = book.all_notes()
+                    books[lab.name] = book.text
     return books
 
 

@@ -15,13 +15,14 @@ from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.cli.cases import CaseRun, open_case, print_case
+from measuretwice.cli.edit import own_copy
 from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.estimate import expected_seconds, learn, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
+from measuretwice.lab import Again, Lab, OwnCopy, StageName, load_lab, read_lab, select_trials
 from measuretwice.runs.result import Result
 
 
@@ -43,24 +44,26 @@ def run_command(
     out: Path | None,
     wall_limit: float | None,
     fresh: bool,
+    no_edit: bool,
     as_json: bool,
 ) -> int:
     """Run and print; return the exit code: 0 all measured, 1 where a trial failed."""
     lab = load_lab(root, lab_name)
-    settings = read_changes(lab, changes, duration)
     kind = backend_for(where)
     refuse_jobs(kind, where, jobs)
     out = (out or terminal.default_out(root)).absolute()
     check_writable(out)
     case = None
     refuse_beside_case(case_number, show_me, trials, pitfall)
+    own = _own_copy(lab, out, jobs, leave_out=no_edit or show_me or pitfall is not None)
+    settings = {**own.settings, **read_changes(lab, changes, duration)}
     if case_number is not None:
         case, seed = open_case(
-            lab, case_number, show_me=show_me, changes=settings, folder=out / lab.name, seed=seed
+            lab, case_number, own.scripts, show_me=show_me, changes=settings, out=out, seed=seed
         )
     what = _choose(lab, trials, pitfall, stage, case, repeat)
     with kind.opened(where, lab, root) as backend:
-        batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit)
+        batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit, own=own.scripts)
 
         def job(number: int, number_seed: int) -> Job:
             return batch.job(
@@ -74,16 +77,23 @@ def run_command(
             for problem in problems:
                 print(f"lab: {problem}", file=sys.stderr)
             return 2
-        if fresh:
-            for folder in {job.folder for job in work}:
-                shutil.rmtree(folder, ignore_errors=True)
+        for folder in {job.folder for job in work if fresh}:
+            shutil.rmtree(folder, ignore_errors=True)
         if case and len(finished(work)) < len(work):
             case.ask()
         results, failures = _measure_all(work, job, what.again, jobs, as_json, case is not None)
-        _print(results, as_json, case)
+        _print(lab, results, as_json, case)
         for error in [*failures, *backend.remarks]:
             print(f"lab: {error}", file=sys.stderr)
         return 1 if failures or backend.remarks else 0
+
+
+def _own_copy(lab: Lab, out: Path, jobs: int | Scheduler | None, *, leave_out: bool) -> OwnCopy:
+    """What of the student's copy is used. What is staged is shown as it is: `leave_out`."""
+    own = own_copy(out, lab, leave_out=leave_out)
+    if own.scripts and isinstance(jobs, Scheduler):
+        raise UserError("--jobs: your own node scripts can't go to a cluster: --no-edit")
+    return own
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,7 @@ def measure_jobs(
                 advance(job.plan.trial, "failed")
             else:
                 results[job.folder] = outcome
-                advance(job.plan.trial, terminal.in_brief(outcome))
+                advance(job.plan.trial, terminal.in_brief(read_lab(job.lab_folder), outcome))
     measured = [job for job in todo if job.folder in results]
     wall_s = time.monotonic() - started
     if not failures and not isinstance(jobs, Scheduler):
@@ -200,7 +210,7 @@ def _roughly(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes"
 
 
-def _print(results: list[Result], as_json: bool, case: CaseRun | None) -> None:
+def _print(lab: Lab, results: list[Result], as_json: bool, case: CaseRun | None) -> None:
     if case:
         case.note(results, talk=not as_json)
     if as_json:
@@ -210,6 +220,6 @@ def _print(results: list[Result], as_json: bool, case: CaseRun | None) -> None:
         print_case(case, results)
         return
     if results:
-        terminal.print_table(results)
+        terminal.print_table(lab, results)
     if len(results) == 1:
         terminal.print_expectations(results[0])

@@ -22,7 +22,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
+from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
 from measuretwice.runs.result import Result, what_chance_does
 
 # Wide enough for a row where the output is no terminal: a file must not lose columns.
@@ -31,11 +33,12 @@ FILE_WIDTH = 150
 ROOMY_WIDTH = 120
 HEADINGS = (
     "trial",
-    "RTT\nms",
+    "min RTT\nms",
     "MSS\nB",
     "p\nset",
     "p\nmeasured",
     "goodput\nMbit/s",
+    "over",
     "model\nMbit/s",
     "ratio",
 )
@@ -53,10 +56,11 @@ def console(stream: TextIO) -> Console:
     return _Plain(file=stream, width=None if stream.isatty() else FILE_WIDTH, highlight=False)
 
 
-def print_table(results: list[Result], *, verdicts: bool = True) -> None:
+def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> None:
     """Print the trials as a table: what was set, what was measured, the model, the ratio.
 
-    With `verdicts` also what each expectation says, and why a run can't be held against the model.
+    With `verdicts` also what each expectation says, why a run can't be compared with the model, and
+    what is called goodput.
 
     Each row links to its run's folder: by its whole path where there is room, else by the
     digest at the path's end (a hyperlink, in terminals that have them).
@@ -70,14 +74,15 @@ def print_table(results: list[Result], *, verdicts: bool = True) -> None:
         table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result in results:
-        run = result.place
+        run, goodput = result.place, goodput_of(lab, result)
         table.add_row(
             str(result.trial),
             _number(result.value("rtt_min_ms"), "{:.4g}"),
             _number(result.value("mss_bytes"), "{:.0f}"),
             _number(result.number("loss_ratio"), "{:.2e}"),
             _number(result.value("loss_ratio"), "{:.2e}"),
-            _number(result.value("goodput_bps"), "{:.4g}", 1e-6),
+            _number(goodput.bps, "{:.4g}", 1e-6),
+            goodput.time or "-",
             _number(result.model_bps, "{:.4g}", 1e-6),
             _number(result.ratio, "{:.2f}"),
             *([verdict(result)] if verdicts else []),
@@ -92,12 +97,16 @@ def print_table(results: list[Result], *, verdicts: bool = True) -> None:
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
     if not verdicts:
         return
+    for means in dict.fromkeys(goodput_means(lab, result.params) for result in results):
+        out.print(f"\nGoodput: {means}.")
+    if any(goodput_of(lab, result).above_link for result in results):
+        out.print(BY_ACKS)
     if remark := what_chance_does(results):
         out.print(f"\n{remark}")
     apart = [result for result in results if not result.comparable]
     if apart:
         out.print(
-            f"\n{len(apart)} of {len(results)} can't be held against the model:", style="bold"
+            f"\n{len(apart)} of {len(results)} can't be compared with the model:", style="bold"
         )
         for reason, trials in _by_reason(apart).items():
             out.print(f"  trial {', '.join(map(str, trials))}: {reason}")
@@ -204,9 +213,9 @@ def print_rows(
     out.print(table)
 
 
-def in_brief(result: Result) -> str:
+def in_brief(lab: Lab, result: Result) -> str:
     """A finished trial in some words."""
-    goodput = _number(result.value("goodput_bps"), "{:.4g} Mbit/s", 1e-6)
+    goodput = _number(goodput_of(lab, result).bps, "{:.4g} Mbit/s", 1e-6)
     ratio = f", {result.ratio:.2f} of the model" if result.ratio is not None else ""
     return goodput + ratio
 

@@ -10,7 +10,16 @@ from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, check_writable, sweep
-from measuretwice.lab import Again, Apparatus, Lab, StageName, Value, digest_scripts, make_plan
+from measuretwice.lab import (
+    Again,
+    Apparatus,
+    Lab,
+    OwnScripts,
+    StageName,
+    Value,
+    digest_scripts,
+    make_plan,
+)
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
@@ -21,7 +30,8 @@ PATIENCE = 8
 
 @dataclass(frozen=True)
 class Batch:
-    """A lab, with what it is measured, and the folder that its runs go to."""
+    """A lab, with what it is measured, and the folder that its runs go to. `own` are a student's own
+    node scripts."""
 
     root: Path
     lab: Lab
@@ -29,6 +39,7 @@ class Batch:
     backend: Backend
     scripts: dict[str, str]
     wall_limit_s: float | None = None
+    own: OwnScripts | None = None
 
     def job(
         self,
@@ -56,11 +67,14 @@ class Batch:
         limit_s = self.wall_limit_s or (
             WALL_LIMIT_S + float(plan.params.get("duration_s", 0)) + PATIENCE * likely_seconds(plan)
         )
-        return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s)
+        return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s, self.own)
 
     @property
     def apparatus(self) -> Apparatus:
-        return Apparatus(self.backend.name, self.backend.kernel, self.backend.tools, self.scripts)
+        edited = self.own.digests if self.own else None
+        return Apparatus(
+            self.backend.name, self.backend.kernel, self.backend.tools, self.scripts, edited
+        )
 
 
 def open_batch(
@@ -70,6 +84,7 @@ def open_batch(
     backend: Backend | None = None,
     *,
     wall_limit_s: float | None = None,
+    own: OwnScripts | None = None,
 ) -> Batch:
     """Return a batch that can run, on the virtual kernel if nothing else is said: that is built then.
 
@@ -79,7 +94,7 @@ def open_batch(
     backend = backend or Virtual.ready(root)
     sweep(out / lab.name)
     scripts = digest_scripts(lab, root / "scripts")
-    return Batch(root, lab, out, backend, scripts, wall_limit_s)
+    return Batch(root, lab, out, backend, scripts, wall_limit_s, own)
 
 
 def without_edges(lab: Lab, changes: dict[str, Value]) -> dict[str, Value]:

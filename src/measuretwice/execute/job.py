@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,19 +17,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice.backends.backend import Backend
+from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.locks import hold
-from measuretwice.lab import Plan, read_lab
+from measuretwice.lab import OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result
-from measuretwice.runs.folder import DONE, PLAN, PROVENANCE, RESULT, give_back
+from measuretwice.runs.folder import DONE, EDIT_DIFF, PLAN, PROVENANCE, RESULT, give_back
 from measuretwice.runs.provenance import provenance_now
 from measuretwice.runs.result import Result
 
 # A trial's folder is some MB of text; less than this free and a run isn't begun.
 DISK_NEEDED_BYTES = 50 * 2**20
 DISK_RESERVE_BYTES = 2**20
+# Before the name of an own script, in what bash says of it: a place that is gone after the run.
+_OWN_PLACE = re.compile(rf"\S*/{EDITED}/labs/[^/\s]+/nodes/")
 
 
 class Busy(UserError):
@@ -45,6 +49,7 @@ class Job:
     out: Path
     backend: Backend
     wall_limit_s: float
+    own: OwnScripts | None = None
 
     @property
     def folder(self) -> Path:
@@ -121,6 +126,8 @@ def _run_in(work: Path, job: Job) -> Result:
     started = datetime.datetime.now(datetime.UTC)
     (work / "raw").mkdir()
     write_json(work / PLAN, plan.to_json())
+    if job.own:
+        job.own.lay_out(lab, job.root / "scripts", work / EDITED)
     try:
         backend.measure(lab, plan, job.root, work, job.wall_limit_s)
     except TimeoutError:
@@ -132,7 +139,10 @@ def _run_in(work: Path, job: Job) -> Result:
     if shutil.disk_usage(work).free < DISK_RESERVE_BYTES:
         # What the guest wrote last may be lost without a word: its kernel wrote it later.
         raise _disk_full(job)
-    _check_finished(work, f"trial {plan.trial}", backend)
+    check_finished(work, f"trial {plan.trial}", backend)
+    if job.own:
+        shutil.rmtree(work / EDITED)
+        (work / EDIT_DIFF).write_text(job.own.diff(lab), encoding="utf-8")
     for ready in (work / "raw").glob("*/*.ready"):
         ready.unlink()
     result = derive(job.lab_folder, plan, work / "raw")
@@ -152,7 +162,7 @@ def _disk_full(job: Job) -> UserError:
     )
 
 
-def _check_finished(work: Path, label: str, backend: Backend) -> None:
+def check_finished(work: Path, label: str, backend: Backend) -> None:
     """UserError where the script didn't come to its end: with what was said last, and by whom."""
     if (work / "raw" / "finished").exists():
         (work / "raw" / "finished").unlink()
@@ -165,7 +175,7 @@ def _check_finished(work: Path, label: str, backend: Backend) -> None:
         reason = backend.why_failed(work)
         raise UserError(
             f"{label}: {node}'s step '{phase}' failed{f'; {reason}' if reason else ''}: "
-            f"{lines[-1] if lines else 'it said nothing'} (see {log})",
+            f"{_OWN_PLACE.sub('', lines[-1]) if lines else 'it said nothing'} (see {log})",
             1,
         )
     ended = f"{label}: {backend.runner} ended early"

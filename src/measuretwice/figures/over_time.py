@@ -1,4 +1,4 @@
-"""The over-time figure: each flow's window, and below it the queue; a pair of panels a trial."""
+"""The over-time figure: each flow's window, and below it the queue or its delay; a pair of panels a trial."""
 
 from __future__ import annotations
 
@@ -31,13 +31,17 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": MIDDLE, "linewidth": 1.0, "linestyle": ":"},
 )
 
+# A panel is some three hundred points wide: of what stands within one only the least and the most is seen.
+COLUMNS = 300
+LOWER_LABELS = {"queue": "queue (packets)", "round-trip": "RTT (ms)"}
+
 
 @figure(OverTimeFigure, needs="raw files")
 def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> Drawn:
-    """The first run of each trial: windows above, the queue below.
+    """The first run of each trial: windows above, the queue or the round-trip time below.
 
-    A row is a sample: trial, what (`NODE cwnd_segments` or queue_packets), time_s since the first
-    flow's first sample, value.
+    A row is a sample: trial, what (`NODE cwnd_segments`, `NODE rtt_ms` or queue_packets), time_s
+    since the first flow's first sample, value.
     """
     runs = first_of_each_trial(results)
     columns = min(2, len(runs))
@@ -54,10 +58,10 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
         for place, run in enumerate(runs):
             line, column = divmod(place, columns)
             upper, lower = panels[2 * line][column], panels[2 * line + 1][column]
-            rows += _draw_run(upper, lower, lab, run)
+            rows += _draw_run(upper, lower, lab, run, declared.below)
             if column == 0:
                 upper.set_ylabel("window (segments)")
-                lower.set_ylabel("queue (packets)")
+                lower.set_ylabel(LOWER_LABELS[declared.below])
             if line == lines - 1:
                 lower.set_xlabel("time (s)")
         panels[0][0].legend(loc="upper right", ncols=3)
@@ -68,30 +72,54 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
     return drawn, rows
 
 
-def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result) -> list[Row]:
-    """Draw a run's windows into `upper` and its queue into `lower`; return the rows."""
+def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> list[Row]:
+    """Draw a run's windows into `upper`, its queue or delay into `lower`; return the rows."""
     traces, queue = read_traces(lab, run)
     start_s = min(trace.time_s[0] for trace in traces)
     end_s = max(trace.time_s[-1] for trace in traces)
     rows: list[Row] = []
     for trace, look in zip(traces, itertools.cycle(LINES), strict=False):
         times = [round(time_s - start_s, 3) for time_s in trace.time_s]
-        upper.plot(times, trace.cwnd_segments, label=trace.node, **look)
+        upper.plot(*thinned(times, trace.cwnd_segments), label=trace.node, **look)
         rows += [
             {"trial": run.trial, "what": f"{trace.node} cwnd_segments", "time_s": t, "value": v}
             for t, v in zip(times, trace.cwnd_segments, strict=True)
         ]
-    if queue:
+        if below == "round-trip":
+            lower.plot(*thinned(times, trace.rtt_ms), **look)
+            rows += [
+                {"trial": run.trial, "what": f"{trace.node} rtt_ms", "time_s": t, "value": v}
+                for t, v in zip(times, trace.rtt_ms, strict=True)
+            ]
+    if queue and below == "queue":
         samples = [
             (round(time_s - start_s, 3), packets)
             for time_s, packets in zip(queue.time_s, queue.backlog_packets, strict=True)
             if start_s <= time_s <= end_s
         ]
         times, packets = ([sample[n] for sample in samples] for n in (0, 1))
-        lower.fill_between(times, packets, color=FAINT, linewidth=0)
+        lower.fill_between(*thinned(times, packets), color=FAINT, linewidth=0)
         rows += [
             {"trial": run.trial, "what": "queue_packets", "time_s": t, "value": v}
             for t, v in samples
         ]
     upper.set_title(title_of(lab, run))
     return rows
+
+
+def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Return what is seen of samples over time: of each column's the first, the least and the most."""
+    if len(times) <= 3 * COLUMNS:
+        return list(times), list(values)
+    kept: set[int] = {len(times) - 1}
+    width = (times[-1] - times[0]) / COLUMNS or 1.0
+    for _, group in itertools.groupby(
+        range(len(times)), key=lambda n: int((times[n] - times[0]) / width)
+    ):
+        column = list(group)
+        kept |= {
+            column[0],
+            min(column, key=values.__getitem__),
+            max(column, key=values.__getitem__),
+        }
+    return [times[n] for n in sorted(kept)], [values[n] for n in sorted(kept)]

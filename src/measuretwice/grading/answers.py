@@ -9,7 +9,7 @@ from pathlib import Path
 
 from measuretwice.grading.unpack import shown
 from measuretwice.measure.brought import tidy
-from measuretwice.report.answers import read_places
+from measuretwice.report.answers import read_books, read_places
 
 MAX_REPORT_BYTES = 8 * 2**20
 MAX_ANSWER = 20_000
@@ -29,7 +29,7 @@ def read_reports(files: Iterable[Path], tree: Path) -> tuple[dict[str, str], lis
         if suffix not in WRITTEN:
             continue
         found: dict[str, str] = {}
-        if suffix in (".md", ".html", ".htm") and path.stat().st_size <= MAX_REPORT_BYTES:
+        if suffix in (".md", ".html", ".htm") and _is_small(path):
             text = tidy(path.read_bytes())
             found = read_places(text) if suffix == ".md" else _from_page(text)
         if not found:
@@ -42,17 +42,36 @@ def read_reports(files: Iterable[Path], tree: Path) -> tuple[dict[str, str], lis
     return places, written
 
 
+def reported_books(files: Iterable[Path]) -> dict[str, str]:
+    """Return the lab books that reports hold, by lab."""
+    books: dict[str, str] = {}
+    for path in files:
+        if path.suffix.lower() in (".md", ".html", ".htm") and _is_small(path):
+            text = tidy(path.read_bytes())
+            found = read_books(text) if path.suffix.lower() == ".md" else _page(text).books
+            for lab, book in found.items():
+                if len(book) > len(books.get(lab, "")):
+                    books[lab] = book
+    return books
+
+
+def _is_small(path: Path) -> bool:
+    return path.stat().st_size <= MAX_REPORT_BYTES
+
+
 def plain(question: str) -> str:
     """A question's words without its markup: Markdown and HTML have the same."""
     return " ".join(re.sub(r"[`*_\\]", "", question).split())
 
 
 class _Page(HTMLParser):
-    """The places for answers in a report's HTML."""
+    """The places for answers in a report's HTML, and its lab books."""
 
     def __init__(self) -> None:
         super().__init__()
         self.places: dict[str, str] = {}
+        self.books: dict[str, str] = {}
+        self._book: str | None = None
         self._text: list[str] = []
         self._question = ""
         self._divs_deep = 0
@@ -64,6 +83,8 @@ class _Page(HTMLParser):
             self._text = []
         elif tag == "div" and ("class", "answer") in attrs:
             self._divs_deep, self._text = 1, []
+        elif tag == "pre" and ("class", "lab-book") in attrs:
+            self._book, self._text = dict(attrs).get("data-lab"), []
 
     def handle_endtag(self, tag: str) -> None:
         if self._divs_deep and tag == "div":
@@ -71,6 +92,8 @@ class _Page(HTMLParser):
             if not self._divs_deep and self._question:
                 self.places[self._question] = "".join(self._text).strip()
                 self._question = ""
+        elif tag == "pre" and self._book:
+            self.books[self._book], self._book = "".join(self._text).strip("\n"), None
         elif not self._divs_deep and tag == "p":
             asked = re.match(r"\s*Question [0-9]+\.\s*(.*)", "".join(self._text), re.DOTALL)
             self._question = asked[1] if asked else self._question
@@ -80,12 +103,15 @@ class _Page(HTMLParser):
 
 
 def _from_page(text: str) -> dict[str, str]:
-    if 'class="answer"' not in text:
-        return {}
+    return _page(text).places
+
+
+def _page(text: str) -> _Page:
     page = _Page()
-    page.feed(text)
-    page.close()
-    return page.places
+    if 'class="answer"' in text or 'class="lab-book"' in text:
+        page.feed(text)
+        page.close()
+    return page
 
 
 def find_quotes(

@@ -45,7 +45,7 @@ class Figure:
 class OurRun:
     """A run of ./lab run, measured anew.
 
-    `run` is its folder below the submission, `plan` its plan's digest, `changed` the settings that
+    `run` is its folder below the submission, `case` the number of the case that it was run as, `plan` its plan's digest, `changed` the settings that
     aren't the lab's for this trial and stage, `digest` that of all raw files, and `cookies` are what
     iperf3 called its tests. `anchor` is its place in the report made of all runs, `command` what runs it
     again, made from its plan once that was checked.
@@ -63,6 +63,7 @@ class OurRun:
     findings: tuple[Raised, ...]
     digest: str
     cookies: tuple[str, ...]
+    case: int | None = None
     anchor: str = ""
     command: str = ""
 
@@ -105,6 +106,28 @@ class BroughtFiles:
 
 
 @dataclass(frozen=True)
+class CaseNotes:
+    """What a lab book holds of one case, as far as marking looks at it.
+
+    `first` says whether a prediction stands before the case's first run, `number`, `unit` and `reason`
+    whether it has what looks like one. `hints` are those taken, `hints_before` those of them before
+    the first diagnosis. `shown`: the mended run was asked for.
+    """
+
+    case: int
+    prediction: str | None = None
+    first: bool = False
+    number: bool = False
+    unit: bool = False
+    reason: bool = False
+    hints: int = 0
+    hints_before: int = 0
+    diagnosis: str | None = None
+    shown: bool = False
+    mended: bool = False
+
+
+@dataclass(frozen=True)
 class Contents:
     """All that was read of a submission.
 
@@ -112,7 +135,7 @@ class Contents:
     nothing says what they are of, `written` documents for a person to read. `places` are what
     stands in a report's places for answers, by question; `quotes`, by question and run, the raw
     files that have a line which the answer quotes; `cited`, by question and line, where it stands;
-    `figures`, by question, the numbers that a run has measured.
+    `figures`, by question, the numbers that a run has measured. `books` are lab books, by lab.
     """
 
     refused: tuple[str, ...] = ()
@@ -126,6 +149,7 @@ class Contents:
     written: tuple[str, ...] = ()
     cited: dict[str, dict[str, str]] = field(default_factory=dict)
     figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict)
+    books: dict[str, tuple[CaseNotes, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

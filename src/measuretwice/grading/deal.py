@@ -106,7 +106,11 @@ def without_deal(roster: Roster) -> list[tuple[Line, list[str]]]:
 
 def commands(lab: Lab, seed: int) -> list[str]:
     """Return what a student with this seed runs: each case by its number, which tells no cause, or else
-    all trials."""
+    all trials.
+
+    The first run writes the seed into the lab book, so that it holds for all that is run of the case
+    after it, too.
+    """
     cases = [
         f"./lab run {lab.name} --case {number} --seed {seed}"
         for number in range(1, len(lab.file.pitfalls) + 1)

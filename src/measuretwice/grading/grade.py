@@ -57,6 +57,7 @@ def grade(
             submission.student.id if submission.student else None,
             problem=reading.problem,
             says=(*dict.fromkeys(submission.says), *_says(reading.contents, lab)),
+            notes=tuple(_notes(content, lab)),
             runs=content.runs,
             brought=tuple(judge_files(lab, files) for files in content.brought),
             together=content.together,
@@ -66,6 +67,7 @@ def grade(
             files=_files(submission),
             status=submission.student.status if submission.student else "",
             place=place,
+            book=content.books.get(lab.name, ()),
         )
         marked = replace(unmarked, marks=tuple(make_marks(lab, rubric, content, unmarked)))
         graded.append(replace(marked, minutes=_minutes(marked)))
@@ -109,6 +111,17 @@ def _of_lab(contents: Contents, lab: Lab) -> Contents:
         runs=tuple(run for run in contents.runs if run.lab == lab.name),
         together=tuple(found for found in contents.together if found.lab == lab.name),
     )
+
+
+def _notes(contents: Contents, lab: Lab) -> list[str]:
+    """What is as it may be, and explains marks."""
+    old = [run for run in contents.runs if run.pitfall and run.case is None]
+    if not old or lab.name in contents.books:
+        return []
+    return [
+        "made without cases, as before there were lab books: predictions are marked by hand, hints cost "
+        "nothing, and no point is lost by either"
+    ]
 
 
 def _says(contents: Contents, lab: Lab) -> list[str]:

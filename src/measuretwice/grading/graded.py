@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from measuretwice.grading.contents import Figure, OurRun, Raised, SetFinding
+from measuretwice.grading.contents import CaseNotes, Figure, OurRun, Raised, SetFinding
 from measuretwice.grading.copies import Remark
 from measuretwice.lab import StageName
 
@@ -14,8 +14,8 @@ from measuretwice.lab import StageName
 class Mark:
     """One criterion: points that are certain (`low`), that are possible (`high`), and of how many.
 
-    Of a pitfall: what was seen for each rung, in words. `given` is what the lecturer gave, None where
-    nothing yet, with a `remark`.
+    Of a pitfall's ladder: what was seen for each rung, in words; of its prediction: `predicted`. `given` is
+    what the lecturer gave, None where nothing yet, with a `remark`.
     """
 
     question: int
@@ -29,6 +29,8 @@ class Mark:
     mended: str = ""
     again: str = ""
     answer: str = ""
+    predicted: str = ""
+    case: int | None = None
     given: float | None = None
     remark: str = ""
 
@@ -98,10 +100,10 @@ AnyRun = OurRun | JudgedFiles
 class Graded:
     """What a submission is worth by machine.
 
-    `problem` says why it could not be read at all, `says` are lines for the instructor, `written` other
-    documents to be read by hand, `status` what the roster says of what was handed in. `added` are points
-    that the lecturer gave or took for the whole, `remark` the word on it. `place` is this submission's among
-    all that were read.
+    `problem` says why it could not be read at all, `says` are lines for the instructor, and `notes`
+    are lines that call for nothing. `written` are other documents to be read by hand, `status` what the roster
+    says of what was handed in. `added` are points that the lecturer gave or took for the whole, `remark` the
+    word on it. `place` is this submission's among all that were read, `book` the lab book's cases.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Graded:
     handed_in: bool = True
     problem: str | None = None
     says: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     runs: tuple[OurRun, ...] = ()
     brought: tuple[JudgedFiles, ...] = ()
     together: tuple[SetFinding, ...] = ()
@@ -122,6 +125,7 @@ class Graded:
     added: float | None = None
     remark: str = ""
     place: int | None = None
+    book: tuple[CaseNotes, ...] = ()
 
     @property
     def id(self) -> str:
@@ -165,7 +169,7 @@ class Graded:
         return bool(self.problem or self.says or any(not r.proves_nothing for r in self.remarks))
 
     def count(self, rung: str) -> int:
-        """How many mistakes have a rung: 'shown', 'diagnosed' (answered), 'mended' or 'again'."""
+        """How many mistakes have a rung: 'predicted', 'shown', 'diagnosed' (answered), 'mended' or 'again'."""
         return sum(getattr(mark, rung).startswith("yes") for mark in self.marks)
 
     def to_json(self) -> dict[str, Any]:

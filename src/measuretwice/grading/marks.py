@@ -3,7 +3,8 @@
 Pure: a submission's contents in, marks out. A mark is a range. Its lower end is certain: the
 broken run is there, measured anew, its finding raised, and nothing is odd about where it comes
 from. Its upper end is what a person may still give. Whether a cause is understood, a prediction
-came first or an answer is right, only a person can say; that nothing was answered, a machine can.
+argued or an answer right, only a person can say; that nothing was answered, a machine can, and which
+hints came before a diagnosis.
 """
 
 from __future__ import annotations
@@ -14,15 +15,15 @@ from dataclasses import asdict, dataclass, replace
 from measuretwice.base.errors import UserError
 from measuretwice.checks import check_run
 from measuretwice.grading.answers import plain
-from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised
+from measuretwice.grading.contents import BroughtFiles, CaseNotes, Contents, OurRun, Raised
 from measuretwice.grading.copies import brief
 from measuretwice.grading.graded import AnyRun, Graded, JudgedFiles, Mark
+from measuretwice.grading.predictions import BY_HAND, mark_of_prediction, notes_of
 from measuretwice.grading.rubric import Criterion, Rubric
 from measuretwice.lab import Lab, Pitfall, read_questions, select_trials, trial_params
 
 # The rungs of every rubric's ladder that can be judged in part; rubric.toml says what each is worth.
 SHOWN, DIAGNOSED, AGAIN = "Shown", "Diagnosed", "Run again"
-BY_HAND = "by hand"
 ANSWERED = {
     True: "answered: to be marked by hand",
     False: "not answered",
@@ -62,12 +63,75 @@ def make_marks(lab: Lab, rubric: Rubric, contents: Contents, graded: Graded) -> 
         answer = _answer(contents, questions[criterion.question - 1])
         if criterion.pitfall is None:
             marks.append(_mark_by_hand(criterion, answer))
-        else:
-            pitfall = lab.pitfall(criterion.pitfall)
+            continue
+        pitfall = lab.pitfall(criterion.pitfall)
+        runs = _runs_of(lab, pitfall, contents, graded)
+        if criterion.prediction:
             marks.append(
-                _mark_of_pitfall(lab, criterion, pitfall, shares, answer, contents, graded)
-            )
+                mark_of_prediction(
+                    lab, criterion, pitfall, contents, runs.broken,
+                    certain=bool(runs.certain), unread=runs.unread,
+                )
+            )  # fmt: skip
+        else:
+            notes = notes_of(contents, lab, pitfall)
+            seen = _Seen(pitfall, runs, answer, notes)
+            marks.append(_mark_of_ladder(lab, criterion, seen, shares, rubric.hint_costs))
     return marks
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """A case's runs: which show it, those of them with nothing odd, which show it mended; and whether
+    something in the submission could not be read. `shown` are mended runs that were asked for."""
+
+    broken: list[AnyRun]
+    certain: list[AnyRun]
+    fixed: list[AnyRun]
+    shown: list[AnyRun]
+    unread: bool
+
+
+def _runs_of(lab: Lab, pitfall: Pitfall, contents: Contents, graded: Graded) -> _Runs:
+    broken = _broken(pitfall, graded)
+    fixed = _fixed(lab, pitfall, graded, broken)
+    odd = {remark.run for remark in graded.remarks if not remark.proves_nothing}
+    unread = bool(
+        graded.problem
+        or contents.refused
+        or contents.unusable
+        or contents.unread
+        or any(files.problem for files in graded.brought)
+    )
+    certain = [run for run in broken if run.name not in odd]
+    own = [run for run in fixed if not _was_shown(run)]
+    shown = [run for run in fixed if _was_shown(run)]
+    return _Runs(broken, certain, own, [] if own else shown, unread)
+
+
+def _was_shown(run: AnyRun) -> bool:
+    """Is it the mended run that --show-me makes, not a change of the student's own?"""
+    return isinstance(run, OurRun) and run.case is not None and run.stage == "fixed"
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """All that was seen of one case: its runs, the answer to its question, the lab book's notes."""
+
+    pitfall: Pitfall
+    runs: _Runs
+    answer: _Answer
+    notes: CaseNotes | None
+
+    @property
+    def given(self) -> bool | None:
+        """Is there a diagnosis, in the report or the lab book? None: nobody can say."""
+        return True if self.notes and self.notes.diagnosis else self.answer.given
+
+    @property
+    def hints(self) -> int:
+        """How many hints came before the diagnosis, by the lab book."""
+        return self.notes.hints_before if self.notes else 0
 
 
 @dataclass(frozen=True)
@@ -101,47 +165,49 @@ def _mark_by_hand(criterion: Criterion, answer: _Answer) -> Mark:
     )
 
 
-def _mark_of_pitfall(
+def _mark_of_ladder(
     lab: Lab,
     criterion: Criterion,
-    pitfall: Pitfall,
+    seen: _Seen,
     shares: dict[str, float],
-    answer: _Answer,
-    contents: Contents,
-    graded: Graded,
+    hint_costs: Sequence[float],
 ) -> Mark:
-    broken = _broken(pitfall, graded)
-    fixed = _fixed(lab, pitfall, graded, broken)
-    odd = {remark.run for remark in graded.remarks if not remark.proves_nothing}
-    certain = [run for run in broken if run.name not in odd]
-    unread = bool(
-        graded.problem
-        or contents.refused
-        or contents.unusable
-        or contents.unread
-        or any(files.problem for files in graded.brought)
-    )
-    top = shares[AGAIN]
-    if not broken:
-        high = top if unread else 0.0
-    elif answer.given is False:
+    pitfall, runs = seen.pitfall, seen.runs
+    # A mistake in a set of runs is mended by which runs there are, and no setting shows whose idea it was.
+    of_set = bool(pitfall.trials) or pitfall.fixed.repeat > 1
+    mended = runs.fixed or (runs.shown if of_set else [])
+    if not runs.broken:
+        high = shares[AGAIN] if runs.unread else 0.0
+    elif seen.given is False:
         high = shares[SHOWN]
-    elif not fixed and not unread:
+    elif not mended and not runs.unread:
         high = shares[DIAGNOSED]
     else:
-        high = top
+        high = shares[AGAIN]
+    if high > shares[SHOWN]:
+        high = max(shares[SHOWN], high - hint_costs[seen.hints])
     return Mark(
         criterion.question,
         criterion.title,
         pitfall.id,
         criterion.points,
-        shares[SHOWN] * criterion.points if certain else 0.0,
-        high * criterion.points,
-        shown=_shown_in_words(broken, certain, unread),
-        diagnosed=_diagnosed_in_words(pitfall, answer, broken),
-        mended=f"yes, {brief(fixed[0].name)}" if fixed else _no(unread),
-        again=_again_in_words(pitfall, broken, fixed),
+        shares[SHOWN] * criterion.points if runs.certain else 0.0,
+        round(high * criterion.points, 4),
+        shown=_shown_in_words(runs.broken, runs.certain, runs.unread),
+        diagnosed=_diagnosed_in_words(seen, hint_costs),
+        mended=_mended_in_words(runs, of_set),
+        again=_again_in_words(pitfall, runs.broken, mended),
+        case=lab.case_number(pitfall),
     )
+
+
+def _mended_in_words(runs: _Runs, of_set: bool) -> str:
+    if runs.fixed:
+        return f"yes, {brief(runs.fixed[0].name)}"
+    if runs.shown:
+        what = f"yes, shown: {BY_HAND}" if of_set else "no: shown, not the student's own change"
+        return f"{what} ({brief(runs.shown[0].name)})"
+    return _no(runs.unread)
 
 
 def _all_runs(graded: Graded) -> list[AnyRun]:
@@ -206,17 +272,25 @@ def _no(unread: bool) -> str:
     return "no, or in what is unread" if unread else "no"
 
 
-def _diagnosed_in_words(pitfall: Pitfall, answer: _Answer, broken: Sequence[AnyRun]) -> str:
-    """What the answer has. If it is right, a person must say."""
-    if answer.given is False:
-        return "no: not answered"
-    if not answer.place:
-        return f"{BY_HAND}: no report"
-    text = answer.place.casefold()
-    facts = [f"{len(answer.place.split())} words"]
+def _diagnosed_in_words(seen: _Seen, hint_costs: Sequence[float]) -> str:
+    """What the lab book and the answer have. If it is right, a person must say."""
+    pitfall, answer, notes = seen.pitfall, seen.answer, seen.notes
+    if seen.given is False:
+        return f"no: not answered{_after_hints(notes)}"
+    facts = []
+    if notes and notes.diagnosis:
+        facts.append(f"in the lab book{_after_hints(notes)}")
+    elif notes:
+        facts.append(f"not in the lab book{_after_hints(notes)}")
+    if cost := hint_costs[seen.hints]:
+        facts.append(f"{cost:.0%} off")
+    if not answer.place and not (notes and notes.diagnosis):
+        return "; ".join([f"{BY_HAND}: no report", *facts])
+    text = f"{answer.place or ''} {notes.diagnosis if notes and notes.diagnosis else ''}".casefold()
+    facts.append(f"{len(text.split())} words")
     if any(name in text for name in (pitfall.id, pitfall.finding)):
         facts.append("names the finding")
-    names = {run.name for run in broken}
+    names = {run.name for run in seen.runs.broken}
     files = sorted(
         {file for run, quoted in answer.quotes.items() if run in names for file in quoted}
     )
@@ -226,6 +300,12 @@ def _diagnosed_in_words(pitfall: Pitfall, answer: _Answer, broken: Sequence[AnyR
         else "quotes no line of the broken run"
     )
     return f"yes, answered ({'; '.join(facts)}); if it is right: {BY_HAND}"
+
+
+def _after_hints(notes: CaseNotes | None) -> str:
+    if notes is None:
+        return ""
+    return f" after hint {notes.hints_before}" if notes.hints_before else ", before any hint"
 
 
 def _again_in_words(pitfall: Pitfall, broken: Sequence[AnyRun], fixed: Sequence[AnyRun]) -> str:
@@ -242,7 +322,7 @@ def _again_in_words(pitfall: Pitfall, broken: Sequence[AnyRun], fixed: Sequence[
         return f"in part: with another seed; {BY_HAND}"
     if fewest := min(pairs, key=len):
         return f"in part: {', '.join(fewest[:4])} differ as well; {BY_HAND}"
-    return f"yes, only the mistake's settings differ; a prediction before it: {BY_HAND}"
+    return f"yes, only the mistake's settings differ; a second prediction: {BY_HAND}"
 
 
 def _others_than_the_mistakes(pitfall: Pitfall, before: AnyRun, after: AnyRun) -> list[str]:

@@ -97,7 +97,7 @@ def all_files(
         name = f"feedback/{feedback_name(sheet)}"
         if name in files:
             name = f"feedback/{sheet.stem}.html"
-        files[name] = render_feedback(it.lab, sheet).encode()
+        files[name] = render_feedback(sheet).encode()
     files[CLASS_PAGE] = render(make_page(it, sheets, export.name)).encode()
     files[export.name] = export.content
     return files, export
@@ -131,11 +131,11 @@ def make_page(it: ClassGrades, sheets: Sequence[Sheet], import_file: str) -> Pag
         minutes=f"About {_hours(sum(entry.minutes for entry in handed_in))} to mark: {rule()}.",
         marked=in_words(graded),
         summary=Table(
-            f"One line a student. Shown, answered, mended and run again count cases; points are of {it.rubric.points:g}.",
-            ["student", "id", "runs", "shown", "answered", "mended", "run again", "certain", "possible", "so far",
+            f"One line a student. Predicted, shown, answered, mended and run again count cases; points are of {it.rubric.points:g}.",
+            ["student", "id", "runs", "predicted", "shown", "answered", "mended", "run again", "certain", "possible", "so far",
              "left to judge", "minutes", "look at first"],
             [_row(entry) for entry in graded],
-            frozenset(range(2, 12)),
+            frozenset(range(2, 13)),
             links=[pages.get(id(entry), "") for entry in graded],
         ),
         others=list(it.others),
@@ -164,8 +164,10 @@ def _hours(minutes: int) -> str:
 def row(entry: Graded) -> list[str]:
     """A student's line for a terminal: counts, points, and whether there is something to look at."""
     if not entry.handed_in:
-        return [entry.name, entry.student or "", "0", *["–"] * 7, "nothing handed in"]
-    counts = [str(entry.count(rung)) for rung in ("shown", "diagnosed", "mended", "again")]
+        return [entry.name, entry.student or "", "0", *["–"] * 8, "nothing handed in"]
+    counts = [
+        str(entry.count(rung)) for rung in ("predicted", "shown", "diagnosed", "mended", "again")
+    ]
     return [
         entry.name,
         entry.student or "",
@@ -191,7 +193,11 @@ def _part(entry: Graded, link: str | None) -> Part:
         name=entry.name,
         link=link,
         look_at=[*([entry.problem] if entry.problem else []), *odd],
-        notes=[*entry.says, *lines([remark for remark in entry.remarks if remark.proves_nothing])],
+        notes=[
+            *entry.says,
+            *entry.notes,
+            *lines([remark for remark in entry.remarks if remark.proves_nothing]),
+        ],
     )
 
 

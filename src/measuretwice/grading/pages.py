@@ -27,6 +27,7 @@ from measuretwice.report.render import environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_FIGURES = 12
+MAX_SEEN = 9
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Row:
     levels: list[tuple[str, str, str]]
     seen: list[tuple[str, str]]
     key: str = ""
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,7 @@ def make_sheets(
                 made,
                 [(links.get(file.path, ""), file) for file in entry.files],
                 [*([entry.problem] if entry.problem else []), *odd],
-                [*entry.says, *lines([r for r in entry.remarks if r.proves_nothing])],
+                [*entry.says, *entry.notes, *lines([r for r in entry.remarks if r.proves_nothing])],
                 [one for one in asked if one.rows],
                 [_run(run, report) for run in _all(entry)],
                 report,
@@ -185,18 +187,24 @@ def _row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) -> Row:
     if mark.pitfall is None:
         return Row(mark, mark.title, levels, [])
     pitfall = lab.pitfall(mark.pitfall)
+    title = f"{mark.title} ({pitfall.id})"
+    notes = next((one for one in entry.book if one.case == mark.case), None)
+    if criterion.prediction:
+        seen = [("Predicted", mark.predicted)]
+        seen += [("Lab book", notes.prediction)] if notes and notes.prediction else []
+        return Row(mark, title, levels, seen)
     seen = [
         ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Mended", mark.mended), ("Run again", mark.again),
     ]  # fmt: skip
+    seen += [("Lab book", notes.diagnosis)] if notes and notes.diagnosis else []
     for run in _all(entry):
         found = [one for one in run.findings if one.id == pitfall.finding]
         seen += [
             ("Measured", f"{one.measured}, expected {one.expected} ({brief(run.name)})")
             for one in found[:1]
         ]
-    title = f"Case {lab.case_number(pitfall)}, {pitfall.id}: {pitfall.symptom}"
     # The last hint names the cause.
-    return Row(mark, title, levels, seen[:8], pitfall.hints[-1])
+    return Row(mark, title, levels, seen[:MAX_SEEN], pitfall.hints[-1], criterion.about)
 
 
 def _figures(lab: Lab, answer: Answer, rows: list[Row], entry: Graded) -> list[tuple[str, str]]:
@@ -256,17 +264,10 @@ def render_sheet(sheet: Sheet) -> str:
     )
 
 
-def render_feedback(lab: Lab, sheet: Sheet) -> str:
+def render_feedback(sheet: Sheet) -> str:
     """Return what a student gets back: points and remarks, and no word on anybody else or on a cause."""
-    titles = {
-        row.mark: f"Case {lab.case_number(pitfall)}: {pitfall.symptom}"
-        for asked in sheet.questions
-        for row in asked.rows
-        if row.mark.pitfall
-        for pitfall in [lab.pitfall(row.mark.pitfall)]
-    }
     room = environment(TEMPLATES, finalize=clean)
-    return room.get_template("feedback.html.j2").render(it=sheet, titles=titles, signed=_signed)
+    return room.get_template("feedback.html.j2").render(it=sheet, signed=_signed)
 
 
 def _signed(points: float) -> str:

@@ -17,14 +17,15 @@ from typing import cast
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks import check_set
-from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports
+from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports, reported_books
+from measuretwice.grading.books import is_book, read_books
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
 from measuretwice.grading.remade import find_figures, write_report
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import brought
 from measuretwice.report.report import anchors
-from measuretwice.runs.folder import DONE, runs_in
+from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
 from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData, read_run
 
@@ -37,8 +38,8 @@ NEVER_THE_SAME = frozenset({"iperf3", "iperf2", "ss", "tcpdump"})
 # What a folder of a student's own files says of them.
 MEANT = re.compile(r"trial-([0-9]{1,4})(?:-([a-z][a-z0-9-]*)-(broken|fixed))?\b")
 RUN_FILES = frozenset(
-    {"plan.json", "provenance.json", "result.json", DONE, "experiment.sh", "experiment.log",
-     "console.txt"}
+    {"plan.json", "provenance.json", "result.json", DONE, EDIT_DIFF, "experiment.sh",
+     "experiment.log", "console.txt"}
 )  # fmt: skip
 DRAWN = (".svg", ".png", ".jpg", ".jpeg", ".csv")
 
@@ -57,7 +58,11 @@ def read_submission(
     runs, unusable = _runs(root, tree)
     of_runs = {tree / name for name in (*(data.name for data, _ in runs), *unusable)}
     loose = [p for p in sorted(tree.rglob("*")) if p.is_file() and not _of_run(p, of_runs)]
-    places, written = read_reports(loose, tree)
+    reports = [path for path in loose if not is_book(path)]
+    places, written = read_reports(reports, tree)
+    books, no_books = read_books(
+        root, [path for path in loose if is_book(path)], reported_books(reports), tree
+    )
     data = [one for one, _ in runs]
     quotes, cited = find_quotes(places, [one.name for one in data], tree)
     if report:
@@ -69,7 +74,7 @@ def read_submission(
     )
     return Contents(
         refused=tuple(opened.summed),
-        unusable=tuple(reason for reason in unusable.values() if reason),
+        unusable=(*(reason for reason in unusable.values() if reason), *map(shown_line, no_books)),
         runs=_placed(runs),
         together=tuple(_together(data)),
         brought=tuple(files),
@@ -79,6 +84,7 @@ def read_submission(
         written=tuple(written),
         cited=cited,
         figures=find_figures(places, data),
+        books=books,
     )
 
 
@@ -141,6 +147,7 @@ def _run(data: RunData, folder: Path) -> OurRun:
         findings=tuple(Raised.of(finding) for finding in data.result.findings),
         digest=_digest(data.digests),
         cookies=tuple(sorted(cookies(folder / "raw"))),
+        case=plan.case,
         command=shown_line(command_again(plan, data.lab, "")),
     )
 
@@ -173,13 +180,14 @@ def _cookies(files: Iterable[Path]) -> set[str]:
 
 
 def _changed(data: RunData) -> list[str]:
-    """Which settings are others than the lab's for this trial and stage."""
+    """Which settings are others than the lab's for this trial and stage; and which node scripts."""
     plan = data.plan
     meant = trial_params(
         data.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
     )
     names = sorted(meant.keys() | plan.params.keys())
-    return [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
+    settings = [f"{n}={plan.params.get(n)}" for n in names if plan.params.get(n) != meant.get(n)]
+    return settings + [f"own {n} ({digest})" for n, digest in sorted((plan.edited or {}).items())]
 
 
 def _together(runs: list[RunData]) -> list[SetFinding]:

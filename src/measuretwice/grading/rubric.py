@@ -1,7 +1,8 @@
 """How a lab's report is marked: labs/NN-<name>/rubric.toml, and the same as CSV.
 
-Each criterion belongs to a question and takes a part of its points. One of a `pitfall` is marked
-on the ladder that all pitfalls share; any other says what earns full and what half marks.
+Each criterion belongs to a question and takes a part of its points. One of a `pitfall`, which
+students know as a case, is two here: its prediction, and what came after it, on the ladder that all
+cases share. Any other says what earns full and what half marks.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import csv
 import io
 import tomllib
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -29,6 +31,9 @@ class Rung(_Strict):
     says: str
 
 
+_Share = Annotated[float, Field(ge=0, le=1)]
+
+
 class _Criterion(_Strict):
     question: int = Field(gt=0)
     points: float | int = Field(gt=0)
@@ -45,15 +50,35 @@ class _Criterion(_Strict):
         return self
 
 
+class _Prediction(_Strict):
+    """What a case's prediction earns: a share of the case's points."""
+
+    share: float = Field(ge=0, lt=1)
+    full: str
+    half: str
+
+
+class _Hints(_Strict):
+    """What hint 1, 2 or 3 costs where it came before the diagnosis: a share of the ladder's points."""
+
+    costs: list[_Share] = Field(min_length=3, max_length=3)
+
+
 class _File(_Strict):
     none: str
     ladder: list[Rung] = []
+    prediction: _Prediction | None = None
+    hints: _Hints | None = None
     criteria: list[_Criterion] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _has_a_ladder(self) -> _File:
-        if len(self.ladder) < 2 and any(criterion.pitfall for criterion in self.criteria):
-            raise ValueError("ladder: expected at least two rungs, for the criteria with a pitfall")
+        if not any(criterion.pitfall for criterion in self.criteria):
+            return self
+        if len(self.ladder) < 2 or self.prediction is None or self.hints is None:
+            raise ValueError(
+                "expected a ladder of at least two rungs, prediction and hints, for the criteria with a pitfall"
+            )
         return self
 
 
@@ -68,12 +93,17 @@ class Level:
 
 @dataclass(frozen=True)
 class Criterion:
-    """One row of the rubric; its levels from most points to none."""
+    """One row of the rubric; its levels from most points to none.
+
+    Of a `pitfall` it is the prediction, or else the ladder. `about` says more than the levels do.
+    """
 
     question: int
     title: str
     pitfall: str | None
     levels: list[Level]
+    prediction: bool = False
+    about: str = ""
 
     @property
     def points(self) -> float:
@@ -82,9 +112,12 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rubric:
+    """`hint_costs` are shares of the ladder's points for 0, 1, 2 and 3 hints before the diagnosis."""
+
     title: str
     ladder: list[Rung]
     criteria: list[Criterion]
+    hint_costs: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
     @property
     def points(self) -> float:
@@ -109,18 +142,52 @@ def read_rubric(lab: Lab) -> Rubric | None:
     for criterion in file.criteria:
         if criterion.pitfall and criterion.pitfall not in known:
             raise UserError(f"{where}: {lab.name} has no pitfall {criterion.pitfall!r}")
-    criteria = [_criterion(criterion, file) for criterion in file.criteria]
-    return Rubric(f"{lab.name}: report", file.ladder, criteria)
+    criteria = [one for written in file.criteria for one in _criteria(lab, written, file)]
+    costs = file.hints.costs if file.hints else [0.0] * 3
+    return Rubric(f"{lab.name}: report", file.ladder, criteria, (0.0, *costs))
 
 
-def _criterion(written: _Criterion, file: _File) -> Criterion:
+def _criteria(lab: Lab, written: _Criterion, file: _File) -> list[Criterion]:
+    """A criterion as rows of the rubric. Those of a case don't name its cause: students see them."""
+    if not written.pitfall:
+        return [_by_levels(written, file)]
+    assert file.prediction is not None  # what _has_a_ladder makes sure of
+    assert file.hints is not None
     points = float(written.points)
-    if written.pitfall:
-        rungs = sorted(file.ladder, key=lambda rung: -rung.share)
-        levels = [Level(rung.title, rung.share * points, rung.says) for rung in rungs]
-        return Criterion(
-            written.question, f"The mistake {written.pitfall}", written.pitfall, levels
-        )
+    pitfall = lab.pitfall(written.pitfall)
+    case = f"Case {lab.case_number(pitfall)}"
+    predicted = file.prediction.share * points
+    rungs = sorted(file.ladder, key=lambda rung: -rung.share)
+    of_ladder = points - predicted
+    costs = ", ".join(
+        f"hint {step}: {cost:.0%}" for step, cost in enumerate(file.hints.costs, 1) if cost
+    )
+    return [
+        Criterion(
+            written.question,
+            f"{case}: the prediction",
+            pitfall.id,
+            [
+                Level("Argued", predicted, file.prediction.full),
+                Level("In part", predicted / 2, file.prediction.half),
+                Level("Nothing", 0.0, "No prediction, or one from after the run."),
+            ],
+            prediction=True,
+        ),
+        Criterion(
+            written.question,
+            f"{case}: {pitfall.symptom}",
+            pitfall.id,
+            [Level(rung.title, rung.share * of_ladder, rung.says) for rung in rungs],
+            about=f"Off these points for a hint before the diagnosis, but never below Shown: {costs}"
+            if costs
+            else "",
+        ),
+    ]
+
+
+def _by_levels(written: _Criterion, file: _File) -> Criterion:
+    points = float(written.points)
     levels = [
         Level("Full", points, written.full or ""),
         Level("Half", points / 2, written.half or ""),
@@ -138,6 +205,8 @@ def csv_text(rubric: Rubric) -> str:
     writer.writerow([*header, *("Rating Name", "Rating Description", "Rating Points") * most])
     for criterion in rubric.criteria:
         about = f"Question {criterion.question} of the report"
+        if criterion.about:
+            about += f". {criterion.about}"
         row = [rubric.title, f"{criterion.question}. {criterion.title}", about, "false"]
         for level in criterion.levels:
             row += [level.title, level.says, f"{level.points:g}"]

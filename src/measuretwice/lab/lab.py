@@ -67,8 +67,10 @@ class Lab:
         for pitfall in self.file.pitfalls:
             if pitfall.id == wanted:
                 return pitfall
-        known = ", ".join(pitfall.id for pitfall in self.file.pitfalls) or "none"
-        raise UserError(f"--pitfall {wanted}: {self.name} has {known}")
+        # Their names say what is wrong: who asks for a wrong one is told none of them.
+        raise UserError(
+            f"--pitfall {wanted}: {self.name} has none of this id; students have --case N"
+        )
 
     def case(self, number: int) -> Pitfall:
         """Return the pitfall that students know by this number, from 1."""

@@ -17,6 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab, name_of, short_path
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile
 from measuretwice.lab.schema.problems import first_problem
+from measuretwice.lab.sealed import SEALED, unseal
 from measuretwice.lab.trials import read_trials
 from measuretwice.lab.validation import check_trials_uses, check_uses
 
@@ -63,7 +64,7 @@ def _read_lab(folder: Path, _: tuple[object, ...]) -> Lab:
 
 def _read_file(path: Path) -> LabFile:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8") + unseal(path.with_name(SEALED))
     except OSError as error:
         raise UserError(f"{short_path(path)}: can't be read: {error.strerror}") from None
     try:

@@ -16,19 +16,23 @@ from measuretwice.lab.schema import Value, refers
 # one of today's. Raise it when the way of measuring changes.
 RECIPE = 2
 StageName = Literal["broken", "fixed"]
+# As a change: take a setting that has no default away again. No parameter has it for a value.
+UNSET = ""
 
 
 @dataclass(frozen=True)
 class Apparatus:
     """With what trials are measured, as their plans name it: no path, and no machine's name.
 
-    `where` is the backend's name, `kernel` its kernel's; `tools` are versions, `scripts` digests.
+    `where` is the backend's name, `kernel` its kernel's; `tools` are versions, `scripts` digests,
+    `edited` those of a student's own node scripts.
     """
 
     where: str
     kernel: str
     tools: dict[str, str]
     scripts: dict[str, str]
+    edited: dict[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class Plan:
     is None, and `stage` is `fixed` or, for the first try and all that the student changes in it, None.
     `params` holds every parameter of the lab with its value and `seed` what all of the virtual
     kernel's randomness starts from. `scripts` and `tools` are digests and versions of what
-    takes part, and `kernel` names the kernel: with equal plans the results are equal.
+    takes part, and `kernel` names the kernel: with equal plans the results are equal. `edited` are those
+    of `scripts` that aren't the lab's but the student's own (./lab edit).
     """
 
     lab: str
@@ -71,6 +76,7 @@ class Plan:
     tools: dict[str, str]
     recipe: int = RECIPE
     case: int | None = None
+    edited: dict[str, str] | None = None
 
     @property
     def digest(self) -> str:
@@ -97,10 +103,11 @@ class Plan:
         return {**self._decided(), "kernel_seed": self.kernel_seed, "digest": self.digest}
 
     def _decided(self) -> dict[str, Any]:
-        """The fields; `case` only in a plan that has one, so that all others keep their digests."""
+        """The fields; `case`, `edited` only in a plan that has them, so that all others keep their digests."""
         fields = asdict(self)
-        if self.case is None:
-            del fields["case"]
+        for name in ("case", "edited"):
+            if fields[name] is None:
+                del fields[name]
         return fields
 
 
@@ -128,8 +135,9 @@ def make_plan(
         where=apparatus.where,
         kernel=apparatus.kernel,
         tools=apparatus.tools,
-        scripts=apparatus.scripts,
+        scripts={**apparatus.scripts, **(apparatus.edited or {})},
         case=case,
+        edited=apparatus.edited,
     )
 
 
@@ -147,14 +155,16 @@ def trial_params(
 
     They are the lab's defaults, over them what a choice among them sets of others, then the
     trial's values, those of a pitfall's stage, and `changes`. A `case` is its pitfall's first try,
-    where no stage is named, with values that vary with the `seed`.
+    where no stage is named, with values that vary with the `seed`. What `changes` sets to UNSET
+    isn't among them.
     """
     staged = lab.staged(pitfall=pitfall, stage=stage, case=case)
     stage_set = staged.set if staged else {}
     varied = lab.varied_by(lab.case(case), seed) if case else {}
     chosen = {**lab.trials[trial].set, **varied, **stage_set, **(changes or {})}
     defaults = lab.defaults()
-    return resolve({**defaults, **lab.presets({**defaults, **chosen}), **chosen})
+    params = {**defaults, **lab.presets({**defaults, **chosen}), **chosen}
+    return resolve({name: value for name, value in params.items() if value != UNSET})
 
 
 def resolve(params: dict[str, Value]) -> dict[str, Value]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from measuretwice.base.errors import UserError
+from measuretwice.lab.first_try import range_of
 from measuretwice.lab.lab import Lab
-from measuretwice.lab.schema import FigureOf, Parameter, Pitfall, Recording, unit_of
+from measuretwice.lab.schema import FigureOf, FirstTry, Parameter, Pitfall, Recording, unit_of
 from measuretwice.lab.trials import select_trials
 
 
@@ -35,6 +36,8 @@ def check_trials_uses(lab: Lab) -> None:
         _check_recording(lab, recording)
     for figure in lab.file.figures:
         _check_figure(lab, figure)
+    if lab.file.first_try:
+        _check_first_try(lab, lab.file.first_try)
 
 
 def _check_parameter(lab: Lab, name: str, parameter: Parameter) -> None:
@@ -128,6 +131,26 @@ def _check_figure(lab: Lab, figure: FigureOf) -> None:
             raise lab.problem(key, f"{parameter!r} is no parameter")
     lab.read_set(figure.settings, f"{lab.place}: {key}: settings")
     _check_selection(lab, key, figure.trials)
+
+
+def _check_first_try(lab: Lab, about: FirstTry) -> None:
+    known = {recording.id for recording in lab.file.recordings}
+    for place, step in enumerate(about.steps):
+        key = f"first_try.steps.{place}"
+        if step.of not in known:
+            raise lab.problem(key, f"of: there is no recording {step.of!r}")
+        if bool(step.after) != bool(place):
+            raise lab.problem(
+                key, "after: the first step is after no pitfall, each later one is after some"
+            )
+        for name in step.after:
+            if name not in (pitfall.id for pitfall in lab.file.pitfalls):
+                raise lab.problem(key, f"after: there is no pitfall {name!r}")
+        shown = step.shown or about.shown
+        if shown.by and shown.by not in lab.file.parameters:
+            raise lab.problem(key, f"shown.by: {shown.by!r} is no parameter")
+        if not (shown.most or shown.alike_ratio) and range_of(lab, shown) == (None, None):
+            raise lab.problem(key, f"shown: no range, and no [[expect]] of {shown.value!r} has one")
 
 
 def _check_selection(lab: Lab, key: str, trials: str) -> None:

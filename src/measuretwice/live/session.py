@@ -22,15 +22,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuretwice.backends.script import live_script, memory_mb
+from measuretwice.backends.script import EDITED, live_script, memory_mb
 from measuretwice.backends.uml import INSIDE_PYTHON, INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.lab import Lab, Plan, Value
+from measuretwice.lab import Lab, OwnScripts, Plan, Value
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE
+from measuretwice.runs.folder import EDIT_DIFF
 
 # What a live lab's own folder says of it.
 FACTS = "live.json"
@@ -98,7 +99,9 @@ def _sweep(state: Path) -> None:
         (state / name).unlink(missing_ok=True)
 
 
-def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
+def bring_up(
+    root: Path, lab: Lab, plan: Plan, out: Path, cpu: int, *, own: OwnScripts | None = None
+) -> Live:
     """Start a lab's network and return when its nodes can be entered.
 
     UserError where it is up already, or doesn't come up: with the reason.
@@ -111,6 +114,9 @@ def bring_up(root: Path, lab: Lab, plan: Plan, out: Path, cpu: int) -> Live:
         _sweep(state)
         now = datetime.datetime.now().astimezone()
         folder = _make_folder(root, lab, plan, out, now)
+        if own:
+            own.lay_out(lab, root / "scripts", folder / EDITED)
+            (folder / EDIT_DIFF).write_text(own.diff(lab), encoding="utf-8")
         facts = {"lab": lab.name, "trial": plan.trial, "since": now.isoformat(timespec="seconds")}
         try:
             keeper = _start_keeper(root, state, folder, memory_mb(lab, plan), lock, cpu)
@@ -207,6 +213,7 @@ class LiveFacts:
 
     lab: str
     params: dict[str, Value]
+    case: int | None
 
 
 def facts_of(folder: Path) -> LiveFacts:
@@ -214,7 +221,10 @@ def facts_of(folder: Path) -> LiveFacts:
     path = folder / FACTS
     try:
         facts = read_object(path)
-        return LiveFacts(str(facts["lab"]), dict(facts["params"]))
+        case = facts.get("case")
+        return LiveFacts(
+            str(facts["lab"]), dict(facts["params"]), case if isinstance(case, int) else None
+        )
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(
             f"{path}: is damaged; check the files in raw/ and say what it was: --lab LAB --trial N"

@@ -111,7 +111,11 @@ ONE_FLOW = (
 FEW_FLOWS = (
     Field("flows", "ss", "data connections"),
     Field("duration_s", "ss", "how long all flows were there together"),
-    Field("goodput_bps", "ss", "the sum of the flows' goodputs"),
+    Field(
+        "goodput_bps",
+        "ss",
+        "the sum of the flows' goodputs, from ACKs: up to a round trip's bytes above the link's share",
+    ),
     Field("jains_index", "ss", "Jain's fairness index of them: 1 where all have the same"),
     Field("share_max", "ss", "the largest flow's share of the sum, 0 to 1"),
     Field("retransmits", "ss", "segments sent again, of all flows"),
@@ -194,7 +198,7 @@ FEW_FLOWS = (
 MANY_FLOWS = (
     Field("flows", "ss", "data connections"),
     Field("duration_s", "ss", "how long all flows were there together, after the warm-up"),
-    Field("goodput_bps", "ss", "the sum of the flows' goodputs in that time"),
+    Field("goodput_bps", "ss", "the sum of the flows' goodputs in that time, from ACKs as well"),
     Field("own_goodput_bps", "iperf3", "the sum of their rates, each over its own whole life"),
     Field("jains_index", "ss", "Jain's fairness index of their goodputs"),
     Field("rtt_mean_ms", "ss", "the mean over the flows of their mean round-trip time"),
@@ -246,6 +250,7 @@ MANY_FLOWS = (
         "your own",
         "how far a row of groups.txt is from what its algorithm's flows add up to",
     ),
+    Field("own_rival_share", "your own", "the rivals' part of what groups.txt adds up to, 0 to 1"),
 )
 # What a person's summary.txt says of many flows, each line by its name there; others may stand in it.
 SUMMARY = (

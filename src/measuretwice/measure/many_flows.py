@@ -112,7 +112,7 @@ def read_many_flows(
     sums_bps: dict[str, float] = defaultdict(float)
     for flow in flows:
         sums_bps[flow.congestion_control] += flow.goodput_bps
-    values |= results_taken(files, raw, ports, sums_bps, (start_s, end_s))
+    values |= results_taken(files, raw, ports, sums_bps, (start_s, end_s), str(params[files.rival]))
     return flows, values
 
 

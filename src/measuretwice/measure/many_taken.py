@@ -20,11 +20,12 @@ def results_taken(
     ports: set[tuple[str, int]],
     sums_bps: Mapping[str, float],
     interval_s: tuple[float, float],
+    rival: str,
 ) -> Measured:
     """Return a person's counts, sums and groups.
 
     `ports` are the flows by node and port, `sums_bps` their goodputs' sums by algorithm,
-    `interval_s` the time that all flows share.
+    `interval_s` the time that all flows share, `rival` the rivals' algorithm.
     """
     values: Measured = {}
     if files.counted and (paths := sorted(raw.glob(f"*/{files.counted}"))):
@@ -35,7 +36,10 @@ def results_taken(
             if math.isfinite(number):
                 values[f"own_{name}"] = number
     for path in raw.glob(f"*/{files.groups}") if files.groups else ():
-        values["own_groups_error_ratio"] = _groups_error_ratio(path, sums_bps)
+        groups = rows_of(path, _algorithm_and_sum, "an algorithm, its flows and their sum")
+        values["own_groups_error_ratio"] = _groups_error_ratio(groups, sums_bps)
+        if (share := _share_of(rival, groups)) is not None:
+            values["own_rival_share"] = share
     return values
 
 
@@ -66,10 +70,19 @@ def _algorithm_and_sum(line: str) -> tuple[str, float]:
     return name, float(text)
 
 
-def _groups_error_ratio(path: Path, sums_bps: Mapping[str, float]) -> float:
+def _share_of(rival: str, groups: Sequence[tuple[str, float]]) -> float | None:
+    """The rivals' part of a person's sums; None where they have no row, or nothing has a rate."""
+    total = sum(sum_bps for _, sum_bps in groups)
+    of_rival = [sum_bps for name, sum_bps in groups if name == rival]
+    return round(sum(of_rival) / total, 6) if of_rival and total else None
+
+
+def _groups_error_ratio(
+    groups: Sequence[tuple[str, float]], sums_bps: Mapping[str, float]
+) -> float:
     """How far a person's sums, by algorithm, are from those of the flows: the worst of them."""
     worst = 0.0
-    for name, sum_bps in rows_of(path, _algorithm_and_sum, "an algorithm, its flows and their sum"):
+    for name, sum_bps in groups:
         true_bps = sums_bps.get(name, 0.0)
         worst = max(worst, abs(sum_bps - true_bps) / max(sum_bps, true_bps, 1.0))
     return round(worst, 6)

@@ -5,6 +5,7 @@ What is drawn knows no folder; measuretwice.view reads one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -42,7 +43,11 @@ PANELS = (
     Panel("queue", "queue\n(packets)"),
     Panel("losses", "losses so far\n(segments, packets)"),
 )
+# Beside the panels: what a figure may ask for by itself.
+GOODPUT = Panel("goodput", "goodput\n(Mbit/s)")
 SENT_AGAIN, DROPPED = "sent again", "dropped"
+# A rate is a mean over so many equal parts of a run.
+RATES = 60
 
 
 @dataclass
@@ -69,6 +74,22 @@ def add_trace(run: OverTime, trace: Trace, label: str, start_s: float) -> None:
     run.add("cwnd", Line(label, "segments", times, trace.cwnd_segments))
     run.add("rtt", Line(f"{label}, ss", "ms", times, trace.rtt_ms))
     run.add("losses", Line(f"{label}, {SENT_AGAIN}", "segments", times, trace.retransmits))
+    run.add(GOODPUT.name, _goodput(trace, label, start_s))
+
+
+def _goodput(trace: Trace, label: str, start_s: float) -> Line:
+    """What was acknowledged, as a rate over equal parts of a connection's life; at each part's middle."""
+    first, last = trace.time_s[0], trace.time_s[-1]
+    part_s = (last - first) / RATES
+    if not part_s:
+        return Line(label, "Mbit/s", [], [])
+    ends = [first + number * part_s for number in range(RATES + 1)]
+    acked = [trace.acked_at(end) for end in ends]
+    times = [round(end + part_s / 2 - start_s, 3) for end in ends[:-1]]
+    rates = [
+        round(8e-6 * (after - before) / part_s, 3) for before, after in itertools.pairwise(acked)
+    ]
+    return Line(label, "Mbit/s", times, rates)
 
 
 def add_queue(run: OverTime, name: str, queue: Queue, start_s: float, end_s: float) -> None:

@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 
 _ASKED = re.compile(r"^\*\*Question [0-9]+\.\*\* ([^\n]*)\n\nYour answer:\n\n", re.MULTILINE)
+_BOOK = re.compile(r"^<!-- lab book of ([a-z0-9-]+) -->\n\n(`{3,})text\n", re.MULTILINE)
 _ANSWER_ENDS = re.compile(r"^<!-- end of answer -->$", re.MULTILINE)
 
 
 def read_answers(text: str) -> dict[str, str]:
     """Return the answers in an earlier report's Markdown, by the question as it stands there."""
     return {asked: answer for asked, answer in read_places(text).items() if answer.strip()}
+
+
+def read_books(text: str) -> dict[str, str]:
+    """Return each lab's book, word for word, from a report's Markdown."""
+    books = {}
+    for found in _BOOK.finditer(text):
+        fence, start = found[2], found.end()
+        end = text.find(f"\n{fence}\n", start)
+        if end >= 0:
+            books[found[1]] = text[start:end]
+    return books
 
 
 def read_places(text: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from measuretwice.book.notes import Notes
 from measuretwice.checks import Finding
@@ -11,8 +11,18 @@ from measuretwice.lab import Lab
 from measuretwice.report.tables import NONE, Table
 from measuretwice.runs.reread import RunData
 
+# Each lab's notes by case.
 Books = Mapping[str, Mapping[int, Notes]]
 OFF = "something is off"
+
+
+@dataclass(frozen=True)
+class BookOfLab:
+    """A lab's book in a report: its cases in a table, and all of it word for word."""
+
+    lab: str
+    table: Table
+    text: str
 
 
 def book_table(lab: Lab, notes: Mapping[int, Notes]) -> Table | None:

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from measuretwice.book.notes import read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
-from measuretwice.report.book import Books, book_table, is_known, without_cause
+from measuretwice.report.book import BookOfLab, book_table, is_known, without_cause
 from measuretwice.report.tables import (
     Table,
     all_values_table,
@@ -70,7 +71,7 @@ class Report:
     questions: list[tuple[str, list[Question]]]
     together: list[Finding]
     unusable: list[str]
-    books: list[Table]
+    books: list[BookOfLab]
 
 
 def make_report(
@@ -81,16 +82,18 @@ def make_report(
     made: datetime,
     unusable: Sequence[str] = (),
     answers: dict[str, str] | None = None,
-    books: Books | None = None,
+    books: Mapping[str, str] | None = None,
     for_marking: bool = False,
 ) -> Report:
     """Return the report on at least one run. `answers` are what `read_answers` returned, `books` each
-    lab's notes by case. One that is for marking names every cause."""
-    books = books or {}
-    runs = [
-        run if for_marking or is_known(run, books) else _veiled(run)
-        for run in sorted(runs, key=_order)
-    ]
+    lab's book, as it stands. One that is for marking names every cause."""
+    texts = books or {}
+    notes = {name: read_notes(text) for name, text in texts.items()}
+
+    def tells(run: RunData) -> bool:
+        return for_marking or is_known(run, notes)
+
+    runs = [run if tells(run) else _veiled(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = [
@@ -103,19 +106,21 @@ def make_report(
         made=made,
         summary=summary_table(runs),
         chance=what_chance_does([run.result for run in runs]),
-        sections=[_section(number, run) for number, run in enumerate(runs, start=1)],
+        sections=[
+            _section(number, run, tells=tells(run)) for number, run in enumerate(runs, start=1)
+        ],
         questions=[(name, asked) for name, asked in questions if asked],
-        together=[finding for lab in labs.values() for finding in _together(lab, runs, books)],
+        together=[finding for lab in labs.values() for finding in _together(lab, runs, tells)],
         unusable=list(unusable),
         books=[
-            table
+            BookOfLab(lab.name, table, texts[lab.name].strip("\n"))
             for lab in labs.values()
-            if (table := book_table(lab, books.get(lab.name, {}))) is not None
+            if (table := book_table(lab, notes.get(lab.name, {}))) is not None
         ],
     )
 
 
-def _section(position: int, run: RunData) -> Section:
+def _section(position: int, run: RunData, *, tells: bool) -> Section:
     result = run.result
     stage = stage_of(run)
     heading = f"Trial {run.plan.trial}" + (f", {stage}" if stage else "")
@@ -124,7 +129,7 @@ def _section(position: int, run: RunData) -> Section:
         heading=f"{heading}, seed {run.plan.seed}",
         title=result.title,
         not_compared=result.not_comparable_because if result.model else None,
-        settings=settings_table(run),
+        settings=settings_table(run, tells=tells),
         validation=validation_table(result.expectations),
         findings=result.findings,
         values=key_values_table(run),
@@ -136,12 +141,12 @@ def _section(position: int, run: RunData) -> Section:
     )
 
 
-def _together(lab: Lab, runs: list[RunData], books: Books) -> list[Finding]:
+def _together(lab: Lab, runs: list[RunData], tells: Callable[[RunData], bool]) -> list[Finding]:
     """What no single run shows, such as a trial run again only because it looked odd."""
     of_lab = [run for run in runs if run.lab.name == lab.name]
     found = []
     for raised in check_set(lab, [run.result.member for run in of_lab]):
-        known = all(is_known(of_lab[place], books) for place in raised.members)
+        known = all(tells(of_lab[place]) for place in raised.members)
         found += [raised.finding] if known else without_cause([raised.finding])
     return found
 

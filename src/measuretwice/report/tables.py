@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import UNITS
+from measuretwice.lab import UNITS, trial_params
+from measuretwice.measure.judged import Verdict
+from measuretwice.runs.goodput import goodput_means, goodput_of
 from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData
-from measuretwice.runs.result import Verdict
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"
@@ -20,7 +21,6 @@ Z_95 = 1.96
 MARKS = {True: "ok", False: "OFF", None: NONE}
 # What a reader wants first; whatever else was measured stands in the folded table.
 KEY_VALUES = {
-    "goodput_bps": "goodput",
     "rtt_min_ms": "smallest round-trip time",
     "rtt_mean_ms": "mean round-trip time",
     "ping_rtt_min_ms": "smallest round-trip time, by ping",
@@ -55,15 +55,15 @@ def summary_table(runs: Sequence[RunData]) -> Table:
     """A line for each run."""
     several = len({run.lab.name for run in runs}) > 1
     headings = [
-        "trial", "stage", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
-        "goodput, Mbit/s", "model, Mbit/s", "ratio", "findings",
+        "trial", "stage, and what was changed", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
+        "goodput, Mbit/s", "over", "model, Mbit/s", "ratio", "findings",
     ]  # fmt: skip
     return Table(
-        "One line a run. RTT, MSS, p and goodput are measured; the ratio is goodput over model, "
-        "± what chance does to it in 95 % of runs with as many drops.",
+        "One line a run. RTT, MSS, p and goodput are measured, and goodput is over the time beside it; "
+        "the ratio is goodput over model, ± what chance does to it in 95 % of runs with as many drops.",
         headings,
         [_summary_row(run, several) for run in runs],
-        frozenset(range(2, 11)),
+        frozenset(range(2, 12)),
         links=[f"run-{number}" for number in range(1, len(runs) + 1)],
     )
 
@@ -72,6 +72,7 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
     plan, result, measured = run.plan, run.result, run.result.measured
     use = run.lab.file.model
     interval, error = loss_interval_of(run), ratio_error_of(run)
+    goodput = goodput_of(run.lab, result)
     ratio = number(result.ratio, "{:.2f}" if error is None or error >= 0.01 else "{:.3f}")
     if error is not None:
         ratio += "\u00a0±\u00a0" + (f"{error:.2f}" if error >= 0.01 else f"{error:.3f}")
@@ -79,14 +80,15 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
         ratio += " (no claim)"
     return [
         f"{plan.lab} {plan.trial}" if several else str(plan.trial),
-        stage_of(run) or NONE,
+        ", ".join(filter(None, [stage_of(run), *_own_changes(run)])) or NONE,
         str(plan.seed),
         number(measured.get("rtt_min_ms"), "{:.4g}"),
         number(measured.get("mss_bytes"), "{:.0f}"),
         number(plan.params.get(use.loss if use else "loss_ratio"), "{:.3g}"),
         number(measured.get("loss_ratio"), "{:.3g}"),
         f"{interval[0]:.3g}\u00a0to\u00a0{interval[1]:.3g}" if interval else NONE,
-        number(measured.get("goodput_bps"), "{:.4g}", 1e-6),
+        number(goodput.bps, "{:.4g}", 1e-6),
+        goodput.time or NONE,
         number(result.model_bps, "{:.4g}", 1e-6),
         ratio,
         ", ".join(finding.id for finding in result.findings) or "none",
@@ -100,23 +102,44 @@ def stage_of(run: RunData) -> str:
     return f"{run.plan.pitfall}, {run.plan.stage}" if run.plan.pitfall else ""
 
 
-def settings_table(run: RunData) -> Table:
-    """Every parameter with its unit and who set it; what isn't as the trial has it comes first."""
+def _own_changes(run: RunData) -> list[str]:
+    """What whoever ran it set otherwise than the trial, or the case's first try, has it."""
+    plan = run.plan
+    try:
+        meant = trial_params(
+            run.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
+        )  # fmt: skip
+    except (UserError, KeyError):
+        return []  # of a mistake that the lab doesn't have
+    return [f"{name}={value}" for name, value in plan.params.items() if meant.get(name) != value]
+
+
+def settings_table(run: RunData, *, tells: bool = True) -> Table:
+    """Every parameter with its unit and who set it; what isn't as the trial has it comes first.
+
+    Of a case whose cause isn't found yet (`tells` is False) that would be the answer: no word of it.
+    """
     of_trial = run.lab.trials[run.plan.trial].set
     defaults = run.lab.defaults()
     rows = []
     for name, value in run.plan.params.items():
         meant = of_trial.get(name, defaults.get(name))
-        if value != meant:
+        if not tells:
+            origin = "the case"
+        elif value != meant:
             origin = f"CHANGED: {'not set' if meant is None else meant} in the trial"
         else:
             origin = "this trial" if name in of_trial else "the lab"
         unit = UNITS.get(name.rsplit("_", 1)[-1], "") if not isinstance(value, str) else ""
         rows.append([name, str(value), unit, origin])
+    rows += [
+        [name, digest, "", "CHANGED: the student's own script, see edit.diff"]
+        for name, digest in (run.plan.edited or {}).items()
+    ]
     # What was changed is what a reader looks for.
     rows.sort(key=lambda row: not row[3].startswith("CHANGED"))
     return Table(
-        "Settings: those that differ from the trial's own come first",
+        "Settings" + (": those that differ from the trial's own come first" if tells else ""),
         ["setting", "value", "unit", "set by"],
         rows,
         frozenset({1}),
@@ -177,7 +200,10 @@ def _command(run: RunData) -> str:
 def key_values_table(run: RunData) -> Table:
     """What a reader wants first, and of a lab with a model how it compares."""
     result = run.result
-    rows = [
+    goodput = goodput_of(run.lab, result)
+    means = f"goodput: {goodput_means(run.lab, result.params)}"
+    rows = [[means, *_with_unit(goodput.name, goodput.bps)]] if goodput.bps is not None else []
+    rows += [
         [label, *_with_unit(name, result.measured[name])]
         for name, label in KEY_VALUES.items()
         if name in result.measured

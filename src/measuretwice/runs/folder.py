@@ -13,6 +13,8 @@ DONE = "DONE"
 PLAN = "plan.json"
 RESULT = "result.json"
 PROVENANCE = "provenance.json"
+# What a student changed in the node scripts, where a run used their own.
+EDIT_DIFF = "edit.diff"
 
 
 def is_finished(run: Path) -> bool:

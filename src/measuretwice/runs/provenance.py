@@ -39,7 +39,8 @@ class Provenance:
 
     Times are in UTC, to the second. `git_commit` is the checkout's, where it is one;
     `virtual_start_ns` is the moment, in ns since 1970, that the virtual kernel's clock began at;
-    `command` makes the run again.
+    `command` makes the run again. `edited` are the digests of the node scripts that were the student's own;
+    what was changed in them stands in edit.diff.
     """
 
     measuretwice: str
@@ -51,9 +52,13 @@ class Provenance:
     virtual_start_ns: int | None
     command: str
     plan_digest: str
+    edited: dict[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {**asdict(self), "kernel": self.kernel.to_json()}
+        content = {**asdict(self), "kernel": self.kernel.to_json()}
+        if self.edited is None:
+            del content["edited"]
+        return content
 
 
 def provenance_now(
@@ -77,6 +82,7 @@ def provenance_now(
         virtual_start_ns=start_ns,
         command=command_again(plan, lab, option),
         plan_digest=plan.digest,
+        edited=plan.edited,
     )
 
 

@@ -20,6 +20,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import check_run
 from measuretwice.lab import Lab, NodeFile, Plan, load_lab
+from measuretwice.measure.conditions import Conditions, read_conditions
 from measuretwice.measure.run import measure
 from measuretwice.measure.values import Measured
 from measuretwice.parse import ParseError
@@ -58,18 +59,28 @@ class RunData:
     digests: dict[str, str]
 
 
-def measure_again(root: Path, run: Path) -> tuple[Lab, Plan, Measured]:
-    """Return a finished run's lab, its plan, and the values that its raw files hold.
+@dataclass(frozen=True)
+class Reread:
+    """A finished run's lab and plan, and what its raw files say by today's code."""
+
+    lab: Lab
+    plan: Plan
+    measured: Measured
+    conditions: Conditions
+
+
+def measure_again(root: Path, run: Path) -> Reread:
+    """Return a finished run's lab, its plan, and what its raw files hold.
 
     These may stand in a folder or, as recorded runs have them, in an archive. UserError where
     the run was never finished, a file can't be read, or plan.json was changed after the run.
     """
     with raw_folder(run) as raw:
-        lab, document, measured = _measure(root, run, raw)
-    return lab, _read_plan(run / PLAN, document), measured
+        lab, document, measured, conditions = _measure(root, run, raw)
+    return Reread(lab, _read_plan(run / PLAN, document), measured, conditions)
 
 
-def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured]:
+def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured, Conditions]:
     plan = _read_object(run / PLAN)
     try:
         lab, _ = load_lab(root, str(plan["lab"])), dict(plan["params"])
@@ -82,6 +93,7 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
     try:
         _refuse_links(raw)
         measured, _ = measure(lab, raw, plan["params"])
+        conditions = read_conditions(raw, lab.file.collect.ss_name)
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:
@@ -90,7 +102,7 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
         raise UserError(
             f"{run}: its raw files are broken ({_words(error)}); run it again"
         ) from None
-    return lab, plan, measured
+    return lab, plan, measured, conditions
 
 
 def read_run(root: Path, run: Path, name: str) -> RunData:
@@ -103,7 +115,7 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
 
 
 def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
-    lab, document, measured = _measure(root, run, raw)
+    lab, document, measured, conditions = _measure(root, run, raw)
     plan = _read_plan(run / PLAN, document)
     numbers = [*plan.params.values(), *measured.values()]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
@@ -111,7 +123,8 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     if plan.trial not in lab.trials:
         raise UserError(f"{run / 'plan.json'}: {lab.name} has no trial {plan.trial}; run it again")
     try:
-        result = make_result(lab, plan, measured, findings=check_run(lab, plan.params, measured))
+        found = check_run(lab, plan.params, measured, trial=plan.trial, conditions=conditions)
+        result = make_result(lab, plan, measured, findings=found)
     except BROKEN as error:
         raise UserError(
             f"{run / 'plan.json'}: not the settings of this lab ({_words(error)}); run it again"

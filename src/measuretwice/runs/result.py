@@ -13,39 +13,12 @@ from pydantic import TypeAdapter, ValidationError
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import Finding, Member
-from measuretwice.lab import Expectation, Lab, ModelUse, Plan, StageName, Value
+from measuretwice.lab import Lab, Plan, StageName, Value
 from measuretwice.measure.flows import Flow
+from measuretwice.measure.judged import Prediction, Verdict, against_model, verdicts_of
 from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.measure.values import Measured, number
 from measuretwice.runs.folder import RESULT, is_finished
-from measuretwice.stats.intervals import binomial_interval
-from measuretwice.tcp import model as models
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What the lab's model says of a run; None where it has no finite answer."""
-
-    name: str
-    constant: float
-    bandwidth_bps: float | None
-    expected_losses: float | None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One expectation held against a run: what was measured, the range expected, and `ok`.
-
-    `ok` is None where nothing can be said: nothing was measured, or the model doesn't apply.
-    """
-
-    label: str
-    measured: str
-    value: float | None
-    low: float | None
-    high: float | None
-    confidence: float | None
-    ok: bool | None
 
 
 @dataclass(frozen=True)
@@ -54,7 +27,8 @@ class Result:
 
     `ratio` is the goodput over the model's bandwidth. `flows` are there where the lab has several.
     `findings` are no part of result.json: they name causes, and who opens the file is still looking for them.
-    `derived_by` is the digest of the code that read the raw files.
+    `derived_by` is the digest of the code that read the raw files, `edited` the digests of the node scripts
+    that were the student's own.
     """
 
     lab: str
@@ -74,6 +48,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     derived_by: str | None = None
     case: int | None = None
+    edited: dict[str, str] | None = None
     folder: Path | None = None
 
     @property
@@ -111,7 +86,7 @@ class Result:
         """Return result.json's content, and where there is a folder that as `run_dir`."""
         content = asdict(replace(self, findings=()))
         del content["findings"]
-        for name in ("flows", "derived_by", "case", "folder"):
+        for name in ("flows", "derived_by", "case", "edited", "folder"):
             if not content[name]:
                 del content[name]
         if self.folder is not None:
@@ -156,82 +131,24 @@ def make_result(
         flows=tuple(flows),
         findings=tuple(findings),
         case=plan.case,
+        edited=plan.edited,
     )
     if lab.file.model:
-        result = _against_model(lab.file.model, result)
-    return judged(lab, result)
-
-
-def _against_model(use: ModelUse, result: Result) -> Result:
-    mss_bytes, rtt_ms, loss_ratio = (
-        float(result.params[key]) for key in (use.mss, use.rtt, use.loss)
-    )
-    bandwidth_bps = models.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss_ratio, use.constant)
-    duration_s = result.value("duration_s") or 0.0
-    expected = models.EXPECTED_LOSSES[use.name](rtt_ms, loss_ratio, duration_s, use.constant)
-    goodput_bps = result.value("goodput_bps")
-    reason = None
-    if loss_ratio >= use.max_loss_ratio:
-        reason = f"p is {loss_ratio:.3g}: from p = {use.max_loss_ratio:g} on, timeouts rule and the model makes no claim"
-    elif expected < use.min_expected_losses:
-        reason = (
-            f"{expected:.0f} losses expected in {duration_s:.0f} s: "
-            f"fewer than {use.min_expected_losses:g} losses say too little about p"
+        held = against_model(lab.file.model, plan.params, measured)
+        result = replace(
+            result,
+            model=held.model,
+            ratio=held.ratio,
+            comparable=held.comparable,
+            not_comparable_because=held.not_comparable_because,
         )
-    finite = 0 < bandwidth_bps < float("inf")
-    return replace(
-        result,
-        model=Prediction(
-            use.name,
-            use.constant,
-            bandwidth_bps if finite else None,
-            round(expected, 3) if finite else None,
-        ),
-        ratio=goodput_bps / bandwidth_bps if finite and goodput_bps is not None else None,
-        comparable=reason is None and finite,
-        not_comparable_because=reason
-        if finite
-        else "the model has no finite bandwidth without loss and delay",
-    )
+    return judged(lab, result)
 
 
 def judged(lab: Lab, result: Result) -> Result:
     """Return the result with the verdicts of today's lab.toml."""
-    verdicts = tuple(
-        judge(expectation, result.params, result.values, result.comparable)
-        for expectation in lab.file.expect
-        if expectation.trials is None or result.trial in expectation.trials
-    )
+    verdicts = verdicts_of(lab, result.trial, result.params, result.values, result.comparable)
     return replace(result, expectations=verdicts)
-
-
-def judge(
-    expectation: Expectation, params: Mapping[str, Value], measured: Measured, comparable: bool
-) -> Verdict:
-    """Return one expectation's verdict."""
-    value = number(measured, expectation.measured)
-    low, high = _bounds(expectation, params, measured)
-    ok: bool | None = None
-    if value is not None and not (expectation.only_comparable and not comparable):
-        ok = (low is None or value >= low) and (high is None or value <= high)
-    return Verdict(
-        expectation.label, expectation.measured, value, low, high, expectation.confidence, ok
-    )
-
-
-def _bounds(
-    expectation: Expectation, params: Mapping[str, Value], measured: Measured
-) -> tuple[float | None, float | None]:
-    if expectation.param is None:
-        return expectation.min, expectation.max
-    wanted = float(params[expectation.param]) * expectation.scale
-    if expectation.tolerance_ratio is not None:
-        slack = abs(wanted) * expectation.tolerance_ratio
-        return wanted - slack, wanted + slack
-    count = number(measured, expectation.binomial_of or "")
-    if not count or expectation.confidence is None:
-        return None, None
-    return binomial_interval(int(count), wanted, expectation.confidence)
 
 
 def what_chance_does(results: Sequence[Result]) -> str | None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from measuretwice.base.paths import PACKAGE
 from measuretwice.figures.files import write_figure
 from measuretwice.grading import rubric
-from measuretwice.lab import FigureOf, Lab
+from measuretwice.lab import FigureOf, Lab, after_cases, step_cases
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site.folder import Folder
 from measuretwice.site.notebooks import notebook_pages
 from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.words.symptoms import symptom_pictures
 from measuretwice.testbeds import files as testbed_files
 
 
@@ -33,9 +34,7 @@ def add_figures(words: LabWords, pages: Folder) -> None:
         folder / SET_FILE
         for folder in (*steps, *(folder for _, folders in declared for folder in folders))
     ]
-    sources = [*used, *sorted((PACKAGE / "figures").glob("*.py")), Path(__file__)]
-    if declared:
-        sources.append(lab.path)
+    sources = [*used, *sorted((PACKAGE / "figures").glob("*.py")), Path(__file__), lab.path]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     kept = pages.path.parent / "figures" / lab.folder.name / digest[:16]
     if not kept.is_dir():
@@ -46,6 +45,13 @@ def add_figures(words: LabWords, pages: Folder) -> None:
         part.rename(kept)
     for path in kept.iterdir():
         pages.copy(path, f"assets/figures/{lab.folder.name}/{path.name}")
+
+
+def add_symptoms(words: LabWords, pages: Folder) -> None:
+    """What is seen of each case, drawn from its recorded runs."""
+    for pitfall in words.lab.file.pitfalls:
+        for path in sorted(symptom_pictures(words, pitfall).glob("*.svg")):
+            pages.copy(path, f"assets/figures/{words.lab.folder.name}/{path.name}")
 
 
 def _can_show(folder: Path, figure: FigureOf) -> bool:
@@ -68,7 +74,12 @@ def _draw(
 
 def _draw_steps(lab: Lab, steps: list[Path], out: Path) -> None:
     """All steps side by side; the first beside the last; and the last in full."""
-    sets = [(read_set(step).title, results_of(lab, step)) for step in steps]
+    # Titles tell what was wrong: pages call a step by the cases that lead to it, where it has some.
+    sets = []
+    for step in steps:
+        cases = step_cases(lab, step.name)
+        title = after_cases(cases) if cases else read_set(step).title
+        sets.append((title, results_of(lab, step)))
     ends = [sets[0], sets[-1]] if len(sets) > 1 else sets
     write_figure(lab, "stages", ends, out)
     for kind in ("svg", "csv"):

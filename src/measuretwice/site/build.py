@@ -21,7 +21,14 @@ from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
 from measuretwice.site.folder import Folder
 from measuretwice.site.kept import KeptPages, kept_pages
-from measuretwice.site.navigation import KEY, module_pages, navigation, site_settings
+from measuretwice.site.navigation import (
+    INSTRUCTORS,
+    KEY,
+    module_pages,
+    navigation,
+    release_settings,
+    site_settings,
+)
 from measuretwice.site.reference import Command
 from measuretwice.site.render import TEMPLATES, Renderer
 from measuretwice.site.words.cases import case_page
@@ -46,16 +53,23 @@ class Site:
 
 
 def prepare(
-    root: Path, out: Path, *, instructor: bool = False, commands: Sequence[Command] = ()
+    root: Path,
+    out: Path,
+    *,
+    instructor: bool = False,
+    release: bool = False,
+    commands: Sequence[Command] = (),
 ) -> None:
     """Make `out`, which mkdocs then reads, from `root`/docs. What it no longer holds goes.
 
     Beside it stands what mkdocs shall know of the site: settings_of(out). `commands` are those of
-    ./lab, for the reference.
+    ./lab, for the reference. For a students' `release` there is no page for instructors.
     """
     settings = (root / "mkdocs.yml").read_text(encoding="utf-8")
+    if release:
+        settings = release_settings(settings)
     labs = {name: LabWords(root, lab) for name, lab in published_labs(root).items()}
-    words, pages = SiteWords(root, labs, instructor), Folder(out)
+    words, pages = SiteWords(root, labs, instructor, release), Folder(out)
     with kept_pages(root, out.with_suffix(".kept.json")) as kept:
         site = Site(words, Renderer(words), pages, kept)
         _written_pages(site)
@@ -80,7 +94,9 @@ def _add_the_rest(site: Site, settings: str) -> None:
     for words in labs:
         _page_to_print(words, nav, pages)
         assets.add_figures(words, pages)
-        assets.add_rubric(words, pages)
+        assets.add_symptoms(words, pages)
+        if not site.words.release:
+            assets.add_rubric(words, pages)
         assets.add_testbed_files(words.lab, pages)
     if site.words.instructor:
         assets.add_answer_keys(root, [words.lab for words in labs], pages, KEY)
@@ -94,6 +110,8 @@ def _written_pages(site: Site) -> None:
         if path.is_dir() or name.startswith("includes/"):
             continue
         if name.startswith(f"{KEY}/") and not site.words.instructor:
+            continue
+        if name.startswith(f"{INSTRUCTORS}/") and site.words.release:
             continue
         if path.suffix == ".md":
             site.add(path, name)

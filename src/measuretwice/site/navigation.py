@@ -11,8 +11,10 @@ import re
 
 from measuretwice.base.errors import UserError
 
-# The folder, below docs/, of pages that only instructors may read.
+# The folder, below docs/, of pages that only instructors may read; and that of all pages for them,
+# which a students' release leaves out.
 KEY = "instructors/key"
+INSTRUCTORS = "instructors"
 
 
 def navigation(settings: str) -> str:
@@ -33,6 +35,25 @@ def module_pages(nav: str, folder: str) -> list[str]:
     """
     names = re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
     return [name for name in names if name != "print"] if "print" in names else []
+
+
+def release_settings(settings: str) -> str:
+    """Return mkdocs.yml's text as a students' release has it: its navigation has no page for instructors."""
+    nav = navigation(settings)
+    lines = nav.splitlines(keepends=True)
+    kept = [line for line in lines if f" {INSTRUCTORS}/" not in line]
+    # A section of which nothing is left.
+    kept = [
+        line
+        for line, below in zip(kept, [*kept[1:], ""], strict=True)
+        if not (line.rstrip().endswith(":") and _depth(below) <= _depth(line) and line != kept[0])
+    ]
+    own = settings.replace(nav, "".join(kept))
+    return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def site_settings(settings: str, pages: str, *, instructor: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from measuretwice.checks import KINDS
-from measuretwice.lab import FigureOf, Lab, schema
+from measuretwice.lab import FigureOf, Lab, SymptomOf, schema
 from measuretwice.site.words.blocks import Block, folded_hints
 
 # The command line
@@ -60,7 +60,7 @@ def lab_file_tables() -> list[Table]:
     names = (
         "LabFile About Topology Node Link End Edges Parameter TrialTable InlineTrial Run Step Collect NodeFile "
         "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Predict Stage Again Elsewhere "
-        "Factors Recording FigureOf Panel"
+        "Factors SymptomOf Bar Recording FirstTry TryStep Shown FigureOf Panel"
     ).split()
     return [_table(getattr(schema, name)) for name in names]
 
@@ -97,8 +97,10 @@ def _type(annotation: Any) -> str:
         return _type(inner[0])
     if inner:
         return " or ".join(dict.fromkeys(filter(None, map(_type, inner))))
-    # All kinds of figures are shown as one table.
-    name = (FigureOf if issubclass(annotation, FigureOf) else annotation).__name__
+    # All kinds of figures are shown as one table, and so are those of symptoms.
+    name = next(
+        (of for of in (FigureOf, SymptomOf) if issubclass(annotation, of)), annotation
+    ).__name__
     return f"[{name}](#{name.lower()})"
 
 

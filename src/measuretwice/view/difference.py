@@ -135,7 +135,7 @@ def _measured(root: Path, source: Source, notes: list[str]) -> Measured:
     """A run's values, made anew from its raw files; none, with a note, where that can't be."""
     try:
         if source.sort == "run":
-            return measure_again(root, source.target)[2]
+            return measure_again(root, source.target).measured
         return brought.read_files(
             [file.path for file in source.files if file.base not in OWN]
         ).measured

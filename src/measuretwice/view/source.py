@@ -19,11 +19,13 @@ from measuretwice.base.files import read_object
 from measuretwice.live.session import FACTS
 from measuretwice.measure.brought import MAX_FILE_BYTES
 from measuretwice.runs.archive import MAX_FILES, raw_folder
-from measuretwice.runs.folder import DONE, PLAN, PROVENANCE, RESULT, is_finished, runs_in
+from measuretwice.runs.folder import DONE, EDIT_DIFF, PLAN, PROVENANCE, RESULT, is_finished, runs_in
 from measuretwice.runs.recorded import SET_FILE
 
 # A run's own documents, beside its raw files.
-OWN = (PLAN, RESULT, PROVENANCE, FACTS, "experiment.sh", "experiment.log", "console.txt")
+OWN = (
+    PLAN, RESULT, PROVENANCE, EDIT_DIFF, FACTS, "experiment.sh", "experiment.log", "console.txt"
+)  # fmt: skip
 Sort = Literal["run", "live lab", "files"]
 
 

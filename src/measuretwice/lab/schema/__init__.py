@@ -23,6 +23,7 @@ from measuretwice.lab.schema.figures import (
     WindowsFigure,
 )
 from measuretwice.lab.schema.file import FORMAT_VERSION, About, LabFile
+from measuretwice.lab.schema.first_try import FirstTry, Shown, TryStep
 from measuretwice.lab.schema.parameters import (
     UNITS,
     InlineTrial,
@@ -35,15 +36,29 @@ from measuretwice.lab.schema.parameters import (
 from measuretwice.lab.schema.pitfalls import Again, Elsewhere, Factors, Pitfall, Predict, Stage
 from measuretwice.lab.schema.recordings import Recording
 from measuretwice.lab.schema.run import Run, Step
+from measuretwice.lab.schema.symptoms import (
+    SYMPTOM_TABLES,
+    AgainstModelSymptom,
+    Bar,
+    FlowsSymptom,
+    OverTimeSymptom,
+    RowsSymptom,
+    RunsSymptom,
+    SymptomOf,
+    ValuesSymptom,
+)
 from measuretwice.lab.schema.topology import Edges, End, Link, Node, Topology
 
 __all__ = [
     "FIGURE_TABLES",
     "FORMAT_VERSION",
+    "SYMPTOM_TABLES",
     "UNITS",
     "About",
     "Again",
     "AgainstFigure",
+    "AgainstModelSymptom",
+    "Bar",
     "BoxesFigure",
     "Checks",
     "Collect",
@@ -54,7 +69,9 @@ __all__ = [
     "Expectation",
     "Factors",
     "FigureOf",
+    "FirstTry",
     "FlowFiles",
+    "FlowsSymptom",
     "InlineTrial",
     "LabFile",
     "Link",
@@ -64,6 +81,7 @@ __all__ = [
     "NodeFile",
     "NodeName",
     "OverTimeFigure",
+    "OverTimeSymptom",
     "Panel",
     "Parameter",
     "Pitfall",
@@ -72,14 +90,20 @@ __all__ = [
     "QueueAt",
     "Recording",
     "RegressionFigure",
+    "RowsSymptom",
     "Run",
+    "RunsSymptom",
     "SenderAt",
     "SequenceFigure",
+    "Shown",
     "Stage",
     "Step",
+    "SymptomOf",
     "Topology",
     "TrialTable",
+    "TryStep",
     "Value",
+    "ValuesSymptom",
     "WindowsFigure",
     "refers",
     "unit_of",

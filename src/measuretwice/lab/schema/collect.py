@@ -111,3 +111,15 @@ class Collect(Strict):
     ss_last: NodeFile | None = None
     capture: NodeFile | None = None
     bottleneck: QdiscAt | None = None
+
+    @property
+    def ss_name(self) -> str | None:
+        """The name of the file with samples of ss, the same on each node that has one."""
+        for files in (
+            self.ss and self.ss.file,
+            self.flows and self.flows.ss,
+            self.crowd and self.crowd.ss,
+        ):
+            if files:
+                return files
+        return None

@@ -34,7 +34,7 @@ class FigureOf(Strict):
 
     Kinds: `regression` (each flow's goodput against what the Mathis model with C = 1 gives by its
     losses and by its halvings, a panel each, in it the line through zero), `boxes` (a panel for each of `panels`, in it a box and every run's point for each value
-    of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and the queue; a panel a trial), `windows` (one flow's
+    of the parameter `by`, or of that and `and_by` together), `over-time` (each flow's window, and `below` it the queue or the round-trip time; a panel a trial), `windows` (one flow's
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
@@ -59,7 +59,10 @@ class FigureOf(Strict):
 
 
 class OverTimeFigure(FigureOf):
+    """`below` the windows stands the queue, or each flow's round-trip time."""
+
     kind: Literal["over-time"]
+    below: Literal["queue", "round-trip"] = "queue"
 
 
 class WindowsFigure(FigureOf):

@@ -10,6 +10,7 @@ from measuretwice.lab.schema.base import Name, Strict
 from measuretwice.lab.schema.collect import Collect
 from measuretwice.lab.schema.expect import Checks, Expectation, ModelUse
 from measuretwice.lab.schema.figures import AnyFigure
+from measuretwice.lab.schema.first_try import FirstTry
 from measuretwice.lab.schema.parameters import InlineTrial, Parameter, TrialTable
 from measuretwice.lab.schema.pitfalls import Pitfall
 from measuretwice.lab.schema.recordings import Recording
@@ -48,3 +49,4 @@ class LabFile(Strict):
     pitfalls: list[Pitfall] = []
     recordings: list[Recording] = []
     figures: list[AnyFigure] = []
+    first_try: FirstTry | None = None

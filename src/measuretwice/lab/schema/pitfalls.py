@@ -8,6 +8,7 @@ from pydantic import Field
 
 from measuretwice.lab.schema.base import Name, Strict
 from measuretwice.lab.schema.parameters import Value
+from measuretwice.lab.schema.symptoms import AnySymptom
 
 
 class Again(Strict):
@@ -70,7 +71,7 @@ class Pitfall(Strict):
     before the last hint.
     `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
     checker must be given all of its runs.
-    `predict` is the question that is asked before the first run.
+    `predict` is the question that is asked before the first run. `figure` shows on its page what is seen of that run.
     `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
     `follows` are findings that the same mistake brings along. `hints` lead from where to look,
     by what to compare, to the cause.
@@ -98,6 +99,7 @@ class Pitfall(Strict):
     teaches: str | None = None
     elsewhere: list[Elsewhere] = []
     vary: dict[Name, Factors] = {}
+    figure: list[AnySymptom] = []
 
     def stage(self, name: Literal["broken", "fixed"]) -> Stage:
         return self.broken if name == "broken" else self.fixed

@@ -16,6 +16,7 @@ class Recording(Strict):
     Each of `trials` is run `repeat` times, with `set` over its own parameters (`"=name"` as in a
     stage). With `losses`, each trial lasts until the model expects that many losses.
     `keep`: the tools' own output of each run, or its numbers and a digest of that output.
+    `for_students`: a students' release has it; it says no cause.
     `step`: this set is a panel in the figure that tells how the result came to be, in order.
     """
 
@@ -27,3 +28,4 @@ class Recording(Strict):
     losses: int | None = Field(default=None, gt=0)
     keep: Literal["raw", "digests"] = "raw"
     step: bool = False
+    for_students: bool = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import site_word, word
 from measuretwice.site.words.subjects import LabWords, SiteWords
@@ -60,29 +60,50 @@ def diagnose(words: LabWords, name: str) -> Block:
 
 
 def _field(words: LabWords, name: str, kind: str, asked: str) -> str:
-    case = f"{words.lab.name} {case_number(words, name)}"
+    return answer_field(words, str(case_number(words, name)), kind, asked)
+
+
+def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
+    """Return the place where a browser puts a field: `about` a case's number, or the first try."""
+    case = f"{words.lab.name} {about}"
     return f'<div class="notebook" data-case="{case}" data-kind="{kind}" data-asked="{html.escape(asked)}"></div>'
 
 
 @word('mend("mtu")')
 def mend(words: LabWords, name: str) -> Block:
-    """The command for a student's own change to a case."""
-    number = case_number(words, name)
+    """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
+    number, lab = case_number(words, name), words.lab.name
     return Block(
-        f"```sh\n./lab run {words.lab.name} --case {number} --set NAME=VALUE\n"
-        f"./lab check runs/{words.lab.name}/case-{number:02d}-*\n```"
+        f"```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"./lab check runs/{lab}/case-{number:02d}-*\n```\n\n"
+        f"You may also change the node scripts: `./lab edit {lab}` makes your own copy, and your runs use it. Or type the "
+        f"commands yourself, in [live terminals](../../start/terminals.md#live): `./lab up {lab} --case {number}`. "
+        "In each way `./lab check` says what is still off."
     )
 
 
 @site_word('opens("prediction")')
 def opens(_: SiteWords, kind: str) -> Block:
-    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`."""
+    """The beginning of a fold of a case's page: behind the `prediction`, or behind the `diagnosis`.
+    The search leaves it out: it would tell the cause."""
+    return opens_fold(kind)
+
+
+def opens_fold(kind: str) -> Block:
+    """Return the beginning of a fold that opens with what is written down."""
+    # Material forgets what it leaves out at the end of any element of the same name in it.
     return Block(
         f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{FOLDS[kind]}</summary>\n'
+        f'<section markdown="1" {UNSEARCHED}>\n'
     )
 
 
 @site_word("closes()")
 def closes(_: SiteWords) -> Block:
     """The end of such a fold."""
-    return Block("</details>\n")
+    return closes_fold()
+
+
+def closes_fold() -> Block:
+    """Return the end of a fold."""
+    return Block("</section>\n</details>\n")

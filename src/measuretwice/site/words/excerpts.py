@@ -5,6 +5,7 @@ Nothing here is written by hand: a page that wants other lines asks for other li
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Sequence
@@ -34,18 +35,22 @@ WRAPPED_FROM = 160
 
 @dataclass(frozen=True)
 class Cut:
-    """Which lines of a file: matching `grep`, `between` two patterns, the `first` or `last` few."""
+    """Which lines of a file: matching `grep`, `between` two patterns, the `first` or `last` few, or
+    the `falls` lines among which the last number of a line falls most often."""
 
     first: int | None = None
     last: int | None = None
     grep: str | None = None
     between: tuple[str, str] | None = None
+    falls: int | None = None
 
     def apply(self, lines: list[str]) -> list[str]:
         if self.between:
             lines = _between(lines, *self.between)
         if self.grep is not None:
             lines = [line for line in lines if re.search(self.grep, line)]
+        if self.falls:
+            lines = _falling(lines, self.falls)
         if self.first is not None:
             lines = lines[: self.first]
         return lines[-self.last :] if self.last else lines
@@ -61,6 +66,18 @@ def _between(lines: list[str], start: str, end: str) -> list[str]:
         len(lines) - 1,
     )
     return lines[begins : ends + 1]
+
+
+def _falling(lines: list[str], count: int) -> list[str]:
+    """The first `count` lines in a row among which the last number falls most often."""
+    numbers = [re.search(r"([0-9.]+)\s*$", line) for line in lines]
+    values = [float(found[1]) if found else float("-inf") for found in numbers]
+    falls = [0, *(int(now < before) for before, now in itertools.pairwise(values))]
+    seen = list(itertools.accumulate(falls, initial=0))
+    # A fall into the first line isn't seen among them.
+    starts = range(max(1, len(lines) - count + 1))
+    best = max(starts, key=lambda n: seen[min(n + count, len(lines))] - seen[n + 1])
+    return lines[best : best + count]
 
 
 # A page cuts several excerpts out of one archive, and a module's pages show the same runs.
@@ -170,6 +187,7 @@ class Lines(TypedDict, total=False):
     last: int | None
     grep: str | None
     between: tuple[str, str] | None
+    falls: int | None
 
 
 class Which(TypedDict, total=False):
@@ -192,7 +210,7 @@ def excerpt(
     **lines: Unpack[Lines],
 ) -> Block:
     """Lines of a raw file in a block, with its origin beneath; `first=`, `last=`, `grep=`,
-    `between=("from", "to")`. Of a JSON file one object, or some keys of it: `excerpt("mtu-broken",
+    `between=("from", "to")`, or the `falls=` lines in which the last number falls most often. Of a JSON file one object, or some keys of it: `excerpt("mtu-broken",
     "router/qdisc.after.json", where={"kind": "netem", "dev": "eth1"}, keys=["packets", "drops"])`."""
     place = run(words, name, trial, seed).place
     if where is not None:

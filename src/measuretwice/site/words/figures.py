@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from measuretwice.figures.rows import NamedSet
+from measuretwice.lab import step_cases
 from measuretwice.site.words import interactive as interactive_figures
 from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.interactive import StepRuns
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.traces import traces_data
@@ -37,6 +38,9 @@ def steps_table(words: LabWords) -> Block:
     return interactive_figures.steps_table(words.bounds, _named_steps(words))
 
 
-def _named_steps(words: LabWords) -> list[NamedSet]:
+def _named_steps(words: LabWords) -> list[StepRuns]:
     titles = {recording.id: recording.title for recording in words.lab.file.recordings}
-    return [(titles[name], words.results_of(name)) for name in words.steps]
+    return [
+        StepRuns(titles[name], step_cases(words.lab, name), words.results_of(name))
+        for name in words.steps
+    ]

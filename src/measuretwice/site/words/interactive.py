@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
-from measuretwice.figures.rows import NamedSet, ParameterNames
-from measuretwice.lab import Lab, ModelUse
+from measuretwice.figures.rows import ParameterNames
+from measuretwice.lab import Lab, ModelUse, after_cases
 from measuretwice.runs.result import Result
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.numbers import mbit, seconds, sig
@@ -32,7 +32,21 @@ PRECISION = 0.05
 CONFIDENCE = 0.95
 
 
-def block(lab: Lab, use: ModelUse, steps: Sequence[NamedSet], name: str, picture: str) -> Block:
+@dataclass(frozen=True)
+class StepRuns:
+    """A recorded step: its title, which names what was wrong, the cases that lead to it, its runs."""
+
+    title: str
+    cases: tuple[int, ...]
+    results: Sequence[Result]
+
+    @property
+    def veiled(self) -> str:
+        """What it is called by those who still look for the causes."""
+        return after_cases(self.cases) if self.cases else self.title
+
+
+def block(lab: Lab, use: ModelUse, steps: Sequence[StepRuns], name: str, picture: str) -> Block:
     """The interactive figure of that name; UserError for another name.
 
     `picture` is Markdown of the steps' drawn figure, for those without scripts.
@@ -65,9 +79,9 @@ def element(name: str, data: dict[str, Any], fallback: str) -> Block:
     )
 
 
-def steps_data(lab: Lab, use: ModelUse, steps: Sequence[NamedSet]) -> dict[str, Any]:
+def steps_data(lab: Lab, use: ModelUse, steps: Sequence[StepRuns]) -> dict[str, Any]:
     """All steps' runs, with what repeats each; the lab's expected range; published values."""
-    sets = [figure_rows.set_data(title, results, names_of(use)) for title, results in steps]
+    sets = [figure_rows.set_data(step.title, step.results, names_of(use)) for step in steps]
     span = next((each.ratio_range for each in sets if each.ratio_range), None)
     if span is None or None in span:
         raise UserError(f"{lab.name}: no recorded step, or no range that its ratio is expected in")
@@ -77,27 +91,36 @@ def steps_data(lab: Lab, use: ModelUse, steps: Sequence[NamedSet]) -> dict[str, 
         text = published.read_text(encoding="utf-8")
         values = figure_rows.read_published(text, f"{lab.folder.name}/{published.name}")
     return {
+        "lab": lab.name,
         "trials": len(lab.trials),
         "range": span,
         "keys": [*ROW_KEYS, "duration_s", "because", "command"],
         "steps": [
             {
                 "title": each.title,
+                "cases": [
+                    {"number": number, "symptom": lab.case(number).symptom} for number in step.cases
+                ],
                 "fit": each.fit and [each.fit.constant, each.fit.low, each.fit.high],
                 "runs": [
-                    [
-                        *(row[key] for key in ROW_KEYS),
-                        result.params.get("duration_s"),
-                        result.not_comparable_because,
-                        command(lab, result),
-                    ]
-                    for row, result in zip(each.rows, results, strict=True)
+                    run_data(lab, row, result)
+                    for row, result in zip(each.rows, step.results, strict=True)
                 ],
             }
-            for each, (_, results) in zip(sets, steps, strict=True)
+            for each, step in zip(sets, steps, strict=True)
         ],
         "published": [asdict(value) for value in values],
     }
+
+
+def run_data(lab: Lab, row: figure_rows.Row, result: Result) -> list[Any]:
+    """A run as the figure's data has it."""
+    return [
+        *(row[key] for key in ROW_KEYS),
+        result.params.get("duration_s"),
+        result.not_comparable_because,
+        command(lab, result),
+    ]
 
 
 def names_of(use: ModelUse) -> ParameterNames:
@@ -113,18 +136,18 @@ def command(lab: Lab, result: Result) -> str:
     return " ".join([f"./lab run {lab.name} --trial {result.trial}", *changes])
 
 
-def steps_summary(use: ModelUse, steps: Sequence[NamedSet]) -> str:
-    """What each step came to, as a table."""
+def steps_summary(use: ModelUse, steps: Sequence[StepRuns]) -> str:
+    """What each step came to, as a table. Steps go by their cases: their titles tell what was wrong."""
     lines = [
         "| step | after | trials | in the expected range | the model applies to | fitted C |",
         "|---:|---|---:|---:|---:|---:|",
     ]
-    for number, (title, results) in enumerate(steps, 1):
-        step = figure_rows.set_data(title, results, names_of(use))
+    for number, each in enumerate(steps, 1):
+        step = figure_rows.set_data(each.title, each.results, names_of(use))
         within = figure_rows.count_within(step.rows, step.ratio_range) if step.ratio_range else ""
         applies = sum(row["comparable"] for row in step.rows)
         constant = sig(step.fit.constant) if step.fit else ""
-        cells = [number, title, len(step.rows), within, applies, constant]
+        cells = [number, each.veiled, len(step.rows), within, applies, constant]
         lines.append(_line(cells))
     return "\n".join(lines) + "\n"
 
@@ -133,12 +156,12 @@ def _line(cells: Sequence[object]) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def steps_table(use: ModelUse, steps: Sequence[NamedSet]) -> Block:
+def steps_table(use: ModelUse, steps: Sequence[StepRuns]) -> Block:
     """Every trial's goodput over the model at every step: the whole figure in numbers."""
     found: dict[int, list[str]] = {}
     about: dict[int, list[str]] = {}
-    for n, (_, results) in enumerate(steps):
-        for row in figure_rows.rows_for_table(results, names_of(use)):
+    for n, step in enumerate(steps):
+        for row in figure_rows.rows_for_table(step.results, names_of(use)):
             about[row["trial"]] = [
                 *(sig(row[key], 4) for key in ("rtt_ms", "mss_bytes")),
                 *(sig(row[key]) for key in ("loss_ratio", "model_mbit")),
@@ -147,7 +170,7 @@ def steps_table(use: ModelUse, steps: Sequence[NamedSet]) -> Block:
             if row["ratio"] is not None:
                 cells[n] = sig(row["ratio"])
     heads = ["trial", "RTT (ms)", "MSS (B)", "p", "model (Mbit/s)"]
-    heads += [f"{n}: {title}" for n, (title, _) in enumerate(steps, 1)]
+    heads += [f"{n}: {step.veiled}" for n, step in enumerate(steps, 1)]
     lines = [_line([trial, *about[trial], *found[trial]]) for trial in sorted(found)]
     return Block("\n".join([_line(heads), "|" + "---:|" * len(heads), *lines]) + "\n")
 

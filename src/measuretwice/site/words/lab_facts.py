@@ -12,6 +12,7 @@ from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab import About, ModelUse, read_questions
 from measuretwice.lab.schema import Parameter
 from measuretwice.report.markdown import fence
+from measuretwice.runs.goodput import goodput_means
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
@@ -74,6 +75,13 @@ def hours(words: LabWords) -> float:
     trials = [row.set for row in lab.trials.values()]
     params = [{**defaults, **lab.presets({**defaults, **row}), **row} for row in trials]
     return sum(float(values["duration_s"]) for values in params) / 3600
+
+
+@word("goodput", fact=True)
+def goodput(words: LabWords) -> str:
+    """What the lab's tables, `./lab run` and reports call goodput: over which time, by whose count."""
+    lab = words.lab
+    return goodput_means(lab, {**lab.defaults(), **next(iter(lab.trials.values())).set})
 
 
 @word("nodes", fact=True)

@@ -6,7 +6,7 @@ import shlex
 from decimal import Decimal
 
 from measuretwice.lab import Pitfall, Value, refers
-from measuretwice.site.words.blocks import Block, folded_hints
+from measuretwice.site.words.blocks import UNSEARCHED, Block, folded_hints
 from measuretwice.site.words.lab_facts import trial
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
@@ -80,5 +80,6 @@ def varied(words: LabWords, name: str) -> dict[str, tuple[float, float]]:
 
 @word('hints("mtu")')
 def hints(words: LabWords, name: str) -> Block:
-    """A mistake's three hints, each folded."""
-    return folded_hints(pitfall(words, name).hints)
+    """A mistake's three hints, each folded. The search leaves them out: it would tell the cause."""
+    folded = folded_hints(pitfall(words, name).hints)
+    return Block(f'<section markdown="1" {UNSEARCHED}>\n\n{folded}\n</section>\n')

@@ -33,6 +33,12 @@ def instructor(site: SiteWords) -> bool:
     return site.instructor
 
 
+@site_word("release", fact=True)
+def release(site: SiteWords) -> bool:
+    """Whether this is the site of a students' release, which has no pages for instructors."""
+    return site.release
+
+
 @site_word("fields.measured", name="fields", fact=True)
 def fields(_: SiteWords) -> type[FieldWords]:
     """What each field of a run's files is, from `measure/fields.py`, where a new field gets its meaning;

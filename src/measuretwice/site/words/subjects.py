@@ -47,11 +47,15 @@ class LabWords(Words):
 
 @dataclass(frozen=True)
 class SiteWords:
-    """A site as pages know it: the kit's folder, its labs by name, and who reads."""
+    """A site as pages know it: the kit's folder, its labs by name, and who reads.
+
+    `instructor`: with the answers. `release`: a students' release, without any page for instructors.
+    """
 
     root: Path
     labs: dict[str, LabWords]
     instructor: bool
+    release: bool = False
 
     def lab(self, name: str) -> LabWords:
         """Return a lab's words; UserError names the labs that there are."""

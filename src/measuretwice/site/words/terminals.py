@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+import shlex
 from collections.abc import Iterator
 from decimal import Decimal
 from itertools import groupby
@@ -21,14 +23,15 @@ def stage_terminals(words: LabWords, name: str, stage: StageName) -> Block:
     testbed."""
     lab, number = words.lab, pitfall(words, name).trial
     params = {**lab.defaults(), **lab.trials[number].set, **stage_set(words, name, stage)}
-    return terminals(lab, case_options(words, name, stage), params)
+    return terminals(lab, case_options(words, name, stage), params, veiled=stage == "broken")
 
 
-def terminals(lab: Lab, options: str, params: dict[str, Value]) -> Block:
+def terminals(lab: Lab, options: str, params: dict[str, Value], *, veiled: bool = False) -> Block:
     """The ways to run a stage, a tab each: virtual kernel, live terminals, own kernel, testbed.
 
     `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
-    `params` all of the run's parameters by name.
+    `params` all of the run's parameters by name. `veiled`, no setting can be read: one of them is
+    what a case's student looks for.
     """
     run = f"./lab run {lab.name} {options}"
     tabs = {
@@ -36,7 +39,7 @@ def terminals(lab: Lab, options: str, params: dict[str, Value]) -> Block:
         "live terminals": _live(lab, options),
         "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
         f"something says so first.\n\n{_code(f'sudo {run} --on host')}",
-        "testbed": _testbed(lab, run, params),
+        "testbed": _testbed(lab, run, params, veiled=veiled),
     }
     return Block(
         "\n".join(
@@ -80,11 +83,12 @@ def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:
         yield list(group)
 
 
-def _testbed(lab: Lab, run: str, params: dict[str, Value]) -> str:
+def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> str:
     """By ssh, or by hand with one block for each script.
 
     A node is told those parameters that its script reads and whose default there is another:
-    `MTU_BYTES="${MTU_BYTES:-1500}"`.
+    `MTU_BYTES="${MTU_BYTES:-1500}"`. `veiled`, it is told in base64, which a shell reads and a
+    person doesn't by accident.
     """
     phases: dict[str, list[str]] = {}
     sharing: dict[str, list[str]] = {}
@@ -97,19 +101,25 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value]) -> str:
         "",
         _code(f"{run} --on nodes.toml"),
         "",
-        "Or by hand, in a checkout on each:",
+        "Or by hand, in a checkout on each. The settings are packed, so that they don't tell you what you are "
+        "looking for:"
+        if veiled
+        else "Or by hand, in a checkout on each:",
     ]
     # Nodes with one script do the same: one block is for all of them.
     for alike in sharing.values():
         script = lab.script(alike[0])
         text = _with_what_it_reads(script)
-        lines = [
-            f"export {name}={value}"
+        exports = [
+            f"export {name}={shlex.quote(value)}"
             for name, value in _environment(params).items()
             if (default := re.search(rf"\$\{{{name}:-([^}}]*)\}}", text)) and default[1] != value
         ]
+        if veiled and exports:
+            packed = base64.b64encode("\n".join(exports).encode()).decode()
+            exports = [f'eval "$(base64 -d <<<{packed})"']
         place = f"labs/{lab.folder.name}/nodes/{script.name}"
-        lines += [f"sudo -E bash {place} {phase}" for phase in phases[alike[0]]]
+        lines = exports + [f"sudo -E bash {place} {phase}" for phase in phases[alike[0]]]
         blocks += ["", _code("\n".join(lines), _range(alike))]
     return "\n".join(blocks)
 

@@ -1,0 +1,168 @@
+"""The last check of a run: is there something off that none of the known causes explains?
+
+It holds a run against what its lab expects and against arithmetic that no honest run escapes. It says
+what is off, what was looked at and found right, and where to compare. Any other error explains it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from measuretwice.checks.case import Case
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.hosts import limited_by_buffers
+from measuretwice.checks.registry import Help, check
+from measuretwice.tcp.headers import payload_limit
+
+# An expectation is written for the usual run; chance and a short run go somewhat beyond.
+SLACK_RATIO = 0.1
+# Goodput over window and round-trip time. Windows that are sampled and halve have been seen at 0.81.
+WINDOW_USE = 0.7
+BUFFER_SHARE = 0.3
+# BBR's window is twice what it means to have on its way.
+WINDOW_USE_PACED = 0.35
+PACED = frozenset({"bbr"})
+# Round trips that neither path nor queue accounts for.
+DELAY_SLACK_MS = 10.0
+DELAY_SLACK_RATIO = 0.25
+FULL_RATIO = 0.85
+COMPARE = (
+    "compare the settings of each node with what you meant (./lab show RUN qdisc, link, sysctl, "
+    "ethtool), and the run with one that is right (./lab diff RUN RUN)"
+)
+
+
+@check(
+    Help(
+        "unexplained",
+        "Whether all that the settings imply was seen: the lab's expectations, window over round-trip time "
+        "against rate, delay and queue against round-trip time, a link that is full or a reason why not.",
+        hints=(
+            "Something is off and none of the known causes fits. Start with what is said to be off: which file does that number come from?",
+            "Compare this run with one of the same trial that is right: settings first, then the values that differ most (./lab diff).",
+            "The checker doesn't know the cause. What it has ruled out stands above: look at what is left, one node and one setting at a time.",
+        ),
+    ),
+    needs=(
+        "goodput_bps",
+        "rtt_mean_ms",
+        "cwnd_mean_segments",
+        "mss_bytes",
+        "path_rtt_ms",
+        "queue_delay_mean_ms",
+        "queue_drops",
+        "utilisation",
+        "*_goodput_bps",
+        "*_rtt_mean_ms",
+        "*_cwnd_mean_segments",
+        "*_path_rtt_ms",
+    ),
+)
+def unexplained(case: Case) -> Finding | None:
+    off = [*_expectations(case), *_window_use(case), *_delay(case), *_link(case)]
+    if not off:
+        return None
+    return Finding(
+        "unexplained",
+        "error",
+        "; ".join(off),
+        "what the settings imply",
+        f"None of the causes that the checker knows fits{_ruled_out(case)}. So {COMPARE}.",
+        off="; ".join(off),
+    )
+
+
+def _expectations(case: Case) -> Iterator[str]:
+    """The lab's own, but those of counts: chance misses one in a hundred of them."""
+    for verdict in case.verdicts:
+        if verdict.ok is not False or verdict.confidence is not None or verdict.value is None:
+            continue
+        low, high, value = verdict.low, verdict.high, verdict.value
+        if low is not None and value < low - SLACK_RATIO * abs(low):
+            yield f"{verdict.measured} is {value:.4g}, at least {low:.4g} was expected"
+        elif high is not None and value > high + SLACK_RATIO * abs(high):
+            yield f"{verdict.measured} is {value:.4g}, at most {high:.4g} was expected"
+
+
+def _window_use(case: Case) -> Iterator[str]:
+    """A sender that nothing else holds up sends a window each round trip."""
+    sockets = case.data_sockets()
+    if not sockets or limited_by_buffers(sockets):
+        return
+    least = WINDOW_USE_PACED if case.algorithms & PACED else WINDOW_USE
+    # Where p is large, timeouts rule, and a window waits for them.
+    if (case.want("loss_ratio") or 0) >= (case.max_loss_ratio or 1):
+        return
+    mss_bytes = case.got("mss_bytes")
+    buffers = [size for name in ("wmem_max_bytes", "rmem_max_bytes") if (size := case.want(name))]
+    rates, rtts = case.family("*_goodput_bps"), case.family("*_rtt_mean_ms")
+    windows = case.family("*_cwnd_mean_segments")
+    flows = {node: (rates.get(node), rtts.get(node), windows[node]) for node in windows}
+    flows["the flow"] = (
+        case.got("goodput_bps"),
+        case.got("rtt_mean_ms"),
+        case.got("cwnd_mean_segments"),
+    )
+    for who, (goodput_bps, rtt_ms, window) in flows.items():
+        if not mss_bytes or not goodput_bps or not rtt_ms or not window:
+            continue
+        # At a full link the rest of the window waits in the host, where no round trip counts it.
+        if goodput_bps >= FULL_RATIO * _slowest_bps(case, mss_bytes):
+            continue
+        implied_bps = window * mss_bytes * 8 / rtt_ms * 1e3
+        # A buffer that was asked for is no mistake; a packet takes up to three times its data there.
+        underway_bytes = goodput_bps * rtt_ms / 8e3
+        if buffers and underway_bytes >= BUFFER_SHARE * min(buffers):
+            continue
+        if goodput_bps < least * implied_bps:
+            yield (
+                f"{who} got {goodput_bps / 1e6:.4g} Mbit/s, where its mean window a round trip makes "
+                f"{implied_bps / 1e6:.4g}"
+            )
+
+
+def _slowest_bps(case: Case, mss_bytes: float) -> float:
+    """The most that the slowest link lets through, of those whose rate was set."""
+    rates = (case.want(name) for name in ("rate_mbit", "cable_mbit", "access_mbit"))
+    slowest = min((rate for rate in rates if rate), default=math.inf)
+    return payload_limit(slowest * 1e6, mss_bytes)
+
+
+def _delay(case: Case) -> Iterator[str]:
+    """A round trip is the path's delay and the queue's; what is more was spent somewhere else."""
+    mean_ms, queue_ms = case.got("rtt_mean_ms"), case.got("queue_delay_mean_ms")
+    paths = [ms for ms in case.family("*_path_rtt_ms").values() if ms]
+    path_ms = sum(paths) / len(paths) if paths else case.got("path_rtt_ms")
+    if mean_ms is None or queue_ms is None or not path_ms or case.wanted.get("hop") == "radio":
+        return
+    known_ms = path_ms + queue_ms
+    if mean_ms > known_ms + max(DELAY_SLACK_MS, DELAY_SLACK_RATIO * known_ms):
+        yield (
+            f"a mean round-trip time of {mean_ms:.1f} ms, of which {path_ms:.1f} are the path's and "
+            f"{queue_ms:.1f} the queue's"
+        )
+
+
+def _link(case: Case) -> Iterator[str]:
+    """Where a link is shared it is full, or its queue dropped something, or a buffer was too small."""
+    used, drops = case.got("utilisation"), case.got("queue_drops")
+    if used is None or drops is None or used >= FULL_RATIO or drops:
+        return
+    others = case.wanted.get("background", "none") != "none" or case.wanted.get("hop") == "radio"
+    sockets = case.data_sockets()
+    if others or not sockets or limited_by_buffers(sockets):
+        return
+    rate_mbit = case.want("rate_mbit")
+    most = f" of {payload_limit(rate_mbit, wire=False):.4g} Mbit/s" if rate_mbit else ""
+    yield f"{100 * used:.0f} % of the link{most} was used, and nothing was lost at its queue"
+
+
+def _ruled_out(case: Case) -> str:
+    """What was looked at and is as it was meant to be, in words."""
+    looked = ["the segment size", "the losses that were counted"]
+    if case.conditions is not None and case.conditions.sockets:
+        looked += ["each socket's algorithm", "the receiver's window", "the sender's buffer"]
+    if case.conditions is not None and case.conditions.nodes:
+        looked += ["other traffic", "losses inside a node"]
+    return f"; looked at and right: {', '.join(looked)}"

@@ -1,0 +1,81 @@
+"""`lab edit`: a student's own copy of a lab's node scripts and settings, to be changed and run."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.cli import terminal
+from measuretwice.execute.job import check_writable
+from measuretwice.lab import Lab, OwnCopy, copy_folder, load_lab, make_copy, put_aside, read_copy
+from measuretwice.runs.folder import give_back
+
+
+def edit_command(root: Path, lab_name: str, *, undo: bool, open_it: bool, out: Path | None) -> int:
+    """Make the copy, or say what is changed in it, or put it aside; return 0."""
+    lab = load_lab(root, lab_name)
+    runs = (out or terminal.default_out(root)).absolute()
+    if undo:
+        _undo(runs, lab)
+        return 0
+    editor = _editor() if open_it else []
+    check_writable(runs)
+    made, folder = make_copy(runs, lab), copy_folder(runs, lab)
+    if made:
+        give_back(folder, runs)
+    if editor and (failed := subprocess.run([*editor, str(folder)], check=False).returncode):
+        return failed
+    changed = read_copy(runs, lab).in_words
+    if made and not changed:
+        about = f"your own copy of {lab.name}'s node scripts (nodes/) and settings (settings.toml). Edit it"
+    else:
+        about = (
+            f"your own copy, {f'changed: {changed}' if changed else 'nothing in it is changed yet'}"
+        )
+    print(
+        f"{terminal.relative(folder)}: {about}. Runs use it: "
+        f"./lab run {lab.name} {'--case N' if lab.file.pitfalls else '--trial N'}\n"
+        f"--no-edit leaves it out of a run; ./lab edit {lab.name} --undo puts it aside, and deletes nothing"
+    )
+    return 0
+
+
+def _undo(runs: Path, lab: Lab) -> None:
+    aside = put_aside(runs, lab, datetime.datetime.now())
+    if aside is None:
+        print(f"there is no copy of {lab.name}: runs use the lab's own scripts already")
+        return
+    print(
+        f"runs of {lab.name} use the lab's own scripts again; your copy is kept in {terminal.relative(aside)}"
+    )
+
+
+def _editor() -> list[str]:
+    """The person's editor as words; UserError where there is none, or nobody to use it."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UserError("--open: there is no terminal here for an editor: leave it out")
+    words = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not words:
+        raise UserError(
+            "--open: EDITOR names no editor: EDITOR=nano ./lab edit ..., or leave it out"
+        )
+    return words
+
+
+def own_copy(runs: Path, lab: Lab, *, leave_out: bool) -> OwnCopy:
+    """Return what a run is to use of the student's copy, and say so where that is anything."""
+    if leave_out:
+        return OwnCopy()
+    own = read_copy(runs, lab)
+    if own.in_words:
+        print(
+            f"your own copy is used ({own.in_words}), in {terminal.relative(copy_folder(runs, lab))}; "
+            "--no-edit leaves it out",
+            file=sys.stderr,
+        )
+    return own

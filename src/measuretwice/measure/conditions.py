@@ -1,0 +1,299 @@
+"""Under which conditions a run was made: each node's settings, and what limited each sender.
+
+`measured` says what came out; this says what the network and the hosts were while it did, from the
+snapshots that every node writes and from ss. It is read when a run is checked and kept nowhere.
+What a folder doesn't have is left out, never guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from measuretwice.measure.raw import name_of, text_of
+from measuretwice.parse import ParseError, Qdisc, SsSocket, parse_ss, parse_tc_qdiscs
+
+_WINDOW = re.compile(r" snd_wnd:(\d+)")
+
+
+@dataclass(frozen=True)
+class Socket:
+    """One connection of a sender, by its last line in ss; ratios are 0 to 1.
+
+    `rwnd_limited_ratio` and `sndbuf_limited_ratio` are parts of the time with data in flight, which
+    is `busy_s`; `alive_s` is the time between its first and its last line. `window_max_bytes` is the largest
+    window that the receiver ever offered. `is_named` says whether an iperf3 client of that node names it;
+    None where its files don't say.
+    """
+
+    node: str
+    port: int
+    peer: str
+    congestion_control: str | None
+    alive_s: float
+    busy_s: float
+    rwnd_limited_ratio: float
+    sndbuf_limited_ratio: float
+    window_max_bytes: int | None
+    bytes_sent: int
+    bytes_acked: int
+    is_named: bool | None = None
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One interface of a node: how it was set before the run, and what it counted while it ran.
+
+    `settings` are words by their names, as `mtu` or `generic-segmentation-offload`. `qdiscs` stood there
+    before the run, `qdiscs_after` when it had ended (None where only one of the two is known).
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    settings: Mapping[str, str]
+    qdiscs: tuple[Qdisc, ...] = ()
+    drops: Mapping[str, int] = field(default_factory=dict)
+    received_packets: int | None = None
+    received_bytes: int | None = None
+    sent_packets: int | None = None
+    sent_bytes: int | None = None
+    errors_and_drops: int | None = None
+    qdiscs_after: tuple[Qdisc, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """One node's interfaces by name, its sysctls, and its routes."""
+
+    name: str
+    interfaces: Mapping[str, Interface]
+    sysctls: Mapping[str, str]
+    routes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """All that is known of a run's nodes and its senders' connections."""
+
+    nodes: Mapping[str, Node]
+    sockets: tuple[Socket, ...] = ()
+
+
+def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
+    """Read the conditions from `raw`/<node>/; `ss_file` is the name of the samples of ss there.
+
+    ParseError names the file that can't be read. Files that aren't there are left out.
+    """
+    folders = sorted(folder for folder in raw.iterdir() if folder.is_dir())
+    nodes = {folder.name: _node(folder) for folder in folders}
+    sockets = [
+        socket
+        for folder in folders
+        if ss_file and (folder / ss_file).is_file()
+        for socket in sockets_of(text_of(folder / ss_file), folder.name, _named_ports(folder))
+    ]
+    return Conditions(nodes, tuple(sockets))
+
+
+def _named_ports(folder: Path) -> set[int]:
+    """The ports of the connections that iperf3's clients on a node name in their JSON."""
+    return {
+        int(port)
+        for path in folder.glob("iperf3*.json")
+        for port in re.findall(r'"local_port"\s*:\s*(\d+)', text_of(path))
+    }
+
+
+def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Socket]:
+    """Return each connection that sent data, from samples of `ss -ti` with their times.
+
+    `named` are the ports that iperf3 names, if it says any.
+
+    Only each connection's last line is read in full: a run with a thousand has tens of thousands of lines.
+    ParseError where such a line isn't one of ss.
+    """
+    last: dict[tuple[str, str], str] = {}
+    window: dict[tuple[str, str], int] = {}
+    first_s: dict[tuple[str, str], float] = {}
+    last_s: dict[tuple[str, str], float] = {}
+    now_s = 0.0
+    for line in text.splitlines():
+        if line.startswith("# t="):
+            now_s = float(line[4:].split()[0])
+            continue
+        words = line.split(maxsplit=5)
+        if len(words) < 6:
+            continue
+        ends = words[3], words[4]
+        first_s.setdefault(ends, now_s)
+        last[ends], last_s[ends] = line, now_s
+        if found := _WINDOW.search(line):
+            window[ends] = max(window.get(ends, 0), int(found[1]))
+    return [
+        _socket(
+            node,
+            parse_ss(line + "\n", "ss.txt")[0],
+            last_s[ends] - first_s[ends],
+            window.get(ends),
+            named,
+        )
+        for ends, line in last.items()
+        if " bytes_sent:" in line
+    ]  # fmt: skip
+
+
+def _socket(
+    node: str, socket: SsSocket, alive_s: float, window: int | None, named: Set[int]
+) -> Socket:
+    busy_ms = socket.busy_ms or 0
+    return Socket(
+        node=node,
+        port=socket.local_port or 0,
+        peer=f"{socket.peer_address}:{socket.peer_port}",
+        congestion_control=socket.congestion_control,
+        alive_s=alive_s,
+        busy_s=busy_ms / 1e3,
+        rwnd_limited_ratio=(socket.rwnd_limited_ms or 0) / busy_ms if busy_ms else 0.0,
+        sndbuf_limited_ratio=(socket.sndbuf_limited_ms or 0) / busy_ms if busy_ms else 0.0,
+        window_max_bytes=window,
+        bytes_sent=socket.bytes_sent or 0,
+        bytes_acked=socket.bytes_acked or 0,
+        is_named=socket.local_port in named if named else None,
+    )
+
+
+def _node(folder: Path) -> Node:
+    names: dict[str, dict[str, Any]] = {}
+    for when in ("before", "after"):
+        for link in _objects(folder / f"link.{when}.json"):
+            names.setdefault(str(link.get("ifname")), {})[when] = link
+    names.pop("lo", None)
+    addresses = {
+        str(link.get("ifname")): tuple(
+            str(info.get("local")) for info in link.get("addr_info") or [] if isinstance(info, dict)
+        )
+        for link in _objects(folder / "addr.json")
+    }
+    features = dict(_features(folder / "offloads.txt"))
+    speeds = _assignments(folder / "speed_mbit.txt")
+    qdiscs = {when: _qdiscs(folder / f"qdisc.{when}.json") for when in ("before", "after")}
+    interfaces = {
+        name: _interface(
+            name,
+            addresses.get(name, ()),
+            links,
+            {**features.get(name, {}), "speed": speeds.get(name, "unknown")},
+            {when: [one for one in found if one.dev == name] for when, found in qdiscs.items()},
+        )
+        for name, links in names.items()
+    }
+    route = folder / "route.txt"
+    routes = tuple(sorted(text_of(route).split("\n"))) if route.is_file() else ()
+    return Node(
+        folder.name,
+        interfaces,
+        _assignments(folder / "sysctl.txt"),
+        tuple(line.strip() for line in routes if line.strip()),
+    )
+
+
+def _interface(
+    name: str,
+    addresses: tuple[str, ...],
+    links: Mapping[str, Any],
+    settings: dict[str, str],
+    qdiscs: Mapping[str, Sequence[Qdisc]],
+) -> Interface:
+    link = links.get("before") or links.get("after") or {}
+    for key in ("mtu", "txqlen"):
+        if key in link:
+            settings[key] = str(link[key])
+    settings["state"] = "up" if "UP" in (link.get("flags") or []) else "down"
+    before = qdiscs["before"] or qdiscs["after"]
+    counted = {
+        f"{way}.{what}": _grown(links, way, what)
+        for way in ("rx", "tx")
+        for what in ("packets", "bytes", "errors", "dropped")
+    }
+    lost = [counted[f"{way}.{what}"] for way in ("rx", "tx") for what in ("errors", "dropped")]
+    earlier = {_place(one): one.drops or 0 for one in qdiscs["before"]}
+    return Interface(
+        name,
+        addresses,
+        settings,
+        tuple(before),
+        {
+            _place(one): (one.drops or 0) - earlier.get(_place(one), 0)
+            for one in qdiscs["after"]
+            if qdiscs["before"]
+        },
+        counted["rx.packets"],
+        counted["rx.bytes"],
+        counted["tx.packets"],
+        counted["tx.bytes"],
+        None if None in lost else sum(one or 0 for one in lost),
+        tuple(qdiscs["after"]) if qdiscs["before"] and qdiscs["after"] else None,
+    )
+
+
+def _place(qdisc: Qdisc) -> str:
+    """A qdisc's place on its interface: handles that the kernel gave by itself differ from run to run."""
+    return f"{qdisc.kind} {'root' if qdisc.root else qdisc.parent}"
+
+
+def place_of(qdisc: Qdisc) -> str:
+    """Return where a qdisc stands on its interface, as a key of `Interface.drops`."""
+    return _place(qdisc)
+
+
+def _grown(links: Mapping[str, Any], way: str, what: str) -> int | None:
+    try:
+        before, after = (links[when]["stats64"][way][what] for when in ("before", "after"))
+        return int(after) - int(before)
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _objects(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSON array, as `ip -j` prints it; none where there is no such file."""
+    if not path.is_file():
+        return []
+    try:
+        content = json.loads(text_of(path))
+    except (ValueError, RecursionError):
+        raise ParseError(
+            name_of(path), "file", "cut off or no JSON; expected what ip -j prints"
+        ) from None
+    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
+        raise ParseError(name_of(path), "$", "expected an array of objects, as ip -j prints it")
+    return content
+
+
+def _qdiscs(path: Path) -> tuple[Qdisc, ...]:
+    return parse_tc_qdiscs(text_of(path), name_of(path)) if path.is_file() else ()
+
+
+def _features(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The features of each interface, as `ethtool -k` prints them: on or off."""
+    if not path.is_file():
+        return
+    name, found = "", dict[str, str]()
+    for line in text_of(path).splitlines():
+        if line.startswith("Features for "):
+            name, found = line.removeprefix("Features for ").rstrip(":"), {}
+            yield name, found
+        elif name and ":" in line:
+            key, _, value = line.strip().partition(":")
+            found[key] = value.removesuffix("[fixed]").strip()
+
+
+def _assignments(path: Path) -> dict[str, str]:
+    """Lines of NAME = VALUE."""
+    if not path.is_file():
+        return {}
+    pairs = (line.partition("=") for line in text_of(path).splitlines())
+    return {name.strip(): " ".join(value.split()) for name, sign, value in pairs if sign}

@@ -1,0 +1,123 @@
+"""A run's values beside what its lab expects of them, and beside the model's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from measuretwice.lab import Expectation, Lab, ModelUse, Value
+from measuretwice.measure.values import Measured, number
+from measuretwice.stats.intervals import binomial_interval
+from measuretwice.tcp import model as models
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the lab's model says of a run; None where it has no finite answer."""
+
+    name: str
+    constant: float
+    bandwidth_bps: float | None
+    expected_losses: float | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One expectation held against a run: what was measured, the range expected, and `ok`.
+
+    `ok` is None where nothing can be said: nothing was measured, or the model doesn't apply.
+    """
+
+    label: str
+    measured: str
+    value: float | None
+    low: float | None
+    high: float | None
+    confidence: float | None
+    ok: bool | None
+
+
+@dataclass(frozen=True)
+class AgainstModel:
+    """What the model says of a run; `ratio` is the goodput over its bandwidth."""
+
+    model: Prediction
+    ratio: float | None
+    comparable: bool
+    not_comparable_because: str | None
+
+
+def against_model(use: ModelUse, params: Mapping[str, Value], measured: Measured) -> AgainstModel:
+    """Return the model's bandwidth for these settings, and whether this run can be held against it."""
+    mss_bytes, rtt_ms, loss_ratio = (float(params[key]) for key in (use.mss, use.rtt, use.loss))
+    bandwidth_bps = models.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss_ratio, use.constant)
+    duration_s = number(measured, "duration_s") or 0.0
+    expected = models.EXPECTED_LOSSES[use.name](rtt_ms, loss_ratio, duration_s, use.constant)
+    goodput_bps = number(measured, "goodput_bps")
+    reason = None
+    if loss_ratio >= use.max_loss_ratio:
+        reason = f"p is {loss_ratio:.3g}: from p = {use.max_loss_ratio:g} on, timeouts rule and the model makes no claim"
+    elif expected < use.min_expected_losses:
+        reason = (
+            f"{expected:.0f} losses expected in {duration_s:.0f} s: "
+            f"fewer than {use.min_expected_losses:g} losses say too little about p"
+        )
+    finite = 0 < bandwidth_bps < float("inf")
+    return AgainstModel(
+        Prediction(
+            use.name,
+            use.constant,
+            bandwidth_bps if finite else None,
+            round(expected, 3) if finite else None,
+        ),
+        goodput_bps / bandwidth_bps if finite and goodput_bps is not None else None,
+        reason is None and finite,
+        reason if finite else "the model has no finite bandwidth without loss and delay",
+    )
+
+
+def verdicts_of(
+    lab: Lab,
+    trial: int | None,
+    params: Mapping[str, Value],
+    values: Measured,
+    comparable: bool,
+) -> tuple[Verdict, ...]:
+    """Return the verdict on each expectation that today's lab.toml has of this trial.
+
+    Without a `trial` those that are of certain trials only are left out. `values` are the measured ones, and the ratio.
+    """
+    return tuple(
+        judge(expectation, params, values, comparable)
+        for expectation in lab.file.expect
+        if expectation.trials is None or trial in expectation.trials
+    )
+
+
+def judge(
+    expectation: Expectation, params: Mapping[str, Value], measured: Measured, comparable: bool
+) -> Verdict:
+    """Return one expectation's verdict."""
+    value = number(measured, expectation.measured)
+    low, high = _bounds(expectation, params, measured)
+    ok: bool | None = None
+    if value is not None and not (expectation.only_comparable and not comparable):
+        ok = (low is None or value >= low) and (high is None or value <= high)
+    return Verdict(
+        expectation.label, expectation.measured, value, low, high, expectation.confidence, ok
+    )
+
+
+def _bounds(
+    expectation: Expectation, params: Mapping[str, Value], measured: Measured
+) -> tuple[float | None, float | None]:
+    if expectation.param is None:
+        return expectation.min, expectation.max
+    wanted = float(params[expectation.param]) * expectation.scale
+    if expectation.tolerance_ratio is not None:
+        slack = abs(wanted) * expectation.tolerance_ratio
+        return wanted - slack, wanted + slack
+    count = number(measured, expectation.binomial_of or "")
+    if not count or expectation.confidence is None:
+        return None, None
+    return binomial_interval(int(count), wanted, expectation.confidence)

@@ -1,0 +1,187 @@
+"""A student's first try and what became of it: which runs each state had, kept beside these runs.
+
+RUNS/start/LAB/steps.json     the states, in the order in which the student came to them
+RUNS/start/LAB/<run>/         their runs, as everywhere
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object, write_json
+from measuretwice.lab import Lab, Shown, after_cases, range_of
+from measuretwice.runs.result import Result, read_result
+
+# Below the folder of runs, beside the labs' own.
+START = "start"
+STEPS = "steps.json"
+
+
+@dataclass(frozen=True)
+class Try:
+    """One state of a student's first try: after which cases, with which seed, and its runs' folders.
+
+    `brief` is what came of it in a few words, `predicted` what the student had written down before.
+    """
+
+    cases: tuple[int, ...]
+    seed: int
+    runs: tuple[str, ...]
+    brief: str
+    supports: bool
+    predicted: str = ""
+
+    @property
+    def after(self) -> str:
+        """Which state it is, in words that tell no cause."""
+        return after_cases(self.cases)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What runs came to: a line for each value of what they are told apart by, the count, whether
+    they support the claim, and all of it in a few words (`brief`)."""
+
+    lines: tuple[str, ...]
+    counted: str
+    brief: str
+    supports: bool
+
+    @property
+    def judged(self) -> str:
+        """Whether they support the claim, as a sentence."""
+        return f"That {'supports' if self.supports else 'does not support'} the claim."
+
+
+def tries_folder(out: Path, lab: Lab) -> Path:
+    """Where a lab's tries are, below a folder of runs."""
+    return out / START / lab.name
+
+
+def read_tries(folder: Path) -> list[Try]:
+    """Return the states so far, none where nothing was begun; UserError where they can't be read."""
+    path = folder / STEPS
+    try:
+        content = read_object(path)
+        return TypeAdapter(list[Try]).validate_python(content.get("steps"))
+    except FileNotFoundError:
+        return []
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what = f"steps.{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        what = str(error)
+    raise UserError(
+        f"{path}: can't be read ({what}): move it away and run ./lab start again; no run is lost"
+    )
+
+
+def write_tries(folder: Path, tries: Sequence[Try]) -> None:
+    """Write the states; OSError where that can't be."""
+    write_json(folder / STEPS, {"steps": [asdict(each) for each in tries]})
+
+
+def with_try(tries: Sequence[Try], new: Try) -> list[Try]:
+    """Return the states with this one: in place of one after the same cases with the same seed, else last."""
+    for place, known in enumerate(tries):
+        if (known.cases, known.seed) == (new.cases, new.seed):
+            new = replace(new, predicted=new.predicted or known.predicted)
+            return [*tries[:place], new, *tries[place + 1 :]]
+    return [*tries, new]
+
+
+def results_of_try(folder: Path, known: Try) -> list[Result]:
+    """Return the results of a state's runs, of those that are still there."""
+    found = (read_result(folder / Path(name).name) for name in known.runs)
+    return [result for result in found if result is not None]
+
+
+def so_far(tries: Sequence[Try]) -> str:
+    """All states in one line."""
+    return " · ".join(f"{known.after}: {known.brief}" for known in tries)
+
+
+def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:
+    """Return what runs came to, by what they are counted by."""
+    if shown.most or shown.alike_ratio:
+        return _compared(shown, results)
+    low, high = range_of(lab, shown)
+    values = [result.value(shown.value) for result in results]
+    within = sum(
+        value is not None
+        and (-math.inf if low is None else low) <= value <= (math.inf if high is None else high)
+        for value in values
+    )
+    ends = _ends(low, high)
+    count = f"{within} of {len(values)}"
+    return Outcome(
+        tuple(_lines(shown, results)) if shown.by else _spread(shown, values),
+        f"{count} {'is' if within == 1 else 'are'} in the range: {shown.label} {ends}.",
+        count,
+        bool(values) and within == len(values),
+    )
+
+
+def _compared(shown: Shown, results: Sequence[Result]) -> Outcome:
+    means = _means(shown, results)
+    if not means:
+        return Outcome((), f"{shown.label} was not measured.", "not measured", supports=False)
+    lines = tuple(_lines(shown, results))
+    first = max(means, key=lambda name: means[name])
+    if shown.most:
+        brief = f"{shown.names.get(first, first)} has the most"
+        return Outcome(lines, f"{brief}.", brief, first == shown.most)
+    least, most = min(means.values()), max(means.values())
+    apart = (most - least) / most if most else 0.0
+    brief = f"{100 * apart:.2g} % apart"
+    return Outcome(lines, f"They are {brief}.", brief, apart <= (shown.alike_ratio or 0.0))
+
+
+def _means(shown: Shown, results: Sequence[Result]) -> dict[str, float]:
+    """The mean of each value of what runs are told apart by, in their order."""
+    values = _grouped(shown, results)
+    return {name: sum(known) / len(known) for name, known in values.items()}
+
+
+def _grouped(shown: Shown, results: Sequence[Result]) -> dict[str, list[float]]:
+    grouped: dict[str, list[float]] = {}
+    for result in results:
+        value = result.value(shown.value)
+        if value is not None:
+            grouped.setdefault(str(result.params.get(shown.by or "")), []).append(value)
+    return grouped
+
+
+def _lines(shown: Shown, results: Sequence[Result]) -> list[str]:
+    values = _grouped(shown, results)
+    return [
+        f"{shown.names.get(name, name)}: {shown.label} {_number(shown.value, mean)}"
+        + (f" (mean of {len(values[name])} runs)" if len(values[name]) > 1 else "")
+        for name, mean in _means(shown, results).items()
+    ]
+
+
+def _spread(shown: Shown, values: Sequence[float | None]) -> tuple[str, ...]:
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return ()
+    least, middle, most = (_number(shown.value, known[n]) for n in (0, len(known) // 2, -1))
+    return (f"{shown.label}: from {least} to {most}, half of them below {middle}",)
+
+
+def _number(name: str, value: float) -> str:
+    if name.endswith("_bps"):
+        return f"{value / 1e6:.4g} Mbit/s"
+    return f"{value:.3g} ms" if name.endswith("_ms") else f"{value:.3g}"
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    if low is None:
+        return f"of at most {high:g}"
+    return f"of {low:g} or more" if high is None else f"from {low:g} to {high:g}"

@@ -1,0 +1,328 @@
+"""The kinds of faults that the checks were written with. Those that judge them stand in kept_kinds.py."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from faults import Fault, Kind
+from kept_kinds import KEPT
+
+from measuretwice.lab import Lab, Value
+
+__all__ = ["KEPT", "KNOWN"]
+
+Params = Mapping[str, Value]
+# By lab: who sends, who receives, the routers between them, and the router whose queue is looked at
+# with its interface towards the receivers.
+SENDERS = {
+    "mathis": ["romeo"], "buffers": ["s1", "s2"], "scale": [f"sender-{n}" for n in range(10)],
+    "variants": ["client"], "queues": ["host-1", "host-2"],
+}  # fmt: skip
+RECEIVERS = {
+    "mathis": ["juliet"], "buffers": ["d1", "d2"], "scale": [f"receiver-{n}" for n in range(10)],
+    "variants": ["server"], "queues": ["host-3"],
+}  # fmt: skip
+BOTTLENECK = {
+    "mathis": ("router", "eth1"), "buffers": ("g1", "eth2"), "scale": ("router", "eth10"),
+    "variants": ("gateway", "eth2"), "queues": ("router-1", "eth2"),
+}  # fmt: skip
+QUEUE_LABS = ("buffers", "scale", "variants", "queues")
+SET = frozenset({"configuration"})
+
+
+def at(node: str, command: str) -> str:
+    return f"ip netns exec {node} {command}"
+
+
+def replaced_root(node: str, device: str, *words: str) -> str:
+    """Put a queue before whatever an interface has at its root: a leftover of an earlier try."""
+    return at(node, f"tc qdisc replace dev {device} root {' '.join(words)}")
+
+
+def sender(lab: Lab, chance: random.Random) -> str:
+    return chance.choice(SENDERS[lab.name])
+
+
+def receiver(lab: Lab, chance: random.Random) -> str:
+    return chance.choice(RECEIVERS[lab.name])
+
+
+def sysctl(name: str, value: str, who: Callable[[Lab, random.Random], str]) -> Callable[..., Fault]:
+    return lambda lab, params, chance: Fault(
+        before=[at(who(lab, chance), f"sysctl -qw '{name}={value}'")]
+    )
+
+
+def option(words: str, only: str = "-c") -> Callable[..., Fault]:
+    """iperf3's client, or server (-s), gets further options."""
+    function = (
+        f'iperf3() {{ if [[ " $* " == *" {only} "* ]]; then command iperf3 "$@" {words}; '
+        f'else command iperf3 "$@"; fi; }}; export -f iperf3'
+    )
+    return lambda lab, params, chance: Fault(before=[function])
+
+
+def other_value(name: str, draw: Callable[[Params, random.Random], Value]) -> Callable[..., Fault]:
+    """A parameter that has another value than the plan says, everywhere."""
+    return lambda lab, params, chance: Fault(exports={name: draw(params, chance)})
+
+
+def times(name: str, *factors: float) -> Callable[..., Fault]:
+    def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
+        value = float(params[name]) * chance.choice(factors)
+        return Fault(exports={name: round(value) if isinstance(params[name], int) else value})
+
+    return make
+
+
+def mtu_one(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    node, device = BOTTLENECK[lab.name]
+    mtu = chance.choice((576, 1000, 1280, 1400))
+    return Fault(before=[at(node, f"ip link set {device} mtu {mtu}")])
+
+
+def offload_one(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    return Fault(before=[at(sender(lab, chance), "ethtool -K eth0 tso on gso on")])
+
+
+def old_tbf(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    rate = float(params["rate_mbit"]) * chance.uniform(0.05, 0.3)
+    if lab.name == "mathis":
+        rate = chance.uniform(0.3, 2)
+    return Fault(
+        before=[
+            replaced_root(
+                sender(lab, chance), "eth0", f"tbf rate {rate:.3f}mbit burst 15000 limit 60000"
+            )
+        ]
+    )
+
+
+def old_netem(
+    words: Callable[[random.Random], str], to_sender: bool = False
+) -> Callable[..., Fault]:
+    def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
+        node = receiver(lab, chance) if to_sender else sender(lab, chance)
+        return Fault(before=[replaced_root(node, "eth0", "netem limit 100000", words(chance))])
+
+    return make
+
+
+def changed_loss(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    node, device = BOTTLENECK[lab.name]
+    percent = 100 * float(params["loss_ratio"]) * chance.choice((0.1, 0.3, 3, 10))
+    delay = float(params["rtt_ms"]) / 2
+    return Fault(
+        before=[
+            at(
+                node,
+                f"tc qdisc change dev {device} parent 1:3 handle 3: netem delay {delay}ms loss {percent:.6f}% limit 100000",
+            )
+        ]
+    )
+
+
+def correlated_loss(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    node, device = BOTTLENECK[lab.name]
+    percent, delay = 100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2
+    return Fault(
+        before=[
+            at(
+                node,
+                f"tc qdisc change dev {device} parent 1:3 handle 3: netem delay {delay}ms loss {percent:.6f}% 40% limit 100000",
+            )
+        ]
+    )
+
+
+def jitter(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    node, device = BOTTLENECK[lab.name]
+    percent, delay = 100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2
+    return Fault(
+        before=[
+            at(
+                node,
+                f"tc qdisc change dev {device} parent 1:3 handle 3: netem delay {delay}ms {delay / 3:.3f}ms loss {percent:.6f}% limit 100000",
+            )
+        ]
+    )
+
+
+def class_rate(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    """htb's class, which no snapshot shows: kbit for Mbit, or an eighth."""
+    rate = float(params["rate_mbit"]) * chance.choice((0.001, 0.0005))
+    return Fault(
+        before=[
+            at(
+                "router",
+                f"tc class change dev eth1 parent 1: classid 1:3 htb rate {rate:.4f}mbit burst 15000 cburst 15000",
+            )
+        ]
+    )
+
+
+def second_flow(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    """Somebody else's test over the same path, from the same host to the same receiver."""
+    a, b = sender(lab, chance), receiver(lab, chance)
+    address = (
+        f"$(ip -n {b} -4 -o addr show dev eth0 | awk '{{ sub(/\\/.*/, \"\", $4); print $4 }}')"
+    )
+    return Fault(
+        before=[f"({at(b, 'iperf3 -s -p 5999 -1 >/dev/null')}) &"],
+        during=[f"sleep 1; {at(a, f'iperf3 -c {address} -p 5999 -t 1000 -C cubic >/dev/null')}"],
+    )
+
+
+def changed_meanwhile(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    """Somebody changes the sender's queue while the test runs."""
+    return Fault(
+        during=[
+            f"sleep 6; {replaced_root(sender(lab, chance), 'eth0', 'netem limit 100000 delay 30ms')}"
+        ]
+    )
+
+
+def down_and_up(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    """A cable that is out for two seconds; its routes are set again."""
+    name = sender(lab, chance)
+    [node] = [one for one in lab.file.topology.nodes if one.name == name]
+    routes = "; ".join(at(name, f"ip route replace {route}") for route in node.routes)
+    return Fault(
+        during=[
+            f"sleep 5; {at(name, 'ip link set eth0 down')}; sleep 2; {at(name, 'ip link set eth0 up')}; {routes}"
+        ]
+    )
+
+
+def policer(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    """A filter that throws packets away before any queue sees them."""
+    node, _ = BOTTLENECK[lab.name]
+    rate = 0.3 * float(params["rate_mbit"]) if lab.name != "mathis" else 0.5
+    return Fault(
+        before=[
+            at(node, "tc qdisc add dev eth0 clsact"),
+            at(
+                node,
+                f"tc filter add dev eth0 ingress matchall action police rate {rate:.3f}mbit burst 20000 conform-exceed drop",
+            ),
+        ]
+    )
+
+
+def quickack(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    node = receiver(lab, chance)
+    return Fault(
+        before=[
+            f"ip -n {node} route show | grep default | head -1 | while read -r route; do ip -n {node} route change $route quickack 1; done"
+        ]
+    )
+
+
+def route_window(lab: Lab, params: Params, chance: random.Random) -> Fault:
+    node = receiver(lab, chance)
+    return Fault(
+        before=[
+            f"ip -n {node} route show | grep default | head -1 | while read -r route; do ip -n {node} route change $route window {chance.choice((8000, 16000, 30000))}; done"
+        ]
+    )
+
+
+def cut_off(name: str) -> Callable[..., Fault]:
+    """A file that is cut off in its middle."""
+
+    def damage(run: Path, twin: Path) -> None:
+        path = sorted((run / "raw").glob(f"*/{name}"))[0]
+        data = path.read_bytes()
+        path.write_bytes(data[: len(data) // 2])
+
+    return lambda lab, params, chance: Fault(damage=damage)
+
+
+def from_another(name: str) -> Callable[..., Fault]:
+    """A file from another run of the same settings."""
+
+    def damage(run: Path, twin: Path) -> None:
+        path = sorted((run / "raw").glob(f"*/{name}"))[0]
+        shutil.copy(twin / "raw" / path.parent.name / path.name, path)
+
+    return lambda lab, params, chance: Fault(damage=damage)
+
+
+def swapped(first: str, second: str) -> Callable[..., Fault]:
+    def damage(run: Path, twin: Path) -> None:
+        path = sorted((run / "raw").glob(f"*/{first}"))[0]
+        other = path.with_name(second)
+        mine, theirs = path.read_bytes(), other.read_bytes()
+        path.write_bytes(theirs)
+        other.write_bytes(mine)
+
+    return lambda lab, params, chance: Fault(damage=damage)
+
+
+def longer_said(run: Path, twin: Path) -> None:
+    """iperf3's own sum, ten times what it was: somebody retyped it."""
+    path = sorted((run / "raw").glob("*/iperf3*.json"))[0]
+    document = json.loads(path.read_text())
+    document["end"]["sum_received"]["bits_per_second"] *= 10
+    path.write_text(json.dumps(document))
+
+
+def kind(
+    name: str, causes: set[str] | frozenset[str], make: Callable[..., Fault], *labs: str
+) -> Kind:
+    return (
+        Kind(name, frozenset(causes), make, labs) if labs else Kind(name, frozenset(causes), make)
+    )
+
+
+KNOWN = (
+    kind("timestamps-one-host", SET | {"timestamps", "segment-size"}, sysctl("net.ipv4.tcp_timestamps", "1", sender), "mathis"),
+    kind("sack-off", SET, sysctl("net.ipv4.tcp_sack", "0", sender)),
+    kind("receive-buffer-small", SET | {"receive-window"}, sysctl("net.ipv4.tcp_rmem", "4096 8192 16384", receiver)),
+    kind("send-buffer-small", SET | {"send-buffer"}, sysctl("net.ipv4.tcp_wmem", "4096 8192 16384", sender)),
+    kind("mtu-one", SET | {"mtu", "segment-size"}, mtu_one),
+    kind("offload-one", SET | {"offload"}, offload_one),
+    kind("tbf-left-over", SET, old_tbf),
+    kind("delay-left-over", SET | {"round-trip-time", "rtt-doubling"}, old_netem(lambda chance: f"delay {chance.choice((5, 20, 50))}ms")),
+    kind("loss-left-over", SET | {"other-drops"}, old_netem(lambda chance: f"loss {chance.choice((0.5, 1, 3))}%")),
+    kind("loss-of-acks", SET | {"other-drops"}, old_netem(lambda chance: f"loss {chance.choice((2, 5, 10))}%", to_sender=True)),
+    kind("reordering", SET, old_netem(lambda chance: "delay 4ms reorder 70%")),
+    kind("duplicates", SET, old_netem(lambda chance: f"duplicate {chance.choice((1, 3))}%")),
+    kind("corruption", SET, old_netem(lambda chance: f"corrupt {chance.choice((0.5, 1))}%")),
+    kind("loss-wrong", SET | {"loss-ratio", "loss-percent"}, changed_loss, "mathis"),
+    kind("loss-correlated", SET | {"loss-ratio"}, correlated_loss, "mathis"),
+    kind("jitter", SET, jitter, "mathis"),
+    kind("class-rate-kbit", {"queueing", "unexplained"}, class_rate, "mathis"),
+    kind("rate-unit", {"unexplained", "link-rate", "queueing"} | SET, times("rate_mbit", 0.001, 0.125, 8), *QUEUE_LABS),
+    kind("buffer-wrong", SET | {"size-suffix"}, times("buffer_bytes", 0.125, 0.25, 4), "buffers", "scale", "variants"),
+    kind("delay-doubled", SET | {"rtt-doubling", "round-trip-time"}, times("rtt_ms", 2, 0.5), "mathis", "scale", "queues"),
+    kind("burst-wrong", SET, times("burst_bytes", 0.5, 30), *QUEUE_LABS),
+    kind("limit-wrong", SET | {"netem-limit"}, times("limit_packets", 0.0005, 0.001), "mathis", "scale"),
+    kind("algorithm-wrong", {"wrong-algorithm"}, other_value("congestion_control", lambda params, chance: chance.choice([name for name in ("reno", "cubic", "bbr", "vegas") if name != params["congestion_control"]]))),
+    kind("timestamps-everywhere", SET | {"timestamps"}, other_value("timestamps", lambda params, chance: "on"), "mathis"),
+    kind("offloads-everywhere", SET | {"offload"}, other_value("offloads", lambda params, chance: "on"), "mathis", "buffers", "scale", "queues"),
+    kind("segment-smaller", {"segment-size", "mtu", "timestamps"}, option("-M 1000"), "mathis"),
+    kind("test-shorter", {"duration", "unexplained"}, option("-t 5"), "mathis"),
+    kind("rate-limited-sender", {"application-limited"}, option("-b 500K"), "mathis", "buffers", "variants"),
+    kind("window-option", {"receive-window", "send-buffer", "application-limited"}, option("-w 8K"), "mathis", "buffers", "variants"),
+    kind("two-streams", {"flows", "other-traffic", "unexplained"}, option("-P 2"), "mathis", "variants", "queues"),
+    kind("reverse", {"refused", "unexplained"}, option("-R"), "mathis", "buffers"),
+    kind("udp", {"refused", "unexplained"}, option("-u -b 2M"), "mathis", "buffers"),
+    kind("other-flow", {"other-traffic", "flows"}, second_flow),
+    kind("changed-meanwhile", SET, changed_meanwhile),
+    kind("cable-out", {"unexplained", "configuration", "retransmissions", "interface-drops"}, down_and_up),
+    kind("policer", SET | {"lost-between"}, policer),
+    kind("quickack", SET, quickack, "mathis", "buffers", "variants", "queues"),
+    kind("route-window", SET | {"receive-window"}, route_window, "mathis", "buffers", "variants", "queues"),
+    kind("iperf3-cut-off", {"refused"}, cut_off("iperf3*.json")),
+    kind("ss-cut-off", {"refused", "samples"}, cut_off("ss.txt")),
+    kind("tc-from-another", {"loss-ratio", "retransmissions", "lost-between", "other-run"}, from_another("qdisc.after.json"), "mathis"),
+    kind("iperf3-from-another", {"refused", "bandwidth", "other-run"}, from_another("iperf3*.json"), "mathis", "buffers", "variants"),
+    kind("ss-from-another", {"refused", "bandwidth", "other-run"}, from_another("ss.txt"), "mathis", "buffers", "variants"),
+    kind("before-and-after-swapped", {"refused", "other-run", "lost-between", "loss-ratio"}, swapped("qdisc.before.json", "qdisc.after.json"), "mathis"),
+    kind("sum-retyped", {"bandwidth", "link-rate", "path"}, lambda lab, params, chance: Fault(damage=longer_said), "mathis"),
+)  # fmt: skip

@@ -1,0 +1,391 @@
+"""A students' release: it holds no answer, and all its commands work."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import call_lab
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Lab, Pitfall, published_labs, read_lab
+from measuretwice.lab.sealed import OPEN_TABLES, SEALED, seal, split_facts, unseal
+from measuretwice.release.students import archive
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/site"))
+
+from test_nobody_is_told import BeforeDiagnosis, told  # noqa: E402
+
+LABS = list(published_labs(ROOT).values())
+CASES = [
+    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
+    for lab in LABS
+    for pitfall in lab.file.pitfalls
+]
+# A sentence of so many letters stands in two places only if it is the same one.
+LONG = 45
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release with its site, as ./lab makes it; with a .venv that is ready."""
+    out = tmp_path_factory.mktemp("release") / "measure-twice"
+    done = lab_of(ROOT, "release", str(out), "--students", "--site")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == f"{out}: the kit for students, without answers"
+    (out / ".venv").symlink_to((ROOT / ".venv").resolve())
+    return out
+
+
+def lab_of(kit: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the ./lab of a checkout or of a release, in its folder."""
+    return subprocess.run(
+        [str(kit / "lab"), *words],
+        cwd=kit,
+        env={**os.environ, "MEASURETWICE_NO_INSTALL": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+
+def of_release(release: Path) -> Iterator[Path]:
+    """Its files; not those of the packages beside it, nor what commands make there."""
+    for path in release.rglob("*"):
+        name = path.relative_to(release).parts[0]
+        if path.is_file() and name not in (".venv", "runs", "build"):
+            yield path
+
+
+@pytest.fixture(scope="module")
+def texts(release: Path) -> dict[str, str]:
+    """Every text in it by its path: of archives, those inside, too. Spaces are one, letters small."""
+    found = {}
+
+    def add(name: str, content: bytes) -> None:
+        try:
+            found[name] = " ".join(content.decode().split()).casefold()
+        except UnicodeDecodeError:
+            assert not re.search(r"\.(md|toml|py|json|html|txt|csv|sh)$", name), name
+
+    for path in of_release(release):
+        name = path.relative_to(release).as_posix()
+        if path.name.endswith(".tar.xz"):
+            with tarfile.open(path) as packed:
+                for entry in packed:
+                    content = packed.extractfile(entry) if entry.isreg() else None
+                    if content:
+                        add(f"{name}/{entry.name}", content.read())
+        else:
+            add(name, path.read_bytes())
+    assert len(found) > 1000
+    return found
+
+
+def sentences(text: str) -> Iterator[str]:
+    """Each line that says something, without marks of comments and lists."""
+    for line in text.splitlines():
+        plain = " ".join(line.lstrip("#|-*> 0123456789.").split()).casefold()
+        if len(plain) > LONG and len(plain.split()) > 5 and "{" not in plain:
+            yield plain
+
+
+@pytest.mark.slow(60)
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_no_cause_stands_outside_its_own_page(
+    texts: dict[str, str], lab: Lab, pitfall: Pitfall
+) -> None:
+    """Neither its title nor its later hints: only behind the first hint of the case's page."""
+    number = lab.case_number(pitfall)
+    own = re.compile(rf"(docs/pages|site)/modules/{lab.folder.name}/(case-{number:02d}|print)")
+    for words in (pitfall.title, *pitfall.hints[1:]):
+        said = " ".join(words.split()).casefold()
+        assert [name for name, text in texts.items() if said in text and not own.match(name)] == []
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_no_name_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> None:
+    for path in of_release(release):
+        name = path.relative_to(release).as_posix()
+        if lab.folder.name in name:
+            assert not re.search(rf"(^|/|-){re.escape(pitfall.id)}(-broken|-fixed)?[./]", name)
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_no_fact_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> None:
+    """What ./lab reads openly: the lab's facts but for its settings, and what recorded runs are called."""
+    facts = tomllib.loads((release / "labs" / lab.folder.name / "lab.toml").read_text())
+    assert set(facts) - {"format_version"} <= OPEN_TABLES
+    assert pitfall.title not in json.dumps(facts)
+    samples = release / "sample-data" / lab.folder.name
+    assert not list(samples.glob("*-fixed"))
+    ids = [one.id for one in lab.file.pitfalls]
+    for path in samples.glob("case-*/*/*.json"):
+        document = json.loads(path.read_text())
+        for key in ("pitfall", "command"):
+            assert told(ids, str(document.get(key))) == [], path
+    of_case = samples / lab.set_name(f"{pitfall.id}-broken") / "results.json"
+    called = json.loads(of_case.read_text())
+    assert told([*ids, *pitfall.key_words], f"{called['set']} {called['title']}") == []
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_no_page_and_no_search_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> None:
+    place = f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}/"
+    parser = BeforeDiagnosis()
+    parser.feed((release / "site" / place / "index.html").read_text(encoding="utf-8"))
+    assert told(pitfall.key_words, " ".join(parser.words)) == []
+    index = json.loads((release / "site/search/search_index.json").read_text(encoding="utf-8"))
+    found = [part for part in index["docs"] if part["location"].startswith(place)]
+    said = " ".join(f"{part['title']} {part['text']}" for part in found)
+    assert "Predict" in said
+    assert told([pitfall.title, *pitfall.hints, "What is wrong", "The cause"], said) == []
+
+
+def test_no_answer_is_in_it(texts: dict[str, str]) -> None:
+    """Not a sentence of solutions, keys, teaching notes, marking, or of any page for instructors."""
+    answers = {
+        sentence: path
+        for path in (
+            *(ROOT / "solutions").glob("*.py"),
+            *(ROOT / "docs/instructors").rglob("*.md"),
+            *(ROOT / "labs").glob("*/rubric.toml"),
+        )
+        for sentence in sentences(path.read_text(encoding="utf-8"))
+        # What programs and pages for both have in common is no answer.
+        if not sentence.startswith(("from ", "import ", "./lab", "licence", "text:", "code:"))
+    }
+    assert len(answers) > 500
+    everything = "\n".join(texts.values())
+    assert {s: p.name for s, p in answers.items() if s in everything} == {}
+
+
+def test_nothing_of_the_instructors_is_in_it(release: Path) -> None:
+    names = {path.relative_to(release).as_posix() for path in of_release(release)}
+    assert not [name for name in names if "instructors" in name or "rubric" in name]
+    top = {name.split("/")[0] for name in names}
+    assert top <= {
+        "CITATION.cff", "LICENSE", "LICENSE-docs", "README.md", "docs", "lab", "labs", "mkdocs.yml",
+        "release.json", "requirements-cluster.txt", "requirements-dev.txt", "requirements.txt",
+        "sample-data", "scripts", "site", "src", "tests",
+    }  # fmt: skip
+    # Of the tests only what a page shows: an output of a tool.
+    assert all(name.startswith("tests/data/parse/") for name in names if name[:6] == "tests/")
+    package = {name.split("/")[2] for name in names if name.startswith("src/")}
+    assert not package & {"grading", "site", "release"}
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_the_lab_is_the_same(release: Path, lab: Lab) -> None:
+    again = read_lab(release / "labs" / lab.folder.name)
+    assert again.file == lab.file
+    assert again.trials.keys() == lab.trials.keys()
+    for pitfall in lab.file.pitfalls:
+        name = lab.set_name(f"{pitfall.id}-broken")
+        recorded = release / "sample-data" / lab.folder.name / name / "results.json"
+        assert recorded.is_file()
+
+
+# Its commands
+
+
+@pytest.mark.slow(40)
+@pytest.mark.kernel
+def test_a_case_from_prediction_to_report(release: Path) -> None:
+    ran = lab_of(release, "run", "mathis", "--case", "5", "--seed", "4711", "--duration", "10")
+    assert ran.returncode == 0, ran.stderr
+    (run,) = (release / "runs/mathis").glob("case-05-*")
+    assert not told(["mtu"], ran.stdout + ran.stderr)
+    said = {}
+    for hint in ("1", "2", "3"):
+        done = lab_of(release, "check", str(run), "--hint", hint)
+        assert done.returncode == 1, done.stderr
+        said[hint] = done.stdout
+    assert not told(["mtu"], said["1"] + said["2"])
+    assert told(["mtu"], said["3"])
+    sample = "sample-data/01-mathis/case-05-broken/trial-09-seed1"
+    own = ("--set", "mtu_bytes=4352", "--duration", "10")
+    for words, code in (
+        (("run", "mathis", "--case", "5", "--seed", "4711", *own), 0),
+        (("show", str(run), "ss"), 0),
+        (("diff", str(run), sample), 1),
+        (("plot", str(run), "--over-time", "--text"), 0),
+        (("plot", "sample-data/01-mathis/step-1-first-try"), 0),
+        (("check", sample), 1),
+        (("report", "runs/mathis", "--author", "A student"), 0),
+        (("progress",), 0),
+        (("doctor",), 0),
+        (("list", "--json"), 0),
+    ):
+        done = lab_of(release, *words)
+        assert done.returncode == code, (words, done.stdout, done.stderr)
+        assert "Traceback" not in done.stderr
+    (mended,) = set((release / "runs/mathis").glob("case-05-*")) - {run}
+    done = lab_of(release, "check", str(mended))
+    assert "nothing is off any more" in done.stdout
+    assert "1 of 13" in lab_of(release, "progress", "mathis").stdout
+
+
+@pytest.mark.slow(30)
+@pytest.mark.kernel
+def test_a_live_lab(release: Path) -> None:
+    try:
+        up = lab_of(release, "up", "calibrate")
+        assert up.returncode == 0, up.stderr
+        asked = lab_of(release, "enter", "romeo", "echo", "I am here")
+        assert asked.stdout.splitlines()[-1] == "I am here", asked.stderr
+    finally:
+        lab_of(release, "down")
+
+
+@pytest.mark.slow(40)
+def test_its_site_is_made_again(release: Path, tmp_path: Path) -> None:
+    done = lab_of(release, "docs", "--build", "--out", str(tmp_path / "site"))
+    assert done.returncode == 0, done.stderr
+    for page in ("index.html", "modules/01-mathis/case-05/index.html", "start/machine/index.html"):
+        text = (tmp_path / "site" / page).read_text()
+        assert text == (release / "site" / page).read_text()
+        assert "instructors/" not in text
+    packed = lab_of(release, "docs", "--offline", "--out", str(tmp_path / "site.zip"))
+    assert packed.returncode == 0, packed.stderr
+    assert "measuretwice/index.html" in zipfile.ZipFile(tmp_path / "site.zip").namelist()
+
+
+def test_what_its_readme_says_can_be_typed(release: Path) -> None:
+    readme = (release / "README.md").read_text()
+    known = lab_of(release, "--help").stdout
+    for command in re.findall(r"^\./lab (\w+)", readme, re.M):
+        assert re.search(rf"^  {command} ", known, re.M), command
+    for link in re.findall(r"\]\(([^)#]+)\)", readme):
+        assert (release / link).exists(), link
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("grade", "x", "--lab", "mathis"),
+        ("deal", "class.csv", "--help"),
+        ("record", "mathis", "--verify"),
+        ("release", "x", "--students"),
+        ("docs", "--instructor"),
+        ("list", "--causes"),
+    ],
+)
+def test_what_is_for_instructors_says_so(release: Path, words: tuple[str, ...]) -> None:
+    done = lab_of(release, *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "is in the instructors' checkout" in done.stderr
+    assert (
+        words[0] == "list"
+        or words[0] not in re.findall(r"^  (\w+) ", lab_of(release, "--help").stdout, re.M)
+        or words[0] == "docs"
+    )
+
+
+def test_a_wrong_id_tells_no_other(release: Path) -> None:
+    done = lab_of(release, "run", "mathis", "--pitfall", "nosuch", "--stage", "broken")
+    assert done.returncode == 2
+    assert not told([p.id for lab in LABS for p in lab.file.pitfalls], done.stderr)
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize("damage", ["", "# a\nnot base64!\n", "# a\nAAAA\n", "\x00\xff"])
+def test_a_damaged_seal_is_one_line(tmp_path: Path, damage: str) -> None:
+    folder = Path(shutil.copytree(ROOT / "labs/00-calibrate", tmp_path / "labs/00-calibrate"))
+    (folder / SEALED).write_text(damage, encoding="latin-1")
+    with pytest.raises(UserError, match=r"labs/00-calibrate/cases.sealed: is damaged") as caught:
+        read_lab(folder)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_a_seal_cut_short_is_no_seal(tmp_path: Path) -> None:
+    whole = seal("[[pitfalls]]\n" * 1000)
+    (tmp_path / "x").write_text(whole)
+    assert unseal(tmp_path / "x") == "[[pitfalls]]\n" * 1000
+    (tmp_path / "x").write_text(whole[: len(whole) - 9] + "\n")
+    with pytest.raises(UserError):
+        unseal(tmp_path / "x")
+    # A bomb unpacks to no more than a file may be.
+    (tmp_path / "x").write_text(seal("0" * 2**25))
+    with pytest.raises(UserError):
+        unseal(tmp_path / "x")
+
+
+def test_facts_are_split_by_table() -> None:
+    text = '#: schema\n# a\nv = 1\n\n[lab]\nt = """\n[[pitfalls]]\n# kept\n"""\n\n# b\n[[pitfalls]]\nid = 1\n[pitfalls.x]\ny = 1\n[trials]\nz = 1\n'
+    open_text, other = split_facts(text)
+    assert "# b" not in open_text
+    assert "# a" not in open_text
+    assert tomllib.loads(open_text + other) == tomllib.loads(text)
+    assert "pitfalls" not in tomllib.loads(open_text)
+    assert tomllib.loads(open_text)["lab"]["t"] == "[[pitfalls]]\n# kept\n"
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "file").write_text("mine")
+    for name in ("mine", "dangling", "file"):
+        done = call_lab("release", tmp_path / name, "--students")
+        assert done.returncode == 2
+        assert "is there already" in done.stderr
+    done = call_lab("release", tmp_path / "file/below", "--students")
+    assert done.returncode in (1, 2)
+    assert len(done.stderr.splitlines()) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dangling", "file", "mine"]
+    assert call_lab("release", tmp_path / "x").returncode == 2
+
+
+@pytest.mark.slow(20)
+def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    begun = subprocess.Popen(
+        [sys.executable, "-P", "-m", "measuretwice", "release", str(tmp_path / "x"), "--students"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = time.monotonic() + 60
+    while not list(tmp_path.glob(".x.*.part/labs/*")) and time.monotonic() < limit:
+        time.sleep(0.01)
+    begun.send_signal(signal.SIGINT)
+    _, complained = begun.communicate(timeout=60)
+    assert begun.returncode == 130, complained
+    assert len(complained.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow(20)
+def test_packed(tmp_path: Path) -> None:
+    kit = tmp_path / "kit"
+    done = lab_of(ROOT, "release", str(kit), "--students", "--archive", "zip")
+    assert done.returncode == 0, done.stderr
+    assert f"{kit}.zip: the same, packed" in done.stdout
+    assert archive(kit, "tar.gz") == kit.with_name("kit.tar.gz")
+    whole = sorted(path.relative_to(kit).as_posix() for path in kit.rglob("*") if path.is_file())
+    with zipfile.ZipFile(f"{kit}.zip") as packed:
+        names = [entry for entry in packed.infolist() if not entry.is_dir()]
+        assert sorted(entry.filename.removeprefix("kit/") for entry in names) == whole
+        # Who unpacks it can start it.
+        modes = {entry.filename: entry.external_attr >> 16 for entry in names}
+        assert modes["kit/lab"] & 0o100
+    with tarfile.open(f"{kit}.tar.gz") as packed_tar:
+        files = [entry for entry in packed_tar if entry.isreg()]
+        assert sorted(entry.name.removeprefix("kit/") for entry in files) == whole
+        assert packed_tar.getmember("kit/lab").mode & 0o100

@@ -1,0 +1,81 @@
+"""Each case's page: where one is, how long it takes, and no longer to read than a tired student bears."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from measuretwice.lab import Lab, Pitfall, published_labs
+
+ROOT = Path(__file__).parents[2]
+MOST_WORDS = 600
+CASES = [
+    pytest.param(lab, number, pitfall, id=f"{lab.name}-{number}")
+    for lab in published_labs(ROOT).values()
+    for number, pitfall in enumerate(lab.file.pitfalls, start=1)
+]
+VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
+# Shown as they are: output, numbers, commands in tabs, formulas, and what a reader opens only on wish.
+NOT_PROSE = {"pre", "table", "script", "style", "svg"}
+NOT_READ = {"recorded", "arithmatex", "tabbed-set", "case-facts", "tip", "example"}
+
+
+class Prose(HTMLParser):
+    """The words of a page's own sentences, from its heading to the authors' story."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+        self.facts = ""
+        self._open: list[tuple[str, set[str]]] = []
+        self._reading = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        of = dict(attrs)
+        if tag == "article":
+            self._reading = True
+        if tag == "h2" and of.get("id") == "what-the-authors-saw":
+            self._reading = False
+        if tag not in VOID:
+            self._open.append((tag, set((of.get("class") or "").split())))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if any("case-facts" in classes for _, classes in self._open):
+            self.facts += data
+        aside = any(tag in NOT_PROSE or classes & NOT_READ for tag, classes in self._open)
+        if self._reading and not aside:
+            self.words += re.findall(r"[^\W\d_][\w’'-]*", data)
+
+
+def read(site: Path, lab: Lab, number: int) -> Prose:
+    prose = Prose()
+    page = site / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
+    prose.feed(page.read_text(encoding="utf-8"))
+    return prose
+
+
+@pytest.mark.parametrize(("lab", "number", "pitfall"), CASES)
+def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(
+    student: Path, lab: Lab, number: int, pitfall: Pitfall
+) -> None:
+    several = len(lab.file.pitfalls)
+    assert read(student, lab, number).facts == (
+        f"Case {number} of {several} · {pitfall.minutes} min"
+    )
+    assert 5 <= pitfall.minutes <= 30
+
+
+@pytest.mark.parametrize(("lab", "number", "pitfall"), CASES)
+def test_a_case_is_short_up_to_the_authors_story(
+    student: Path, lab: Lab, number: int, pitfall: Pitfall
+) -> None:
+    words = read(student, lab, number).words
+    assert len(words) > 100, "nothing was read: has the page another form?"
+    assert len(words) <= MOST_WORDS, f"{len(words)} words: say it shorter, or after the story"

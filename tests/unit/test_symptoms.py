@@ -1,0 +1,182 @@
+"""The figure of each case's symptom: what it shows is what was measured, in any light, on any screen."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from pydantic import TypeAdapter
+
+from measuretwice.base.errors import UserError
+from measuretwice.figures.symptom_kinds import PARTS, thinned
+from measuretwice.figures.symptoms import (
+    LEAST_FONT_PX,
+    WIDTH_PX,
+    Stage,
+    draw_stages,
+    number_in_words,
+    small_svg,
+    symptom_kinds,
+)
+from measuretwice.lab import SYMPTOM_TABLES, Lab, Pitfall, SymptomOf, find_labs, load_lab
+from measuretwice.lab.schema.symptoms import AnySymptom
+from measuretwice.measure.over_time import OverTime
+from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.words.symptoms import symptom_pictures
+from measuretwice.view.over_time import read_over_time
+
+ROOT = Path(__file__).parents[2]
+LABS = {name: load_lab(ROOT, name) for name in find_labs(ROOT)}
+WORDS = {name: LabWords(ROOT, lab) for name, lab in LABS.items()}
+CASES = [
+    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
+    for lab in LABS.values()
+    for pitfall in lab.file.pitfalls
+]
+# Some pages have six.
+MAX_PICTURE_BYTES = 5_000
+
+
+def over_time(run: Path) -> OverTime:
+    return read_over_time(ROOT, run, None)
+
+
+def panel(**keys: object) -> SymptomOf:
+    read: SymptomOf = TypeAdapter(AnySymptom).validate_python(keys)
+    return read
+
+
+def drawn(lab: str, name: str, **keys: object) -> list[str]:
+    """The words of a panel's picture of a case's first try."""
+    words = WORDS[lab]
+    runs = [Stage("", words.results_of(f"{name}-broken"))]
+    figures = draw_stages(words.lab, panel(**keys), runs, over_time)
+    return [figure.description for figure in figures]
+
+
+def test_every_kind_that_a_lab_may_declare_is_drawn_and_used() -> None:
+    assert symptom_kinds() == set(SYMPTOM_TABLES.values())
+    used = {type(each) for lab in LABS.values() for p in lab.file.pitfalls for each in p.figure}
+    assert used == set(SYMPTOM_TABLES.values())
+    for name in SYMPTOM_TABLES:
+        assert f"`{name}`" in (SymptomOf.__doc__ or ""), "the page on lab.toml has each kind"
+
+
+@pytest.mark.slow(120)
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_a_case_has_its_figure_and_it_tells_no_cause(lab: Lab, pitfall: Pitfall) -> None:
+    folder = symptom_pictures(WORDS[lab.name], pitfall)
+    said = json.loads((folder / "words.json").read_text(encoding="utf-8"))
+    first = {name: text for name, text in said.items() if name.endswith("-first.svg")}
+    assert len(first) == len(pitfall.figure) > 0
+    assert {path.name for path in folder.glob("*.svg")} == set(said)
+    for name, text in said.items():
+        # Its number, and no other name of it.
+        assert name.startswith(f"case-{lab.case_number(pitfall):02d}-")
+        content = (folder / name).read_text(encoding="utf-8")
+        root = ElementTree.fromstring(content)
+        assert root.get("width") == str(WIDTH_PX)
+        sizes = [float(size) for size in re.findall(r"font(?:-size)?: ([0-9.]+)px", content)]
+        assert min(sizes) >= LEAST_FONT_PX
+        assert len(gzip.compress(content.encode(), 6)) < MAX_PICTURE_BYTES
+        assert re.search(r"\d", text), "its words have numbers in them"
+        if name in first:
+            shown = " ".join([text, *root.itertext()])
+            for word in pitfall.key_words:
+                assert not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", shown, re.I), word
+
+
+def test_goodput_against_the_model_is_what_was_measured() -> None:
+    [said] = drawn("mathis", "mtu", kind="against-model")
+    [run] = WORDS["mathis"].results_of("mtu-broken")
+    assert f"this run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in said  # type: ignore[operator]
+    assert run.model_bps is not None
+    assert f"the model says {number_in_words(run.model_bps / 1e6)}" in said
+
+
+def test_values_are_measured_set_computed_or_counted() -> None:
+    [said] = drawn(
+        "buffers", "hidden-queue", kind="values", label="x",
+        bars=[
+            {"label": "counted", "node": "d1", "counter": "TcpOutSegs"},
+            {"label": "set", "value": "=rate_mbit", "times": 2},
+            {"label": "measured", "value": "queue_drops"},
+            {"label": "known", "value": 1.31},
+        ],
+    )  # fmt: skip
+    [run] = WORDS["buffers"].results_of("hidden-queue-broken")
+    grown = WORDS["buffers"].nstat("hidden-queue-broken", "d1")["TcpOutSegs"]
+    assert f"counted {grown:,}" in said
+    assert f"set {2 * run.params['rate_mbit']:g}" in said  # type: ignore[operator]
+    assert f"measured {run.measured['queue_drops']:,}" in said
+    assert "known 1.31" in said
+
+
+def test_over_time_names_no_kind_of_queue() -> None:
+    [said] = drawn("queues", "default-qdisc", kind="over-time", of="queue")
+    assert "router-1" in said
+    assert "codel" not in said
+    [goodput] = drawn("variants", "ten-seconds", kind="over-time", of="goodput")
+    [run] = WORDS["variants"].results_of("ten-seconds-broken")
+    mean = float(goodput.rsplit("mean ", 1)[1].rstrip("."))
+    # By ss, from its first sample to its last.
+    assert mean == pytest.approx(run.measured["goodput_bps"] / 1e6, rel=0.02)  # type: ignore[operator]
+
+
+def test_two_stages_share_their_axes_but_not_a_minute_with_hours() -> None:
+    words = WORDS["mathis"]
+    for name, alike in (("mtu", True), ("duration", False)):
+        stages = [
+            Stage(stage, words.results_of(f"{name}-{stage}")) for stage in ("broken", "fixed")
+        ]
+        figures: list[Figure] = [
+            *draw_stages(words.lab, panel(kind="over-time", of="cwnd"), stages, over_time)
+        ]
+        left, right = (figure.axes[0] for figure in figures)
+        assert left.get_ylim() == right.get_ylim()
+        assert (left.get_xlim() == right.get_xlim()) is alike
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"kind": "values", "label": "x", "bars": [{"label": "y", "value": "jains_index"}]}, "jains_index"),
+        ({"kind": "rows", "file": "romeo/ss-last.txt", "y": 0, "label": "x"}, "romeo/ss-last.txt"),
+        ({"kind": "flows", "label": "x", "by": "discipline"}, "flows"),
+        ({"kind": "over-time", "of": "queue"}, "queue over time"),
+    ],
+)  # fmt: skip
+def test_what_a_run_does_not_have_is_said(keys: dict[str, object], says: str) -> None:
+    with pytest.raises(UserError, match=f"figure of its symptom: no run has .*{re.escape(says)}"):
+        drawn("mathis", "mtu", **keys)
+
+
+def test_lines_keep_their_ends_when_they_are_thinned() -> None:
+    x = [n / 10 for n in range(2400)]
+    y = [float(n % 37) for n in range(2400)]
+    y[1234] = 99.0
+    thin_x, thin_y = thinned(x, y)
+    assert len(thin_x) <= 2 * PARTS
+    assert thin_x == sorted(thin_x)
+    assert (max(thin_y), min(thin_y)) == (99.0, 0.0)
+    assert thinned(x[:100], y[:100]) == (x[:100], y[:100])
+
+
+def test_numbers_on_pictures_have_four_digits() -> None:
+    said = [number_in_words(v) for v in (12679, 0.4375123, 30.6, 99.996, 1.31, 0, 0.000123)]
+    assert said == ["12,679", "0.4375", "30.6", "100", "1.31", "0", "0.000123"]
+
+
+def test_a_picture_is_the_same_bytes_again() -> None:
+    words = WORDS["queues"]
+    stage = [Stage("", words.results_of("small-n-broken"))]
+    declared = panel(kind="flows", label="x", by="discipline", unit=1e6)
+    first, second = (
+        small_svg(draw_stages(words.lab, declared, stage, over_time)[0]) for _ in range(2)
+    )
+    assert first == second
