@@ -100,7 +100,7 @@ def test_the_page_to_mark_from(graded: Path) -> None:
     assert re.search(r"<dd>as goodput_bps = ", text)
     # Beside it: the key, what earns how much, and what was measured.
     assert "12 bytes named as the option" in text
-    assert "<b>2</b> Run again" in text
+    assert "<b>1.5</b> Run again" in text
     assert "<dt>Measured</dt>" in text
     assert re.search(r'class="badge late">late<', text)
     assert any(link.startswith("../reports/s1-lovelaceada.html#run-") for link in page.links)

@@ -218,5 +218,5 @@ def test_a_rubric_with_a_case_needs_a_ladder(tmp_path: Path) -> None:
     path = tmp_path / "labs/01-mathis/rubric.toml"
     text = path.read_text()
     path.write_text(text[: text.index("[[ladder]]")] + text[text.index("[[criteria]]") :])
-    with pytest.raises(UserError, match="expected at least two rungs"):
+    with pytest.raises(UserError, match="file: expected a ladder of at least two rungs"):
         read_rubric(load_lab(tmp_path, "mathis"))

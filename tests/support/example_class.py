@@ -48,7 +48,7 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "docs/includes/graded-class"
 LAB = "mathis"
 PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")
-WIDTH = 100
+WIDTH = 112
 TERM = "a word of your own"
 MADE = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CLASS = [

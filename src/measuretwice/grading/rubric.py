@@ -136,7 +136,7 @@ def read_rubric(lab: Lab) -> Rubric | None:
         raise UserError(f"{where}: not valid TOML: {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        key = ".".join(map(str, first["loc"]))
+        key = ".".join(map(str, first["loc"])) or "file"
         raise UserError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
     known = {pitfall.id for pitfall in lab.file.pitfalls}
     for criterion in file.criteria:

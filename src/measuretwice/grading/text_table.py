@@ -109,8 +109,12 @@ def _controls(sign: str) -> bool:
 def written(lines: Sequence[Sequence[str]], form: Form) -> str:
     """Lines as text in a form. Cells that begin like a formula get an apostrophe."""
     out = io.StringIO()
-    quoting = csv.QUOTE_ALL if form.quote_all else csv.QUOTE_MINIMAL
-    writer = csv.writer(out, delimiter=form.delimiter, lineterminator=form.newline, quoting=quoting)
+    writer = csv.writer(
+        out,
+        delimiter=form.delimiter,
+        lineterminator=form.newline,
+        quoting=csv.QUOTE_ALL if form.quote_all else csv.QUOTE_MINIMAL,
+    )
     writer.writerows([[cell(text) for text in line] for line in lines])
     return out.getvalue()
 
