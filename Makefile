@@ -38,7 +38,7 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 endef
 
-.PHONY: help setup lint test test-as-user checker-matrix torture bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-as-user checker-matrix checker-faults torture bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -64,6 +64,9 @@ test-as-user: setup ## the tests that depend on who runs them, as an ordinary us
 
 checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)
+
+checker-faults: setup ## the other proof: faults of many kinds injected into runs, and honest runs beside them
+	PYTHONPATH=src:tests/check $(PYTHON) tests/check/faults.py $(ARGS)
 
 torture: setup ## kills, full disks, hangs, load: does a sweep come to the same end? half an hour
 	PYTHONPATH=src $(PYTHON) tests/torture/torture.py $(ARGS)

@@ -39,11 +39,11 @@ sys.path.insert(0, str(root / "src"))
 
 from common import Recordings, say
 
+from measuretwice.audit import audit_table
 from measuretwice.lab import load_lab
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.tcp import headers as frames
 from measuretwice.tcp import model
-from measuretwice.tcp import published_tables as audit
 
 lab = load_lab(root, "scale")
 sets = Recordings(root, lab)
@@ -222,19 +222,17 @@ display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple"
 # of more than an MTU, a digit that was changed, a command whose flows did not all start.
 
 # %%
-rows = audit.read_rows((root / "labs/03-scale/audit.csv").read_text(), "audit.csv")
+published = root / "labs/03-scale/audit.csv"
+found = audit_table(published.read_bytes(), published.name)
 display(
     pd.DataFrame(
-        [
-            (row.name, problem.kind, problem.text)
-            for row in rows
-            for problem in audit.problems_of(row)
-        ],
+        [(problem.label, problem.kind, problem.text) for problem in found.problems],
         columns=["row", "test", "what"],
     )
 )
-over = [row.name for row in rows if row.link and row.total.low > frames.payload_limit(row.link)]
-say(f"{len(over)} of {len(rows)} rows have more than an MTU of 1500 allows on Ethernet.")
+rows = pd.read_csv(published)
+over = rows["total"] > rows["link"].map(frames.payload_limit)
+say(f"{over.sum()} of {len(rows)} rows have more than an MTU of 1500 allows on Ethernet.")
 
 # %% [markdown]
 # ## Question 11: what holds

@@ -123,7 +123,11 @@ def test_how_to_run_a_case_by_hand_tells_no_setting(
     assert "export" not in before.partition("<article")[2]
     commands = html.unescape(re.sub(r"<[^>]+>", "", before))
     packed = re.findall(r'eval "\$\(base64 -d <<<[A-Za-z0-9+/=]+\)"', commands)
-    assert packed
+    scripts = "".join(path.read_text() for path in sorted((lab.folder / "nodes").glob("*")))
+    if not packed:
+        # What the case sets is nothing that a node reads: a way to judge, and the scripts' defaults.
+        assert not any(name.upper() in scripts for name in pitfall.broken.set)
+        return
     done = subprocess.run(
         ["bash", "-euc", "\n".join([*packed, "env"])],
         capture_output=True,

@@ -13,7 +13,8 @@ from measuretwice.checks import Finding, Member, check_run, check_set, with_help
 from measuretwice.cli import terminal
 from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
-from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials
+from measuretwice.execute.reference import reference_conditions
+from measuretwice.lab import UNSET, Lab, Plan, Value, load_lab, select_trials, trial_params
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
 from measuretwice.measure.values import Measured
@@ -79,14 +80,31 @@ def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """One run of ours: measured anew from its raw files, against its plan."""
     again = measure_again(root, run)
     lab, plan, measured = again.lab, again.plan, again.measured
+    # By scripts of somebody's own the nodes may be set in any way.
+    reference = reference_conditions(root, lab, _meant(lab, plan)) if plan.edited else None
     findings = check_run(
-        lab, plan.params, measured, hint, trial=plan.trial, conditions=again.conditions
-    )
+        lab, plan.params, measured, hint,
+        trial=plan.trial, conditions=again.conditions, reference=reference,
+    )  # fmt: skip
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case,
     }  # fmt: skip
     return {**_document(str(run), lab, plan.params, measured, findings), "plan": named}
+
+
+def _meant(lab: Lab, plan: Plan) -> dict[str, Value]:
+    """The settings that a run was meant to have: of a case those of its mended run, where the student
+    left the first try's."""
+    if plan.case is None:
+        return plan.params
+    first = trial_params(lab, plan.trial, case=plan.case, seed=plan.seed)
+    mended = trial_params(lab, plan.trial, case=plan.case, stage="fixed", seed=plan.seed)
+    return plan.params | {
+        name: value
+        for name, value in mended.items()
+        if value != first.get(name) and plan.params.get(name) == first.get(name)
+    }
 
 
 def _check_together(

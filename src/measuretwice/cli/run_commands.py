@@ -137,4 +137,30 @@ def plot(targets: tuple[str, ...], **options: Any) -> None:
     sys.exit(command_plot.plot_command(root_folder(), targets, **options))
 
 
-COMMANDS = (check, show, diff, report, plot)
+@click.command()
+@click.argument("path", metavar="FILE.csv", type=PATH)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="NAME=COLUMN[:UNIT],...",
+    help="Which column is what, where its heading doesn't say. NAME= leaves it out.",
+)
+@click.option("--rate", metavar="RATE", help="The link's rate, such as 10gbit.")
+@click.option(
+    "--mss", type=click.IntRange(1, 65535), metavar="BYTES", help="Data in a segment, for C."
+)
+@AS_JSON
+def audit(path: Path, **options: Any) -> None:
+    """Audit a table of results, anybody's: which rows can't be true, and why.
+
+    FILE.csv has a line of headings, then a line for each flow or run: rates, round-trip times, losses and
+    halvings; or sums, squares and Jain's indices; shares; constants. All that follows from other
+    columns is computed again. Exit 0 where nothing is off, 1 where something is, 2 where the table
+    can't be read.
+    """
+    from measuretwice.cli import audit as command_audit
+
+    sys.exit(command_audit.audit_command(path, **options))
+
+
+COMMANDS = (check, show, diff, report, plot, audit)

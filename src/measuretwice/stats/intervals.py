@@ -200,3 +200,28 @@ def jains_index(rates: Sequence[float]) -> float:
         raise ValueError("expected rates, none of them negative")
     squares = sum(rate * rate for rate in rates)
     return sum(rates) ** 2 / (len(rates) * squares) if squares else 1.0
+
+
+def slope_through_zero(
+    points: Sequence[tuple[float, float]], confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the slope of y = slope * x by least squares, and its interval: slope, low, high.
+
+    The interval doesn't take for granted that all points scatter alike (the sandwich estimator), but
+    that each is independent of the others. Infinite for a single point; ValueError without any whose
+    x is not zero. White, "A Heteroskedasticity-Consistent Covariance Matrix Estimator and a Direct
+    Test for Heteroskedasticity", Econometrica 48, 1980.
+    """
+    squares = math.fsum(x * x for x, _ in points)
+    if not squares:
+        raise ValueError("expected at least one point whose x is not zero")
+    slope = math.fsum(x * y for x, y in points) / squares
+    count = len(points)
+    if count == 1:
+        return slope, -math.inf, math.inf
+    from scipy.special import stdtrit
+
+    spread = math.fsum((x * (y - slope * x)) ** 2 for x, y in points)
+    error = math.sqrt(spread * count / (count - 1)) / squares
+    half = float(stdtrit(count - 1, 0.5 + confidence / 2)) * error
+    return slope, slope - half, slope + half

@@ -6,6 +6,7 @@ import csv
 import io
 from typing import Any
 
+from measuretwice.audit import audit_table
 from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
@@ -16,7 +17,6 @@ from measuretwice.runs.goodput import goodput_means
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
-from measuretwice.tcp import published_tables
 from measuretwice.testbeds.layout import Layout, layout_of
 
 
@@ -122,17 +122,16 @@ def audited(words: LabWords) -> list[dict[str, Any]]:
     path = words.lab.folder / "audit.csv"
     if not path.is_file():
         return []
-    text = path.read_text(encoding="utf-8")
-    rows = published_tables.read_rows(text, "audit.csv")
+    content = path.read_bytes()
+    problems = audit_table(content, path.name).problems
+    # A row's line in the file is its number and the headings'.
     return [
         {
             "number": number,
             **cells,
-            "problems": [problem.text for problem in published_tables.problems_of(row)],
+            "problems": [one.text for one in problems if number + 1 in one.lines],
         }
-        for number, (cells, row) in enumerate(
-            zip(csv.DictReader(io.StringIO(text)), rows, strict=True), start=1
-        )
+        for number, cells in enumerate(csv.DictReader(io.StringIO(content.decode())), start=1)
     ]
 
 

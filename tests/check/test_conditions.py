@@ -1,0 +1,189 @@
+"""What each node and socket says of itself, what follows from it, and what is said where no cause is known."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command_line import call_lab
+
+from measuretwice.checks import Finding, check_run
+from measuretwice.checks.configuration import differences
+from measuretwice.execute.reference import reference_conditions
+from measuretwice.lab import load_lab
+from measuretwice.measure.conditions import Conditions, Socket, read_conditions, sockets_of
+from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.reread import Reread, measure_again
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-data"
+HONEST = [
+    "01-mathis/step-7-offloads/trial-07-seed1",
+    "02-buffers/each-once/trial-01-seed1",
+    "03-scale/edge-once/trial-05-seed1",
+    "05-queues/two-arms-once/trial-21-seed1",
+]
+
+
+@pytest.fixture(scope="module")
+def mathis() -> Reread:
+    return measure_again(ROOT, SAMPLES / HONEST[0])
+
+
+def findings(run: Reread, conditions: Conditions, **measured: float) -> list[Finding]:
+    return check_run(
+        run.lab, run.plan.params, {**run.measured, **measured}, trial=run.plan.trial, conditions=conditions
+    )  # fmt: skip
+
+
+def with_socket(run: Reread, **changes: object) -> Conditions:
+    """The run's conditions, its flow's socket changed."""
+    sockets = [
+        replace(one, **changes) if one.bytes_sent > 10**6 else one for one in run.conditions.sockets
+    ]
+    return replace(run.conditions, sockets=tuple(sockets))
+
+
+def test_sockets_are_read_from_their_last_line(mathis: Reread) -> None:
+    control, flow = sorted(mathis.conditions.sockets, key=lambda one: one.bytes_sent)
+    assert (flow.node, flow.peer, flow.congestion_control) == ("romeo", "10.10.2.100:5201", "reno")
+    assert flow.is_named
+    assert control.is_named is False
+    assert flow.bytes_sent > 100 * 10**6 > control.bytes_sent
+    assert flow.busy_s == pytest.approx(flow.alive_s, rel=0.01)
+
+
+def test_a_line_that_is_none_of_ss_is_no_socket() -> None:
+    assert sockets_of("# t=1.0\nESTAB 0 0\nnothing of that kind at all\n", "romeo") == []
+
+
+def test_routers_count_what_they_pass(mathis: Reread) -> None:
+    router = mathis.conditions.nodes["router"]
+    out = router.interfaces["eth1"]
+    assert out.addresses == ("10.10.2.1",)
+    assert [one.kind for one in out.qdiscs] == ["htb", "netem"]
+    assert out.drops["netem 1:3"] == out.drops["htb root"] == mathis.measured["qdisc_drops"]
+    assert router.sysctls["net.ipv4.ip_forward"] == "1"
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_runs_are_not_blamed(name: str) -> None:
+    run = measure_again(ROOT, SAMPLES / name)
+    assert findings(run, run.conditions) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "cause"),
+    [
+        ({"congestion_control": "cubic"}, "wrong-algorithm"),
+        ({"rwnd_limited_ratio": 0.9, "window_max_bytes": 64_000}, "receive-window"),
+        ({"busy_s": 100.0}, "application-limited"),
+        ({"bytes_sent": 300_000}, "other-traffic"),
+        ({"is_named": False}, None),
+    ],
+)
+def test_what_a_socket_says_is_a_cause(
+    mathis: Reread, changes: dict[str, object], cause: str | None
+) -> None:
+    found = findings(mathis, with_socket(mathis, **changes))
+    assert [one.id for one in found] == ([cause] if cause else [])
+
+
+def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Reread) -> None:
+    other = Socket("romeo", 4, "10.10.2.100:80", "reno", 200, 200, 0, 0, 10**6, 10**8, 10**8, False)
+    more = replace(mathis.conditions, sockets=(*mathis.conditions.sockets, other))
+    [found] = findings(mathis, more)
+    assert found.id == "other-traffic"
+    assert "10.10.2.100:80" in found.measured
+
+
+def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Reread) -> None:
+    most = int(mathis.plan.params["rmem_max_bytes"])
+    changed = with_socket(mathis, rwnd_limited_ratio=0.9, window_max_bytes=most // 2)
+    assert findings(mathis, changed) == []
+
+
+def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
+    router = mathis.conditions.nodes["router"]
+    out = router.interfaces["eth1"]
+    fewer = replace(out, sent_packets=int(out.sent_packets or 0) - 5000)
+    node = replace(router, interfaces={**router.interfaces, "eth1": fewer})
+    [found] = findings(
+        mathis, replace(mathis.conditions, nodes={**mathis.conditions.nodes, "router": node})
+    )
+    assert found.id == "lost-between"
+    assert "5001 are missing" in found.measured or "5002 are missing" in found.measured
+
+
+def test_what_is_off_without_a_known_cause_is_said(mathis: Reread) -> None:
+    """A tenth of the goodput, and every other number as it was."""
+    goodput_bps = float(mathis.measured["goodput_bps"] or 0) / 10
+    [found] = findings(mathis, mathis.conditions, goodput_bps=goodput_bps, sender_rate_bps=0)
+    assert found.id == "unexplained"
+    assert "ratio is 0.1" in found.measured
+    assert "where its mean window a round trip makes" in found.measured
+    assert "looked at and right" in found.why
+
+
+def test_causes_come_with_what_follows_from_them() -> None:
+    run = measure_again(ROOT, SAMPLES / "01-mathis/case-05-broken/trial-09-seed1")
+    [found] = findings(run, run.conditions)
+    assert found.id == "mtu"
+    assert any("ratio is 0.4" in one for one in found.consequences)
+    said = call_lab("check", SAMPLES / "01-mathis/case-05-broken/trial-09-seed1").stdout
+    assert "and because of that: " in said
+
+
+def test_a_cut_off_snapshot_is_one_line(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(SAMPLES / HONEST[0], run)
+    with raw_folder(run) as raw:
+        shutil.copytree(raw, run / "raw")
+    (run / "raw.tar.xz").unlink()
+    path = run / "raw/router/link.after.json"
+    path.write_text(path.read_text()[:200])
+    done = call_lab("check", run)
+    assert done.returncode == 2
+    assert "router/link.after.json" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.kernel
+@pytest.mark.slow(8)
+def test_scripts_of_ones_own_are_held_against_the_labs(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path)]
+    assert call_lab("edit", "mathis", *out).returncode == 0
+    script = tmp_path / "mathis/edit/nodes/router.sh"
+    text = script.read_text()
+    script.write_text(text.replace('root netem delay "${DELAY_MS}ms"', "root netem delay 6ms"))
+    assert script.read_text() != text
+    made = call_lab("run", "mathis", "--trial", "7", "--duration", "20", *out)
+    assert made.returncode == 0, made.stderr
+    [run] = (tmp_path / "mathis").glob("trial-07-*")
+    plain = call_lab("check", run)
+    assert plain.returncode == 1
+    assert "1 setting of the nodes is another" in plain.stdout
+    assert "netem" not in plain.stdout
+    [document] = json.loads(call_lab("check", run, "--json").stdout)
+    [found] = document["findings"]
+    assert found["id"] == "configuration"
+    assert found["measured"] == "router: eth0 has netem with delay.delay 0.006, not 0.003"
+    assert any("smallest round-trip time of 9 ms" in one for one in found["consequences"])
+
+
+@pytest.mark.kernel
+@pytest.mark.slow(6)
+@pytest.mark.parametrize("name", HONEST)
+def test_the_labs_own_scripts_make_what_was_recorded(name: str) -> None:
+    run = measure_again(ROOT, SAMPLES / name)
+    meant = reference_conditions(ROOT, run.lab, run.plan.params)
+    assert meant is not None
+    assert list(differences(run.conditions, meant)) == []
+
+
+def test_a_radios_queue_may_change_meanwhile() -> None:
+    lab = load_lab(ROOT, "variants")
+    with raw_folder(SAMPLES / "04-variants/case-06-broken/trial-02-seed1") as raw:
+        conditions = read_conditions(raw, lab.file.collect.ss_name)
+    assert list(differences(conditions, conditions, steady=False)) == []
