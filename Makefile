@@ -66,7 +66,7 @@ checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)
 
 checker-faults: setup ## the other proof: faults of many kinds injected into runs, and honest runs beside them
-	PYTHONPATH=src:tests/check $(PYTHON) tests/check/faults.py $(ARGS)
+	PYTHONPATH=src:tests/faults $(PYTHON) tests/faults/faults.py $(ARGS)
 
 torture: setup ## kills, full disks, hangs, load: does a sweep come to the same end? half an hour
 	PYTHONPATH=src $(PYTHON) tests/torture/torture.py $(ARGS)

@@ -30,13 +30,15 @@ LEAST_SECONDS = 2.0
 OTHER_SHARE = 0.03
 OTHER_BYTES = 200_000
 SAMPLE_SLACK_S = 0.5
+# What a sender may have in its buffer where nobody said how much.
+UNSAID_BUFFER_BYTES = 4 << 20
 # Packets that wait or travel at the moment of a snapshot.
 UNDERWAY_PACKETS = 50
 
 
 @check(
     Help("wrong-algorithm"),
-    needs=("congestion_control", "rivals_found", "flows"),
+    needs=("rivals_found", "flows"),
 )
 def socket_algorithms(case: Case) -> Finding | None:
     """The congestion control that each connection had, by ss, against those that were meant."""
@@ -210,6 +212,42 @@ def other_traffic(case: Case) -> Finding | None:
         "the flows' own bytes and no others",
         "Somebody else used the path. What the flows had is what was left.",
         off=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
+    )
+
+
+@check(
+    Help(
+        "two-runs",
+        "What iperf3's servers say that they got, against what the senders' sockets had acknowledged.",
+        explains=("unexplained", "bandwidth", "lost-between"),
+        hints=(
+            "Sender and receiver have each written down how many bytes went from one to the other.",
+            "Compare bytes_acked in each flow's last line of ss with sum_received in the server's file.",
+            "Some of these files are of another run, or of another connection.",
+        ),
+    ),
+    needs=(),
+)
+def two_runs(case: Case) -> Finding | None:
+    sockets = case.data_sockets()
+    received = case.conditions.received_bytes if case.conditions else None
+    if not sockets or not received:
+        return None
+    acked = sum(socket.bytes_acked for socket in sockets)
+    longest_s = max(socket.alive_s for socket in sockets)
+    unsampled_s = (case.want("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
+    late = unsampled_s / longest_s if longest_s else 1.0
+    slack = len(sockets) * (case.want("wmem_max_bytes") or UNSAID_BUFFER_BYTES)
+    if acked * (1 - OTHER_SHARE) <= received <= acked * (1 + OTHER_SHARE + late) + slack:
+        return None
+    return Finding(
+        "two-runs",
+        "error",
+        f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
+        "acknowledged (ss)",
+        "the same number, but for what was still on its way",
+        "The files of the two ends don't speak of the same connections.",
+        off=f"{received / 1e6:.4g} MB were received, and {acked / 1e6:.4g} MB acknowledged",
     )
 
 

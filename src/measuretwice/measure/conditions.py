@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.measure.raw import name_of, text_of
-from measuretwice.parse import ParseError, Qdisc, SsSocket, parse_ss, parse_tc_qdiscs
+from measuretwice.parse import (
+    ParseError,
+    Qdisc,
+    SsSocket,
+    parse_iperf3_json,
+    parse_ss,
+    parse_tc_qdiscs,
+)
 
 _WINDOW = re.compile(r" snd_wnd:(\d+)")
 
@@ -77,10 +84,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Conditions:
-    """All that is known of a run's nodes and its senders' connections."""
+    """All that is known of a run's nodes and its senders' connections; `received_bytes` is what iperf3's
+    servers say that they got, where each flow's has said it in JSON."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
+    received_bytes: int | None = None
 
 
 def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
@@ -96,7 +105,19 @@ def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
         if ss_file and (folder / ss_file).is_file()
         for socket in sockets_of(text_of(folder / ss_file), folder.name, _named_ports(folder))
     ]
-    return Conditions(nodes, tuple(sockets))
+    return Conditions(nodes, tuple(sockets), _received(folders))
+
+
+def _received(folders: Sequence[Path]) -> int | None:
+    """What iperf3's servers got; None where one says no sum, as one that has met no client."""
+    paths = [path for folder in folders for path in sorted(folder.glob("iperf3-server*.json"))]
+    runs = [
+        parse_iperf3_json(text_of(path), name_of(path)) for path in paths if path.stat().st_size
+    ]
+    bytes_received = [run.received_bytes for run in runs]
+    return (
+        sum(map(int, filter(None, bytes_received))) if runs and None not in bytes_received else None
+    )
 
 
 def _named_ports(folder: Path) -> set[int]:

@@ -8,9 +8,9 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from faults import Fault, Kind
 from kept_kinds import KEPT
 
+from faults import Fault, Kind
 from measuretwice.lab import Lab, Value
 
 __all__ = ["KEPT", "KNOWN"]
@@ -320,9 +320,9 @@ KNOWN = (
     kind("route-window", SET | {"receive-window"}, route_window, "mathis", "buffers", "variants", "queues"),
     kind("iperf3-cut-off", {"refused"}, cut_off("iperf3*.json")),
     kind("ss-cut-off", {"refused", "samples"}, cut_off("ss.txt")),
-    kind("tc-from-another", {"loss-ratio", "retransmissions", "lost-between", "other-run"}, from_another("qdisc.after.json"), "mathis"),
-    kind("iperf3-from-another", {"refused", "bandwidth", "other-run"}, from_another("iperf3*.json"), "mathis", "buffers", "variants"),
-    kind("ss-from-another", {"refused", "bandwidth", "other-run"}, from_another("ss.txt"), "mathis", "buffers", "variants"),
-    kind("before-and-after-swapped", {"refused", "other-run", "lost-between", "loss-ratio"}, swapped("qdisc.before.json", "qdisc.after.json"), "mathis"),
+    kind("tc-from-another", {"loss-ratio", "retransmissions", "lost-between", "two-runs"}, from_another("qdisc.after.json"), "mathis"),
+    kind("iperf3-from-another", {"refused", "bandwidth", "two-runs"}, from_another("iperf3*.json"), "mathis", "buffers", "variants"),
+    kind("ss-from-another", {"refused", "bandwidth", "two-runs"}, from_another("ss.txt"), "mathis", "buffers", "variants"),
+    kind("before-and-after-swapped", {"refused", "two-runs", "lost-between", "loss-ratio"}, swapped("qdisc.before.json", "qdisc.after.json"), "mathis"),
     kind("sum-retyped", {"bandwidth", "link-rate", "path"}, lambda lab, params, chance: Fault(damage=longer_said), "mathis"),
 )  # fmt: skip

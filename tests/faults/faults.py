@@ -290,7 +290,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    # As a module of its own: the kinds import it by its name.
+    # Kinds import this module by its name: so does whoever runs it.
     from faults import main as run
 
     sys.exit(run())

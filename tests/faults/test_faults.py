@@ -1,0 +1,58 @@
+"""A few injected faults and honest runs, as `make checker-faults` does it with all kinds, many times."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from fault_kinds import KNOWN
+
+from faults import Kind, cheap, prove, verdict
+from measuretwice.lab import load_lab
+
+ROOT = Path(__file__).parents[2]
+
+FEW = (
+    "mtu-one",
+    "tbf-left-over",
+    "algorithm-wrong",
+    "other-flow",
+    "rate-limited-sender",
+    "iperf3-cut-off",
+)
+
+
+def test_kinds_have_names_of_their_own() -> None:
+    assert len(KNOWN) >= 40
+    assert [name for name, count in Counter(kind.name for kind in KNOWN).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("lab", ["mathis", "buffers", "scale", "variants", "queues"])
+def test_settings_are_drawn_within_the_labs_own_bounds(lab: str) -> None:
+    found = load_lab(ROOT, lab)
+    for number in range(20):
+        trial, changes = cheap(found, random.Random(number))
+        assert trial in found.trials
+        for name, value in changes.items():
+            found.read_value(name, value, lab)
+
+
+def test_silence_and_blame_are_told_apart() -> None:
+    class Any:
+        kind: Kind | None = KNOWN[0]
+
+    assert verdict(Any, []) == "silent"  # type: ignore[arg-type]
+    assert verdict(Any, ["duration"]) == "silent"  # type: ignore[arg-type]
+    assert verdict(Any, ["unexplained"]) == "said"  # type: ignore[arg-type]
+    assert verdict(Any, ["timestamps"]) == "right"  # type: ignore[arg-type]
+    Any.kind = None
+    assert verdict(Any, ["duration"]) == "honest"  # type: ignore[arg-type]
+    assert verdict(Any, ["mtu"]) == "blamed"  # type: ignore[arg-type]
+
+
+@pytest.mark.kernel
+@pytest.mark.slow(60)
+def test_no_fault_is_silent_and_nobody_honest_is_blamed() -> None:
+    kinds = [kind for kind in KNOWN if kind.name in FEW]
+    assert len(kinds) == len(FEW)
+    assert prove(kinds, times=1, honest=5, seed=1, talk=False) == []
