@@ -186,7 +186,9 @@ def test_the_same_seed_proves_nothing(bare: Path, tmp_path: Path) -> None:
 
 def test_a_hostile_submission_is_graded_all_the_same(said: dict[str, Any]) -> None:
     gauss = said["Gauss"]
-    assert len(gauss["says"]) == 3
+    # However much is refused of an archive, it is one line.
+    assert len(gauss["says"]) == 1
+    assert gauss["says"][0].startswith("refused: 3 of gausscarl_105_9005_x.zip: its path leads out")
     assert gauss["low"] == 0.375
     assert said["Turing"]["handed_in"] is False
 
@@ -334,7 +336,7 @@ def test_reading_answers_takes_time_in_proportion() -> None:
 def test_a_submission_that_hangs_takes_no_other_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(root: Path, sources: list[Path], tree: Path) -> Contents:
+    def read(root: Path, sources: list[Path], tree: Path, report: Path | None) -> Contents:
         if sources[0].name == "hangs":
             time.sleep(60)
         if sources[0].name == "eats":
@@ -420,8 +422,8 @@ def test_names_are_text(bare: Path, tmp_path: Path) -> None:
     page = Page(text)
     assert not {"script", "img", "link", "iframe", "form"} & {tag for tag, _ in page.tags}
     assert "\x1b" not in text
-    for name in ("canvas", "moodle"):
-        content = (tmp_path / f"out/grades-{name}.csv").read_text()
+    for name in ("grades", "marks"):
+        content = (tmp_path / f"out/{name}.csv").read_text(encoding="utf-8-sig")
         assert content.isprintable() or set(content) - set("\n") == {
             sign for sign in content if sign.isprintable()
         }
@@ -438,32 +440,28 @@ def test_the_page_is_one_that_everyone_can_read(
     tags = [tag for tag, _ in page.tags]
     assert ("html", {"lang": "en-GB"}) in page.tags
     assert {"header", "main", "footer", "h1"} <= set(tags)
-    assert tags.count("table") == tags.count("caption") > 5
+    assert tags.count("table") == tags.count("caption") == 1
     assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))
     links = [str(attrs["href"]) for tag, attrs in page.tags if tag == "a"]
-    assert all(link[0] == "#" and link[1:] in ids for link in links)
-    assert len([link for link in links if link.startswith("#student-")]) == 6
+    out = made[0].with_name("submissions-grades")
+    assert all(link[1:] in ids if link[0] == "#" else (out / link).is_file() for link in links)
+    assert len({link for link in links if link.startswith("marking/")}) == 5
     assert "src=" not in text
     assert "url(" not in text
 
 
-def test_what_canvas_imports(made: tuple[Path, Path], said: dict[str, Any]) -> None:
+def test_what_is_imported(made: tuple[Path, Path], said: dict[str, Any]) -> None:
     out = made[0].with_name("submissions-grades")
-    rows = list(csv.reader(io.StringIO((out / "grades-canvas.csv").read_text())))
+    rows = list(csv.reader(io.StringIO((out / "grades-for-import.csv").read_text())))
     # lib/gradebook_importer.rb: what it looks for in the first lines, and where.
     assert rows[0][:5] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     assert rows[0][5:] == ["Measure Twice: mathis"]
-    assert "Points Possible" in rows[1][0]
-    assert rows[1][5] == "100"
-    assert rows[2] == ["Lovelace, Ada", "101", "s1815", "ada", "Tuesday", "1.375"]
+    assert rows[1] == ["Lovelace, Ada", "101", "s1815", "ada", "Tuesday", "1.38"]
     assert rows[-1][0] == "Turing, Alan"
     # Nothing handed in: nothing is set.
     assert rows[-1][5] == ""
-    moodle = list(csv.DictReader(io.StringIO((out / "grades-moodle.csv").read_text())))
-    assert [row["Measure Twice: mathis"] for row in moodle][:2] == ["1.375", "0.375"]
-    assert "Ada" not in moodle[2]["Feedback"]
 
 
 @pytest.mark.parametrize(
@@ -471,7 +469,6 @@ def test_what_canvas_imports(made: tuple[Path, Path], said: dict[str, Any]) -> N
     [
         (["nosuch"], "no folder"),
         (["in", "--lab", "nosuch"], "there is no lab 'nosuch'"),
-        (["in", "--lab", "calibrate"], "has no rubric.toml"),
         (["in", "--out", "in/out"], "among the submissions"),
         (["in", "--roster", "nosuch.csv"], "No such file"),
         (["in", "--roster", "class.csv", "--deal", "class.csv"], "give one"),
@@ -497,7 +494,7 @@ def test_wrong_usage(tmp_path: Path, bare: Path, arguments: list[str], says: str
 def test_every_rubric_has_the_rungs_that_are_judged() -> None:
     for name in find_labs(ROOT):
         rubric = read_rubric(load_lab(ROOT, name))
-        if rubric:
+        if rubric and rubric.ladder:
             shares = {rung.title: rung.share for rung in rubric.ladder}
             assert shares["Shown"] < shares["Diagnosed"] < shares["Run again"] == 1
 

@@ -274,3 +274,16 @@ def test_words_have_an_end(opened: Opened, tmp_path: Path) -> None:
     opened.take(zipped(tmp_path / "a.zip", *((f"../{n}", "x") for n in range(1000))))
     assert len(opened.refused) == handin.MAX_WORDS + 1
     assert opened.refused[-1] == "and 900 more refused"
+
+
+def test_two_hundred_refusals_are_one_line(opened: Opened, tmp_path: Path) -> None:
+    outside = ((f"../x{n}", "x") for n in range(150))
+    links = ((special(f"l{n}", stat.S_IFLNK), "x") for n in range(50))
+    opened.take(zipped(tmp_path / "a.zip", *outside, *links, ("good", "yes")))
+    assert opened.summed == [
+        "200 of a.zip: its path leads out of the archive (..) (../x0, ../x1, ../x2 and 147 more); "
+        "a symbolic link (l0, l1, l2 and 47 more)"
+    ]
+    # Of the next, only what was refused of it.
+    opened.take(zipped(tmp_path / "b.zip", ("../y\x1b[31m", "x")))
+    assert opened.summed[1:] == ["b.zip/../y\ufffd[31m: its path leads out of the archive (..)"]

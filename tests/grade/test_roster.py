@@ -3,14 +3,17 @@
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.deal import deal_command
-from measuretwice.grading.roster import SEEDS_EACH, Student, cell, csv_text, deal, read_roster
+from measuretwice.grading.deal import deal
+from measuretwice.grading.roster import SEEDS_EACH, Student, read_roster
 from measuretwice.grading.submissions import find_submissions
+from measuretwice.grading.text_table import cell, csv_text
 
 ROOT = Path(__file__).parents[2]
 CANVAS = """\ufeffStudent,ID,SIS User ID,SIS Login ID,Section,Lab 1 (77)
@@ -53,23 +56,20 @@ def test_moodle_roster(tmp_path: Path) -> None:
         ("", "is empty"),
         ("Student,Mark\nAda,1\n", "no column with an id"),
         ("Student ID\n", "no students"),
-        ("Student ID\n1\n1\n", "two have the same"),
+        ("Student ID\n1\n1\n", "lines 2 and 3 have the same"),
         ("Student ID,Student ID\n1,2\n", "stands twice"),
         ('Student ID\n"=cmd()"\n', "begins like a formula"),
         ("Student ID,lab,seed\na,mathis,x\n", "line 2: the seed 'x'"),
-        ("Student ID,lab,seed\na,mathis,100\nb,mathis,100\n", "two students have one seed"),
+        (
+            "Student ID,lab,seed\na,mathis,100\nb,mathis,100\n",
+            "lines 2 and 3: two students have one seed",
+        ),
         ("Student ID,lab,seed\na,mathis,100\nb,queues,200\n", "several labs"),
     ],
 )
 def test_a_roster_that_is_none(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         read_roster(written(tmp_path, text))
-
-
-def test_a_roster_in_latin_1(tmp_path: Path) -> None:
-    (tmp_path / "class.csv").write_bytes(b"Student ID,Name\n1,Ren\xe9\n")
-    with pytest.raises(UserError, match="not UTF-8"):
-        read_roster(tmp_path / "class.csv")
 
 
 def people(count: int) -> list[Student]:
@@ -91,7 +91,7 @@ def test_seeds() -> None:
 
 
 def test_seeds_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("measuretwice.grading.roster.LAST_BLOCK", 60)
+    monkeypatch.setattr("measuretwice.grading.deal.LAST_BLOCK", 60)
     seeds = deal(people(50), "mathis", "autumn")
     assert len(set(seeds.values())) == 50
 
@@ -101,12 +101,17 @@ def test_dealt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deal_command(ROOT, path, lab_name="mathis", term="autumn", out=None, as_json=True)
     said = json.loads(capsys.readouterr().out)
     dealt = tmp_path / "class-mathis-seeds.csv"
-    rows = list(csv.DictReader(io.StringIO(dealt.read_text())))
+    rows = list(csv.DictReader(io.StringIO(dealt.read_text(encoding="utf-8-sig"))))
+    # The points' line and the made-up student's stay, without a seed.
+    assert [bool(row["seed"]) for row in rows] == [False, True, True, False]
+    rows = [row for row in rows if row["seed"]]
     assert [row["SIS User ID"] for row in rows] == ["00815", "00816"]
     assert rows[0]["Student"] == "'=HYPERLINK(1)"
     assert [int(row["seed"]) for row in rows] == [one["seed"] for one in said]
     commands = rows[0]["commands"].split("\n")
-    assert f"./lab run mathis --case 5 --seed {rows[0]['seed']}" in commands
+    # A command that a student gets names no cause.
+    assert commands[4] == f"./lab run mathis --case 5 --seed {rows[0]['seed']}"
+    assert not any("mtu" in command for command in commands)
     roster = read_roster(dealt)
     assert roster.lab == "mathis"
     assert roster.students[0].name == "=HYPERLINK(1)"
@@ -116,11 +121,51 @@ def test_dealt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (tmp_path / "b").read_text() == dealt.read_text()
 
 
-@pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", "\t=1", "\r=1"])
+def test_dealt_seeds_are_never_replaced(tmp_path: Path) -> None:
+    """Students may have them: another word, another lab, another file in that place are refused."""
+    path = written(tmp_path, CANVAS)
+
+    def again(**options: str) -> None:
+        chosen = {"lab_name": "mathis", "term": "autumn", **options}
+        deal_command(ROOT, path, **chosen, out=tmp_path / "dealt.csv", as_json=True)  # type: ignore[arg-type]
+
+    again()
+    before = (tmp_path / "dealt.csv").read_bytes()
+    for options, says in (
+        ({"term": "spring"}, "has other seeds for 2 of 2 students \\(the first in line 3\\)"),
+        ({"lab_name": "queues"}, "has the seeds of mathis, not of queues"),
+    ):
+        with pytest.raises(UserError, match=says):
+            again(**options)
+        assert (tmp_path / "dealt.csv").read_bytes() == before
+    # Who joins gets a seed, and everybody else keeps theirs.
+    path.write_bytes((CANVAS + '"Noether, Emmy",200,00900,emmy,Tue,\n').encode())
+    again()
+    assert set(before.splitlines()) < set((tmp_path / "dealt.csv").read_bytes().splitlines())
+    for content, says in (("x", "is no dealt roster"), (CANVAS, "without seeds")):
+        (tmp_path / "dealt.csv").write_text(content)
+        with pytest.raises(UserError, match=says):
+            again()
+        assert (tmp_path / "dealt.csv").read_text() == content
+
+
+def test_a_lab_that_cant_be_graded_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "root"
+    shutil.copytree(ROOT / "labs", root / "labs")
+    (root / "labs/01-mathis/rubric.toml").unlink()
+    path = written(tmp_path, CANVAS)
+    deal_command(root, path, lab_name="mathis", term="autumn", out=None, as_json=False)
+    assert "mathis has no rubric.toml: ./lab grade can't mark it" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["=1", "+1+1", "-1-1", "@x", "\t=1", "\r=1", "-cmd|x", "+"])
 def test_no_formula(text: str) -> None:
     said = next(csv.reader(io.StringIO(csv_text([[text]]))))[0]
     assert said[0] in "' "
     assert cell("a=1") == "a=1"
+    assert [cell(text) for text in ("-", "-1", "+1,5", "-3 %")] == ["-", "-1", "+1,5", "'-3 %"]
 
 
 def test_whose_is_whose(tmp_path: Path) -> None:
@@ -154,6 +199,45 @@ def test_whose_is_whose(tmp_path: Path) -> None:
     assert "fits 2" in nobody["Emmy Noether"][0]
     assert "nobody's" in nobody["somebody"][0]
     assert others == ["class.csv: no folder and no archive; not taken for a submission"]
+
+
+def test_what_systems_call_files(tmp_path: Path) -> None:
+    """Blackboard's attempts, of which the last counts; Brightspace's folders; Moodle's numbers, blind too."""
+    roster = read_roster(
+        written(
+            tmp_path,
+            "Identifier,Username,Full name,ID\nParticipant 4711,ada,Ada Lovelace,1\n"
+            "Participant 4712,rene_d,René Descartes,2\nParticipant 4713,emmy,Emmy Noether,3\n",
+        )
+    )
+    folder = tmp_path / "handed"
+    for name in (
+        "Lab 1_ada_attempt_2026-10-03-22-41-07_x.zip",
+        "Lab 1_ada_attempt_2026-10-03-22-41-07.txt",
+        "Lab 1_ada_attempt_2026-10-01-09-00-00_x_emmy_attempt_2026-12-01-09-00-00_x.zip",
+        "Lab 1_rene_d_attempt_2026-10-02-10-00-00_runs.zip",
+        "Participant_4713_assignsubmission_file_",
+        "123-456 - Emmy Noether - 3 October, 2026 1041 PM",
+        "noetheremmy_LATE_3_99_x.zip",
+    ):
+        (folder / name).mkdir(parents=True)
+    found, others = find_submissions(folder, roster)
+    assert others == []
+    by_id = {one.student.id: one for one in found if one.student}
+    assert by_id.keys() == {"ada", "rene_d", "emmy"}
+    assert [(one.counts, one.says) for one in by_id["ada"].handed_in] == [
+        (False, "2026-10-01 09:00:00, an earlier attempt; not marked"),
+        (True, "2026-10-03 22:41:07"),
+    ]
+    assert [path.name[-5:] for path in by_id["ada"].counted] == ["x.zip"]
+    says = {one.named.system: one.says for one in by_id["emmy"].handed_in}
+    assert says == {"Brightspace": "3 October, 2026 1041 PM", "Moodle": "", "Canvas": "late"}
+    feedback = {one.named.system: one.named.feedback for one in by_id["emmy"].handed_in}
+    assert feedback == {
+        "Brightspace": "123-456 - Emmy Noether - 3 October, 2026 1041 PM/feedback.html",
+        "Moodle": "Participant_4713_assignsubmission_file_/feedback.html",
+        "Canvas": "noetheremmy_LATE_3_99_feedback.html",
+    }
 
 
 def test_without_a_roster(tmp_path: Path) -> None:

@@ -27,12 +27,15 @@ from measuretwice.book.book import BOOK
 from measuretwice.book.notes import with_entry
 from measuretwice.cli.grade import print_grades
 from measuretwice.grading.copies import Recorded
-from measuretwice.grading.deal import dealt_rows
+from measuretwice.grading.deal import deal, dealt_file
 from measuretwice.grading.grade import grade
-from measuretwice.grading.output import canvas_csv, moodle_csv
-from measuretwice.grading.roster import csv_text, deal, read_roster
+from measuretwice.grading.graded import Graded
+from measuretwice.grading.marking import FILE, add_places, places_of
+from measuretwice.grading.output import ClassGrades, all_files
+from measuretwice.grading.roster import read_roster
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submissions import find_submissions
+from measuretwice.grading.text_table import csv_text
 from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, Plan, load_lab, read_questions
 from measuretwice.report.render import render_markdown
@@ -45,7 +48,7 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "docs/includes/graded-class"
 LAB = "mathis"
 PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")
-WIDTH = 100
+WIDTH = 112
 TERM = "a word of your own"
 MADE = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 CLASS = [
@@ -96,7 +99,7 @@ def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> t
     roster = read_roster(roster_file)
     seeds = deal(roster.students, lab.name, TERM)
     dealt = folder / "dealt.csv"
-    dealt.write_text(csv_text(dealt_rows(roster, lab, seeds)), encoding="utf-8")
+    dealt.write_bytes(dealt_file(roster, lab, seeds))
     handed, work = folder / "submissions", folder / "work"
     handed.mkdir()
 
@@ -202,27 +205,44 @@ def graded_class(root: Path) -> dict[str, str]:
         handed, dealt = make_class(root, lab, PITFALLS, Path(name))
         roster = read_roster(dealt)
         submissions, others = find_submissions(handed, roster)
-        by_place = dict(read_all(root, [submission.sources for submission in submissions], 1))
+        by_place = dict(read_all(root, [submission.counted for submission in submissions], 1))
         readings = [by_place[place] for place in range(len(submissions))]
         emmy = next(r for s, r in zip(submissions, readings, strict=True) if "Emmy" in s.name)
         # All of these runs are recorded ones; only hers shall count as such.
         recorded = Recorded(frozenset(run.digest for run in emmy.contents.runs), {})
         graded = grade(lab, rubric, submissions, readings, roster, recorded)
         out = io.StringIO()
+        it = ClassGrades(lab, rubric, {}, roster, graded, others, MADE)
+        _, export = all_files(it, f"Measure Twice: {lab.name}", {}, Path(name) / "out", named=False)
         print_grades(
-            Console(file=out, width=WIDTH, highlight=False), graded, others, rubric,
+            Console(file=out, width=WIDTH, highlight=False),
+            it,
+            [],
+            export,
             Path("submissions-grades"),
-        )  # fmt: skip
-        title = f"Measure Twice: {lab.name}"
+        )
         texts = {
             "roster.csv": csv_text(CLASS),
             "dealt.csv": _short(dealt.read_text(encoding="utf-8")),
             "listing.txt": "\n".join(path.name for path in sorted(handed.iterdir())),
             "terminal.txt": out.getvalue(),
-            "canvas.csv": canvas_csv(roster, graded, title, rubric.points),
-            "moodle.csv": moodle_csv(roster, graded, title),
+            "import.csv": export.content.decode(),
+            "marks.csv": _marks(graded),
         }
     return {file: _plain(text) for file, text in texts.items()}
+
+
+def _marks(graded: Sequence[Graded]) -> str:
+    """The first lines of the file that the lecturer's marks go into, with two of them filled in."""
+    with tempfile.TemporaryDirectory(prefix="measuretwice-marks-") as name:
+        path = Path(name) / FILE
+        add_places(path, places_of(graded))
+        rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
+    ada = [row for row in rows if row[0] == "s1815"]
+    first = next(row for row in ada if row[3].startswith("Case 5: ") and "prediction" not in row[3])
+    first[-2:] = ["1,5", "The line is the right one. What should have stood there?"]
+    ada[-1][-2:] = ["-2", "Two days late."]
+    return csv_text([rows[0], first, ada[-1]])
 
 
 def _short(text: str) -> str:

@@ -66,7 +66,9 @@ def test_hints_cost_more_the_later_they_are() -> None:
         assert rubric is not None
         assert rubric.hint_costs[0] == 0
         assert list(rubric.hint_costs) == sorted(rubric.hint_costs)
-        assert rubric.hint_costs[3] > rubric.hint_costs[2]
+        # A lab without cases has no hints.
+        if rubric.ladder:
+            assert rubric.hint_costs[3] > rubric.hint_costs[2]
 
 
 @pytest.mark.parametrize("name", MARKED)

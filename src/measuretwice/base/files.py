@@ -35,9 +35,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def write_text(path: Path, text: str) -> None:
     """Write what a person asked for; UserError where that can't be."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same for bytes."""
     part = path.with_name(path.name + ".part")
     try:
-        part.write_text(text, encoding="utf-8", newline="\n")
+        part.write_bytes(content)
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)

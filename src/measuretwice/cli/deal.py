@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_text
-from measuretwice.grading.deal import dealt_rows
-from measuretwice.grading.roster import SEEDS_EACH, csv_text, deal, read_roster
+from measuretwice.base.files import write_bytes
+from measuretwice.cli import terminal
+from measuretwice.grading.deal import deal, dealt_file, refuse_other_seeds
+from measuretwice.grading.roster import SEEDS_EACH, read_roster
+from measuretwice.grading.rubric import read_rubric
 from measuretwice.lab import load_lab
 
 
 def deal_command(
     root: Path, path: Path, *, lab_name: str, term: str, out: Path | None, as_json: bool
 ) -> int:
-    """Write the roster with a seed and commands for each student; return 0."""
+    """Write the roster with a seed and commands for each student; return 0.
+
+    UserError where that would take seeds away that students may already have.
+    """
     lab = load_lab(root, lab_name)
     roster = read_roster(path)
     if not term.strip():
         raise UserError("--term: expected a word of yours, another each term")
     seeds = deal(roster.students, lab.name, term)
-    out = out or path.with_name(f"{path.stem}-{lab.name}-seeds.csv")
+    out = out or path.with_name(f"{path.stem}-{lab.name}-seeds{path.suffix or '.csv'}")
     if out.resolve() == path.resolve():
         raise UserError(f"--out {out}: is the roster itself; name another file")
-    write_text(out, csv_text(dealt_rows(roster, lab, seeds)))
+    gone = refuse_other_seeds(out, lab, seeds)
+    write_bytes(out, dealt_file(roster, lab, seeds))
+    says = list(roster.says)
+    if gone:
+        names = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+        says.append(f"no longer in the file: {names}; the same word gives them their seeds again")
+    if read_rubric(lab) is None:
+        says.append(f"{lab.name} has no rubric.toml: ./lab grade can't mark it until it has one")
     if as_json:
         dealt = [{"student": s.id, "lab": lab.name, "seed": seeds[s.id]} for s in roster.students]
         print(json.dumps(dealt, indent=2))
-    else:
-        print(
-            f"{len(seeds)} students, {SEEDS_EACH} seeds each: {out}. "
-            "The same word deals the same seeds again; keep it to yourself."
-        )
+        return 0
+    printer = terminal.console(sys.stdout)
+    for line in (
+        f"{len(seeds)} students, {SEEDS_EACH} seeds each: {out}. "
+        "The same word deals the same seeds again; keep it to yourself.",
+        *says,
+    ):
+        printer.print(line, markup=False, soft_wrap=True)
     return 0

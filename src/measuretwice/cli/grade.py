@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -11,13 +13,16 @@ from rich.console import Console
 from measuretwice.base.clock import now
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_text
 from measuretwice.cli import terminal
 from measuretwice.grading.contents import Reading
 from measuretwice.grading.copies import lines, read_recorded
+from measuretwice.grading.exports import Export
 from measuretwice.grading.grade import choose_lab, grade
 from measuretwice.grading.graded import Graded
-from measuretwice.grading.output import canvas_csv, make_page, moodle_csv, render, row
+from measuretwice.grading.kept import write_files
+from measuretwice.grading.key import read_key
+from measuretwice.grading.marking import FILE, add_places, places_of, read_marks, with_marks
+from measuretwice.grading.output import CLASS_PAGE, ClassGrades, all_files, in_words, row
 from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.grading.submissions import Submission, find_submissions
@@ -43,21 +48,31 @@ def grade_command(
     wanted = _wanted(root, labs, lab_name, roster)
     submissions, others = find_submissions(folder, roster)
     target = _target(folder, out)
-    readings = _read(root, submissions, jobs, as_json)
+    with tempfile.TemporaryDirectory(prefix="measuretwice-reports-") as name:
+        readings = _read(root, submissions, jobs, as_json, Path(name))
+        reports = {int(path.stem): path.read_bytes() for path in Path(name).glob("*.html")}
     lab = choose_lab(list(labs), readings, wanted)
     recorded = read_recorded(root, lab)
     graded = grade(lab, labs[lab], submissions, readings, roster, recorded)
-    _write(target, lab, labs[lab], roster, graded, others, assignment)
+    # The lecturer's own: read before anything is written, and only ever added to.
+    marks = read_marks(target / FILE, [place for place, _ in places_of(graded)])
+    graded = [with_marks(entry, marks) for entry in graded]
+    it = ClassGrades(lab, labs[lab], read_key(root, lab), roster, graded, others, now())
+    title = assignment or f"Measure Twice: {lab.name}"
+    files, export = all_files(it, title, reports, target, named=assignment is not None)
+    add_places(target / FILE, places_of(graded))
+    said = [*(roster.says if roster else ()), *marks.says, *write_files(target, files)]
     if as_json:
         document = {
             "lab": lab.name,
             "points": labs[lab].points,
             "not_taken": others,
+            "says": said,
             "students": [entry.to_json() for entry in graded],
         }
         print(json.dumps(document, indent=2))
     else:
-        print_grades(terminal.console(sys.stdout), graded, others, labs[lab], target)
+        print_grades(terminal.console(sys.stdout), it, said, export, target)
     return 1 if others or any(entry.odd for entry in graded) else 0
 
 
@@ -103,54 +118,40 @@ def _target(folder: Path, out: Path | None) -> Path:
 
 
 def _read(
-    root: Path, submissions: list[Submission], jobs: int | None, quiet: bool
+    root: Path, submissions: list[Submission], jobs: int | None, quiet: bool, reports: Path
 ) -> list[Reading]:
     found: dict[int, Reading] = {}
     context, advance = terminal.counter("submissions", len(submissions), quiet)
     with context:
         parallel = min(jobs or len(usable_cpus()), len(submissions))
-        sources = [submission.sources for submission in submissions]
-        for place, reading in read_all(root, sources, parallel):
+        sources = [submission.counted for submission in submissions]
+        for place, reading in read_all(root, sources, parallel, reports=reports):
             found[place] = reading
             advance(place, "")
     return [found[place] for place in range(len(submissions))]
 
 
-def _write(
-    target: Path,
-    lab: Lab,
-    rubric: Rubric,
-    roster: Roster | None,
-    graded: list[Graded],
-    others: list[str],
-    assignment: str | None,
-) -> None:
-    title = assignment or f"Measure Twice: {lab.name}"
-    page = make_page(lab.name, rubric.points, graded, others, now())
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {target}: can't be made ({error.strerror})") from None
-    write_text(target / "grades.html", render(page))
-    write_text(target / "grades-canvas.csv", canvas_csv(roster, graded, title, rubric.points))
-    write_text(target / "grades-moodle.csv", moodle_csv(roster, graded, title))
-
-
 def print_grades(
-    out: Console, graded: list[Graded], others: list[str], rubric: Rubric, target: Path
+    out: Console, it: ClassGrades, said: Sequence[str], export: Export, target: Path
 ) -> None:
-    """Print a line a student, then what there is to say of each."""
-    headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "look at"]  # fmt: skip
-    terminal.print_rows(out, headings, [row(entry) for entry in graded], numeric=range(2, 10))
-    for entry in graded:
-        problem = [entry.problem] if entry.problem else []
-        for line in [*problem, *entry.says, *entry.notes, *lines(entry.remarks)]:
-            out.print(f"{entry.name}: {line}", markup=False, soft_wrap=True)
-    for line in others:
+    """Print a line a student, then what there is to say of each, and what was written."""
+    headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
+    terminal.print_rows(out, headings, [row(entry) for entry in it.graded], numeric=range(2, 11))
+    column = f"a new column {export.column!r}" if export.added else f"the column {export.column!r}"
+    for line in (
+        *(line for entry in it.graded for line in _lines(entry)),
+        *it.others,
+        *said,
+        f"Points of {it.rubric.points:g}: certain by machine, possible by hand. {in_words(it.graded)}.",
+        f"{target}/{CLASS_PAGE} leads to a page to mark from for each student. Your marks go into {FILE} there; "
+        f"run this again, and {export.name} has them in {column}, and feedback/ what goes back to the students.",
+    ):
         out.print(line, markup=False, soft_wrap=True)
-    out.print(
-        f"Points of {rubric.points:g}: certain by machine, possible by hand. "
-        f"{target}/grades.html says why; grades-canvas.csv and grades-moodle.csv are for import.",
-        markup=False,
-        soft_wrap=True,
-    )
+
+
+def _lines(entry: Graded) -> list[str]:
+    problem = [entry.problem] if entry.problem else []
+    return [
+        f"{entry.name}: {line}"
+        for line in (*problem, *entry.says, *entry.notes, *lines(entry.remarks))
+    ]

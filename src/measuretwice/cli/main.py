@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import unicodedata
 
 import click
 
@@ -56,5 +57,10 @@ def main() -> None:
 
 
 def _complain(message: str, code: int) -> None:
-    print(f"lab: {' '.join(message.split())}", file=sys.stderr)
+    # What stands in a file or is called so is no order to a terminal.
+    line = "".join(
+        "\ufffd" if unicodedata.category(sign) in ("Cc", "Cf", "Cs") else sign
+        for sign in " ".join(message.split())
+    )
+    print(f"lab: {line}", file=sys.stderr)
     sys.exit(code)

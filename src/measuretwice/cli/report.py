@@ -63,7 +63,8 @@ def report_command(
     if as_json:
         print(json.dumps([document(run) for run in runs], indent=2))
     else:
-        print(f"{len(runs)} run{'s' if len(runs) != 1 else ''}: {page} and {notes.name}")
+        many = "s" if len(runs) != 1 else ""
+        print(clean(f"{len(runs)} run{many}: {page} and {notes.name}"))
     return 0
 
 

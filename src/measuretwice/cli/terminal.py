@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -23,6 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from measuretwice.lab import Lab
+from measuretwice.report.markdown import clean
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
 from measuretwice.runs.result import Result, what_chance_does
 
@@ -43,9 +44,16 @@ HEADINGS = (
 )
 
 
+class _Plain(Console):
+    """A console to which text is text: what a terminal would obey in a name or a value is replaced."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        super().print(*(clean(each) for each in objects), **options)
+
+
 def console(stream: TextIO) -> Console:
     """A console that wraps only on a terminal; NO_COLOR is honoured by rich."""
-    return Console(file=stream, width=None if stream.isatty() else FILE_WIDTH, highlight=False)
+    return _Plain(file=stream, width=None if stream.isatty() else FILE_WIDTH, highlight=False)
 
 
 def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> None:
@@ -201,7 +209,7 @@ def print_rows(
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="right" if place in numeric else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(str(clean(cell))) for cell in row))
     out.print(table)
 
 

@@ -116,8 +116,9 @@ def _page(text: str) -> _Page:
 
 def find_quotes(
     places: Mapping[str, str], runs: Sequence[str], tree: Path
-) -> dict[str, dict[str, list[str]]]:
-    """Return for each question, by run, which of its raw files hold a line that the answer quotes.
+) -> tuple[dict[str, dict[str, list[str]]], dict[str, dict[str, str]]]:
+    """Return for each question, by run, which of its raw files hold a line that the answer quotes; and, by
+    question and line, the first file that holds it.
 
     `runs` are the runs' folders below `tree`.
     """
@@ -129,8 +130,9 @@ def find_quotes(
     }
     searched = [(question, line.encode()) for question, line in sorted(lines)[:MAX_QUOTES]]
     found: dict[str, dict[str, list[str]]] = {}
+    cited: dict[str, dict[str, str]] = {}
     if not searched:
-        return found
+        return found, cited
     for run in runs:
         folder = tree / run
         for path in sorted((folder / "raw").rglob("*")):
@@ -143,4 +145,6 @@ def find_quotes(
                     name = path.relative_to(folder).as_posix()
                     if name not in files:
                         files.append(name)
-    return found
+                    place = f"{shown(run)}: {name.removeprefix('raw/')}"
+                    cited.setdefault(question, {}).setdefault(line.decode(), place)
+    return found, cited

@@ -32,12 +32,23 @@ class Raised:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A number in an answer that a run has measured: as it stands there, which run, which value, how large."""
+
+    text: str
+    run: str
+    value: str
+    measured: float
+
+
+@dataclass(frozen=True)
 class OurRun:
     """A run of ./lab run, measured anew.
 
     `run` is its folder below the submission, `case` the number of the case that it was run as, `plan` its plan's digest, `changed` the settings that
     aren't the lab's for this trial and stage, `digest` that of all raw files, and `cookies` are what
-    iperf3 called its tests.
+    iperf3 called its tests. `anchor` is its place in the report made of all runs, `command` what runs it
+    again, made from its plan once that was checked.
     """
 
     run: str
@@ -53,6 +64,8 @@ class OurRun:
     digest: str
     cookies: tuple[str, ...]
     case: int | None = None
+    anchor: str = ""
+    command: str = ""
 
     @property
     def name(self) -> str:
@@ -121,7 +134,8 @@ class Contents:
     `refused` and `unusable` are lines on files and runs that weren't taken; `unread` are files that
     nothing says what they are of, `written` documents for a person to read. `places` are what
     stands in a report's places for answers, by question; `quotes`, by question and run, the raw
-    files that have a line which the answer quotes. `books` are lab books, by lab.
+    files that have a line which the answer quotes; `cited`, by question and line, where it stands;
+    `figures`, by question, the numbers that a run has measured. `books` are lab books, by lab.
     """
 
     refused: tuple[str, ...] = ()
@@ -133,6 +147,8 @@ class Contents:
     places: dict[str, str] = field(default_factory=dict)
     quotes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     written: tuple[str, ...] = ()
+    cited: dict[str, dict[str, str]] = field(default_factory=dict)
+    figures: dict[str, tuple[Figure, ...]] = field(default_factory=dict)
     books: dict[str, tuple[CaseNotes, ...]] = field(default_factory=dict)
 
 

@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from measuretwice.base.errors import UserError
+from measuretwice.grading.answers import plain
 from measuretwice.grading.contents import Contents, Reading
 from measuretwice.grading.copies import Recorded, find_remarks
-from measuretwice.grading.graded import Graded
+from measuretwice.grading.effort import marking_minutes
+from measuretwice.grading.graded import Answer, Graded, HandedFile
 from measuretwice.grading.marks import judge_files, make_marks
 from measuretwice.grading.roster import Roster
 from measuretwice.grading.rubric import Rubric
 from measuretwice.grading.submissions import Submission
-from measuretwice.lab import Lab
+from measuretwice.grading.unpack import shown
+from measuretwice.lab import Lab, read_questions
 
 MAX_NAMES = 3
 
@@ -44,29 +47,62 @@ def grade(
     """
     contents = [_of_lab(reading.contents, lab) for reading in readings]
     remarks = find_remarks(submissions, contents, roster, recorded)
+    questions = read_questions(lab)
     graded = []
-    for submission, reading, content, found in zip(
-        submissions, readings, contents, remarks, strict=True
+    for place, (submission, reading, content, found) in enumerate(
+        zip(submissions, readings, contents, remarks, strict=True)
     ):
         unmarked = Graded(
             submission.name,
             submission.student.id if submission.student else None,
             problem=reading.problem,
-            says=(*submission.says, *_says(reading.contents, lab)),
+            says=(*dict.fromkeys(submission.says), *_says(reading.contents, lab)),
             notes=tuple(_notes(content, lab)),
             runs=content.runs,
             brought=tuple(judge_files(lab, files) for files in content.brought),
             together=content.together,
             remarks=tuple(found),
+            answers=_answers(content, questions),
+            written=content.written,
+            files=_files(submission),
+            status=submission.student.status if submission.student else "",
+            place=place,
+            book=content.books.get(lab.name, ()),
         )
-        graded.append(replace(unmarked, marks=tuple(make_marks(lab, rubric, content, unmarked))))
+        marked = replace(unmarked, marks=tuple(make_marks(lab, rubric, content, unmarked)))
+        graded.append(replace(marked, minutes=_minutes(marked)))
     handed_in = {entry.student for entry in graded}
     graded += [
-        Graded(student.name, student.id, handed_in=False)
+        Graded(student.name, student.id, handed_in=False, status=student.status)
         for student in (roster.students if roster else [])
         if student.id not in handed_in
     ]
     return sorted(graded, key=lambda entry: entry.name.casefold())
+
+
+def _answers(contents: Contents, questions: list[str]) -> tuple[Answer, ...]:
+    return tuple(
+        Answer(
+            number,
+            contents.places.get(plain(text)),
+            contents.cited.get(plain(text), {}),
+            contents.figures.get(plain(text), ()),
+        )
+        for number, text in enumerate(questions, start=1)
+    )
+
+
+def _files(submission: Submission) -> tuple[HandedFile, ...]:
+    return tuple(
+        HandedFile(str(one.path.absolute()), shown(one.path.name), one.says, one.counts, one.named.feedback)
+        for one in submission.handed_in
+    )  # fmt: skip
+
+
+def _minutes(entry: Graded) -> int:
+    odd = len(entry.says) + sum(not remark.proves_nothing for remark in entry.remarks)
+    texts = (answer.text or "" for answer in entry.answers)
+    return marking_minutes(texts, entry.open, odd + len(entry.written))
 
 
 def _of_lab(contents: Contents, lab: Lab) -> Contents:
@@ -94,7 +130,9 @@ def _says(contents: Contents, lab: Lab) -> list[str]:
     labs = {run.lab for run in contents.runs}
     if labs and lab.name not in labs:
         lines.append(f"its runs are of {', '.join(sorted(labs))}, none of {lab.name}")
-    lines += [f"not used: {line}" for line in contents.unusable]
+    lines += [f"not used: {line}" for line in contents.unusable[:MAX_NAMES]]
+    if len(contents.unusable) > MAX_NAMES:
+        lines.append(f"not used: {len(contents.unusable) - MAX_NAMES} more runs, for such reasons")
     for files in contents.brought:
         lines += [f"not used: {line}" for line in files.refused]
     if unread := contents.unread:

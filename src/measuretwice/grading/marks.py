@@ -53,8 +53,9 @@ def judge_files(lab: Lab, files: BroughtFiles) -> JudgedFiles:
 def make_marks(lab: Lab, rubric: Rubric, contents: Contents, graded: Graded) -> list[Mark]:
     """Return a mark for each of the rubric's criteria, of a submission that has none yet."""
     shares = {rung.title: rung.share for rung in rubric.ladder}
+    on_ladder = any(criterion.pitfall for criterion in rubric.criteria)
     for rung in (SHOWN, DIAGNOSED, AGAIN):
-        if rung not in shares:
+        if on_ladder and rung not in shares:
             raise UserError(f"{lab.name}: rubric.toml: its ladder has no rung {rung!r}")
     questions = [plain(question) for question in read_questions(lab)]
     marks = []

@@ -1,76 +1,170 @@
-"""Grades for the instructor: one HTML page of the class, and CSV for its learning management system."""
+"""What ./lab grade writes for the lecturer: the class's page, a page and a feedback each student, marks to import."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
-from measuretwice.grading.contents import OurRun
 from measuretwice.grading.copies import lines
-from measuretwice.grading.deal import COLUMNS as DEALT_COLUMNS
-from measuretwice.grading.graded import AnyRun, Graded, Mark
-from measuretwice.grading.roster import Roster, Student, csv_text
-from measuretwice.grading.unpack import shown
+from measuretwice.grading.effort import rule
+from measuretwice.grading.exports import Export, fill_marks
+from measuretwice.grading.graded import Graded
+from measuretwice.grading.marking import FILE
+from measuretwice.grading.pages import (
+    TEMPLATES,
+    Sheet,
+    feedback_name,
+    make_sheets,
+    render_feedback,
+    render_sheet,
+    stems,
+)
+from measuretwice.grading.roster import Roster
+from measuretwice.grading.rubric import Rubric
+from measuretwice.grading.text_table import csv_text
+from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
 from measuretwice.report.render import environment
 from measuretwice.report.tables import Table
 
-TEMPLATES = Path(__file__).parent / "templates"
+CLASS_PAGE = "grades.html"
 
 
 @dataclass(frozen=True)
 class Part:
-    """One student's part of the page."""
+    """What there is to say of one student on the class's page."""
 
-    id: str
     name: str
-    about: str
+    link: str | None
     look_at: list[str]
     notes: list[str]
-    predictions: Table
-    mistakes: Table
-    others: Table
-    runs: Table
 
 
 @dataclass(frozen=True)
 class Page:
+    """The class's page."""
+
     title: str
     made: datetime
     submissions: str
+    minutes: str
+    marked: str
     summary: Table
     others: list[str]
     students: list[Part]
+    marks_file: str
+    import_file: str
 
 
-def make_page(
-    lab: str, points: float, graded: list[Graded], others: list[str], made: datetime
-) -> Page:
-    """Return the page on a class; `others` are lines on what was taken for no submission."""
-    handed_in = sum(entry.handed_in for entry in graded)
+@dataclass(frozen=True)
+class ClassGrades:
+    """A class that is graded: what all its pages and files are made of."""
+
+    lab: Lab
+    rubric: Rubric
+    key: Mapping[int, str]
+    roster: Roster | None
+    graded: Sequence[Graded]
+    others: Sequence[str]
+    made: datetime
+
+
+def all_files(
+    it: ClassGrades, title: str, reports: Mapping[int, bytes], target: Path, *, named: bool
+) -> tuple[dict[str, bytes], Export]:
+    """Return every file to write, by its path below the folder for grades, and the one to import.
+
+    `reports` are those on each submission's runs, by its place; `title` is the assignment's, which the
+    lecturer gave if it is `named`.
+    """
+    export = _export(it, title, named)
+    files: dict[str, bytes] = {}
+    links: dict[int, str] = {}
+    for stem, entry in zip(stems(it.graded), it.graded, strict=True):
+        if entry.place is not None and entry.place in reports:
+            files[f"reports/{stem}.html"] = reports[entry.place]
+            links[entry.place] = f"../reports/{quote(stem)}.html"
+    handed = {
+        file.path: _link(target / "marking", file.path) for e in it.graded for file in e.files
+    }
+    sheets = make_sheets(it.lab, it.rubric, it.key, it.graded, links, it.made, handed)
+    for sheet in sheets:
+        files[f"marking/{sheet.stem}.html"] = render_sheet(sheet).encode()
+        name = f"feedback/{feedback_name(sheet)}"
+        if name in files:
+            name = f"feedback/{sheet.stem}.html"
+        files[name] = render_feedback(sheet).encode()
+    files[CLASS_PAGE] = render(make_page(it, sheets, export.name)).encode()
+    files[export.name] = export.content
+    return files, export
+
+
+def _link(folder: Path, path: str) -> str:
+    return quote(os.fsencode(os.path.relpath(path, folder)))
+
+
+def _export(it: ClassGrades, title: str, named: bool) -> Export:
+    if it.roster is not None:
+        marks = {entry.id: entry.total for entry in it.graded}
+        return fill_marks(it.roster, marks, title, it.rubric.points, named=named)
+    rows = [["student", title, "of"]]
+    for entry in it.graded:
+        total = "" if entry.total is None else f"{round(entry.total, 2):g}"
+        rows.append([entry.name, total, f"{it.rubric.points:g}"])
+    return Export("grades.csv", csv_text(rows).encode(), title, True)
+
+
+def make_page(it: ClassGrades, sheets: Sequence[Sheet], import_file: str) -> Page:
+    """Return the class's page."""
+    graded = it.graded
+    handed_in = [entry for entry in graded if entry.handed_in]
     look_at = sum(entry.odd for entry in graded)
+    pages = {id(sheet.entry): f"marking/{quote(sheet.stem)}.html" for sheet in sheets}
     return Page(
-        title=f"Grades: {lab}",
-        made=made,
-        submissions=f"{handed_in} submission{'s' if handed_in != 1 else ''}, {look_at} to look at first",
+        title=f"Grades: {it.lab.name}",
+        made=it.made,
+        submissions=f"{_count(len(handed_in), 'submission')}, {look_at} to look at first",
+        minutes=f"About {_hours(sum(entry.minutes for entry in handed_in))} to mark: {rule()}.",
+        marked=in_words(graded),
         summary=Table(
-            f"One line a student. Predicted, shown, answered, mended and run again count cases; points of {points:g}.",
-            ["student", "id", "runs", "predicted", "shown", "answered", "mended", "run again", "points certain",
-             "points possible", "look at first"],
-            [row(entry) for entry in graded],
-            frozenset(range(2, 10)),
-            links=[f"student-{number}" for number in range(1, len(graded) + 1)],
+            f"One line a student. Predicted, shown, answered, mended and run again count cases; points are of {it.rubric.points:g}.",
+            ["student", "id", "runs", "predicted", "shown", "answered", "mended", "run again", "certain", "possible", "so far",
+             "left to judge", "minutes", "look at first"],
+            [_row(entry) for entry in graded],
+            frozenset(range(2, 13)),
+            links=[pages.get(id(entry), "") for entry in graded],
         ),
-        others=others,
-        students=[_part(number, entry) for number, entry in enumerate(graded, start=1)],
+        others=list(it.others),
+        students=[_part(entry, pages.get(id(entry))) for entry in graded],
+        marks_file=FILE,
+        import_file=import_file,
     )  # fmt: skip
 
 
+def in_words(graded: Sequence[Graded]) -> str:
+    """How far the marking is."""
+    handed_in = [entry for entry in graded if entry.handed_in]
+    done = sum(entry.open == 0 and entry.total is not None for entry in handed_in)
+    open_ = sum(entry.open for entry in handed_in)
+    return f"{done} of {len(handed_in)} marked to the end, {_count(open_, 'criterion', 'criteria')} left to judge"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _hours(minutes: int) -> str:
+    return f"{minutes} minutes" if minutes < 90 else f"{minutes / 60:.1f} hours"
+
+
 def row(entry: Graded) -> list[str]:
-    """A student's line: counts, points, and whether there is something to look at."""
+    """A student's line for a terminal: counts, points, and whether there is something to look at."""
     if not entry.handed_in:
-        return [entry.name, entry.student or "", "0", *["–"] * 7, "nothing handed in"]
+        return [entry.name, entry.student or "", "0", *["–"] * 8, "nothing handed in"]
     counts = [
         str(entry.count(rung)) for rung in ("predicted", "shown", "diagnosed", "mended", "again")
     ]
@@ -81,152 +175,32 @@ def row(entry: Graded) -> list[str]:
         *counts,
         f"{entry.low:g}",
         f"{entry.high:g}",
+        "–" if entry.total is None else f"{entry.total:g}",
         "yes" if entry.odd else "–",
     ]
 
 
-def _part(number: int, entry: Graded) -> Part:
+def _row(entry: Graded) -> list[str]:
+    *most, look_at = row(entry)
+    if not entry.handed_in:
+        return [*most, "–", "–", look_at]
+    return [*most, str(entry.open), str(entry.minutes), look_at]
+
+
+def _part(entry: Graded, link: str | None) -> Part:
     odd = lines([remark for remark in entry.remarks if not remark.proves_nothing])
-    predictions = [mark for mark in entry.marks if mark.predicted]
-    mistakes = [mark for mark in entry.marks if mark.pitfall and not mark.predicted]
-    if entry.handed_in:
-        about = f"{entry.low:g} points certain, {entry.high:g} possible"
-    else:
-        about = "Nothing handed in, or nothing that the roster's names lead to"
     return Part(
-        id=f"student-{number}",
         name=entry.name,
-        about=(f"{entry.student}. " if entry.student else "") + about + ".",
+        link=link,
         look_at=[*([entry.problem] if entry.problem else []), *odd],
-        notes=[*entry.says, *entry.notes, *lines([remark for remark in entry.remarks if remark.proves_nothing])],
-        predictions=Table(
-            "Predictions: what each has, and what it is worth. Nobody is marked by luck",
-            ["case", "question", "predicted", "certain", "possible", "of"],
-            [
-                [_case(m), str(m.question), m.predicted, f"{m.low:g}", f"{m.high:g}", f"{m.points:g}"]
-                for m in predictions
-            ],
-            frozenset({1, 3, 4, 5}),
-        ),
-        mistakes=Table(
-            "Cases: what was seen of each rung, and what it is worth",
-            ["case", "question", "shown", "diagnosed", "mended", "run again", "certain", "possible", "of"],
-            [_mistake(mark) for mark in mistakes],
-            frozenset({1, 6, 7, 8}),
-        ),
-        others=Table(
-            "Criteria that only a person can judge",
-            ["criterion", "question", "answer", "possible", "of"],
-            [
-                [m.title, str(m.question), m.answer, f"{m.high:g}", f"{m.points:g}"]
-                for m in entry.marks
-                if not m.pitfall
-            ],
-            frozenset({1, 3, 4}),
-        ),
-        runs=Table(
-            "Every run that was read, with its findings computed now",
-            ["run", "trial", "stage", "seed", "settings changed", "findings"],
-            [*map(_run, entry.runs), *map(_run, entry.brought)],
-            frozenset({1, 3}),
-        ),
-    )  # fmt: skip
-
-
-def _case(mark: Mark) -> str:
-    return f"{mark.case}, {mark.pitfall}"
-
-
-def _mistake(mark: Mark) -> list[str]:
-    return [
-        _case(mark),
-        str(mark.question),
-        mark.shown,
-        mark.diagnosed,
-        mark.mended,
-        mark.again,
-        f"{mark.low:g}",
-        f"{mark.high:g}",
-        f"{mark.points:g}",
-    ]
-
-
-def _run(run: AnyRun) -> list[str]:
-    findings = "; ".join(f"{found.id} (measured {found.measured})" for found in run.findings)
-    if isinstance(run, OurRun):
-        seed, changed, problem = shown(run.seed), ", ".join(run.changed), None
-    else:
-        seed, changed, problem = "–", "", run.problem
-    return [
-        run.name,
-        str(run.trial),
-        f"{run.pitfall}, {run.stage}" if run.pitfall else "–",
-        seed,
-        shown(changed) or "–",
-        problem or findings or "none",
-    ]
+        notes=[
+            *entry.says,
+            *entry.notes,
+            *lines([remark for remark in entry.remarks if remark.proves_nothing]),
+        ],
+    )
 
 
 def render(page: Page) -> str:
     """Return the page as HTML; every string in it is escaped, as in the report."""
     return environment(TEMPLATES, finalize=clean).get_template("grades.html.j2").render(page=page)
-
-
-# CSV
-
-
-CANVAS_COLUMNS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
-
-
-def canvas_csv(roster: Roster | None, graded: list[Graded], assignment: str, points: float) -> str:
-    """Grades as Canvas' gradebook imports them: its five columns, then the assignment.
-
-    The second line has the points possible. A student is found by ID, or by entry of the SIS
-    columns, which only count as a pair (lib/gradebook_importer.rb in instructure/canvas-lms).
-    """
-    rows = [[*CANVAS_COLUMNS, assignment], ["    Points Possible", *[""] * 4, f"{points:g}"]]
-    for student, entry in _rows(roster, graded):
-        cells = [student.row.get(column, "") for column in CANVAS_COLUMNS]
-        cells[0] = cells[0] or student.name
-        if not any(cells[1:4]):
-            cells[2] = student.id
-        rows.append([*cells, _points(entry)])
-    return csv_text(rows)
-
-
-def moodle_csv(roster: Roster | None, graded: list[Graded], assignment: str) -> str:
-    """Grades for Moodle's CSV import, where one says which column is what: id, points, feedback."""
-    columns = [name for name in roster.columns if name not in DEALT_COLUMNS] if roster else []
-    rows = [[*(columns or ["Student"]), assignment, "Points possible by hand", "Feedback"]]
-    for student, entry in _rows(roster, graded):
-        cells = [student.row[column] for column in columns] or [student.name]
-        high = f"{entry.high:g}" if entry and entry.handed_in and not entry.problem else ""
-        rows.append([*cells, _points(entry), high, feedback(entry)])
-    return csv_text(rows)
-
-
-def _rows(roster: Roster | None, graded: list[Graded]) -> list[tuple[Student, Graded | None]]:
-    """The roster's students, or, without entry, whoever handed in."""
-    if roster is None:
-        return [(Student(entry.name, entry.name, {}), entry) for entry in graded]
-    by_id = {entry.student: entry for entry in graded}
-    return [(student, by_id.get(student.id)) for student in roster.students]
-
-
-def _points(entry: Graded | None) -> str:
-    """The certain points; nothing, which changes no grade, where nothing could be read."""
-    return f"{entry.low:g}" if entry and entry.handed_in and not entry.problem else ""
-
-
-def feedback(entry: Graded | None) -> str:
-    """What a student may read of it: no word of whose runs are like theirs."""
-    if entry is None or not entry.handed_in:
-        return ""
-    if entry.problem:
-        return entry.problem
-    parts = []
-    for rung in ("predicted", "shown", "mended"):
-        cases = [str(m.case) for m in entry.marks if m.case and getattr(m, rung).startswith("yes")]
-        called = {0: "none", 1: "case "}.get(len(cases), "cases ")
-        parts.append(f"{rung}: {called}{', '.join(cases)}")
-    return "; ".join([*parts, "so far by machine; the rest is marked by hand"])

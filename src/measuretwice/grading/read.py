@@ -6,6 +6,7 @@ time: whatever a file does to it, the other submissions are graded.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections import defaultdict
@@ -19,10 +20,13 @@ from measuretwice.checks import check_set
 from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports, reported_books
 from measuretwice.grading.books import is_book, read_books
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
+from measuretwice.grading.remade import find_figures, write_report
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import brought
+from measuretwice.report.report import anchors
 from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
+from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData, read_run
 
 MAX_RUNS = 400
@@ -40,8 +44,13 @@ RUN_FILES = frozenset(
 DRAWN = (".svg", ".png", ".jpg", ".jpeg", ".csv")
 
 
-def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
-    """Lay the submission's files open below `tree`, an empty folder's place, and read them."""
+def read_submission(
+    root: Path, sources: list[Path], tree: Path, report: Path | None = None
+) -> Contents:
+    """Lay the submission's files open below `tree`, an empty folder's place, and read them.
+
+    Into `report`, if it is given, goes a report on all runs, made here and now.
+    """
     opened = Opened(tree)
     tree.mkdir()
     for source in sources:
@@ -54,21 +63,35 @@ def read_submission(root: Path, sources: list[Path], tree: Path) -> Contents:
     books, no_books = read_books(
         root, [path for path in loose if is_book(path)], reported_books(reports), tree
     )
+    data = [one for one, _ in runs]
+    quotes, cited = find_quotes(places, [one.name for one in data], tree)
+    if report:
+        # One that can't be written for whatever is in it leaves the runs as they were read.
+        with contextlib.suppress(Exception):
+            write_report(report, data)
     files, unread = _brought_files(
         [p for p in loose if p.suffix.lower() not in WRITTEN + DRAWN], tree
     )
     return Contents(
-        refused=tuple(opened.refused),
+        refused=tuple(opened.summed),
         unusable=(*(reason for reason in unusable.values() if reason), *map(shown_line, no_books)),
-        runs=tuple(run for _, run in runs),
-        together=tuple(_together([data for data, _ in runs])),
+        runs=_placed(runs),
+        together=tuple(_together(data)),
         brought=tuple(files),
         unread=tuple(unread),
         places=places,
-        quotes=find_quotes(places, [data.name for data, _ in runs], tree),
+        quotes=quotes,
         written=tuple(written),
+        cited=cited,
+        figures=find_figures(places, data),
         books=books,
     )
+
+
+def _placed(runs: Sequence[tuple[RunData, OurRun]]) -> tuple[OurRun, ...]:
+    """The runs, each with its place in the report on all of them."""
+    places = anchors([data for data, _ in runs])
+    return tuple(replace(run, anchor=places[run.run]) for _, run in runs)
 
 
 def _of_run(path: Path, folders: set[Path]) -> bool:
@@ -125,6 +148,7 @@ def _run(data: RunData, folder: Path) -> OurRun:
         digest=_digest(data.digests),
         cookies=tuple(sorted(cookies(folder / "raw"))),
         case=plan.case,
+        command=shown_line(command_again(plan, data.lab, "")),
     )
 
 

@@ -66,10 +66,20 @@ class _Hints(_Strict):
 
 class _File(_Strict):
     none: str
-    ladder: list[Rung] = Field(min_length=2)
-    prediction: _Prediction
-    hints: _Hints
+    ladder: list[Rung] = []
+    prediction: _Prediction | None = None
+    hints: _Hints | None = None
     criteria: list[_Criterion] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_a_ladder(self) -> _File:
+        if not any(criterion.pitfall for criterion in self.criteria):
+            return self
+        if len(self.ladder) < 2 or self.prediction is None or self.hints is None:
+            raise ValueError(
+                "expected a ladder of at least two rungs, prediction and hints, for the criteria with a pitfall"
+            )
+        return self
 
 
 @dataclass(frozen=True)
@@ -126,20 +136,23 @@ def read_rubric(lab: Lab) -> Rubric | None:
         raise UserError(f"{where}: not valid TOML: {error}") from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        key = ".".join(map(str, first["loc"]))
+        key = ".".join(map(str, first["loc"])) or "file"
         raise UserError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
     known = {pitfall.id for pitfall in lab.file.pitfalls}
     for criterion in file.criteria:
         if criterion.pitfall and criterion.pitfall not in known:
             raise UserError(f"{where}: {lab.name} has no pitfall {criterion.pitfall!r}")
     criteria = [one for written in file.criteria for one in _criteria(lab, written, file)]
-    return Rubric(f"{lab.name}: report", file.ladder, criteria, (0.0, *file.hints.costs))
+    costs = file.hints.costs if file.hints else [0.0] * 3
+    return Rubric(f"{lab.name}: report", file.ladder, criteria, (0.0, *costs))
 
 
 def _criteria(lab: Lab, written: _Criterion, file: _File) -> list[Criterion]:
     """A criterion as rows of the rubric. Those of a case don't name its cause: students see them."""
     if not written.pitfall:
         return [_by_levels(written, file)]
+    assert file.prediction is not None  # what _has_a_ladder makes sure of
+    assert file.hints is not None
     points = float(written.points)
     pitfall = lab.pitfall(written.pitfall)
     case = f"Case {lab.case_number(pitfall)}"

@@ -1,10 +1,4 @@
-"""Which file of a class's folder is whose, by the names that learning management systems give them.
-
-Ada Lovelace_12345_assignsubmission_file_/…      Moodle, a folder each (newer: without the last _)
-Ada Lovelace_12345_assignsubmission_file_x.zip   Moodle, without folders
-lovelaceada_LATE_12345_67890_x.zip               Canvas: its own number of the student, of the file
-12345678-runs.zip, ada/, Ada Lovelace.zip        by hand: an id or a name in it
-"""
+"""Which file of a class's folder is whose, by the names that learning management systems give them."""
 
 from __future__ import annotations
 
@@ -13,11 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.grading.attempts import HandedIn, Named, latest, read_name
 from measuretwice.grading.roster import Roster, Student, squash
 from measuretwice.grading.unpack import is_archive, is_hidden, shown
 
-MOODLE = re.compile(r"(?P<name>[^/]+)_(?P<number>[0-9]+)_assignsubmission_[a-z]+(?:_.*)?")
-CANVAS = re.compile(r"(?P<name>[^_]+)(?:_LATE)?_(?P<number>[0-9]+)_[0-9]+_.+", re.IGNORECASE)
 MAX_SUBMISSIONS = 5000
 
 
@@ -30,6 +23,16 @@ class Submission:
     sources: list[Path] = field(default_factory=list)
     says: list[str] = field(default_factory=list)
 
+    @property
+    def handed_in(self) -> list[HandedIn]:
+        """Each of its files with what its name says of when it came."""
+        return latest(self.sources)
+
+    @property
+    def counted(self) -> list[Path]:
+        """What is marked: all, but for earlier attempts."""
+        return [one.path for one in self.handed_in if one.counts]
+
 
 def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submission], list[str]]:
     """Return the submissions in a folder, a student each, and what is taken for none."""
@@ -41,9 +44,12 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
     for path in sorted(folder.iterdir()):
         if is_hidden((path.name,)):
             continue
-        called, key = _called(path)
-        matches = _students(roster, path) if roster else []
-        taken = path.is_dir() or is_archive(path.name) or called is not None or len(matches) == 1
+        named = read_name(path.name)
+        if named.is_note:
+            continue
+        called, key = _called(path, named)
+        matches = _students(roster, path, named) if roster else []
+        taken = path.is_dir() or is_archive(path.name) or bool(named.system) or len(matches) == 1
         if not taken and not path.is_symlink():
             others.append(
                 f"{shown(path.name)}: no folder and no archive; not taken for a submission"
@@ -53,7 +59,7 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
         if student:
             key = f"\0{student.id}"
         submission = found.setdefault(
-            key, Submission(student.name if student else shown(called or key), student)
+            key, Submission(student.name if student else shown(called), student)
         )
         submission.sources.append(path)
         if len(matches) > 1:
@@ -79,27 +85,37 @@ def _stem(path: Path) -> str:
     return re.sub(r"(\.tar)?\.[A-Za-z0-9]{1,5}$", "", path.name)
 
 
-def _called(path: Path) -> tuple[str | None, str]:
+def _called(path: Path, named: Named) -> tuple[str, str]:
     """The name that a system gave, if one did, and what all of a student's files have in common."""
-    for form in (MOODLE, CANVAS):
-        if match := form.fullmatch(path.name):
-            return match["name"], f"{match['name']} ({match['number']})"
-    return None, _stem(path)
+    if named.user:
+        return named.user.rsplit("_", 1)[-1], f"\1{named.user}"
+    if named.name:
+        return named.name, f"{named.name} ({named.number or ''})"
+    return _stem(path), _stem(path)
 
 
-def _students(roster: Roster, path: Path) -> list[Student]:
+def _students(roster: Roster, path: Path, named: Named) -> list[Student]:
     """Whose it may be. In a system's name only the part that the system wrote counts."""
-    if match := MOODLE.fullmatch(path.name):
+    students = roster.students
+    if named.user:
+        ends = named.user.casefold()
+        return [s for s in students if any(ends.endswith(f"_{key}") for key in s.keys)]
+    if named.number:
+        by_number = [
+            s
+            for s in students
+            if named.number == (s.number if named.system == "Moodle" else s.row.get("ID"))
+        ]
+        if by_number:
+            return by_number
+    if named.name:
         # With groups, Moodle puts the group's name before the student's.
-        names = {squash(match["name"]), squash(match["name"].split("-", 1)[-1])}
-        return [student for student in roster.students if student.names & names]
-    if match := CANVAS.fullmatch(path.name):
-        by_number = [s for s in roster.students if s.row.get("ID") == match["number"]]
-        return by_number or [s for s in roster.students if squash(match["name"]) in s.names]
+        names = {squash(named.name), squash(named.name.split("-", 1)[-1])}
+        return [student for student in students if student.names & names]
     stem = _stem(path).casefold()
     by_id = [
         student
-        for student in roster.students
+        for student in students
         if any(re.search(rf"(?<![^\W_]){re.escape(key)}(?![^\W_])", stem) for key in student.keys)
     ]
-    return by_id or [student for student in roster.students if squash(stem) in student.names]
+    return by_id or [student for student in students if squash(stem) in student.names]

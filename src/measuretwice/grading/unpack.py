@@ -18,6 +18,7 @@ import tarfile
 import unicodedata
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -36,6 +37,8 @@ MAX_NAME_BYTES = 200
 MAX_RATIO = 500
 RATIO_FROM_BYTES = 2**20
 MAX_WORDS = 100
+# Of how many the name is said, where several are refused for one reason.
+MAX_NAMED = 3
 CHUNK = 2**16
 OPENERS: dict[str, Callable[[Path], Any]] = {
     "tar": io.FileIO,
@@ -107,11 +110,14 @@ def is_hidden(parts: tuple[str, ...]) -> bool:
 
 
 class Opened:
-    """A submission laid open in the folder `into`, with what was `refused`, in words."""
+    """A submission laid open in the folder `into`, with what was `refused`, in words; `summed` has one line
+    for each source, however much of it was."""
 
     def __init__(self, into: Path) -> None:
         self.into = into
         self.refused: list[str] = []
+        self.summed: list[str] = []
+        self._reasons: dict[str, list[str]] = defaultdict(list)
         self._left_bytes = MAX_BYTES
         self._left_files = MAX_FILES
         self._spooled = 0
@@ -131,8 +137,24 @@ class Opened:
         if self._more:
             self.refused.append(f"and {self._more} more refused")
             self._more = 0
+        if self._reasons:
+            self.summed.append(self._sum(shown(source.name)))
+            self._reasons.clear()
+
+    def _sum(self, source: str) -> str:
+        """What was refused of a source, in one line: each reason with some names."""
+        total = sum(map(len, self._reasons.values()))
+        parts = []
+        for why, names in self._reasons.items():
+            if len(names) == total == 1:
+                return f"{names[0]}: {why}"
+            names = [name.removeprefix(f"{source}/") for name in names]
+            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+            parts.append(f"{why} ({', '.join(names[:MAX_NAMED])}{more})")
+        return f"{total} of {source}: {'; '.join(parts)}"
 
     def _refuse(self, name: object, why: object) -> None:
+        self._reasons[shown(why)].append(shown(name))
         if len(self.refused) < MAX_WORDS:
             self.refused.append(f"{shown(name)}: {shown(why)}")
         else:

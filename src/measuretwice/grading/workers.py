@@ -34,10 +34,15 @@ class _Work:
 
 
 def read_all(
-    root: Path, submissions: list[list[Path]], parallel: int, wall_s: float = WALL_S
+    root: Path,
+    submissions: list[list[Path]],
+    parallel: int,
+    wall_s: float = WALL_S,
+    reports: Path | None = None,
 ) -> Iterator[tuple[int, Reading]]:
     """Read the submissions, `parallel` at a time; yield each one's place and what was read.
 
+    Into the folder `reports` goes a report on each one's runs, called by its place: 0.html, ...
     Where that didn't come to an end, the reading's `problem` says why.
     """
     # What all will need is loaded once, here, and not by each.
@@ -53,7 +58,10 @@ def read_all(
                     here, there = context.Pipe(duplex=False)
                     tree = Path(folder) / str(key) / "files"
                     tree.parent.mkdir()
-                    process = context.Process(target=_read, args=(root, sources, tree, there))
+                    report = reports / f"{key}.html" if reports else None
+                    process = context.Process(
+                        target=_read, args=(root, sources, tree, report, there)
+                    )
                     process.start()
                     there.close()
                     working.append(_Work(key, process, here, tree, time.monotonic() + wall_s))
@@ -67,7 +75,9 @@ def read_all(
                 _end(work)
 
 
-def _read(root: Path, sources: list[Path], tree: Path, answer: Connection) -> None:
+def _read(
+    root: Path, sources: list[Path], tree: Path, report: Path | None, answer: Connection
+) -> None:
     """In the process: limits first, then the work. The answer is JSON, not a pickle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for what, most in (
@@ -80,7 +90,7 @@ def _read(root: Path, sources: list[Path], tree: Path, answer: Connection) -> No
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, hard))
     try:
-        reading = Reading(read_submission(root, sources, tree)).to_json()
+        reading = Reading(read_submission(root, sources, tree, report)).to_json()
     except Exception as error:
         reading = Reading(problem=f"can't be read ({type(error).__name__}: {error})").to_json()
     answer.send_bytes(reading)

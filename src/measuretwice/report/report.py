@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from measuretwice.book.notes import read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
-from measuretwice.report.book import BookOfLab, Books, book_table, is_known, without_cause
+from measuretwice.report.book import BookOfLab, book_table, is_known, without_cause
 from measuretwice.report.tables import (
     Table,
     all_values_table,
@@ -83,12 +83,17 @@ def make_report(
     unusable: Sequence[str] = (),
     answers: dict[str, str] | None = None,
     books: Mapping[str, str] | None = None,
+    for_marking: bool = False,
 ) -> Report:
     """Return the report on at least one run. `answers` are what `read_answers` returned, `books` each
-    lab's book, as it stands."""
+    lab's book, as it stands. One that is for marking names every cause."""
     texts = books or {}
     notes = {name: read_notes(text) for name, text in texts.items()}
-    runs = [run if is_known(run, notes) else _veiled(run) for run in sorted(runs, key=_order)]
+
+    def tells(run: RunData) -> bool:
+        return for_marking or is_known(run, notes)
+
+    runs = [run if tells(run) else _veiled(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = [
@@ -102,11 +107,10 @@ def make_report(
         summary=summary_table(runs),
         chance=what_chance_does([run.result for run in runs]),
         sections=[
-            _section(number, run, tells=is_known(run, notes))
-            for number, run in enumerate(runs, start=1)
+            _section(number, run, tells=tells(run)) for number, run in enumerate(runs, start=1)
         ],
         questions=[(name, asked) for name, asked in questions if asked],
-        together=[finding for lab in labs.values() for finding in _together(lab, runs, notes)],
+        together=[finding for lab in labs.values() for finding in _together(lab, runs, tells)],
         unusable=list(unusable),
         books=[
             BookOfLab(lab.name, table, texts[lab.name].strip("\n"))
@@ -137,12 +141,12 @@ def _section(position: int, run: RunData, *, tells: bool) -> Section:
     )
 
 
-def _together(lab: Lab, runs: list[RunData], books: Books) -> list[Finding]:
+def _together(lab: Lab, runs: list[RunData], tells: Callable[[RunData], bool]) -> list[Finding]:
     """What no single run shows, such as a trial run again only because it looked odd."""
     of_lab = [run for run in runs if run.lab.name == lab.name]
     found = []
     for raised in check_set(lab, [run.result.member for run in of_lab]):
-        known = all(is_known(of_lab[place], books) for place in raised.members)
+        known = all(tells(of_lab[place]) for place in raised.members)
         found += [raised.finding] if known else without_cause([raised.finding])
     return found
 
@@ -151,6 +155,11 @@ def _veiled(run: RunData) -> RunData:
     """A run whose findings don't name their cause."""
     findings = tuple(without_cause(run.result.findings))
     return replace(run, result=replace(run.result, findings=findings))
+
+
+def anchors(runs: Sequence[RunData]) -> dict[str, str]:
+    """Return each run's place in the report made of them, by its name."""
+    return {run.name: f"run-{place}" for place, run in enumerate(sorted(runs, key=_order), start=1)}
 
 
 def _order(run: RunData) -> tuple[str, int, int, str, str, int, str]:

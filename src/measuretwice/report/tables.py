@@ -11,6 +11,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import UNITS, trial_params
 from measuretwice.measure.judged import Verdict
 from measuretwice.runs.goodput import goodput_means, goodput_of
+from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
@@ -39,7 +40,7 @@ KEY_VALUES = {
 class Table:
     """Cells of text. `numeric` columns stand right; `mark` is the column that holds verdicts.
 
-    `links` are the places in the report that the rows' first cells lead to.
+    `links` are the places in the report that the rows' first cells lead to, or other pages (with a slash).
     """
 
     caption: str
@@ -173,7 +174,8 @@ def provenance_table(run: RunData) -> Table:
     machine = provenance.get("machine")
     rows = [
         ["run's folder", run.name],
-        ["command", _plain(provenance.get("command"))],
+        # What the folder says of its command is a stranger's word: this one is made of the plan.
+        ["command, by the plan", _command(run)],
         ["seed", str(plan.seed)],
         ["where", plan.where],
         ["kernel", plan.kernel],
@@ -186,6 +188,13 @@ def provenance_table(run: RunData) -> Table:
         ["digest of the plan", plan.digest],
     ]
     return Table("Where this comes from", ["what", "said by the run's folder"], rows)
+
+
+def _command(run: RunData) -> str:
+    try:
+        return command_again(run.plan, run.lab, "")
+    except UserError:
+        return NONE
 
 
 def key_values_table(run: RunData) -> Table:

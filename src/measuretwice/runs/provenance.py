@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+import shlex
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -96,7 +97,9 @@ def command_again(plan: Plan, lab: Lab, option: str) -> str:
         lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
     )
     changed = "".join(
-        f" --set {name}={value}" for name, value in plan.params.items() if meant.get(name) != value
+        f" --set {shlex.quote(f'{name}={value}')}"
+        for name, value in plan.params.items()
+        if meant.get(name) != value
     )
     return f"./lab run {plan.lab} {what} --seed {plan.seed}{changed}{option}"
 

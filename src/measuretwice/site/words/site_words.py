@@ -70,7 +70,7 @@ def reliability(site: SiteWords) -> dict[str, Any] | None:
 @site_word("graded_class", fact=True)
 def graded_class(site: SiteWords) -> dict[str, Block]:
     """A made-up class, dealt seeds and graded, as `make site-assets` recorded it: `.roster`, `.dealt`,
-    `.listing`, `.terminal`, `.canvas`, `.moodle`."""
+    `.listing`, `.terminal`, `.marks`, `.import`."""
     folder = site.root / "docs/includes/graded-class"
     return {
         path.stem: Block(f"```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```")
