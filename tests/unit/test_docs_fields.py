@@ -120,7 +120,9 @@ def test_result() -> None:
 def test_plan_and_provenance() -> None:
     assert [*names(fields(Plan)), "kernel_seed", "digest"] == list(docs_fields.PLAN)
     for plan in recorded("plan.json"):
-        assert list(plan) == [key for key in docs_fields.PLAN if key not in ("case", "edited") or key in plan]
+        assert list(plan) == [
+            key for key in docs_fields.PLAN if key not in ("case", "edited") or key in plan
+        ]
     for provenance in recorded("provenance.json"):
         assert list(provenance) == list(docs_fields.PROVENANCE)
 

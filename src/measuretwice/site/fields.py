@@ -55,6 +55,7 @@ FINDING = {
     "hint": "with `--hint`: one step of the ladder",
     "page": "where this site explains it",
     "off": "what is off, and by how much, where `measured` and `expected` tell the cause; else empty",
+    "consequences": "what else is off because of it, in words",
 }
 PLAN = {
     "lab": "the lab's name",
