@@ -152,7 +152,7 @@ def test_no_page_and_no_search_tells_a_cause(release: Path, lab: Lab, pitfall: P
     found = [part for part in index["docs"] if part["location"].startswith(place)]
     said = " ".join(f"{part['title']} {part['text']}" for part in found)
     assert "Predict" in said
-    assert told([pitfall.title, *pitfall.hints, "What is wrong", "The cause"], said) == []
+    assert told([pitfall.title, *pitfall.hints, "What is wrong", "Hint 3: The cause"], said) == []
 
 
 def test_no_answer_is_in_it(texts: dict[str, str]) -> None:
