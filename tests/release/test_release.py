@@ -27,6 +27,8 @@ sys.path.insert(0, str(ROOT / "tests/site"))
 
 from test_nobody_is_told import BeforeDiagnosis, told  # noqa: E402
 
+# One release is looked at by all: its site takes half a minute.
+pytestmark = pytest.mark.xdist_group("release")
 LABS = list(published_labs(ROOT).values())
 CASES = [
     pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
