@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -38,11 +40,17 @@ def add_figures(words: LabWords, pages: Folder) -> None:
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     kept = pages.path.parent / "figures" / lab.folder.name / digest[:16]
     if not kept.is_dir():
-        part = kept.with_name("part")
-        shutil.rmtree(kept.parent, ignore_errors=True)
-        part.mkdir(parents=True)
-        _draw(words, steps, declared, part)
-        part.rename(kept)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        # Another site may be made of the same checkout meanwhile: each draws in a folder of its own.
+        with tempfile.TemporaryDirectory(dir=kept.parents[1]) as folder:
+            part = Path(folder) / "part"
+            part.mkdir()
+            _draw(words, steps, declared, part)
+            with contextlib.suppress(OSError):
+                part.rename(kept)
+        for old in kept.parent.iterdir():
+            if old != kept:
+                shutil.rmtree(old, ignore_errors=True)
     for path in kept.iterdir():
         pages.copy(path, f"assets/figures/{lab.folder.name}/{path.name}")
 
