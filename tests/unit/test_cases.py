@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
+from measuretwice.cli.cases import _off
 from measuretwice.cli.options import read_changes
 from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
@@ -92,3 +93,22 @@ def test_what_is_asked_is_measured(lab: str) -> None:
         assert pitfall.predict.ask.endswith("?")
         if pitfall.predict.value != "ratio":
             fields.require([pitfall.predict.value], pitfall.id)
+
+
+@pytest.mark.parametrize(
+    ("told", "value", "unit", "says"),
+    [
+        ("16 percent, as ping shows", 0.08, "(0 to 1)", "0.50"),
+        ("0.16", 0.08, "(0 to 1)", "0.50"),
+        ("30 Mbit/s, since nothing else is different", 45.0, "Mbit/s", "1.50"),
+        ("30", 45.0, "Mbit/s", "1.50"),
+        ("1448 bytes", 45.0, "Mbit/s", None),
+        ("20 %", 45.0, "packets", None),
+        ("as before", 45.0, "packets", None),
+    ],
+)
+def test_a_prediction_is_compared_in_one_unit(
+    told: str, value: float, unit: str, says: str | None
+) -> None:
+    off = _off(told, value, unit)
+    assert off == (f", {says} times that" if says else "")

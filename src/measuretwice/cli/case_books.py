@@ -14,7 +14,7 @@ from measuretwice.book.notes import NONE
 from measuretwice.cli.cases import ask_person, unit_for_people
 from measuretwice.cli.tries import try_again
 from measuretwice.lab import UNSET, Lab, load_lab, trial_params
-from measuretwice.runs.folder import PLAN
+from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import Result, read_result
 
 OUTCOME = "nothing is off any more"
@@ -52,6 +52,8 @@ class CaseBooks:
             return
         for case in self._cases:
             notes = case.book.notes(case.number)
+            if notes.mended:
+                continue
             if hint == 3 and notes.diagnosis is None:
                 said = ask_person(
                     f"Case {case.number}. Before the last hint: what is it, in your own words? (Enter skips): "
@@ -70,7 +72,7 @@ class CaseBooks:
             for run in document.get("runs", [])
         }
         for case in self._cases:
-            own = [run for run in case.runs if _is_own(case, run)]
+            own = _latest(case, [run for run in case.runs if _is_own(case, run)])
             if own and not any(str(run) in off for run in own):
                 self._outcome(case, own)
 
@@ -126,6 +128,13 @@ def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
     except (OSError, ValueError, TypeError, KeyError, UserError):
         return None
     return lab, number
+
+
+def _latest(case: _CaseOfRuns, own: list[Path]) -> list[Path]:
+    """What counts of a student's own tries: the last one; of a set of runs all."""
+    if _is_whole_set(case) or not own:
+        return own
+    return [max(own, key=lambda run: (run / DONE).stat().st_mtime_ns)]
 
 
 def _is_own(case: _CaseOfRuns, run: Path) -> bool:

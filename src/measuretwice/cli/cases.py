@@ -6,9 +6,10 @@ finds; `lab check` helps a step at a time.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
@@ -18,6 +19,11 @@ from measuretwice.cli import terminal
 from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value
 from measuretwice.measure.fields import unit_of
 from measuretwice.runs.result import Result
+
+# The seed of the runs that pages show.
+PAGES_SEED = 1
+# The unit of a share.
+SHARE = "0 to 1"
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class CaseRun:
     changes: Mapping[str, Value]
     book: LabBook
     own: OwnScripts | None = None
+    varied: Mapping[str, Value] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
 
     @property
     def pitfall(self) -> Pitfall:
@@ -48,10 +56,14 @@ class CaseRun:
             return
         if self.tries_again:
             self.book.add(self.number, "Changed", in_words(self.changes, self.own))
+        values = ", ".join(f"{name} {value}" for name, value in self.varied.items())
+        if values:
+            heading += f"\nYour own run has {values}; the page's run has other values."
         said = ask_person(
             f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
         )
         self.book.add(self.number, "Prediction", said or NONE)
+        self.said[:] = [said] if said else []
 
     def note(self, results: Sequence[Result], *, talk: bool) -> None:
         """Write each run that the book doesn't have yet into it; say how far the prediction was off."""
@@ -60,10 +72,12 @@ class CaseRun:
         for result in results:
             if result.place.name not in written:
                 self.book.add(self.number, "Run", f"{result.place.name}: {self._answer(result)}")
-        told = notes.of("Prediction")
-        if talk and len(results) == 1 and told and not self.stage:
-            off = _off(told[-1], self._scaled(results[0]))
-            print(f"You predicted: {told[-1]}. Measured: {self._answer(results[0])}{off}.")
+        if talk and len(results) == 1 and self.said and self.pitfall.predict.compared:
+            [told] = self.said
+            off = _off(
+                told, self._scaled(results[0]), unit_for_people(self.pitfall.predict.value)[1]
+            )
+            print(f"You predicted: {told.rstrip('.')}. Measured: {self._answer(results[0])}{off}.")
 
     def _scaled(self, result: Result) -> float | None:
         value = result.value(self.pitfall.predict.value)
@@ -96,16 +110,21 @@ def open_case(
     if begins:
         print(f"Your lab book: {terminal.relative(book.path)} (seed {books_seed})", file=sys.stderr)
     stage: StageName | None = "fixed" if show_me else None
-    return CaseRun(lab, number, stage, changes, book, own), books_seed if seed is None else seed
+    seed = books_seed if seed is None else seed
+    varied = lab.varied_by(lab.case(number), seed)
+    page = lab.varied_by(lab.case(number), PAGES_SEED)
+    own_values = {name: value for name, value in varied.items() if value != page.get(name)}
+    return CaseRun(lab, number, stage, changes, book, own, own_values), seed
 
 
 def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     """Print what was measured beside what the model says, without a verdict; then where to look."""
     print(f"Case {case.number}: {case.pitfall.symptom}")
     terminal.print_table(case.lab, list(results), verdicts=False)
-    folder = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
+    place = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
+    folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
     print(
-        f"\nWhat the tools printed is in {folder}{'/raw' if len(results) == 1 else ''}. Look for what "
+        f"\nWhat the tools printed is in {folder}/raw. Look for what "
         f"doesn't fit.\n./lab check {folder} says what is off; with --hint 1, 2, 3 it helps a step further."
     )
 
@@ -131,11 +150,22 @@ def ask_person(question: str) -> str:
 
 def unit_for_people(name: str) -> tuple[float, str]:
     """Return by what to multiply a measured value, and its unit then."""
-    return (1e-6, "Mbit/s") if name.endswith("_bps") else (1.0, unit_of(name))
+    if name.endswith("_bps"):
+        return 1e-6, "Mbit/s"
+    unit = unit_of(name)
+    return 1.0, f"({unit})" if unit == SHARE else unit
 
 
-def _off(told: str, value: float | None) -> str:
+def _off(told: str, value: float | None, unit: str) -> str:
+    """How many times what was told the value is; nothing where these may be of different units."""
     number = number_in(told)
     if not number or value is None:
         return ""
-    return f", {value / number:.2f} times that"
+    percent = re.search(r"\d\s*(%|per ?cent)", told, flags=re.IGNORECASE)
+    if percent and unit != f"({SHARE})":
+        return ""
+    if unit == "Mbit/s" and not re.search(
+        r"\d\s*($|[,.;]|m(bit|bps|b/s))", told, flags=re.IGNORECASE
+    ):
+        return ""
+    return f", {value / (number / 100 if percent else number):.2f} times that"

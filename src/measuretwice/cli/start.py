@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends.registry import backend_for
+from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
@@ -44,7 +45,6 @@ from measuretwice.runs.tries import (
     with_try,
     write_tries,
 )
-from measuretwice.site.own_figure import own_figure
 
 
 def start_command(
@@ -95,7 +95,7 @@ def start_command(
     tries = with_try(tries, this)
     write_tries(folder, tries)
     own = [known for known in tries if known.seed == seed]
-    written = own_figure(root, lab, folder, own, opened_cases(book))
+    written = _figure(root, lab, folder, own, book)
     started = _Started(lab, plan, came, own, written, _next_case(lab, book))
     if as_json:
         print(json.dumps(started.document(results), indent=2))
@@ -104,6 +104,15 @@ def start_command(
     if open_it and written:
         open_in_browser(written)
     return 0
+
+
+def _figure(root: Path, lab: Lab, folder: Path, own: Sequence[Try], book: LabBook) -> Path | None:
+    """Lay the own marks over the recorded steps; a students' release has neither these nor the site's code."""
+    if is_release(root):
+        return None
+    from measuretwice.site.own_figure import own_figure
+
+    return own_figure(root, lab, folder, own, opened_cases(book))
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,15 @@ class Elsewhere(Strict):
 
 
 class Predict(Strict):
-    """What a case asks before its first run: a question, and the measured `value` that answers it."""
+    """What a case asks before its first run: a question, and the measured `value` that answers it.
+
+    Where the answer is none of the measured values, `compared` is false: then `value` only says what
+    mending did.
+    """
 
     ask: str = "How many Mbit/s will you measure?"
     value: str = "goodput_bps"
+    compared: bool = True
 
 
 class Pitfall(Strict):
