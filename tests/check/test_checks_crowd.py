@@ -119,7 +119,7 @@ def test_rows_under_another_name() -> None:
 )
 def test_shares_of_a_thousand(judged_by: str, share: float, found: bool) -> None:
     seen = {"rival_share": share, "rival_fair_share": 0.001, "rivals_found": 1}
-    assert raised({"judged_by": judged_by}, **seen) == ["fair-share"] * found
+    assert raised({"judged_by": judged_by, "rival_flows": 1}, **seen) == ["fair-share"] * found
 
 
 def test_segments_together_explain_what_their_drops_are() -> None:

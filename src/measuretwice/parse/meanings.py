@@ -270,6 +270,15 @@ NSTAT = _table(
         "TcpExtTCPOFOQueue": ("segments", "came out of order, and were kept"),
         "TcpExtTCPOFODrop": ("segments", "came out of order, and were dropped for lack of room"),
         "TcpExtPruneCalled": ("times", "the receive buffer was tidied for lack of room"),
+        "TcpExtOfoPruned": ("times", "all that came out of order was thrown away for lack of room"),
+        "TcpExtTCPMemoryPressures": (
+            "times",
+            "TCP's memory on this host came near its limit (net.ipv4.tcp_mem)",
+        ),
+        "TcpExtTCPSACKReneging": (
+            "times",
+            "the receiver had thrown away what it had reported by SACK",
+        ),
         "TcpExtTCPRcvCollapsed": ("packets", "merged in the receive buffer to save room"),
         "TcpExtTCPBacklogDrop": ("packets", "dropped before their socket, for lack of room"),
         "TcpExtTCPRcvQDrop": ("segments", "came in order, and were dropped for lack of room"),
