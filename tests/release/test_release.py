@@ -391,3 +391,20 @@ def test_packed(tmp_path: Path) -> None:
         files = [entry for entry in packed_tar if entry.isreg()]
         assert sorted(entry.name.removeprefix("kit/") for entry in files) == whole
         assert packed_tar.getmember("kit/lab").mode & 0o100
+
+
+def test_no_module_needs_what_is_left_out(release: Path) -> None:
+    """Each module of its package can be loaded, and what functions load later is there too."""
+    package = release / "src/measuretwice"
+    names = sorted(
+        ".".join(path.relative_to(package.parent).with_suffix("").parts).removesuffix(".__init__")
+        for path in package.rglob("*.py")
+        if path.name != "__main__.py"
+    )
+    assert "measuretwice.cli.start" in names
+    done = subprocess.run(
+        [str(release / ".venv/bin/python"), "-P", "-c", f"import importlib\nfor name in {names}: importlib.import_module(name)"],
+        env={**os.environ, "PYTHONPATH": str(release / "src")},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.splitlines()[-1]
