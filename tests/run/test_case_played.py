@@ -2,12 +2,17 @@
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from command_line import call_lab, lab_on_terminal
 
+from measuretwice.book.book import LabBook
+from measuretwice.lab import load_lab
+
+ROOT = Path(__file__).parents[2]
 LAST_HINT = "The MTU is 1500 bytes"
 
 
@@ -110,3 +115,20 @@ def test_progress_before_anything_is_run(tmp_path: Path) -> None:
     done = lab("progress", "--out", str(tmp_path))
     assert done.returncode == 0
     assert done.stdout.startswith("not begun: mathis")
+
+
+def test_hints_are_for_one_case_at_a_time(tmp_path: Path) -> None:
+    lab_book = tmp_path / "mathis"
+    for number, name in ((5, "trial-09-seed1"), (7, "trial-07-seed1")):
+        shutil.copytree(
+            ROOT / f"sample-data/01-mathis/case-{number:02d}-broken/{name}",
+            lab_book / f"case-{number:02d}-{name}",
+        )
+        plan = lab_book / f"case-{number:02d}-{name}/plan.json"
+        plan.write_text(json.dumps({**json.loads(plan.read_text()), "case": number}))
+    LabBook(lab_book, load_lab(ROOT, "mathis")).open(1)
+    done = lab("check", str(lab_book), "--hint", "3")
+    assert done.returncode == 2
+    assert "one case at a time" in done.stderr
+    assert "The MTU" not in done.stdout
+    assert "Hint" not in (lab_book / "lab-book.md").read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,13 @@ class CaseBooks:
         """Note a hint that is taken; before the last one ask what the student thinks it is."""
         if hint is None:
             return
+        if len(self._cases) > 1:
+            first = self._cases[0]
+            runs = os.path.relpath(first.runs[0].parent)
+            raise UserError(
+                f"--hint helps with one case at a time, and these runs are of {len(self._cases)}: "
+                f"./lab check {runs}/case-{first.number:02d}-* --hint {hint}"
+            )
         for case in self._cases:
             notes = case.book.notes(case.number)
             if notes.mended:
