@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import call_lab
-from example_class import copy_run
+from example_class import copy_run, write_plan
 
 from measuretwice.book.notes import has_reason, has_unit, read_notes
 from measuretwice.grading.books import read_books
@@ -37,9 +37,7 @@ def case_run(name: str, target: Path, *, own: bool = False) -> Path:
     final = target / "mathis" / plan.folder_name
     final.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(folder, final)
-    (final / "plan.json").write_text(json.dumps(plan.to_json()))
-    provenance = json.loads((final / "provenance.json").read_text())
-    (final / "provenance.json").write_text(json.dumps({**provenance, "plan_digest": plan.digest}))
+    write_plan(final, plan, LAB)
     shutil.rmtree(target / "work")
     return final
 

@@ -26,12 +26,12 @@ from rich.console import Console
 from measuretwice.book.book import BOOK
 from measuretwice.book.notes import with_entry
 from measuretwice.cli.grade import print_grades
-from measuretwice.grading.copies import Recorded
 from measuretwice.grading.deal import deal, dealt_file
-from measuretwice.grading.grade import grade
+from measuretwice.grading.grade import contents_of, grade, look
 from measuretwice.grading.graded import Graded
 from measuretwice.grading.marking import FILE, add_places, places_of
 from measuretwice.grading.output import ClassGrades, all_files
+from measuretwice.grading.recorded import Recorded
 from measuretwice.grading.roster import read_roster
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submissions import find_submissions
@@ -42,6 +42,7 @@ from measuretwice.report.render import render_markdown
 from measuretwice.report.report import make_report
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import DONE
+from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import read_run
 
 ROOT = Path(__file__).parents[2]
@@ -71,22 +72,35 @@ def copy_run(recorded: Path, target: Path, seed: int) -> Path:
     document = json.loads((recorded / "plan.json").read_text(encoding="utf-8"))
     known = {field.name for field in fields(Plan)}
     plan = replace(Plan(**{key: document[key] for key in document if key in known}), seed=seed)
+    lab = load_lab(ROOT, plan.lab)
     if plan.case:
-        pitfall = load_lab(ROOT, plan.lab).case(plan.case)
+        pitfall = lab.case(plan.case)
         plan = replace(plan, case=None, pitfall=pitfall.id, stage=plan.stage or "broken")
     folder = target / plan.folder_name
     with raw_folder(recorded) as raw:
         shutil.copytree(raw, folder / "raw")
-    provenance = json.loads((recorded / "provenance.json").read_text(encoding="utf-8"))
-    documents = {
-        "plan.json": plan.to_json(),
-        "provenance.json": {**provenance, "plan_digest": plan.digest},
-    }
-    for name, document in documents.items():
-        (folder / name).write_text(json.dumps(document), encoding="utf-8")
-    shutil.copyfile(recorded / "result.json", folder / "result.json")
+    for name in ("provenance.json", "result.json"):
+        shutil.copyfile(recorded / name, folder / name)
+    write_plan(folder, plan, lab)
     (folder / DONE).touch()
     return folder
+
+
+def write_plan(run: Path, plan: Plan, lab: Lab) -> None:
+    """Give a run's folder a plan, and what follows from it in provenance.json and result.json."""
+    provenance, result = (
+        json.loads((run / name).read_text(encoding="utf-8"))
+        for name in ("provenance.json", "result.json")
+    )
+    told = {name: getattr(plan, name) for name in ("pitfall", "stage", "case", "seed", "params")}
+    command = command_again(plan, lab, "")
+    documents = {
+        "plan.json": plan.to_json(),
+        "provenance.json": {**provenance, "plan_digest": plan.digest, "command": command},
+        "result.json": {**result, **told},
+    }
+    for name, document in documents.items():
+        (run / name).write_text(json.dumps(document), encoding="utf-8")
 
 
 def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> tuple[Path, Path]:
@@ -210,7 +224,9 @@ def graded_class(root: Path) -> dict[str, str]:
         emmy = next(r for s, r in zip(submissions, readings, strict=True) if "Emmy" in s.name)
         # All of these runs are recorded ones; only hers shall count as such.
         recorded = Recorded(frozenset(run.digest for run in emmy.contents.runs), {})
-        graded = grade(lab, rubric, submissions, readings, roster, recorded)
+        contents = contents_of(lab, readings)
+        remarks = look(lab, submissions, contents, roster, recorded, {})
+        graded = grade(lab, rubric, submissions, readings, roster, remarks)
         out = io.StringIO()
         it = ClassGrades(lab, rubric, {}, roster, graded, others, MADE)
         _, export = all_files(it, f"Measure Twice: {lab.name}", {}, Path(name) / "out", named=False)

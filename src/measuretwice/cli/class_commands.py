@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from measuretwice.cli.options import AS_JSON, PATH, root_folder
+from measuretwice.cli.types import Runs
 
 
 @click.command()
@@ -82,7 +83,17 @@ def deal(roster: Path, **options: Any) -> None:
     help="Folder for the grades.  [default: FOLDER-grades, beside it]",
 )
 @click.option(
-    "--jobs", type=click.IntRange(1, 1024), help="Submissions at a time.  [default: one a CPU]"
+    "--again",
+    type=Runs(),
+    help="Run so many runs of each submission again, what is disputed first, and compare the bytes.",
+)
+@click.option(
+    "--costly", is_flag=True, help="With --again: also what takes more than a minute of CPU time."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Submissions, and runs, at a time.  [default: one a CPU]",
 )
 @AS_JSON
 def grade(folder: Path, **options: Any) -> None:
@@ -90,7 +101,7 @@ def grade(folder: Path, **options: Any) -> None:
 
     FOLDER holds a folder or archive for each student, as your learning management system packs
     them. All is measured anew from the raw files; nothing in them is executed, nothing written
-    among them. Exit 0 where all is well, 1 where there is something to look at.
+    among them. What --again runs is planned here, from the settings that a run's plan names. Exit 0 where all is well, 1 where there is something to look at.
     """
     from measuretwice.cli import grade as command_grade
 

@@ -14,15 +14,19 @@ from measuretwice.base.clock import now
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
+from measuretwice.cli.grade_again import run_chosen
+from measuretwice.grading.again import FILE as AGAIN_FILE
+from measuretwice.grading.again import choose_runs, read_kept, remade_before
 from measuretwice.grading.contents import Reading
-from measuretwice.grading.copies import lines, read_recorded
 from measuretwice.grading.exports import Export
-from measuretwice.grading.grade import choose_lab, grade
+from measuretwice.grading.grade import choose_lab, contents_of, grade, look
 from measuretwice.grading.graded import Graded
 from measuretwice.grading.kept import write_files
 from measuretwice.grading.key import read_key
 from measuretwice.grading.marking import FILE, add_places, places_of, read_marks, with_marks
 from measuretwice.grading.output import CLASS_PAGE, ClassGrades, all_files, in_words, row
+from measuretwice.grading.recorded import read_recorded
+from measuretwice.grading.remarks import lines
 from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.grading.submissions import Submission, find_submissions
@@ -39,6 +43,8 @@ def grade_command(
     deal_file: Path | None,
     assignment: str | None,
     out: Path | None,
+    again: int | None,
+    costly: bool,
     jobs: int | None,
     as_json: bool,
 ) -> int:
@@ -52,8 +58,19 @@ def grade_command(
         readings = _read(root, submissions, jobs, as_json, Path(name))
         reports = {int(path.stem): path.read_bytes() for path in Path(name).glob("*.html")}
     lab = choose_lab(list(labs), readings, wanted)
-    recorded = read_recorded(root, lab)
-    graded = grade(lab, labs[lab], submissions, readings, roster, recorded)
+    recorded, contents = read_recorded(root, lab), contents_of(lab, readings)
+    kept = read_kept(target / AGAIN_FILE)
+    remade = remade_before(contents, kept)
+    remarks = look(lab, submissions, contents, roster, recorded, remade)
+    ran: list[str] = []
+    if again is not None:
+        names = [submission.name for submission in submissions]
+        chosen = choose_runs(names, contents, remarks, again)
+        remade, ran = run_chosen(
+            root, lab, chosen, remade, kept, target / AGAIN_FILE, costly, jobs, as_json
+        )
+        remarks = look(lab, submissions, contents, roster, recorded, remade)
+    graded = grade(lab, labs[lab], submissions, readings, roster, remarks)
     # The lecturer's own: read before anything is written, and only ever added to.
     marks = read_marks(target / FILE, [place for place, _ in places_of(graded)])
     graded = [with_marks(entry, marks) for entry in graded]
@@ -61,7 +78,7 @@ def grade_command(
     title = assignment or f"Measure Twice: {lab.name}"
     files, export = all_files(it, title, reports, target, named=assignment is not None)
     add_places(target / FILE, places_of(graded))
-    said = [*(roster.says if roster else ()), *marks.says, *write_files(target, files)]
+    said = [*(roster.says if roster else ()), *ran, *marks.says, *write_files(target, files)]
     if as_json:
         document = {
             "lab": lab.name,

@@ -9,6 +9,8 @@ import click
 from measuretwice.execute.scheduler import Scheduler
 
 MOST_JOBS = 1024
+# More runs than anybody hands in.
+ALL_RUNS = 1_000_000
 _SCHEDULER = re.compile(r"dask://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+):([0-9]{1,5})/?")
 
 
@@ -30,3 +32,19 @@ class Jobs(click.ParamType[int | Scheduler]):
             expected = f"expected a number from 1 to {MOST_JOBS}, or dask://HOST:PORT"
             self.fail(f"{text!r}: {expected}", param, ctx)
         return Scheduler(found[1].strip("[]"), int(found[2]))
+
+
+class Runs(click.ParamType[int]):
+    """How many runs: a number from 1, or `all`."""
+
+    name = "N|all"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        text = str(value)
+        if text == "all":
+            return ALL_RUNS
+        if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
+            self.fail(f"{text!r}: expected a number from 1, or all", param, ctx)
+        return int(text)

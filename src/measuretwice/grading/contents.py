@@ -13,6 +13,7 @@ from functools import cache
 from pydantic import TypeAdapter
 
 from measuretwice.checks import Finding, Severity
+from measuretwice.grading.likeness import Sketch
 from measuretwice.lab import StageName, Value
 from measuretwice.measure.values import Measured
 
@@ -42,13 +43,37 @@ class Figure:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """What a run's folder says of itself.
+
+    `seeds` are other seeds than the plan's, by the file that names them; `kernel_seed` what plan.json has for it, where that isn't the one
+    that follows from the seed. `contradictions` are all other ways in which the folder is of two runs; `edits` names what result.json has
+    otherwise than the raw files, `derived_by` the code that had read them, `same_code` whether that is this one. `lacks` are files that ./lab run writes and
+    that aren't there.
+    """
+
+    seeds: dict[str, int] = field(default_factory=dict)
+    kernel_seed: int | None = None
+    contradictions: tuple[str, ...] = ()
+    edits: str = ""
+    derived_by: str = ""
+    same_code: bool = True
+    lacks: tuple[str, ...] = ()
+
+    @property
+    def is_of_one_run(self) -> bool:
+        return not (self.seeds or self.kernel_seed is not None or self.contradictions)
+
+
+@dataclass(frozen=True)
 class OurRun:
     """A run of ./lab run, measured anew.
 
     `run` is its folder below the submission, `case` the number of the case that it was run as, `plan` its plan's digest, `changed` the settings that
     aren't the lab's for this trial and stage, `digest` that of all raw files, and `cookies` are what
     iperf3 called its tests. `anchor` is its place in the report made of all runs, `command` what runs it
-    again, made from its plan once that was checked.
+    again, made from its plan once that was checked. `where` and `kernel` are the plan's, `edited` says whether node scripts were the
+    student's own. `files` are the raw files' digests, `sketches` what they are known by, both by path below raw/.
     """
 
     run: str
@@ -66,6 +91,13 @@ class OurRun:
     case: int | None = None
     anchor: str = ""
     command: str = ""
+    kernel_seed: int = 0
+    where: str = "virtual"
+    kernel: str = ""
+    edited: bool = False
+    agreement: Agreement = Agreement()
+    files: dict[str, str] = field(default_factory=dict)
+    sketches: dict[str, Sketch] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

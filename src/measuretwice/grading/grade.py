@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.base.errors import UserError
 from measuretwice.grading.answers import plain
-from measuretwice.grading.contents import Contents, Reading
-from measuretwice.grading.copies import Recorded, find_remarks
+from measuretwice.grading.contents import Contents, OurRun, Reading
+from measuretwice.grading.copies import WholeClass
 from measuretwice.grading.effort import marking_minutes
 from measuretwice.grading.graded import Answer, Graded, HandedFile
 from measuretwice.grading.marks import judge_files, make_marks
+from measuretwice.grading.recorded import Recorded
+from measuretwice.grading.remarks import Remade, Remark
 from measuretwice.grading.roster import Roster
 from measuretwice.grading.rubric import Rubric
+from measuretwice.grading.same_words import find_same_words
 from measuretwice.grading.submissions import Submission
 from measuretwice.grading.unpack import shown
 from measuretwice.lab import Lab, read_questions
@@ -33,20 +36,68 @@ def choose_lab(labs: Sequence[Lab], readings: Sequence[Reading], wanted: str | N
     raise UserError(f"{what} in these submissions; say which lab to grade: --lab LAB")
 
 
+def contents_of(lab: Lab, readings: Sequence[Reading]) -> list[Contents]:
+    """Return what was read of each submission, the lab's runs alone."""
+    return [_of_lab(reading.contents, lab) for reading in readings]
+
+
+def look(
+    lab: Lab,
+    submissions: Sequence[Submission],
+    contents: Sequence[Contents],
+    roster: Roster | None,
+    recorded: Recorded,
+    remade: Mapping[tuple[int, str], Remade],
+) -> list[list[Remark]]:
+    """Return for each submission what is to be said of where its runs and words come from.
+
+    `remade` is what came of runs that were run again, by their submission's place and their name.
+    """
+    of_class = WholeClass(submissions, contents, roster, recorded, remade)
+    found = []
+    for place, content in enumerate(contents):
+        remarks = of_class.remarks_on(place)
+        for run in content.runs:
+            again = remade.get((place, run.run))
+            if not (again and again.same) and (unseen := _not_shown(lab, content, run)):
+                remarks.append(unseen)
+        found.append(remarks)
+    questions = {plain(text): number for number, text in enumerate(read_questions(lab), start=1)}
+    names = [submission.name for submission in submissions]
+    words = find_same_words(contents, names, lab.name, questions, of_class.copied_from())
+    return [[*remarks, *more] for remarks, more in zip(found, words, strict=True)]
+
+
+def _not_shown(lab: Lab, contents: Contents, run: OurRun) -> Remark | None:
+    """A run that its plan calls broken, and whose raw files show nothing of the mistake."""
+    if run.stage != "broken" or run.pitfall is None:
+        return None
+    pitfall = lab.pitfall(run.pitfall)
+    # A mistake of a set of runs needs all of it to show.
+    if pitfall.trials or pitfall.broken.repeat > 1 or pitfall.broken.again:
+        return None
+    seen = [finding.id for finding in run.findings]
+    seen += [found.id for found in contents.together if run.run in found.runs]
+    if pitfall.finding in seen:
+        return None
+    return Remark(
+        "not shown", run.run, "its plan is the broken run's, and its raw files show nothing of that"
+    )
+
+
 def grade(
     lab: Lab,
     rubric: Rubric,
     submissions: Sequence[Submission],
     readings: Sequence[Reading],
     roster: Roster | None,
-    recorded: Recorded,
+    remarks: Sequence[Sequence[Remark]],
 ) -> list[Graded]:
     """Return what each submission is worth by machine, and who of the roster handed nothing in.
 
-    `readings` are in the submissions' order; what is returned is in order of names.
+    `readings` and `remarks` are in the submissions' order; what is returned is in order of names.
     """
-    contents = [_of_lab(reading.contents, lab) for reading in readings]
-    remarks = find_remarks(submissions, contents, roster, recorded)
+    contents = contents_of(lab, readings)
     questions = read_questions(lab)
     graded = []
     for place, (submission, reading, content, found) in enumerate(
@@ -100,7 +151,7 @@ def _files(submission: Submission) -> tuple[HandedFile, ...]:
 
 
 def _minutes(entry: Graded) -> int:
-    odd = len(entry.says) + sum(not remark.proves_nothing for remark in entry.remarks)
+    odd = len(entry.says) + sum(remark.is_odd for remark in entry.remarks)
     texts = (answer.text or "" for answer in entry.answers)
     return marking_minutes(texts, entry.open, odd + len(entry.written))
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from measuretwice.grading.contents import CaseNotes, Figure, OurRun, Raised, SetFinding
-from measuretwice.grading.copies import Remark
+from measuretwice.grading.remarks import Remark
 from measuretwice.lab import StageName
 
 
@@ -166,15 +166,19 @@ class Graded:
     @property
     def odd(self) -> bool:
         """Is there something that the instructor should look at first?"""
-        return bool(self.problem or self.says or any(not r.proves_nothing for r in self.remarks))
+        return bool(self.problem or self.says or any(r.is_odd for r in self.remarks))
 
     def count(self, rung: str) -> int:
         """How many mistakes have a rung: 'predicted', 'shown', 'diagnosed' (answered), 'mended' or 'again'."""
         return sum(getattr(mark, rung).startswith("yes") for mark in self.marks)
 
     def to_json(self) -> dict[str, Any]:
+        whole = asdict(self)
+        for run in whole["runs"]:
+            # What it is known by says nothing to a reader.
+            del run["sketches"]
         return {
-            **asdict(self),
+            **whole,
             "low": self.low,
             "high": self.high,
             "total": self.total,

@@ -16,9 +16,9 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks import check_run
 from measuretwice.grading.answers import plain
 from measuretwice.grading.contents import BroughtFiles, CaseNotes, Contents, OurRun, Raised
-from measuretwice.grading.copies import brief
 from measuretwice.grading.graded import AnyRun, Graded, JudgedFiles, Mark
 from measuretwice.grading.predictions import BY_HAND, mark_of_prediction, notes_of
+from measuretwice.grading.remarks import brief
 from measuretwice.grading.rubric import Criterion, Rubric
 from measuretwice.lab import Lab, Pitfall, read_questions, select_trials, trial_params
 
@@ -95,7 +95,7 @@ class _Runs:
 def _runs_of(lab: Lab, pitfall: Pitfall, contents: Contents, graded: Graded) -> _Runs:
     broken = _broken(pitfall, graded)
     fixed = _fixed(lab, pitfall, graded, broken)
-    odd = {remark.run for remark in graded.remarks if not remark.proves_nothing}
+    odd = {remark.run for remark in graded.remarks if remark.is_odd}
     unread = bool(
         graded.problem
         or contents.refused

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from measuretwice.grading.copies import lines
 from measuretwice.grading.effort import rule
 from measuretwice.grading.exports import Export, fill_marks
 from measuretwice.grading.graded import Graded
@@ -23,6 +22,7 @@ from measuretwice.grading.pages import (
     render_sheet,
     stems,
 )
+from measuretwice.grading.remarks import lines
 from measuretwice.grading.roster import Roster
 from measuretwice.grading.rubric import Rubric
 from measuretwice.grading.text_table import csv_text
@@ -188,7 +188,7 @@ def _row(entry: Graded) -> list[str]:
 
 
 def _part(entry: Graded, link: str | None) -> Part:
-    odd = lines([remark for remark in entry.remarks if not remark.proves_nothing])
+    odd = lines([remark for remark in entry.remarks if remark.is_odd])
     return Part(
         name=entry.name,
         link=link,
@@ -196,7 +196,7 @@ def _part(entry: Graded, link: str | None) -> Part:
         notes=[
             *entry.says,
             *entry.notes,
-            *lines([remark for remark in entry.remarks if remark.proves_nothing]),
+            *lines([remark for remark in entry.remarks if not remark.is_odd]),
         ],
     )
 

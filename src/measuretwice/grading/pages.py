@@ -15,9 +15,9 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 
 from measuretwice.grading.contents import OurRun
-from measuretwice.grading.copies import brief, lines
 from measuretwice.grading.graded import Answer, AnyRun, Graded, HandedFile, Mark
 from measuretwice.grading.marking import FILE
+from measuretwice.grading.remarks import AGAIN, brief, lines
 from measuretwice.grading.roster import squash
 from measuretwice.grading.rubric import Criterion, Rubric
 from measuretwice.grading.unpack import shown
@@ -99,6 +99,7 @@ class RunRow:
     changed: str
     findings: str
     command: str
+    again: str = ""
 
 
 def stems(graded: Sequence[Graded]) -> list[str]:
@@ -141,7 +142,7 @@ def make_sheets(
             (f"{named[at][0]}.html", named[at][1].name) if 0 <= at < len(named) else None
             for at in (number - 1, number + 1)
         ]
-        odd = lines([remark for remark in entry.remarks if not remark.proves_nothing])
+        odd = lines([remark for remark in entry.remarks if remark.is_odd])
         sheets.append(
             Sheet(
                 stem,
@@ -151,9 +152,9 @@ def make_sheets(
                 made,
                 [(links.get(file.path, ""), file) for file in entry.files],
                 [*([entry.problem] if entry.problem else []), *odd],
-                [*entry.says, *entry.notes, *lines([r for r in entry.remarks if r.proves_nothing])],
+                [*entry.says, *entry.notes, *lines([r for r in entry.remarks if not r.is_odd])],
                 [one for one in asked if one.rows],
-                [_run(run, report) for run in _all(entry)],
+                [_run(run, report, entry) for run in _all(entry)],
                 report,
                 before=neighbours[0],
                 after=neighbours[1],
@@ -225,7 +226,7 @@ def _all(entry: Graded) -> list[AnyRun]:
     return [*entry.runs, *entry.brought]
 
 
-def _run(run: AnyRun, report: str | None) -> RunRow:
+def _run(run: AnyRun, report: str | None, entry: Graded) -> RunRow:
     findings = "; ".join(
         f"{f.id} (measured {f.measured}, expected {f.expected})" for f in run.findings
     )
@@ -233,7 +234,9 @@ def _run(run: AnyRun, report: str | None) -> RunRow:
     if isinstance(run, OurRun):
         link = f"{report}#{run.anchor}" if report and run.anchor else None
         about = f"Trial {run.trial}, {stage}, seed {shown(run.seed)}"
-        return RunRow(run.name, link, about, shown(", ".join(run.changed)), findings, run.command)
+        again = "; ".join(r.says for r in entry.remarks if r.run == run.run and r.kind in AGAIN)
+        changed = shown(", ".join(run.changed))
+        return RunRow(run.name, link, about, changed, findings, run.command, again)
     about = f"Trial {run.trial}, {stage}, files of their own"
     return RunRow(run.name, None, about, "", run.problem or findings, "")
 

@@ -17,14 +17,17 @@ from typing import cast
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks import check_set
+from measuretwice.grading.agreement import find_agreement
 from measuretwice.grading.answers import WRITTEN, find_quotes, read_reports, reported_books
 from measuretwice.grading.books import is_book, read_books
 from measuretwice.grading.contents import BroughtFiles, Contents, OurRun, Raised, SetFinding
+from measuretwice.grading.likeness import Sketch, sketches
 from measuretwice.grading.remade import find_figures, write_report
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import brought
 from measuretwice.report.report import anchors
+from measuretwice.runs.archive import files_of
 from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
 from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData, read_run
@@ -149,7 +152,19 @@ def _run(data: RunData, folder: Path) -> OurRun:
         cookies=tuple(sorted(cookies(folder / "raw"))),
         case=plan.case,
         command=shown_line(command_again(plan, data.lab, "")),
+        kernel_seed=plan.kernel_seed,
+        where=shown(plan.where),
+        kernel=shown(plan.kernel),
+        edited=plan.edited is not None,
+        agreement=find_agreement(data, folder),
+        files={shown(name.removeprefix("raw/")): digest for name, digest in data.digests.items()},
+        sketches=_sketches(data, folder / "raw"),
     )
+
+
+def _sketches(data: RunData, raw: Path) -> dict[str, Sketch]:
+    content = {shown(name): path.read_bytes() for name, path in files_of(raw).items()}
+    return sketches(data.lab, data.plan.params, content)
 
 
 def _staged(data: RunData, changed: Sequence[str]) -> tuple[str | None, StageName | None]:

@@ -27,6 +27,7 @@ from measuretwice.lab.plan import (
     Plan,
     StageName,
     digest_scripts,
+    kernel_seed,
     make_plan,
     trial_params,
 )
@@ -130,6 +131,7 @@ __all__ = [
     "digest_scripts",
     "find_labs",
     "first_try_of",
+    "kernel_seed",
     "load_lab",
     "make_copy",
     "make_plan",

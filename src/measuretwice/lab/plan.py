@@ -96,8 +96,7 @@ class Plan:
 
         Not between a pitfall's stages: what differs between those is the setting alone.
         """
-        text = f"{self.lab} {self.trial} {self.seed}"
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+        return kernel_seed(self.lab, self.trial, self.seed)
 
     def to_json(self) -> dict[str, Any]:
         return {**self._decided(), "kernel_seed": self.kernel_seed, "digest": self.digest}
@@ -109,6 +108,12 @@ class Plan:
             if fields[name] is None:
                 del fields[name]
         return fields
+
+
+def kernel_seed(lab: str, trial: int, seed: int) -> int:
+    """Return what all randomness of the virtual kernel starts from in a trial with this seed."""
+    text = f"{lab} {trial} {seed}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
 
 
 def make_plan(
