@@ -10,8 +10,8 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +26,13 @@ from measuretwice.execute.job import Job, finished
 from measuretwice.grading.deal import deal, dealt_file
 from measuretwice.grading.roster import read_roster
 from measuretwice.grading.text_table import csv_text
-from measuretwice.lab import Lab, Plan, StageName, load_lab, read_questions
+from measuretwice.lab import Lab, Plan, StageName, Value, load_lab, read_questions
 from measuretwice.runs.derive import derive
 
 ROOT = Path(__file__).parents[2]
 TERM = "a made-up word"
-# The case and its trial's length: short, and long enough for losses.
-PITFALL, DURATION_S = "mtu", 10
-STAGES: tuple[StageName, StageName] = ("broken", "fixed")
+PITFALL = "mtu"
+BOTH: tuple[StageName, ...] = ("broken", "fixed")
 QUESTIONS = (1, 2, 5)
 
 
@@ -45,7 +44,7 @@ class Class:
     lab: Lab
     seeds: dict[str, int]
     runs: dict[tuple[str, StageName], Path]
-    cheats: dict[str, str] = field(default_factory=dict)
+    duration_s: int
 
     @property
     def handed(self) -> Path:
@@ -63,9 +62,14 @@ def ids(number: int) -> list[str]:
     return [f"s{1001 + n}" for n in range(number)]
 
 
-def make_class(folder: Path, number: int, *, lab_name: str = "mathis") -> Class:
-    """Run what a class of that many students runs, and lay it out as they would hand it in; all are honest."""
-    lab = load_lab(ROOT, lab_name)
+def make_class(
+    folder: Path, number: int, duration_s: int, mended: Collection[str] | None = None
+) -> Class:
+    """Run what a class of that many students runs, and lay it out as they would hand it in; all are honest.
+
+    A run is so long: its losses must be enough. Everybody shows the mistake, and those in `mended` (None: all) mended it.
+    """
+    lab = load_lab(ROOT, "mathis")
     folder.mkdir(parents=True, exist_ok=True)
     rows = [["Student", "SIS User ID"], *([f"Name {who}", who] for who in ids(number))]
     roster_file = folder / "class.csv"
@@ -75,10 +79,12 @@ def make_class(folder: Path, number: int, *, lab_name: str = "mathis") -> Class:
     (folder / "dealt.csv").write_bytes(dealt_file(roster, lab, seeds))
     batch = open_batch(ROOT, lab, folder / "runs")
     jobs = {
-        (who, stage): job_of(batch, seed, stage) for who, seed in seeds.items() for stage in STAGES
+        (who, stage): job_of(batch, seed, stage, duration_s)
+        for who, seed in seeds.items()
+        for stage in (BOTH if mended is None or who in mended else BOTH[:1])
     }
     run_all(list(jobs.values()))
-    it = Class(folder, lab, seeds, {key: job.folder for key, job in jobs.items()})
+    it = Class(folder, lab, seeds, {key: job.folder for key, job in jobs.items()}, duration_s)
     shutil.rmtree(it.handed, ignore_errors=True)
     for (who, _), run in it.runs.items():
         shutil.copytree(run, it.place(who) / run.name)
@@ -87,10 +93,10 @@ def make_class(folder: Path, number: int, *, lab_name: str = "mathis") -> Class:
     return it
 
 
-def job_of(batch: Batch, seed: int, stage: StageName, **changes: Any) -> Job:
-    pitfall = batch.lab.pitfall(PITFALL)
-    changes = {"duration_s": DURATION_S, **changes}
-    return batch.job(pitfall.trial, seed=seed, pitfall=PITFALL, stage=stage, changes=changes)
+def job_of(batch: Batch, seed: int, stage: StageName, duration_s: int) -> Job:
+    trial = batch.lab.pitfall(PITFALL).trial
+    changes: dict[str, Value] = {"duration_s": duration_s}
+    return batch.job(trial, seed=seed, pitfall=PITFALL, stage=stage, changes=changes)
 
 
 def run_all(jobs: list[Job]) -> None:
@@ -182,9 +188,9 @@ def other_cookie(run: Path, letters: int = 1) -> None:
 def take(it: Class, thief: str, victim: str, *, careful: bool = False, cookie: bool = True) -> None:
     """Hand in another's runs with one's own seed in the plan."""
     shutil.rmtree(it.place(thief))
-    for stage in STAGES:
-        run = it.place(thief) / it.runs[victim, stage].name
-        shutil.copytree(it.runs[victim, stage], run)
+    for source in [run for (who, _), run in it.runs.items() if who == victim]:
+        run = it.place(thief) / source.name
+        shutil.copytree(source, run)
         if cookie:
             other_cookie(run)
         replan(run, careful, seed=it.seeds[thief])

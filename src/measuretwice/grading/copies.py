@@ -120,22 +120,22 @@ class WholeClass:
     def _contradictions(self, place: int, run: OurRun) -> list[Remark]:
         """What in the folder is of another run than the plan."""
         said = run.agreement
-        lines = list(said.contradictions)
+        lines = [f"contradicts its plan: {each}" for each in said.contradictions]
         by_seed: dict[int, list[str]] = defaultdict(list)
         for where, seed in said.seeds.items():
             by_seed[seed].append(where)
         if said.kernel_seed is not None:
             known = self._seed_of(said.kernel_seed, run)
             if known is None:
-                lines.append("plan.json's kernel_seed isn't that of its seed")
+                lines.append("contradicts its plan: kernel_seed isn't that of the plan's seed")
             else:
-                by_seed[known].append("plan.json's kernel_seed")
+                by_seed[known].append("kernel_seed")
         for seed, places in by_seed.items():
-            whose = f", which {self._dealt_to(seed)}" if self.dealt else ""
-            lines.append(f"of seed {shown(seed)}{whose}, by {' and '.join(places)}")
-        found = [
-            Remark("contradiction", run.run, f"contradicts its plan: {each}") for each in lines
-        ]
+            whose = f", which {self._dealt_to(seed)}," if self.dealt else ""
+            lines.append(
+                f"has seed {shown(seed)}{whose} in {', '.join(places)}, and another in its plan"
+            )
+        found = [Remark("contradiction", run.run, line) for line in lines]
         if said.edits:
             what = f"result.json has other numbers than the raw files ({said.edits})"
             sure = said.same_code or said.derived_by in self.reads_right
@@ -196,6 +196,12 @@ class WholeClass:
         """What follows from runs of one test that claim different seeds."""
         origin = self.origins.get((place, run.run))
         if origin is None or not (origin.others or origin.recorded):
+            return []
+        if (
+            any(each.run.kernel_seed == run.kernel_seed for each in origin.originals)
+            and not origin.is_original
+        ):
+            # It doesn't claim another seed, but another's: that is said already.
             return []
         return [remark_on(origin, place, run, self.name)]
 

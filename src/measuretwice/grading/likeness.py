@@ -2,7 +2,8 @@
 
 Two tests of different seeds have some long numbers in common: settings, and what comes before the first loss. Of one test,
 nearly all are, also after somebody has written another cookie, port or time into it. So a sketch is of the long numbers of a
-file, without its times of day: the smallest of their hashes (Broder, "On the resemblance and containment of documents", 1997).
+file in their order, without its times of day: the smallest of their rows' hashes (Broder, "On the resemblance and containment of
+documents", 1997).
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from measuretwice.parse import ParseError, parse_tc_qdiscs
 
 # So many losses at random, and two seeds have little in common.
 ENOUGH_LOSSES = 20
-# As many as give the share of common numbers to some four percent.
+# As many as give the share of common rows to some four percent.
 SKETCH = 128
-# With fewer numbers a file says too little of its test.
-LEAST_NUMBERS = 40
-# Share of long numbers in common from which on two files are of one test. Of two seeds it is a third at most.
-ALIKE = 0.6
-_NUMBER = re.compile(rb"[0-9][0-9.]{6,}")
-# Seconds since 1970 with a fraction: the first thing that somebody shifts, and the same for all in virtual time.
+# So many numbers that follow each other are taken together: single ones may be of a few that a tool can print.
+IN_A_ROW = 3
+# With fewer of these a file says too little of its test.
+LEAST_ROWS = 40
+# Share of rows in common from which on two files are of one test. Of two seeds it was an eighth at most, in every
+# case of every lab.
+ALIKE = 0.5
+_NUMBER = re.compile(rb"[0-9][0-9.]{7,}")
 # What tcpdump prints: sequence numbers from 0 on are the same for every seed.
 _CAPTURE = re.compile(rb"\A[^\n]* > [^\n]*(?:: tcp|Flags \[|length)")
+# Seconds since 1970 with a fraction: the first thing that somebody shifts, and the same for all in virtual time.
 _TIME = re.compile(rb"[0-9]{10}\.[0-9]+")
 
 Sketch = tuple[int, ...]
@@ -36,10 +40,13 @@ Sketch = tuple[int, ...]
 
 def sketch(content: bytes) -> Sketch | None:
     """Return the sketch of a raw file; None where it has too few long numbers to tell it from others."""
-    numbers = {text for text in set(_NUMBER.findall(content)) if not _TIME.fullmatch(text)}
-    if len(numbers) < LEAST_NUMBERS:
+    numbers = [text for text in _NUMBER.findall(content) if not _TIME.fullmatch(text)]
+    rows = {
+        b" ".join(each) for each in zip(*(numbers[at:] for at in range(IN_A_ROW)), strict=False)
+    }
+    if len(rows) < LEAST_ROWS:
         return None
-    return tuple(heapq.nsmallest(SKETCH, set(map(zlib.crc32, numbers))))
+    return tuple(heapq.nsmallest(SKETCH, set(map(zlib.crc32, rows))))
 
 
 def sketches(lab: Lab, params: Mapping[str, Value], raw: Mapping[str, bytes]) -> dict[str, Sketch]:
@@ -68,7 +75,7 @@ def _is_random(lab: Lab, params: Mapping[str, Value], raw: Mapping[str, bytes]) 
 
 
 def likeness(one: Sketch, other: Sketch) -> float:
-    """Estimate which share of two files' long numbers, 0 to 1, stands in both."""
+    """Estimate which share of two files' rows of numbers, 0 to 1, stands in both."""
     a, b = set(one), set(other)
     smallest = heapq.nsmallest(SKETCH, a | b)
     return sum(number in a and number in b for number in smallest) / len(smallest)

@@ -8,7 +8,7 @@ same when it was run again. Where several do, nobody can say without running the
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from measuretwice.grading.contents import OurRun
@@ -27,6 +27,10 @@ class Claim:
     run: OurRun
     fits: bool
     proven: bool = False
+
+    @property
+    def key(self) -> tuple[int, str]:
+        return self.place, self.run.run
 
 
 @dataclass(frozen=True)
@@ -57,30 +61,64 @@ def find_origins(claims: Sequence[Claim], recorded: Recorded) -> dict[tuple[int,
     A run may hold files of several tests: then what is said against it counts.
     """
     found: dict[tuple[int, str], Origin] = {}
-    for file, members in _tests(claims, recorded.traces):
-        ours = [claims[at] for at in members if at < len(claims)]
-        traces = [recorded.traces[at - len(claims)] for at in members if at >= len(claims)]
-        seeds = {claim.run.kernel_seed for claim in ours} | {each.kernel_seed for each in traces}
-        for claim in ours if len(seeds) > 1 else []:
-            key, origin = (claim.place, claim.run.run), _origin(claim, ours, traces, file)
-            if key not in found or origin.weight > found[key].weight:
-                found[key] = origin
+    disproved: set[tuple[int, str]] = set()
+    tests = [
+        _Test(file, claims, recorded.traces, places)
+        for file, places in _tests(claims, recorded.traces)
+    ]
+    # What is known for certain first: who is disproved by it is nobody's original.
+    for test in sorted(tests, key=lambda test: test.doubt):
+        for claim in test.claims if test.is_disputed else ():
+            origin = test.origin_of(claim, disproved)
+            if claim.key not in found or origin.weight > found[claim.key].weight:
+                found[claim.key] = origin
+        disproved |= {
+            claim.key for claim in test.claims if claim.key in found and found[claim.key].weight > 1
+        }
     return found
 
 
-def _origin(
-    claim: Claim, ours: Sequence[Claim], traces: Sequence[RecordedTrace], file: str
-) -> Origin:
-    seed = claim.run.kernel_seed
-    others = tuple(other for other in ours if other.run.kernel_seed != seed)
-    if traces:
-        is_theirs = any(each.kernel_seed == seed for each in traces)
-        return Origin(others, file, is_original=is_theirs, recorded=traces[0])
-    fitting = [each for each in ours if each.proven] or [each for each in ours if each.fits]
-    if len({each.run.kernel_seed for each in fitting}) != 1:
-        return Origin(others, file)
-    is_original = claim.fits and fitting[0].run.kernel_seed == seed
-    return Origin(others, file, is_original, tuple(fitting))
+class _Test:
+    """Runs of one test, by one piece of evidence: the class's, and recorded ones."""
+
+    def __init__(
+        self,
+        file: str,
+        claims: Sequence[Claim],
+        traces: Sequence[RecordedTrace],
+        places: Sequence[int],
+    ) -> None:
+        self.file = file
+        self.claims = [claims[at] for at in places if at < len(claims)]
+        self.recorded = [traces[at - len(claims)] for at in places if at >= len(claims)]
+
+    @property
+    def is_disputed(self) -> bool:
+        """Do they claim different seeds?"""
+        seeds = {claim.run.kernel_seed for claim in self.claims}
+        return len(seeds | {each.kernel_seed for each in self.recorded}) > 1
+
+    @property
+    def doubt(self) -> int:
+        """How uncertain it is whose test it is."""
+        if self.recorded:
+            return 0
+        if any(claim.proven for claim in self.claims):
+            return 1
+        return 1 + len({claim.run.kernel_seed for claim in self.claims if claim.fits})
+
+    def origin_of(self, claim: Claim, disproved: Set[tuple[int, str]]) -> Origin:
+        seed = claim.run.kernel_seed
+        others = tuple(other for other in self.claims if other.run.kernel_seed != seed)
+        if self.recorded:
+            is_theirs = any(each.kernel_seed == seed for each in self.recorded)
+            return Origin(others, self.file, is_original=is_theirs, recorded=self.recorded[0])
+        fitting = [each for each in self.claims if each.proven]
+        fitting = fitting or [e for e in self.claims if e.fits and e.key not in disproved]
+        if len({each.run.kernel_seed for each in fitting}) != 1:
+            return Origin(others, self.file)
+        is_original = claim.fits and fitting[0].run.kernel_seed == seed
+        return Origin(others, self.file, is_original, tuple(fitting))
 
 
 def _tests(

@@ -49,7 +49,8 @@ def find_same_words(
             says = f"the original of the words that {few(_named(theirs, names))} handed in as well"
             remarks[place].append(Remark("original", where, says))
         else:
-            says = f"the same words as in the submission of {few(_named(theirs - first, names))}"
+            whose = few(_named(theirs - first, names))
+            says = f"the same words as in the submission of {whose}, and nothing here says whose they were"
             remarks[place].append(Remark("words", where, says))
     return remarks
 
