@@ -127,6 +127,8 @@ def plan_runs(
 def _job(batch: Batch, run: OurRun) -> Job:
     """The job of a run by this machine's means; UserError where its settings aren't the lab's to have."""
     lab = batch.lab
+    if run.trial not in lab.trials:
+        raise UserError(f"{lab.name} has no trial {run.trial}")
     # A case's plan doesn't name its pitfall, and a stage only where the mended run was asked for.
     pitfall = None if run.case else run.pitfall
     stage = run.stage if not run.case or run.stage == "fixed" else None

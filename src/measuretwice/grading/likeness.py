@@ -18,8 +18,8 @@ from itertools import combinations, pairwise
 from measuretwice.lab import Lab, Value
 from measuretwice.parse import ParseError, parse_tc_qdiscs
 
-# So many losses at random, and two seeds have little in common.
-ENOUGH_LOSSES = 20
+# With so many losses at random two seeds have little in common; with fewer, all that lies between them.
+ENOUGH_LOSSES = 50
 # As many as give the share of common rows to some four percent.
 SKETCH = 128
 # So many numbers that follow each other are taken together: single ones may be of a few that a tool can print.
@@ -68,8 +68,11 @@ def _is_random(lab: Lab, params: Mapping[str, Value], raw: Mapping[str, bytes]) 
                 qdiscs = parse_tc_qdiscs(content.decode(errors="replace"), name)
             except ParseError:
                 continue
-            # Not what a full queue dropped: that follows from the settings.
-            if any((q.loss_ratio or 0) * (q.sent_packets or 0) >= ENOUGH_LOSSES for q in qdiscs):
+            # What a full queue dropped follows from the settings; and of packets that an offload made large, few are lost.
+            losses = (
+                min(q.drops or 0, (q.loss_ratio or 0) * (q.sent_packets or 0)) for q in qdiscs
+            )
+            if max(losses, default=0) >= ENOUGH_LOSSES:
                 return True
     return False
 

@@ -1,0 +1,154 @@
+"""Whose runs and whose words: what tells copies from runs of two seeds, and who is the original."""
+
+import random
+from pathlib import Path
+
+import pytest
+from example_class import copy_run
+
+from measuretwice.grading.agreement import find_agreement
+from measuretwice.grading.contents import Contents, OurRun
+from measuretwice.grading.likeness import ALIKE, likeness, sketch, sketches
+from measuretwice.grading.originals import Claim, find_origins
+from measuretwice.grading.read import read_submission
+from measuretwice.grading.recorded import Recorded, read_recorded
+from measuretwice.grading.same_words import find_same_words
+from measuretwice.lab import load_lab
+from measuretwice.runs.archive import raw_files
+from measuretwice.runs.reread import read_run
+
+ROOT = Path(__file__).parents[2]
+MATHIS = load_lab(ROOT, "mathis")
+NOTHING = Recorded(frozenset(), {})
+
+
+def numbers(seed: int, count: int = 900) -> list[str]:
+    draw = random.Random(seed)
+    return [
+        f"t={1700000000 + n}.{n:06d} acked:{draw.randrange(10**8, 10**9)}" for n in range(count)
+    ]
+
+
+def test_a_sketch_outlives_what_is_written_into_a_file() -> None:
+    text = "\n".join(numbers(1))
+    before = sketch(text.encode())
+    assert before is not None
+    shifted = sketch(text.replace("t=17", "t=18").encode())
+    assert shifted == before
+    lines = numbers(1)
+    for at in random.Random(3).sample(range(900), 45):
+        lines[at] = "acked:123456789"
+    edited, other = (sketch("\n".join(each).encode()) for each in (lines, numbers(2)))
+    assert edited is not None
+    assert other is not None
+    print(likeness(before, edited), likeness(before, other))
+    assert likeness(before, edited) > ALIKE
+    assert likeness(before, other) == 0
+    assert sketch("\n".join(numbers(1, 20)).encode()) is None
+
+
+@pytest.mark.parametrize("lab_name", ["calibrate", "mathis", "buffers", "variants", "queues"])
+def test_recorded_runs_of_two_seeds_are_never_alike(lab_name: str) -> None:
+    """Every pair of recorded runs with different kernel's seeds: the closest of all."""
+    traces = read_recorded(ROOT, load_lab(ROOT, lab_name)).traces
+    assert traces
+    closest, pairs = (0.0, ""), 0
+    for n, one in enumerate(traces):
+        for other in traces[:n]:
+            if one.kernel_seed == other.kernel_seed:
+                continue
+            for file in one.sketches.keys() & other.sketches.keys():
+                pairs += 1
+                share = likeness(one.sketches[file], other.sketches[file])
+                closest = max(closest, (share, f"{file} of {one.name} and {other.name}"))
+    print(lab_name, pairs, closest)
+    assert closest[0] < ALIKE / 2
+
+
+def test_where_chance_has_no_part_nothing_is_known_by_its_numbers() -> None:
+    calibrate = load_lab(ROOT, "calibrate")
+    folder = ROOT / "sample-data/00-calibrate/readings"
+    for trial, is_random in ((1, False), (2, False), (3, True), (7, True)):
+        run = read_run(ROOT, folder / f"trial-{trial:02d}-seed1", "x")
+        found = sketches(calibrate, run.plan.params, raw_files(folder / f"trial-{trial:02d}-seed1"))
+        assert bool(found) == is_random, trial
+
+
+@pytest.fixture
+def ours(tmp_path: Path) -> OurRun:
+    recorded = next((ROOT / "sample-data/01-mathis/case-05-broken").glob("trial-*"))
+    copy_run(recorded, tmp_path / "in", 5)
+    return read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree").runs[0]
+
+
+def claim(ours: OurRun, place: int, seed: int, fits: bool, proven: bool = False) -> Claim:
+    from dataclasses import replace
+
+    return Claim(place, replace(ours, kernel_seed=seed, seed=seed), fits, proven)
+
+
+def test_who_is_the_original(ours: OurRun) -> None:
+    def found(*claims: Claim) -> list[tuple[bool, int]]:
+        origins = find_origins(claims, NOTHING)
+        return [
+            (origin.is_original, len(origin.originals))
+            for origin in (origins[one.key] for one in claims)
+        ]
+
+    # One folder agrees with itself, the other doesn't.
+    assert found(claim(ours, 0, 1, True), claim(ours, 1, 2, False)) == [(True, 1), (False, 1)]
+    # Both do: nobody knows; until one comes out the same when it is run again.
+    assert found(claim(ours, 0, 1, True), claim(ours, 1, 2, True)) == [(False, 0)] * 2
+    proven = claim(ours, 0, 1, True, proven=True)
+    assert found(proven, claim(ours, 1, 2, True)) == [(True, 1), (False, 1)]
+    assert found(claim(ours, 0, 1, False), claim(ours, 1, 2, False)) == [(False, 0)] * 2
+    # The same seed: nothing to tell.
+    assert find_origins([claim(ours, 0, 1, True), claim(ours, 1, 1, True)], NOTHING) == {}
+    sixty = [claim(ours, n, n, n == 7) for n in range(60)]
+    assert [one for one, _ in found(*sixty)] == [n == 7 for n in range(60)]
+
+
+def test_a_folder_of_one_run_agrees_with_itself(tmp_path: Path) -> None:
+    good = ROOT / "tests/data/report/trial-07-seed1-b402df08"
+    assert find_agreement(read_run(ROOT, good, good.name), good).is_of_one_run
+
+
+ANSWER = "The segments are smaller than I had set them, since the interface's MTU of 1500 bytes was never raised on the router."
+
+
+@pytest.mark.parametrize(
+    ("other", "found"),
+    [
+        (ANSWER, True),
+        (ANSWER.upper().replace(" ", "\n"), True),
+        (ANSWER.replace(",", " --").replace("1500", "576"), True),
+        (f"{ANSWER} I think.", True),
+        (ANSWER.replace("ff", "\ufb00"), True),
+        ("The segments are smaller than I had set them.", False),
+        (
+            "I had set larger segments; on the router nobody raised the interface's MTU, so 1500 bytes were all there was.",
+            False,
+        ),
+        (f"    {ANSWER}", False),
+    ],
+)
+def test_the_same_words(other: str, found: bool) -> None:
+    contents = [Contents(places={"Why?": text}) for text in (ANSWER, other, "Something else.")]
+    remarks = find_same_words(contents, ["Ada", "Grace", "Emmy"], "mathis", {"Why?": 4}, {})
+    assert [bool(each) for each in remarks] == [found, found, False]
+    if found:
+        assert remarks[1][0].run == "question 4"
+        assert "the submission of Ada" in remarks[1][0].says
+        # Whose runs they are as well wrote first.
+        first = find_same_words(contents, ["Ada", "Grace", "Emmy"], "mathis", {"Why?": 4}, {1: {0}})
+        assert [[one.is_odd for one in each] for each in first] == [[False], [True], []]
+
+
+def test_lines_of_a_tool_are_nobodys_words() -> None:
+    line = "cwnd:10 bytes_sent:197 bytes_acked:198 segs_out:7 data_segs_out:3 send 23701299bps pacing_rate delivery_rate busy minrtt"
+    answer = f"I looked at this line: {line} and the MSS is small."
+    content = Contents(places={"Why?": answer}, cited={"Why?": {line: "romeo/ss.txt"}})
+    assert find_same_words([content, content], ["Ada", "Grace"], "mathis", {"Why?": 1}, {}) == [
+        [],
+        [],
+    ]
