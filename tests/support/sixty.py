@@ -86,8 +86,6 @@ def some_cheat(folder: Path) -> list[str]:
         )
         if "all" in options:
             problems += [*missed, *(f"{who} is blamed: {kinds}" for who, kinds in blamed.items())]
-        elif options:
-            problems += [f"{who} is blamed: {kinds}" for who, kinds in blamed.items()]
     return problems
 
 
