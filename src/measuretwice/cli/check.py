@@ -156,7 +156,7 @@ def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
     """What a person did by hand in a live lab: their files, against what the lab was up for."""
     facts = facts_of(folder)
     lab = load_lab(root, facts.lab)
-    document = _check_files(lab, facts.params, [folder / "raw"], hint)
+    document = _check_files(lab, facts.params, [folder / "raw"], hint, facts.trial)
     return {**document, "case": facts.case} if facts.case else document
 
 
@@ -180,14 +180,16 @@ def _check_brought(
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
     chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
     params = {name: value for name, value in chosen.items() if value != UNSET}
-    return _check_files(lab, params, targets, hint)
+    return _check_files(lab, params, targets, hint, numbers[0])
 
 
 def _check_files(
-    lab: Lab, params: dict[str, Value], targets: list[Path], hint: int | None
+    lab: Lab, params: dict[str, Value], targets: list[Path], hint: int | None, trial: int | None
 ) -> dict[str, Any]:
-    brought = bring.read_files(targets)
-    findings = check_run(lab, params, brought.measured, hint)
+    brought = bring.read_files(targets, lab, params)
+    findings = check_run(
+        lab, params, brought.measured, hint, trial=trial, conditions=brought.conditions
+    )
     name = ", ".join(map(str, targets))
     document = _document(name, lab, params, brought.measured, findings)
     return {

@@ -96,7 +96,9 @@ def parse_ping(text: str, source: str) -> PingRun:
                 raise ParseError(
                     source, f"line {number}", "a second ping begins here; expected one run a file"
                 )
-            header = (_HEADER6 if line[4] == "6" else _HEADER).fullmatch(_without_colon(line.rstrip()))
+            header = (_HEADER6 if line[4] == "6" else _HEADER).fullmatch(
+                _without_colon(line.rstrip())
+            )
             if not header:
                 raise _unreadable(source, number, line, "PING TARGET (ADDRESS) SIZE")
         elif " bytes from " in line and not _ERROR.fullmatch(line):
