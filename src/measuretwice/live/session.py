@@ -215,6 +215,7 @@ class LiveFacts:
     params: dict[str, Value]
     case: int | None
     trial: int
+    seed: int
 
 
 def facts_of(folder: Path) -> LiveFacts:
@@ -228,6 +229,7 @@ def facts_of(folder: Path) -> LiveFacts:
             dict(facts["params"]),
             case if isinstance(case, int) else None,
             int(facts["trial"]),
+            int(facts["seed"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(

@@ -36,6 +36,9 @@ Content = (
 )
 
 
+NO_TOOL = "none of iperf3, iperf 2, ss, tc, ping or tcpdump -e printed this"
+
+
 @dataclass(frozen=True)
 class Format:
     """What one tool prints in one way.
@@ -53,9 +56,7 @@ def format_of(text: str, source: str) -> Format:
     for known in FORMATS:
         if known.recognises(text):
             return known
-    raise ParseError(
-        source, "file", "none of iperf3, iperf 2, ss, tc, ping or tcpdump -e printed this"
-    )
+    raise ParseError(source, "file", NO_TOOL)
 
 
 def _holds(pattern: str) -> Callable[[str], bool]:

@@ -8,7 +8,7 @@ lack of a file too, and the rest is used.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from measuretwice.measure.brought.clients import (
     keep_one_run,
 )
 from measuretwice.measure.brought.layout import Layout, counters_of, lay_out
-from measuretwice.measure.brought.pieces import Pieces, read_pieces
+from measuretwice.measure.brought.pieces import SNAPSHOT, Pieces, own_names, read_pieces
 from measuretwice.measure.brought.sockets import seen_by_ss
 from measuretwice.measure.brought.texts import MAX_FILE_BYTES as MAX_FILE_BYTES
 from measuretwice.measure.brought.texts import MAX_FILES as MAX_FILES
@@ -44,6 +44,7 @@ from measuretwice.measure.one_flow import (
 )
 from measuretwice.measure.values import Measured
 from measuretwice.parse import Frames, Iperf2Connection, ParseError, PingRun, Qdisc, SsSample
+from measuretwice.parse.formats import NO_TOOL
 
 # What reading files that somebody has written into can raise.
 BROKEN = (
@@ -170,16 +171,26 @@ def _measure(
         brought.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
     if not layout.sockets.texts:
         brought.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
-    brought.missing += layout.missing
+    brought.missing += [*layout.missing, *_not_there(lab, found)]
     measured["misplaced"] = layout.snapshots.misplaced
     measured["foreign_logs"] = "; ".join(layout.sockets.foreign) or None
-    known = {str(path) for path in layout.used}
-    said = {line.split(": ", 1)[0] for line in brought.refused}
+    said = {line.split(": ", 1)[0] for line in brought.refused} | {*brought.used}
     brought.refused += [
         f"{piece.path}: not needed"
         for piece in found.pieces
-        if str(piece.path) not in known | said and piece.tool != "iperf2"
+        if str(piece.path) not in said and piece.tool != "iperf2"
     ]
+    # What might have been of use comes first.
+    brought.refused.sort(key=lambda line: line.endswith(NO_TOOL))
+
+
+def _not_there(lab: Lab, found: Pieces) -> Iterator[str]:
+    """Which checks need files that are known by their names, and that nobody brought."""
+    brought = {piece.tool for piece in found.pieces}
+    if not brought & {*SNAPSHOT}:
+        yield "how the nodes were set, since there are no snapshots of them (scripts/snapshot.sh)"
+    if own := sorted(own_names(lab) - {*SNAPSHOT} - brought):
+        yield f"what stands in {', '.join(own)}, since there is no such file"
 
 
 def _flows(
@@ -220,10 +231,24 @@ def _all_flows(tests: Tests, layout: Layout, brought: Brought) -> None:
         brought.measured |= from_iperf3(all_together(runs))
     ports = {port for client in tests.clients for port in client.ports}
     if samples := layout.sockets.all:
-        brought.measured |= from_samples(samples, ports or busiest_port(samples))
+        ports = ports or busiest_port(samples)
+        brought.measured |= from_samples(samples, ports)
+        # What nstat counts of the whole host, ss does of each connection.
+        brought.measured.setdefault("spurious_retransmits", _needless(samples, ports))
     if runs and len(all_together(runs).streams) > 1:
         # A mean over several windows isn't what a sum of rates comes from.
         brought.measured |= {"cwnd_mean_segments": None, "cwnd_max_segments": None}
+
+
+def _needless(samples: tuple[SsSample, ...], ports: set[int]) -> int:
+    """Segments sent again that the receiver said it had, by the last look at each connection."""
+    last = {
+        socket.local_port: socket.dsack_dups or 0
+        for sample in samples
+        for socket in sample.sockets
+        if socket.local_port in ports
+    }
+    return sum(last.values())
 
 
 def _generally(found: Pieces, tests: Tests, brought: Brought) -> None:

@@ -84,6 +84,9 @@ def _own_names(lab: Lab, found: Pieces, layout: Layout) -> None:
         else:
             layout.put(node, piece.tool, piece.text)
             layout.used[piece.path] = f"{node}'s {piece.tool}"
+    one = how.one_sender
+    if one and one.table and not (layout.raw / one.node / one.table).is_file():
+        layout.within("one_sender", table=None)
 
 
 def _tests(tests: Tests, layout: Layout) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from measuretwice.lab import Lab
@@ -151,9 +151,12 @@ def _node_of(file: TextFile, nodes: list[str]) -> str | None:
         if folder == file.folder:
             break
     name = file.path.name.lower()
-    said = {
-        node
-        for node in nodes
-        if re.search(rf"(?<![a-z0-9]){re.escape(node).replace('-', '[-_ ]?')}(?![a-z0-9])", name)
-    }
+    said = {node for node in nodes if _word(node).search(name)}
     return said.pop() if len(said) == 1 else None
+
+
+@cache
+def _word(node: str) -> re.Pattern[str]:
+    """A node's name as a word: host-1 may be written host_1 or host1."""
+    parts = "[-_ ]?".join(map(re.escape, node.split("-")))
+    return re.compile(rf"(?<![a-z0-9]){parts}(?![a-z0-9])")

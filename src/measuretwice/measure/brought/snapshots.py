@@ -43,7 +43,7 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     best = _bottleneck(groups, place)
     for number, (key, pieces) in enumerate(groups.items()):
         node = str(key[0] or (place.node if place and key == best else f"node-{number + 1}"))
-        pieces.sort(key=lambda piece: sum(one.sent_packets or 0 for one in _qdiscs(piece)))
+        pieces.sort(key=_age)
         earlier, later = pieces[0], pieces[-1]
         for piece in pieces[1:-1]:
             found.left_out.append(
@@ -54,8 +54,8 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
             continue
         if earlier is not later:
             shots.pairs[node] = {"before": _named(earlier.text), "after": _named(later.text)}
-            shots.used[earlier.path] = f"{node}'s tc, before"
-            shots.used[later.path] = f"{node}'s tc, after" + _swapped(earlier, later)
+            shots.used[earlier.path] = f"{node}'s tc before"
+            shots.used[later.path] = f"{node}'s tc after" + _swapped(earlier, later)
         elif later.when == "before" or key != best:
             found.left_out.append(
                 f"{later.path}: one snapshot alone; its counters may be of any time"
@@ -64,7 +64,7 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
             kinds = frozenset(name for name in lab.file.run.qdiscs if not name.startswith("="))
             text = _named(later.text)
             shots.pairs[node] = {"before": at_first(text, kinds), "after": text}
-            shots.used[later.path] = f"{node}'s tc, counted since it was set up"
+            shots.used[later.path] = f"{node}'s tc since it was set up"
     if best is not None and place is not None:
         _place(shots, place)
     return shots
@@ -73,6 +73,12 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
 def _qdiscs(piece: Piece) -> list[Qdisc]:
     content = piece.content if isinstance(piece.content, tuple) else ()
     return [one for one in content if isinstance(one, Qdisc)]
+
+
+def _age(piece: Piece) -> tuple[int, int]:
+    """What sorts snapshots of a node by their time: the packets counted, and their names where these are equal."""
+    packets = sum(one.sent_packets or 0 for one in _qdiscs(piece))
+    return packets, {"before": 0, None: 1, "after": 2}[piece.when]
 
 
 def _places(qdiscs: list[Qdisc]) -> frozenset[tuple[object, ...]]:
@@ -125,7 +131,7 @@ def _place(shots: Snapshots, place: QdiscAt) -> None:
 
 def _swapped(earlier: Piece, later: Piece) -> str:
     if earlier.when == "after" or later.when == "before":
-        return f" (its counters are larger than those of {earlier.path.name})"
+        return f", by its counters, whatever {earlier.path.name} is called"
     return ""
 
 
