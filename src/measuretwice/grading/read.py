@@ -254,8 +254,8 @@ def _measured(folder: Path, paths: list[Path], tree: Path) -> BroughtFiles:
         missing=tuple(found.missing),
         digests={
             hashlib.sha256(path.read_bytes()).hexdigest(): shown(path.relative_to(tree).as_posix())
-            for kind, path in ((kind, Path(name)) for kind, name in found.used.items())
-            if kind in NEVER_THE_SAME
+            for kind in sorted(NEVER_THE_SAME)
+            for path in map(Path, found.tools.get(kind, ()))
         },
         cookies=tuple(sorted(_cookies(paths))),
     )

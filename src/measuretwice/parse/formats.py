@@ -72,7 +72,7 @@ def _from_first(text: str, marks: str) -> str:
 
 def _is_iperf3_json(text: str) -> bool:
     document = '"start"' in text and ('"intervals"' in text or '"error"' in text)
-    return document or re.search(r'^\s*\{\s*"event"\s*:', text) is not None
+    return document or re.search(r'^\s*\{\s*"(?:start|event)"\s*:', text, re.M) is not None
 
 
 def _iperf3_json(text: str, source: str) -> Iperf3Run:

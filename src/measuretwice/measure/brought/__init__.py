@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -28,7 +28,7 @@ from measuretwice.measure.brought.pieces import SNAPSHOT, Pieces, own_names, rea
 from measuretwice.measure.brought.sockets import seen_by_ss
 from measuretwice.measure.brought.texts import MAX_FILE_BYTES as MAX_FILE_BYTES
 from measuretwice.measure.brought.texts import MAX_FILES as MAX_FILES
-from measuretwice.measure.brought.texts import read_texts, unreadable
+from measuretwice.measure.brought.texts import TextFile, read_texts, unreadable
 from measuretwice.measure.brought.texts import tidy as tidy
 from measuretwice.measure.conditions import Conditions, read_conditions
 from measuretwice.measure.flows import read_flows
@@ -67,7 +67,9 @@ __all__ = [
     "MAX_FILES",
     "MAX_FILE_BYTES",
     "Brought",
+    "TextFile",
     "busiest_port",
+    "from_texts",
     "read_files",
     "tidy",
     "unreadable",
@@ -95,6 +97,16 @@ def read_files(
     UserError where nothing at all can be used.
     """
     texts, left_out = read_texts(paths)
+    return from_texts(texts, left_out, lab, params)
+
+
+def from_texts(
+    texts: list[TextFile],
+    left_out: list[str],
+    lab: Lab | None = None,
+    params: Mapping[str, Value] | None = None,
+) -> Brought:
+    """As `read_files`, of texts that have been read already."""
     found = read_pieces(lab, texts, left_out)
     tests = find_tests(found, _only_sender(lab))
     keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab))
@@ -105,13 +117,12 @@ def read_files(
     brought = Brought(refused=found.left_out)
     for piece in found.pieces:
         brought.tools.setdefault(piece.tool, []).append(str(piece.path))
-    with tempfile.TemporaryDirectory(prefix="measuretwice-brought-") as folder:
-        raw = Path(folder)
-        if lab is not None and params is not None:
-            layout = lay_out(lab, found, tests, raw)
+    if lab is not None and params is not None:
+        with tempfile.TemporaryDirectory(prefix="measuretwice-brought-") as folder:
+            layout = lay_out(lab, found, tests, Path(folder))
             _measure(lab, params, found, tests, layout, brought)
-        else:
-            _generally(found, tests, brought)
+    else:
+        _generally(found, tests, brought)
     _of_iperf2(found, connections, copied, brought)
     _words(found, tests, brought)
     fields.require(brought.measured, "brought files")
@@ -199,7 +210,7 @@ def _flows(
     """Each flow by itself, where the lab has several and ss looked at all; else all as one."""
     how = layout.collect
     if tests.clients and (how.flows or how.crowd):
-        reduced = replace(lab, file=lab.file.model_copy(update={"collect": how}))
+        reduced = layout.reduced(lab)
         if unseen := layout.sockets.unseen:
             nodes = ", ".join(sorted({client.node for client in unseen}))
             brought.missing.append(

@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from measuretwice.lab import Collect, Lab
@@ -46,6 +46,10 @@ class Layout:
     def within(self, part: str, **keys: object) -> None:
         """Replace keys in a part of [collect]."""
         self.without(**{part: getattr(self.collect, part).model_copy(update=keys)})
+
+    def reduced(self, lab: Lab) -> Lab:
+        """Return the lab with what can be read here as its [collect]."""
+        return replace(lab, file=lab.file.model_copy(update={"collect": self.collect}))
 
 
 def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
