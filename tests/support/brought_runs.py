@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from measuretwice.checks import Finding, check_run
-from measuretwice.lab import load_lab
+from measuretwice.lab import Lab, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.measure.brought import Brought
 from measuretwice.runs.archive import raw_folder
 
 ROOT = Path(__file__).parents[2]
 Way = Literal["folders", "flat", "nameless"]
+WAYS: tuple[Way, ...] = ("folders", "flat", "nameless")
 # What somebody has who typed the commands: no snapshots of nodes but the router's qdiscs.
 BY_HAND = ("iperf3", "ss.txt", "ping", "queue.txt", "qdisc.", "tcpdump.txt")
 
@@ -44,7 +45,7 @@ def bring_run(run: Path, way: Way, folder: Path) -> tuple[Brought, list[Finding]
     return brought, found
 
 
-def router_of(lab: Any) -> str | None:
+def router_of(lab: Lab) -> str | None:
     """The node whose counters somebody would look at."""
     place = lab.file.collect.bottleneck or lab.file.collect.queue
     return place.node if place else None

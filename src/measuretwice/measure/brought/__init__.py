@@ -57,6 +57,8 @@ BROKEN = (
     AttributeError,
     ArithmeticError,
 )
+# What ss counts, summed over the flows.
+OF_ALL = ("bytes_acked", "data_segs_out", "retrans_total")
 WANTED = {
     "iperf3": "iperf3's JSON or text",
     "ss": "ss -ti",
@@ -231,6 +233,8 @@ def _try(read: Callable[[], Measured], what: str, brought: Brought) -> None:
         brought.measured |= read()
     except ParseError as error:
         brought.missing.append(f"{what}, since {error}")
+    except FileNotFoundError as error:
+        brought.missing.append(f"{what}, since there is no {Path(error.filename).name}")
     except BROKEN as error:
         brought.missing.append(f"{what}, since its files can't be read ({type(error).__name__})")
 
@@ -246,6 +250,9 @@ def _all_flows(tests: Tests, layout: Layout, brought: Brought) -> None:
         brought.measured |= from_samples(samples, ports)
         # What nstat counts of the whole host, ss does of each connection.
         brought.measured.setdefault("spurious_retransmits", _needless(samples, ports))
+        if layout.sockets.unseen:
+            # Of some flows alone, and so nothing to hold against what iperf3 says of all.
+            brought.measured |= dict.fromkeys(OF_ALL)
     if runs and len(all_together(runs).streams) > 1:
         # A mean over several windows isn't what a sum of rates comes from.
         brought.measured |= {"cwnd_mean_segments": None, "cwnd_max_segments": None}

@@ -88,6 +88,10 @@ def _own_names(lab: Lab, found: Pieces, layout: Layout) -> None:
         else:
             layout.put(node, piece.tool, piece.text)
             layout.used[piece.path] = f"{node}'s {piece.tool}"
+    for lone in layout.raw.glob("*/softnet_stat.*.txt"):
+        # What one snapshot counts may be of any time.
+        if len([*lone.parent.glob("softnet_stat.*.txt")]) == 1:
+            lone.unlink()
     one = how.one_sender
     if one and one.table and not (layout.raw / one.node / one.table).is_file():
         layout.within("one_sender", table=None)
@@ -261,7 +265,9 @@ def _snapshots(lab: Lab, layout: Layout) -> None:
     if shots.node is None or shots.device is None:
         layout.without(bottleneck=None)
         layout.missing.append(
-            f"drops, since there is no tc -s qdisc of {place.node} with a {place.kind}"
+            f"drops, since {place.node} sent nothing between the two snapshots of its qdiscs"
+            if shots.idle
+            else f"drops, since there is no tc -s qdisc of {place.node} with a {place.kind}"
         )
     elif not (layout.raw / place.node / "addr.json").is_file():
         link = {"ifname": shots.device, "addr_info": [{"local": place.address}]}

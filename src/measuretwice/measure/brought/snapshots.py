@@ -18,6 +18,8 @@ from measuretwice.parse import Qdisc, parse_tc_qdiscs
 
 # What tc's JSON and text call an interface where tc was asked for one, and so doesn't name it.
 UNNAMED = "the-interface"
+# Less is no test's data.
+DATA_BYTES = 100_000
 COUNTERS = ("bytes", "packets", "drops", "overlimits", "requeues")
 _SENT = re.compile(r"Sent \d+ bytes \d+ (pkts?) \(dropped \d+, overlimits \d+ requeues \d+\)")
 
@@ -25,13 +27,15 @@ _SENT = re.compile(r"Sent \d+ bytes \d+ (pkts?) \(dropped \d+, overlimits \d+ re
 @dataclass
 class Snapshots:
     """Each node's snapshots before and after, as text. `node` and `device` are the bottleneck's, None where
-    it isn't there; `misplaced` says where what belongs there stands instead."""
+    it isn't there; `misplaced` says where what belongs there stands instead, `idle` that nothing was sent
+    between the two snapshots."""
 
     pairs: dict[str, dict[str, str]] = field(default_factory=dict)
     used: dict[Path, str] = field(default_factory=dict)
     node: str | None = None
     device: str | None = None
     misplaced: str | None = None
+    idle: bool = False
 
 
 def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
@@ -118,6 +122,9 @@ def _place(shots: Snapshots, place: QdiscAt) -> None:
     busiest = max((one for one in after if one.root), key=sent, default=None)
     of_kind = [one for one in after if one.kind == place.kind]
     if busiest is None or not of_kind:
+        return
+    if sent(busiest) < DATA_BYTES:
+        shots.idle = True
         return
     here = [one for one in of_kind if one.dev == busiest.dev]
     if here:
