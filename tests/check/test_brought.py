@@ -182,15 +182,6 @@ def test_another_congestion_control_is_a_finding_by_ss_and_by_iperf3_alone(tmp_p
 
 HONEST = ROOT / "sample-data/01-mathis/case-05-fixed/trial-09-seed1"
 TWO_SENDERS = ROOT / "sample-data/02-buffers/each-once/trial-08-seed1"
-SHORT = ROOT / "sample-data/00-calibrate/readings/trial-03-seed1"
-
-
-@pytest.fixture
-def mathis(tmp_path: Path) -> Path:
-    """An honest run's raw files in a folder, for somebody to spoil."""
-    with raw_folder(HONEST) as raw:
-        shutil.copytree(raw, tmp_path / "mine")
-    return tmp_path / "mine"
 
 
 @pytest.fixture
@@ -341,6 +332,23 @@ def test_before_and_after_may_be_swapped(by_hand: Path) -> None:
     assert swapped["measured"] == honest["measured"]
     assert "by its counters, whatever" in str(swapped["used"])
     assert swapped["findings"] == []
+
+
+def test_before_and_after_swapped_in_a_run_of_ours_is_one_line(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(HONEST, run)
+    with raw_folder(HONEST) as raw:
+        shutil.copytree(raw, run / "raw")
+    first, last = (run / f"raw/router/qdisc.{when}.json" for when in ("before", "after"))
+    before, after = first.read_text(), last.read_text()
+    first.write_text(after)
+    last.write_text(before)
+    done = call_lab("check", str(run))
+    assert done.returncode == 2
+    assert (
+        "eth1: its qdisc has counted less than before the run: the two files are swapped"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("digits", [400, 5000])

@@ -116,17 +116,15 @@ def parse_ping(text: str, source: str) -> PingRun:
     if not counts:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
     transmitted, received = int(counts["transmitted"]), int(counts["received"])
-    payload_bytes = int(header["payload"])
     if transmitted and (counts["lost" if counts["bsd"] else "time"]) is None:
         raise cut_off(source, len(lines), "the loss and the time after the counts of packets")
-    timed = payload_bytes >= _TIMESTAMP_BYTES or any(reply.rtt_ms is not None for reply in replies)
-    if received and timed and not rtt:
+    timed = any(reply.rtt_ms is not None for reply in replies)
+    if received and not rtt and (timed or int(header["payload"]) >= _TIMESTAMP_BYTES):
         raise cut_off(source, len(lines), "the line with the least, mean and largest rtt")
-    address = header.groupdict().get("named") or header["address"]
     return PingRun(
         target=header["target"],
-        address=address,
-        payload_bytes=payload_bytes,
+        address=header.groupdict().get("named") or header["address"],
+        payload_bytes=int(header["payload"]),
         transmitted=transmitted,
         received=received,
         loss_ratio=1 - received / transmitted if transmitted else None,

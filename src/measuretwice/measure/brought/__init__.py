@@ -43,7 +43,15 @@ from measuretwice.measure.one_flow import (
     read_one_flow,
 )
 from measuretwice.measure.values import Measured
-from measuretwice.parse import Frames, Iperf2Connection, ParseError, PingRun, Qdisc, SsSample
+from measuretwice.parse import (
+    Frames,
+    Iperf2Connection,
+    Iperf3Run,
+    ParseError,
+    PingRun,
+    Qdisc,
+    SsSample,
+)
 from measuretwice.parse.formats import NO_TOOL
 
 # What reading files that somebody has written into can raise.
@@ -185,8 +193,10 @@ def _measure(
     if not layout.sockets.texts:
         brought.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
     brought.missing += [*layout.missing, *_not_there(lab, found)]
-    measured["misplaced"] = layout.snapshots.misplaced
-    measured["foreign_logs"] = "; ".join(layout.sockets.foreign) or None
+    if layout.snapshots.misplaced:
+        measured["misplaced"] = layout.snapshots.misplaced
+    if layout.sockets.foreign:
+        measured["foreign_logs"] = "; ".join(layout.sockets.foreign)
     said = {line.split(": ", 1)[0] for line in brought.refused} | {*brought.used}
     brought.refused += [
         f"{piece.path}: not needed"
@@ -253,8 +263,13 @@ def _all_flows(tests: Tests, layout: Layout, brought: Brought) -> None:
         if layout.sockets.unseen:
             # Of some flows alone, and so nothing to hold against what iperf3 says of all.
             brought.measured |= dict.fromkeys(OF_ALL)
-    if runs and len(all_together(runs).streams) > 1:
-        # A mean over several windows isn't what a sum of rates comes from.
+    if runs:
+        _no_mean_window(runs, brought)
+
+
+def _no_mean_window(runs: list[Iperf3Run], brought: Brought) -> None:
+    """A mean over several windows isn't what a sum of rates comes from: it is left out."""
+    if len(all_together(runs).streams) > 1:
         brought.measured |= {"cwnd_mean_segments": None, "cwnd_max_segments": None}
 
 
@@ -288,6 +303,8 @@ def _generally(found: Pieces, tests: Tests, brought: Brought) -> None:
         brought.used[str(piece.path)] = piece.tool
     if samples:
         brought.measured |= from_samples(samples, ports or busiest_port(samples))
+    if runs:
+        _no_mean_window(runs, brought)
     losing = [one for one in qdiscs if one.kind == "netem" and one.loss_ratio]
     losing = losing or [one for one in qdiscs if one.drops]
     if losing:
@@ -313,11 +330,12 @@ def _of_iperf2(
 
 def _words(found: Pieces, tests: Tests, brought: Brought) -> None:
     """What no number says: tests that are no such test, and files of several runs."""
-    unfit = [*dict.fromkeys([*tests.unfit, *found.failed])]
-    brought.measured["unfit"] = "; ".join(unfit) or None
-    brought.measured["several_runs"] = _several(tests)
-    algorithms = {client.run.congestion_control for client in tests.clients} - {None}
-    brought.measured["iperf3_algorithms"] = " ".join(sorted(map(str, algorithms))) or None
+    if unfit := [*dict.fromkeys([*tests.unfit, *found.failed])]:
+        brought.measured["unfit"] = "; ".join(unfit)
+    if several := _several(tests):
+        brought.measured["several_runs"] = several
+    if algorithms := {client.run.congestion_control for client in tests.clients} - {None}:
+        brought.measured["iperf3_algorithms"] = " ".join(sorted(map(str, algorithms)))
 
 
 def _several(tests: Tests) -> str | None:
