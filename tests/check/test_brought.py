@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,33 @@ def test_two_runs_in_one_folder_are_said_and_not_mixed(by_hand: Path) -> None:
     # ss looked at the first.
     assert both["measured"]["goodput_bps"] == alone["goodput_bps"]
     assert any("iperf3-again.json: of another run than" in line for line in both["refused"])
+
+
+@pytest.mark.parametrize("host", ["../../../../escaped", "/tmp/escaped", "a/b", "x\\0y"])
+def test_an_address_from_outside_is_no_place_for_files(host: str, tmp_path: Path) -> None:
+    text = (CORPUS / "iperf3/iperf3-3.12-one-flow.json").read_text()
+    (tmp_path / "a.json").write_text(text.replace('"10.10.1.100"', json.dumps(host)))
+    before = {*tmp_path.rglob("*")}
+    document = check(tmp_path, lab="buffers", trial="8")
+    assert document["measured"]["flows"] == 1
+    assert {*tmp_path.rglob("*")} == before
+    assert not list(Path(tempfile.gettempdir()).glob("*escaped*"))
+
+
+def test_files_of_machines_with_other_addresses(tmp_path: Path) -> None:
+    """Whose is whose isn't known there; what is expected of a node by its name isn't asked then."""
+    with raw_folder(TWO_SENDERS) as raw:
+        for number, node in enumerate(("s1", "s2")):
+            for name in ("iperf3.json", "ss.txt", "ping.txt"):
+                text = (raw / node / name).read_text().replace("10.10.", "192.168.")
+                (tmp_path / f"{number}-{name}").write_text(text)
+        shutil.copy(raw / "g1/queue.txt", tmp_path)
+    document = check(tmp_path, lab="buffers", trial="8")
+    assert document["findings"] == []
+    assert document["measured"]["flows"] == 2
+    assert document["measured"]["utilisation"] > 0.9
+    assert "s1_goodput_bps" not in document["measured"]
+    assert document["measured"]["path_rtt_ms"] == pytest.approx(50, rel=0.02)
 
 
 def test_the_same_test_twice_counts_once(by_hand: Path) -> None:

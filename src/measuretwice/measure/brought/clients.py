@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -130,7 +131,9 @@ def node_of(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> 
     if piece.node:
         return piece.node
     local = run.connections[0].local_host if run.connections else ""
-    return found.owners.get(local) or sender or f"client-{local or piece.path.stem}"
+    # It becomes a folder's name: what is in a file from outside may not say where.
+    own = re.sub(r"[^\w.:-]", "_", local or piece.path.stem)
+    return found.owners.get(local) or sender or f"client-{own}"
 
 
 def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:

@@ -47,7 +47,8 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
     named = ", ".join(str(port) for port in sorted(ports)[:3])
     one = how.ss.node if how.ss else None
     for piece in found.of("ss"):
-        client = next((one for one in tests.clients if _has(_ends(piece), one)), None)
+        ends = _ends(piece)
+        client = next((one for one in tests.clients if _has(ends, one)), None)
         if client is None and ports:
             found.left_out.append(
                 f"{piece.path}: nothing of iperf3's connection (port {named}) is in it"
