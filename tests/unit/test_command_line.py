@@ -117,7 +117,10 @@ def test_one_lab_is_listed_with_its_trials_and_settings() -> None:
     assert "\n  rate_mbit = 3000: " in said
     assert "\n  timestamps = off (or on): " in said
     assert "buffers" not in said
-    assert call_lab("list", "01-mathis", "--json").stdout == call_lab("list", "mathis", "--json").stdout
+    assert (
+        call_lab("list", "01-mathis", "--json").stdout
+        == call_lab("list", "mathis", "--json").stdout
+    )
     refused = call_lab("list", "nosuch")
     assert refused.returncode == 2
     assert "there is no lab 'nosuch'" in refused.stderr

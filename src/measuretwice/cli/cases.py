@@ -72,7 +72,9 @@ class CaseRun:
         That nothing was predicted is worth one line a case.
         """
         entries = self.book.notes(self.number).entries
-        since = next((at for at, entry in enumerate(reversed(entries)) if entry.kind == "Run"), None)
+        since = next(
+            (at for at, entry in enumerate(reversed(entries)) if entry.kind == "Run"), None
+        )
         pending = entries if text == NONE or since is None else entries[len(entries) - since :]
         if Entry(kind, text) not in pending:
             self.book.add(self.number, kind, text)
