@@ -16,7 +16,7 @@ from measuretwice.execute import record
 from measuretwice.lab import load_lab, trial_params
 from measuretwice.runs import archive
 from measuretwice.runs.folder import DONE
-from measuretwice.runs.recorded import SET_FILE, read_set, results_of, short_name
+from measuretwice.runs.recorded import SET_FILE, read_set, results_of, set_folders, short_name
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -227,3 +227,10 @@ def test_runs_come_out_as_recorded_and_a_change_is_named(tmp_path: Path) -> None
     # What differed can be looked at, and is not taken for the next verification's run.
     assert list((tmp_path / "runs" / "differing" / "mathis").glob("case-04-*/DONE"))
     assert list(beside.parent.glob("trial-*")) == [beside]
+
+
+def test_a_set_that_is_being_recorded_is_none(tmp_path: Path) -> None:
+    for name in ("one", ".two.part"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text("[")
+    assert set_folders(tmp_path) == [tmp_path / "one"]

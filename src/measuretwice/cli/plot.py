@@ -194,9 +194,9 @@ def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
         lab = load_lab(root, known.runs[0].result.lab)
         return [(title or known.title, recorded.results_of(lab, folder))]
     steps = []
-    for path in sorted(folder.glob(f"*/{recorded.SET_FILE}")):
-        if recorded.read_set(path.parent).step:
-            steps += _recorded(root, path.parent, None)
+    for place in recorded.set_folders(folder):
+        if recorded.read_set(place).step:
+            steps += _recorded(root, place, None)
     return steps
 
 

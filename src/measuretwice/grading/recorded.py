@@ -10,7 +10,7 @@ from measuretwice.grading.likeness import Sketch, sketches
 from measuretwice.grading.read import COOKIE
 from measuretwice.lab import Lab, kernel_seed
 from measuretwice.runs.archive import ARCHIVE, raw_files
-from measuretwice.runs.recorded import SET_FILE, RecordedRun, read_set
+from measuretwice.runs.recorded import RecordedRun, read_set, set_folders
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def read_recorded(root: Path, lab: Lab) -> Recorded:
     cookies: dict[str, tuple[int, int]] = {}
     traces = []
     samples = root / "sample-data" / lab.folder.name
-    for folder in sorted(path.parent for path in samples.glob(f"*/{SET_FILE}")):
+    for folder in set_folders(samples):
         for recorded in read_set(folder).runs:
             digests.add(recorded.raw_sha256)
             result = recorded.result

@@ -101,6 +101,14 @@ class RecordedSet:
         return f'{head},\n "runs": [\n{lines}\n]}}\n'
 
 
+def set_folders(samples: Path) -> list[Path]:
+    """Return the folders of a lab's recorded sets, by name.
+
+    One that is being recorded, or was broken off, has a name that begins with a dot, and is none.
+    """
+    return sorted(path.parent for path in samples.glob(f"[!.]*/{SET_FILE}"))
+
+
 def read_set(folder: Path) -> RecordedSet:
     """Return a recorded set; UserError where its results.json isn't there or is damaged."""
     path = folder / SET_FILE

@@ -23,7 +23,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.base.imports import files_of_code, names_in
 from measuretwice.report.markdown import fence
-from measuretwice.runs.recorded import SET_FILE
+from measuretwice.runs.recorded import SET_FILE, set_folders
 
 
 def notebook_pages(root: Path, sources: Sequence[Path], kept: Path) -> dict[str, bytes]:
@@ -75,7 +75,7 @@ def _digest(root: Path, source: Path) -> str:
     """Sixteen hex digits of all that a notebook's output follows from."""
     shared = root / "solutions/common.py"
     taken = [source, shared, root / "solutions/build.py"]
-    taken += sorted((root / "sample-data" / source.stem).glob(f"*/{SET_FILE}"))
+    taken += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
     taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
     # Of the package only what the notebook imports, and what that does.
     taken += files_of_code(names_in(source) | names_in(shared))
