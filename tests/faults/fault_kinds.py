@@ -20,15 +20,15 @@ Params = Mapping[str, Value]
 # with its interface towards the receivers.
 SENDERS = {
     "mathis": ["romeo"], "buffers": ["s1", "s2"], "scale": [f"sender-{n}" for n in range(10)],
-    "variants": ["client"], "queues": ["host-1", "host-2"],
+    "variants": ["client"], "queues": ["host-1", "host-2"], "calibrate": ["romeo"],
 }  # fmt: skip
 RECEIVERS = {
     "mathis": ["juliet"], "buffers": ["d1", "d2"], "scale": [f"receiver-{n}" for n in range(10)],
-    "variants": ["server"], "queues": ["host-3"],
+    "variants": ["server"], "queues": ["host-3"], "calibrate": ["juliet"],
 }  # fmt: skip
 BOTTLENECK = {
     "mathis": ("router", "eth1"), "buffers": ("g1", "eth2"), "scale": ("router", "eth10"),
-    "variants": ("gateway", "eth2"), "queues": ("router-1", "eth2"),
+    "variants": ("gateway", "eth2"), "queues": ("router-1", "eth2"), "calibrate": ("router", "eth1"),
 }  # fmt: skip
 QUEUE_LABS = ("buffers", "scale", "variants", "queues")
 SET = frozenset({"configuration"})
@@ -249,7 +249,7 @@ def from_another(name: str) -> Callable[..., Fault]:
         path = sorted((run / "raw").glob(f"*/{name}"))[0]
         shutil.copy(twin / "raw" / path.parent.name / path.name, path)
 
-    return lambda lab, params, chance: Fault(damage=damage)
+    return lambda lab, params, chance: Fault(damage=damage, twin=True)
 
 
 def swapped(first: str, second: str) -> Callable[..., Fault]:
