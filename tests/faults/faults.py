@@ -4,6 +4,7 @@
     make checker-faults ARGS='--times 1'        once each
     make checker-faults ARGS='--kind mtu-one'   one kind
     make checker-faults ARGS='--kept'           only the kinds that judge: no check was written with them in view
+    make checker-faults ARGS='--review'         the runs that a reviewer broke, once each
     make checker-faults ARGS='--record FILE'    and write the table to a file
 
 A fault is put into a run before the lab's set-up, between it and the measurement, while it is measured, or
@@ -21,6 +22,7 @@ import argparse
 import hashlib
 import json
 import random
+import re
 import shutil
 import sys
 import tempfile
@@ -89,7 +91,8 @@ class Fault:
 class Kind:
     """A kind of fault: the labs it is for, how one is drawn, and the findings that are its right cause.
 
-    `make` gets the lab, the run's parameters and a source of chance. `says` is what a checker should say of it.
+    `make` gets the lab, the run's parameters and a source of chance. `says` is what a checker should say of it;
+    `settings` are its trial and changes of parameters, where they aren't drawn.
     """
 
     name: str
@@ -97,6 +100,7 @@ class Kind:
     make: Callable[[Lab, Mapping[str, Value], random.Random], Fault]
     labs: tuple[str, ...] = TURNS
     says: str = ""
+    settings: tuple[int, Mapping[str, Value]] | None = None
 
 
 class Faulty(Virtual):
@@ -219,12 +223,15 @@ def cases(kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int)
         chance = random.Random(f"{seed} {name} {n}")
         names = kind.labs if kind else TURNS
         lab = labs[names[n % len(names)]]
-        trial, changes = cheap(lab, random.Random(f"{seed} {chance.randrange(SETTINGS)}"))
-        job = batches[lab.name].job(trial, seed=chance.randrange(1, 10**6), changes=changes)
+        settings = kind.settings if kind else None
+        trial, changes = settings or cheap(
+            lab, random.Random(f"{seed} {chance.randrange(SETTINGS)}")
+        )
+        job = batches[lab.name].job(trial, seed=chance.randrange(1, 10**6), changes=dict(changes))
         fault = kind.make(lab, job.plan.params, chance) if kind else Fault()
         faulty = Faulty(kernel, replace(fault, damage=None))
         digest = hashlib.sha256(f"{faulty.script(lab, job.plan)}{job.plan.digest}".encode())
-        out = keep / f"{name}-{n:03}-{digest.hexdigest()[:12]}"
+        out = keep / f"{re.sub('[^a-zA-Z0-9]+', '-', name)}-{n:03}-{digest.hexdigest()[:12]}"
         job = replace(job, backend=faulty, out=out)
         twin = None
         if fault.twin:
@@ -322,6 +329,7 @@ def prove(drawn: Sequence[Case], workers: int, talk: bool) -> Table:
 
 def main() -> int:
     from fault_kinds import KEPT, KNOWN
+    from review_kinds import REVIEW
 
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -332,11 +340,14 @@ def main() -> int:
     options.add_argument("--kind", action="append", default=[], help="this kind, not all")
     options.add_argument("--kept", action="store_true", help="only the kinds that judge")
     options.add_argument("--known", action="store_true", help="only the others")
+    options.add_argument("--review", action="store_true", help="the runs that a reviewer broke")
     options.add_argument("--workers", type=int, default=1, help="runs at a time")
     options.add_argument("--keep", type=Path, default=ROOT / "runs" / "faults", help="runs' folder")
     options.add_argument("--record", type=Path, help="write the table into this file (JSON)")
     chosen = options.parse_args()
     groups = {"known": () if chosen.kept else KNOWN, "kept": () if chosen.known else KEPT}
+    if chosen.review:
+        groups, chosen.times = {"review": REVIEW}, 1
     wanted = {
         group: [kind for kind in kinds if not chosen.kind or kind.name in chosen.kind]
         for group, kinds in groups.items()
@@ -358,6 +369,7 @@ def main() -> int:
 TITLES = {
     "known": "Kinds of faults that the checks were written with",
     "kept": "Kinds kept to judge the checks",
+    "review": "Runs that a reviewer broke",
     "honest": "Honest runs",
 }
 
