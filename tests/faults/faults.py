@@ -5,7 +5,7 @@
     make checker-faults ARGS='--kind mtu-one'   one kind
     make checker-faults ARGS='--kept'           only the kinds that judge: no check was written with them in view
     make checker-faults ARGS='--review'         the runs that a reviewer broke, once each
-    make checker-faults ARGS='--record FILE'    and write the table to a file
+    make checker-faults ARGS=--record           and write the tables to the file that the site's page has them from
 
 A fault is put into a run before the lab's set-up, between it and the measurement, while it is measured, or
 into its files afterwards; the plan knows nothing of it. Then the run is checked as `lab check` does
@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from confusion import Table, verdict
+from confusion import RECORD, TITLES, Table, record, verdict
 
 from measuretwice.backends.script import experiment_script, memory_mb, reader_interval_us
 from measuretwice.backends.uml import (
@@ -343,7 +343,9 @@ def main() -> int:
     options.add_argument("--review", action="store_true", help="the runs that a reviewer broke")
     options.add_argument("--workers", type=int, default=1, help="runs at a time")
     options.add_argument("--keep", type=Path, default=ROOT / "runs" / "faults", help="runs' folder")
-    options.add_argument("--record", type=Path, help="write the table into this file (JSON)")
+    options.add_argument(
+        "--record", nargs="?", type=Path, const=RECORD, help="keep the tables (JSON)"
+    )
     chosen = options.parse_args()
     groups = {"known": () if chosen.kept else KNOWN, "kept": () if chosen.known else KEPT}
     if chosen.review:
@@ -362,16 +364,10 @@ def main() -> int:
     for group, table in tables.items():
         print(f"\n{TITLES[group]}\n\n{table}")
     if chosen.record:
-        write_json(chosen.record, {group: table.to_json() for group, table in tables.items()})
+        says = {kind.name: kind.says for kinds in wanted.values() for kind in kinds if kind.says}
+        record(chosen.record, tables, says)
     return 1 if any(table.wrong for table in tables.values()) else 0
 
-
-TITLES = {
-    "known": "Kinds of faults that the checks were written with",
-    "kept": "Kinds kept to judge the checks",
-    "review": "Runs that a reviewer broke",
-    "honest": "Honest runs",
-}
 
 if __name__ == "__main__":
     # Kinds import this module by its name: so does whoever runs it.
