@@ -209,7 +209,7 @@ def other_discipline(lab: Lab, params: Params, chance: random.Random) -> Fault:
     return Fault(
         before=[
             f"ip netns exec {node} tc qdisc show dev {device} | awk '/tbf/ {{ print $3 }}' | while read -r handle; do "
-            f"ip netns exec {node} tc qdisc replace dev {device} parent ${{handle}}1 handle 10: {chance.choice(wanted)}; done"
+            f"ip netns exec {node} tc qdisc replace dev {device} parent ${{handle}}1 {chance.choice(wanted)}; done"
         ]
     )
 
