@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from measuretwice.measure.ends import End, Span, ends_of, span_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import (
     ParseError,
@@ -85,15 +86,19 @@ class Node:
 @dataclass(frozen=True)
 class Conditions:
     """All that is known of a run's nodes and its senders' connections; `received_bytes` is what iperf3's
-    servers say that they got, where each flow's has said it in JSON."""
+    servers say that they got, where each flow's has said it in JSON. `ends` are iperf3's files, one by one, and the
+    spans are when flows and queues were sampled."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
     received_bytes: int | None = None
+    ends: tuple[End, ...] = ()
+    flows_sampled: tuple[Span, ...] = ()
+    queues_sampled: tuple[Span, ...] = ()
 
 
-def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
-    """Read the conditions from `raw`/<node>/; `ss_file` is the name of the samples of ss there.
+def read_conditions(raw: Path, ss_file: str | None, queue_file: str | None = None) -> Conditions:
+    """Read the conditions from `raw`/<node>/; the files are the names of the samples of ss and of a queue there.
 
     ParseError names the file that can't be read. Files that aren't there are left out.
     """
@@ -105,7 +110,15 @@ def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
         if ss_file and (folder / ss_file).is_file()
         for socket in sockets_of(text_of(folder / ss_file), folder.name, _named_ports(folder))
     ]
-    return Conditions(nodes, tuple(sockets), _received(folders))
+    return Conditions(
+        nodes, tuple(sockets), _received(folders), tuple(ends_of(folders)),
+        _spans(folders, ss_file), _spans(folders, queue_file),
+    )  # fmt: skip
+
+
+def _spans(folders: Sequence[Path], name: str | None) -> tuple[Span, ...]:
+    spans = [span_of(folder / name) for folder in folders] if name else []
+    return tuple(span for span in spans if span)
 
 
 def _received(folders: Sequence[Path]) -> int | None:
