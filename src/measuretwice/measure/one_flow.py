@@ -161,6 +161,12 @@ def _from_qdisc(raw: Path, place: QdiscAt) -> Measured:
     )
     sent = (after.sent_packets or 0) - (before.sent_packets or 0)
     drops = (after.drops or 0) - (before.drops or 0)
+    if sent < 0 or drops < 0:
+        raise ParseError(
+            f"{place.node}/qdisc.after.json",
+            device,
+            "its qdisc has counted less than before the run: the two files are swapped, or of two runs",
+        )
     return {
         **from_counts(sent, (after.sent_bytes or 0) - (before.sent_bytes or 0), drops),
         "qdisc_limit_packets": after.limit_packets,
