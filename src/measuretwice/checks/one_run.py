@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
+from measuretwice.measure.conditions import place_of
 from measuretwice.tcp.headers import IP_TCP_HEADERS_BYTES
 
 # What two tools may differ in that count the same bytes.
@@ -18,6 +19,10 @@ UNSAID_BUFFER_BYTES = 4 << 20
 # A rate, its bytes and its time are of one line of iperf3.
 SUM_TOLERANCE_RATIO = 0.02
 LEAST_SUM_BYTES = 100_000
+# What an interface and its root qdisc may differ in; with offloads in the headers of the segments.
+COUNTER_SHARE = 0.01
+OFFLOADED_SHARE = 0.1
+COUNTER_SLACK_BYTES = 100_000
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
 SPAN_SLACK_RATIO = 0.1
@@ -26,7 +31,7 @@ SPAN_SLACK_RATIO = 0.1
 @check(
     Help(
         "two-runs",
-        "What iperf3's two ends, the senders' sockets by ss, and the nodes' addresses say of the same connections.",
+        "What iperf3's two ends and the senders' sockets say of the same connections, and an interface and its qdisc of the same packets.",
         explains=("unexplained", "bandwidth", "lost-between", "other-traffic"),
         hints=(
             "Sender and receiver have each written down which test it was, and how many bytes went from one to the other.",
@@ -37,7 +42,7 @@ SPAN_SLACK_RATIO = 0.1
     needs=(),
 )
 def two_runs(case: Case) -> Finding | None:
-    for found in (*_who(case), *_bytes(case)):
+    for found in (*_who(case), *_bytes(case), *_counters(case)):
         return Finding(
             "two-runs",
             "error",
@@ -103,6 +108,33 @@ def _bytes(case: Case) -> Iterator[str]:
                 f"{node} sent {sum(said) / 1e6:.4g} MB by iperf3's word, and had {acked / 1e6:.4g} MB "
                 "acknowledged (ss)"
             )
+
+
+def _counters(case: Case) -> Iterator[str]:
+    """What a root qdisc sent has left its interface, but for the headers of what offloads cut up later."""
+    for node in case.conditions.nodes.values() if case.conditions else ():
+        for interface in node.interfaces.values():
+            before = {place_of(one): one for one in interface.qdiscs}
+            for one in interface.qdiscs_after or ():
+                earlier = before.get(place_of(one))
+                if not one.root or not earlier or one.handle != earlier.handle:
+                    continue
+                if (
+                    one.sent_bytes is None
+                    or earlier.sent_bytes is None
+                    or interface.sent_bytes is None
+                ):
+                    continue
+                by_qdisc = one.sent_bytes - earlier.sent_bytes
+                cut_up = interface.settings.get("generic-segmentation-offload") != "off"
+                share = OFFLOADED_SHARE if cut_up else COUNTER_SHARE
+                slack = COUNTER_SLACK_BYTES + share * interface.sent_bytes
+                # An interface without a queue counts nothing there.
+                if one.sent_bytes and abs(by_qdisc - interface.sent_bytes) > slack:
+                    yield (
+                        f"{node.name}'s {interface.name} sent {interface.sent_bytes} B by its own count, and "
+                        f"{by_qdisc} B by its {one.kind} qdisc's"
+                    )
 
 
 @check(Help("bandwidth"), needs=())
