@@ -76,7 +76,7 @@ REVIEW = (
     broken("loss in per cent for a ratio", "mathis", SET | {"loss-percent"}, exported(loss_percent=0.005)),
     broken("all of the delay one way, none back", "mathis", SET | {"round-trip-time", "rtt-doubling"}, before(tc("router", "eth0", "netem delay 0ms limit 100000"))),
     broken("the buffer an eighth", "buffers", SET | {"size-suffix"}, exported(buffer_bytes=31250)),
-    broken("a forgotten pfifo", "variants", SET, before(tc("client", "eth0", "pfifo limit 5"))),
+    broken("a forgotten pfifo", "queues", SET | {"default-qdisc"}, exported(discipline="pfifo"), discipline="codel"),
     broken("rate eight times too high", "variants", SET | {"link-rate"}, exported(rate_mbit=160)),
     broken("the wrong algorithm (04)", "variants", {"wrong-algorithm"}, exported(congestion_control="reno")),
     broken("missing flows (03)", "scale", {"flows", "missing-flows"}, exported(flows=8)),

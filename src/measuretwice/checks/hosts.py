@@ -54,6 +54,10 @@ def socket_algorithms(case: Case) -> Finding | None:
             "What is measured is another algorithm's doing: the setting did not reach the socket.",
             off="a flow isn't of the kind that was asked for",
         )
+    if asked and rivals is None and found:
+        # Nothing is measured of rivals where all flows are of one kind.
+        rival = case.wanted.get("rival")
+        rivals = sum(socket.congestion_control == rival for socket in case.data_sockets())
     if asked is None or rivals is None or rivals == asked:
         return None
     return Finding(
