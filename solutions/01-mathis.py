@@ -361,33 +361,7 @@ say(
 #
 # *Full marks:* timeouts against losses as a number; one mechanism of Linux that PFTK lacks.
 #
-# ## Question 10: cherry-picking
-
-# %%
-picked, honest = table("cherry-picking-broken"), table("cherry-picking-fixed")
-display(picked[["trial", "seed", "drops", "ratio"]])
-# What each p leads one to expect is divided out, so that only chance is left.
-for frame in (picked, honest):
-    frame["relative"] = frame["ratio"] / [model.sack_reno_constant(value) for value in frame["p"]]
-kept = picked.sort_values("seed").groupby("trial").last()
-first = picked[picked["seed"] == 1]
-spread = {
-    "kept (last tries)": kept,
-    "first tries": first,
-    "all tries": picked,
-    "every trial equally often": honest,
-}
-for name, frame in spread.items():
-    mean, deviation = frame["relative"].mean(), frame["relative"].std()
-    print(f"{name:26} mean {mean:.3f}  standard deviation {deviation:.3f}")
-chance = honest["drops"].map(statistics.relative_error_of_ratio).mean()
-say(f"Measured over predicted; chance alone makes a standard deviation of about {chance:.3f}.")
-
-# %% [markdown]
-# *Full marks:* unequal numbers of tries as the flaw; that no run by itself shows it; the effect on spread
-# (or, where the sample happens not to show it, why it must come with more trials); the cure: all again, or none.
-#
-# ## Question 11: ACKs or segments
+# ## Question 10: ACKs or segments
 
 # %%
 for name in ("acks-delayed", "acks-every-segment"):
@@ -414,6 +388,32 @@ say(
 
 # %% [markdown]
 # *Full marks:* the count from the capture, a prediction before the second run, and what is counted.
+#
+# ## Question 11: cherry-picking
+
+# %%
+picked, honest = table("cherry-picking-broken"), table("cherry-picking-fixed")
+display(picked[["trial", "seed", "drops", "ratio"]])
+# What each p leads one to expect is divided out, so that only chance is left.
+for frame in (picked, honest):
+    frame["relative"] = frame["ratio"] / [model.sack_reno_constant(value) for value in frame["p"]]
+kept = picked.sort_values("seed").groupby("trial").last()
+first = picked[picked["seed"] == 1]
+spread = {
+    "kept (last tries)": kept,
+    "first tries": first,
+    "all tries": picked,
+    "every trial equally often": honest,
+}
+for name, frame in spread.items():
+    mean, deviation = frame["relative"].mean(), frame["relative"].std()
+    print(f"{name:26} mean {mean:.3f}  standard deviation {deviation:.3f}")
+chance = honest["drops"].map(statistics.relative_error_of_ratio).mean()
+say(f"Measured over predicted; chance alone makes a standard deviation of about {chance:.3f}.")
+
+# %% [markdown]
+# *Full marks:* unequal numbers of tries as the flaw; that no run by itself shows it; the effect on spread
+# (or, where the sample happens not to show it, why it must come with more trials); the cure: all again, or none.
 #
 # ## Question 12: the constant
 

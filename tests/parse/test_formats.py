@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.parse import Frames, ParseError
-from measuretwice.parse.formats import FORMATS, format_of
+from measuretwice.parse import Frames, Iperf3Run, ParseError, PingRun
+from measuretwice.parse.formats import format_of
 
 CORPUS = Path(__file__).parents[1] / "data" / "parse"
 TOOLS = ("iperf2", "iperf3", "ping", "ss", "tc")
@@ -62,5 +62,24 @@ def test_another_programs_text_is_refused() -> None:
         format_of("total 12\ndrwxr-xr-x 2 root root 4096 .\n", "listing.txt")
 
 
-def test_only_text_stands_in_for_iperf3s_json() -> None:
-    assert [known.tool for known in FORMATS if known.stands_in] == ["iperf3"]
+@pytest.mark.parametrize(
+    ("file", "tool", "kind"),
+    [
+        ("iperf3/iperf3-3.22-json-stream.json", "iperf3", Iperf3Run),
+        ("iperf3/iperf3-3.12-refused.txt", "iperf3", Iperf3Run),
+        ("iperf3/iperf3-3.12-server-several.txt", "iperf3", tuple),
+        ("iperf2/iperf2-2.1.8-enhanced.txt", "iperf2", tuple),
+        ("iperf2/iperf2-2.1.8-server.txt", "iperf2", tuple),
+        ("ping/busybox-1.35-clean.txt", "ping", PingRun),
+        ("ping/derived-ping6-freebsd-dup.txt", "ping", PingRun),
+        ("ss/ss-6.1-ti-plain.txt", "ss", tuple),
+        ("ss/ss-6.1-tn.txt", "ss", tuple),
+        ("ss/samples-6.1.txt", "ss", tuple),
+        ("tc/samples-6.1.txt", "queue", tuple),
+    ],
+)
+def test_what_people_bring_has_its_own_format(file: str, tool: str, kind: type) -> None:
+    text = (CORPUS / file).read_text(encoding="utf-8")
+    known = format_of("$ the command that was typed\n" + text if tool == "ping" else text, file)
+    assert known.tool == tool
+    assert isinstance(known.parse(text, file), kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -190,8 +191,31 @@ def test_second_document_is_named_by_line(read: Read) -> None:
     line = text.count("\n") + 1
     with pytest.raises(ParseError, match=rf"^a\.json, line {line} column 1: a second document"):
         parse_iperf3_json(text + text, "a.json")
-    with pytest.raises(ParseError, match="line 2 column 1: a second document"):
-        parse_iperf3_json(read("iperf3/iperf3-3.22-json-stream.json"), "a.json")
+
+
+def test_a_stream_of_events_is_the_same_document(read: Read) -> None:
+    """--json-stream prints start, each interval and end as a document of its own."""
+    text = read("iperf3/iperf3-3.22-json-stream.json")
+    run = parse_iperf3_json(text, "a.json")
+    assert (run.version, run.sent_bytes, len(run.intervals)) == ("3.22", 262144, 2)
+    assert run.connections[0].local_port == 47284
+    lines = text.splitlines(keepends=True)
+    with pytest.raises(ParseError, match=r"\$\.end: missing"):
+        parse_iperf3_json("".join(lines[:-1]), "a.json")
+    with pytest.raises(ParseError, match=r"line 2: the file ends in the middle"):
+        parse_iperf3_json(lines[0] + lines[1][:100], "a.json")
+    stopped = "".join(lines[:-1]) + '{"event":"error","data":"unable to send"}\n'
+    assert parse_iperf3_json(stopped, "a.json").error == "unable to send"
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_a_number_that_nobody_counts_to_is_refused(read: Read, digits: int) -> None:
+    text = read("iperf3/iperf3-3.12-one-flow.json")
+    for number in ("1" + "0" * digits, f"1e{digits}"):
+        damaged = re.sub(r'"bytes":\s*4\d+', f'"bytes": {number}', text, count=1)
+        assert damaged != text
+        with pytest.raises(ParseError):
+            parse_iperf3_json(damaged, "a.json")
 
 
 @pytest.mark.parametrize(

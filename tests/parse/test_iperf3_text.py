@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from measuretwice.parse import Iperf3Connection, ParseError, TruncatedError, parse_iperf3_text
+from measuretwice.parse import (
+    Iperf3Connection,
+    ParseError,
+    TruncatedError,
+    parse_iperf3_server_text,
+    parse_iperf3_text,
+)
 
 Read = Callable[[str], str]
 MIB = 1024 * 1024
@@ -128,3 +134,23 @@ def test_unreadable_numbers_and_second_runs(read: Read) -> None:
             parse_iperf3_text(text.replace(old, new), "a.txt")
     with pytest.raises(ParseError, match="line 12: a second run"):
         parse_iperf3_text(text + text, "a.txt")
+
+
+def test_a_servers_tests(read: Read) -> None:
+    """One after another: one flow, two, one the other way round, one over UDP; then it waits."""
+    text = read("iperf3/iperf3-3.12-server-several.txt")
+    one, two, reverse, udp = parse_iperf3_server_text(text, "server.txt")
+    assert all(run.server for run in (one, two, reverse, udp))
+    assert (one.received_bytes, one.received_rate_bps, one.sent_bytes) == (2_621_440, 21e6, None)
+    assert [each.remote_port for each in one.connections] == [52368]
+    assert (two.received_bytes, len(two.streams), two.reverse) == (5_242_880, 2, False)
+    assert (reverse.sent_bytes, reverse.reverse, reverse.retransmits) == (2_621_440, True, 0)
+    assert (udp.protocol, udp.received_bytes) == ("UDP", 262_144)
+
+
+def test_a_server_that_waits_and_one_that_was_killed(read: Read) -> None:
+    assert parse_iperf3_server_text(read("iperf3/iperf3-3.12-server-idle.txt"), "a.txt") == ()
+    (run,) = parse_iperf3_server_text(read("iperf3/iperf3-3.12-server-verbose.txt"), "a.txt")
+    assert (run.version, run.start_time_s) == ("3.12", 1795431566)
+    with pytest.raises(TruncatedError, match="was it killed"):
+        parse_iperf3_server_text(read("iperf3/iperf3-3.12-server-killed.txt"), "a.txt")

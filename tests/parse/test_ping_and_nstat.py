@@ -70,6 +70,58 @@ def test_ipv6(read: Read, version: str) -> None:
     assert len(run.replies) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "target", "address", "payload_bytes", "counts", "rtts_ms"),
+    [
+        ("busybox-1.35-clean", "127.0.0.1", "127.0.0.1", 56, (3, 3, 3), (0.062, 0.145, 0.309, None)),
+        ("busybox-1.35-quiet-ipv6", "::1", "::1", 56, (2, 2, 0), (0.039, 0.049, 0.06, None)),
+        ("busybox-1.35-short", "127.0.0.1", "127.0.0.1", 0, (2, 2, 2), (None, None, None, None)),
+        (
+            "derived-ping-macos", "juliet.example.net", "10.10.2.100", 56, (3, 2, 2),
+            (6.104, 6.157, 6.211, 0.053),
+        ),
+        (
+            "derived-ping-macos-unreachable", "10.10.2.99", "10.10.2.99", 56, (2, 0, 0),
+            (None, None, None, None),
+        ),
+        (
+            "derived-ping6-freebsd-dup", "fd00:2::100", "fd00:2::100", 8, (2, 2, 3),
+            (6.036, 6.042, 6.048, 0.005),
+        ),
+        (
+            "derived-ping-ipv6-name", "juliet.example.net", "fd00:2::100", 56, (2, 2, 2),
+            (6.092, 6.106, 6.121, 0.014),
+        ),
+    ],
+)  # fmt: skip
+def test_other_pings(
+    read: Read,
+    name: str,
+    target: str,
+    address: str,
+    payload_bytes: int,
+    counts: tuple[int, int, int],
+    rtts_ms: tuple[float | None, ...],
+) -> None:
+    """busybox's own words; macOS and FreeBSD in the form that jc's stored outputs have (kellyjonbrazil/jc,
+    tests/fixtures/osx-10.14.6 and freebsd12: ping-hostname, ping-ip-unreachable, ping6-hostname), and
+    iputils' of IPv6 names (centos-7.7: ping6-hostname-O-p)."""
+    run = parse_ping(read(f"ping/{name}.txt"), "ping.txt")
+    assert (run.target, run.address, run.payload_bytes) == (target, address, payload_bytes)
+    assert (run.transmitted, run.received, len(run.replies)) == counts
+    assert (run.rtt_min_ms, run.rtt_avg_ms, run.rtt_max_ms, run.rtt_mdev_ms) == rtts_ms
+
+
+def test_other_pings_that_were_killed_or_cut(read: Read) -> None:
+    for name, lines in (
+        ("busybox-1.35-killed", None), ("busybox-1.35-clean", -1), ("busybox-1.35-clean", -2),
+        ("derived-ping-macos", -1), ("derived-ping6-freebsd-dup", -1),
+    ):  # fmt: skip
+        text = "".join(read(f"ping/{name}.txt").splitlines(keepends=True)[:lines])
+        with pytest.raises(TruncatedError):
+            parse_ping(text, "ping.txt")
+
+
 def test_names_and_interfaces(read: Read) -> None:
     run = parse_ping(read("ping/ping-20221126-hostname.txt"), "ping.txt")
     assert (run.target, run.address, len(run.replies)) == ("localhost", "127.0.0.1", 2)

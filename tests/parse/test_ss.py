@@ -214,7 +214,7 @@ def test_no_sockets(read: Read) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("ESTAB 0 0 1.1.1.1:ssh 2.2.2.2:2", "a port number"),
+        ("ESTAB 0 0 1.1.1.1:%% 2.2.2.2:2", "a port"),
         ("ESTAB 0 0 1.1.1.1 2.2.2.2:2", "ADDRESS:PORT"),
         ("ESTAB 0 0 1.1.1.1:1", "two addresses"),
         ("ESTAB 0 x 1.1.1.1:1 2.2.2.2:2", "two addresses"),

@@ -32,11 +32,9 @@ TO_BE_RECORDED: dict[str, set[str]] = {
     "scale": {
         "intermediate-300",
         "intermediate-500",
-        "intermediate-alone",
         "core",
         "core-100-ms",
         "core-200-ms",
-        "core-alone",
         "core-cables-1100",
         "core-cables-2000",
         "core-cables-5000",

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.cli.cases import _off
+from measuretwice.book.book import LabBook
+from measuretwice.cli.cases import CaseRun, _off
 from measuretwice.cli.options import read_changes
 from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
@@ -98,8 +99,8 @@ def test_what_is_asked_is_measured(lab: str) -> None:
 @pytest.mark.parametrize(
     ("told", "value", "unit", "says"),
     [
-        ("16 percent, as ping shows", 0.08, "(0 to 1)", "0.50"),
-        ("0.16", 0.08, "(0 to 1)", "0.50"),
+        ("16 percent, as ping shows", 0.08, "(1 = all)", "0.50"),
+        ("0.16", 0.08, "(1 = all)", "0.50"),
         ("30 Mbit/s, since nothing else is different", 45.0, "Mbit/s", "1.50"),
         ("30", 45.0, "Mbit/s", "1.50"),
         ("1448 bytes", 45.0, "Mbit/s", None),
@@ -112,3 +113,22 @@ def test_a_prediction_is_compared_in_one_unit(
 ) -> None:
     off = _off(told, value, unit)
     assert off == (f", {says} times that" if says else "")
+
+
+def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:
+    """What a student says again before the run is there stands in the book once; after it, again."""
+    book = LabBook(tmp_path, LAB)
+    book.open(3)
+    case = CaseRun(LAB, CASE, None, {"mtu_bytes": 4352}, book)
+    case.ask()
+    case.ask()
+    book.add(CASE, "Run", "some-run: 81 Mbit/s")
+    case.ask()
+    kinds = [(entry.kind, entry.text) for entry in book.notes(CASE).entries]
+    changed = ("Changed", "mtu_bytes=4352")
+    assert kinds == [
+        changed,
+        ("Prediction", "none"),
+        ("Run", "some-run: 81 Mbit/s"),
+        changed,
+    ]

@@ -108,3 +108,19 @@ def test_help_and_list() -> None:
     assert "run" in call_lab("--help").stdout
     assert "mathis" in call_lab("list").stdout
     assert call_lab().returncode == 0
+
+
+def test_one_lab_is_listed_with_its_trials_and_settings() -> None:
+    """As cases' pages have it: `./lab list LAB` names the lab's settings."""
+    said = call_lab("list", "mathis").stdout
+    assert "\n   53  rtt_ms 600" in said
+    assert "\n  rate_mbit = 3000: " in said
+    assert "\n  timestamps = off (or on): " in said
+    assert "buffers" not in said
+    assert (
+        call_lab("list", "01-mathis", "--json").stdout
+        == call_lab("list", "mathis", "--json").stdout
+    )
+    refused = call_lab("list", "nosuch")
+    assert refused.returncode == 2
+    assert "there is no lab 'nosuch'" in refused.stderr

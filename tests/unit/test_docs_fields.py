@@ -72,7 +72,7 @@ def test_many_flows() -> None:
 
 
 def test_what_a_persons_files_have_beside() -> None:
-    beside = keys_written("measure/brought.py") - set(names(catalogue.ONE_FLOW))
+    beside = keys_written("measure/brought/__init__.py") - set(names(catalogue.ONE_FLOW))
     assert beside == set(names(catalogue.BROUGHT))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.checks import (
+    brought,
     configuration,
     connection,
     expectations,
@@ -38,7 +39,7 @@ from measuretwice.measure.values import Measured
 UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
-    connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
+    brought, connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
     many_flows, one_run, hosts, configuration, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]

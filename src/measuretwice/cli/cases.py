@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
-from measuretwice.book.notes import NONE, number_in
+from measuretwice.book.notes import NONE, Entry, number_in
 from measuretwice.cli import terminal
 from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value
 from measuretwice.measure.fields import unit_of
@@ -24,6 +24,7 @@ from measuretwice.runs.result import Result
 PAGES_SEED = 1
 # The unit of a share.
 SHARE = "0 to 1"
+OF_ALL = "(1 = all)"
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,28 @@ class CaseRun:
             self.book.add(self.number, "Shown", "the mended run, asked for with --show-me")
             return
         if self.tries_again:
-            self.book.add(self.number, "Changed", in_words(self.changes, self.own))
+            self._add_once("Changed", in_words(self.changes, self.own))
         values = ", ".join(f"{name} {value}" for name, value in self.varied.items())
         if values:
             heading += f"\nYour own run has {values}; the page's run has other values."
         said = ask_person(
             f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
         )
-        self.book.add(self.number, "Prediction", said or NONE)
+        self._add_once("Prediction", said or NONE)
         self.said[:] = [said] if said else []
+
+    def _add_once(self, kind: str, text: str) -> None:
+        """Note it, unless a run that was begun for it, and broken off, has noted it already.
+
+        That nothing was predicted is worth one line a case.
+        """
+        entries = self.book.notes(self.number).entries
+        since = next(
+            (at for at, entry in enumerate(reversed(entries)) if entry.kind == "Run"), None
+        )
+        pending = entries if text == NONE or since is None else entries[len(entries) - since :]
+        if Entry(kind, text) not in pending:
+            self.book.add(self.number, kind, text)
 
     def note(self, results: Sequence[Result], *, talk: bool) -> None:
         """Write each run that the book doesn't have yet into it; say how far the prediction was off."""
@@ -82,12 +96,14 @@ class CaseRun:
     def _scaled(self, result: Result) -> float | None:
         value = result.value(self.pitfall.predict.value)
         scale, _ = unit_for_people(self.pitfall.predict.value)
-        return None if value is None else value * scale
+        return value if value is None or scale == 1 else value * scale
 
     def _answer(self, result: Result) -> str:
         value = self._scaled(result)
         _, unit = unit_for_people(self.pitfall.predict.value)
-        return "not measured" if value is None else f"{value:.4g} {unit}".rstrip()
+        if value is None:
+            return "not measured"
+        return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()
 
 
 def open_case(
@@ -153,7 +169,7 @@ def unit_for_people(name: str) -> tuple[float, str]:
     if name.endswith("_bps"):
         return 1e-6, "Mbit/s"
     unit = unit_of(name)
-    return 1.0, f"({unit})" if unit == SHARE else unit
+    return 1.0, OF_ALL if unit == SHARE else unit
 
 
 def _off(told: str, value: float | None, unit: str) -> str:
@@ -162,7 +178,7 @@ def _off(told: str, value: float | None, unit: str) -> str:
     if not number or value is None:
         return ""
     percent = re.search(r"\d\s*(%|per ?cent)", told, flags=re.IGNORECASE)
-    if percent and unit != f"({SHARE})":
+    if percent and unit != OF_ALL:
         return ""
     if unit == "Mbit/s" and not re.search(
         r"\d\s*($|[,.;]|m(bit|bps|b/s))", told, flags=re.IGNORECASE

@@ -14,15 +14,19 @@ from measuretwice.cli import terminal
 from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
 from measuretwice.execute.reference import reference_conditions
-from measuretwice.lab import UNSET, Lab, Plan, Value, load_lab, select_trials, trial_params
+from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials, trial_params
 from measuretwice.live.session import FACTS, facts_of
 from measuretwice.measure import brought as bring
+from measuretwice.measure.brought.pieces import SNAPSHOT
+from measuretwice.measure.conditions import Conditions
 from measuretwice.measure.values import Measured
 from measuretwice.runs.folder import runs_in
 from measuretwice.runs.reread import measure_again
 
 # So many files that can't be used are named; of the others only how many there are.
 MOST_REFUSED = 3
+# Of so many nodes the files are named.
+MOST_NODES = 8
 
 
 def check_command(
@@ -61,12 +65,15 @@ def check_command(
 
 
 def _with_files(targets: list[Path], others: bool) -> list[Path]:
-    """Those of the targets that hold any file. An empty folder beside `others` is only named."""
+    """Those of the targets that hold anything. An empty folder beside `others` is only named.
+
+    UserError for what is neither a file nor a folder, or can't be read.
+    """
     held: list[Path] = []
     for target in targets:
-        if not target.exists():
-            raise UserError(f"{target}: there is no such file or folder")
-        if target.is_dir() and not any(path.is_file() for path in target.rglob("*")):
+        if problem := bring.unreadable(target):
+            raise UserError(f"{target}: {problem}")
+        if target.is_dir() and not any(names for _, _, names in os.walk(target)):
             empty = f"{target}: an empty folder, nothing was measured there"
             if target == targets[-1] and not held and not others:
                 raise UserError(empty)
@@ -81,7 +88,8 @@ def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     again = measure_again(root, run)
     lab, plan, measured = again.lab, again.plan, again.measured
     # By scripts of somebody's own the nodes may be set in any way.
-    reference = reference_conditions(root, lab, _meant(lab, plan)) if plan.edited else None
+    meant = _meant(lab, plan.params, plan.trial, plan.case, plan.seed)
+    reference = reference_conditions(root, lab, meant) if plan.edited else None
     findings = check_run(
         lab, plan.params, measured, hint,
         trial=plan.trial, conditions=again.conditions, reference=reference,
@@ -93,17 +101,19 @@ def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     return {**_document(str(run), lab, plan.params, measured, findings), "plan": named}
 
 
-def _meant(lab: Lab, plan: Plan) -> dict[str, Value]:
+def _meant(
+    lab: Lab, params: dict[str, Value], trial: int, case: int | None, seed: int
+) -> dict[str, Value]:
     """The settings that a run was meant to have: of a case those of its mended run, where the student
     left the first try's."""
-    if plan.case is None:
-        return plan.params
-    first = trial_params(lab, plan.trial, case=plan.case, seed=plan.seed)
-    mended = trial_params(lab, plan.trial, case=plan.case, stage="fixed", seed=plan.seed)
-    return plan.params | {
+    if case is None:
+        return params
+    first = trial_params(lab, trial, case=case, seed=seed)
+    mended = trial_params(lab, trial, case=case, stage="fixed", seed=seed)
+    return params | {
         name: value
         for name, value in mended.items()
-        if value != first.get(name) and plan.params.get(name) == first.get(name)
+        if value != first.get(name) and params.get(name) == first.get(name)
     }
 
 
@@ -156,7 +166,14 @@ def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
     """What a person did by hand in a live lab: their files, against what the lab was up for."""
     facts = facts_of(folder)
     lab = load_lab(root, facts.lab)
-    document = _check_files(lab, facts.params, [folder / "raw"], hint)
+    brought = bring.read_files([folder / "raw"], lab, facts.params)
+    reference = None
+    if brought.conditions and any(node.interfaces for node in brought.conditions.nodes.values()):
+        meant = _meant(lab, facts.params, facts.trial, facts.case, facts.seed)
+        reference = reference_conditions(root, lab, meant)
+    document = _document_of(
+        str(folder), lab, facts.params, brought, hint, trial=facts.trial, reference=reference
+    )
     return {**document, "case": facts.case} if facts.case else document
 
 
@@ -180,18 +197,28 @@ def _check_brought(
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
     chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
     params = {name: value for name, value in chosen.items() if value != UNSET}
-    return _check_files(lab, params, targets, hint)
-
-
-def _check_files(
-    lab: Lab, params: dict[str, Value], targets: list[Path], hint: int | None
-) -> dict[str, Any]:
-    brought = bring.read_files(targets)
-    findings = check_run(lab, params, brought.measured, hint)
+    brought = bring.read_files(targets, lab, params)
     name = ", ".join(map(str, targets))
-    document = _document(name, lab, params, brought.measured, findings)
+    return _document_of(name, lab, params, brought, hint, trial=numbers[0])
+
+
+def _document_of(
+    name: str,
+    lab: Lab,
+    params: dict[str, Value],
+    brought: bring.Brought,
+    hint: int | None,
+    *,
+    trial: int,
+    reference: Conditions | None = None,
+) -> dict[str, Any]:
+    """Files against a trial: what was found, and which file was taken for what."""
+    findings = check_run(
+        lab, params, brought.measured, hint,
+        trial=trial, conditions=brought.conditions, reference=reference,
+    )  # fmt: skip
     return {
-        **document,
+        **_document(name, lab, params, brought.measured, findings),
         "used": brought.used,
         "missing": brought.missing,
         "refused": brought.refused,
@@ -218,8 +245,8 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     out = terminal.console(sys.stdout)
     findings = document["findings"]
     out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
-    if document.get("missing"):
-        out.print(f"  not there: {'; '.join(document['missing'])}. What needs them isn't checked.")
+    for line in _taken(document):
+        out.print(f"  {line}", markup=False, soft_wrap=True)
     for finding in findings:
         # Finding the cause is the exercise: before the last hint it has no name, and before the second
         # nothing is said that tells it.
@@ -242,11 +269,35 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
     # Last: what was found is what a person looks for.
+    for line in document.get("missing", []):
+        out.print(f"  not looked at: {line}", markup=False, soft_wrap=True)
     refused = document.get("refused", [])
     for line in refused[:MOST_REFUSED]:
         out.print(f"  not used: {line}", markup=False, soft_wrap=True)
     if (more := len(refused) - MOST_REFUSED) > 0:
         out.print(f"  not used: {more} more (--json names all)")
+
+
+def _taken(document: dict[str, Any]) -> list[str]:
+    """Which file was taken for what: a line a node, and of those that a snapshot wrote how many."""
+    whose: dict[str, list[str]] = {}
+    snapshots = 0
+    for path, words in document.get("used", {}).items():
+        node, _, what = words.rpartition("'s ")
+        if what in SNAPSHOT:
+            snapshots += 1
+        else:
+            whose.setdefault(node, []).append(f"{what} ({_short(path, document['run'])})")
+    lines = [f"{node or 'taken'}: {', '.join(files)}" for node, files in whose.items()]
+    if (more := len(lines) - MOST_NODES) > 0:
+        lines = [*lines[:MOST_NODES], f"{more} more (--json names all)"]
+    return lines + ([f"and {snapshots} files of the nodes' snapshots"] if snapshots else [])
+
+
+def _short(path: str, named: str) -> str:
+    """A path from the folder on that was named."""
+    folder = Path(named)
+    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
 
 
 def _count(number: int) -> str:

@@ -46,17 +46,18 @@ def doctor(as_json: bool) -> None:
 
 
 @cli.command("list")
+@click.argument("lab_name", metavar="[LAB]", required=False)
 @click.option(
     "--causes",
     is_flag=True,
     help="For instructors: each case's id, for --pitfall, and its cause.",
 )
 @AS_JSON
-def list_labs(causes: bool, as_json: bool) -> None:
-    """List the labs, their trials and parameters, and the cases: what is seen, not why."""
+def list_labs(lab_name: str | None, causes: bool, as_json: bool) -> None:
+    """List the labs and their cases: what is seen, not why. Of one LAB, trials and settings too."""
     from measuretwice.cli import list as command_list
 
-    sys.exit(command_list.list_command(root_folder(), causes=causes, as_json=as_json))
+    sys.exit(command_list.list_command(root_folder(), lab_name, causes=causes, as_json=as_json))
 
 
 @cli.command()

@@ -49,7 +49,8 @@ def grade_command(
     submissions, others = find_submissions(folder, roster)
     target = _target(folder, out)
     with tempfile.TemporaryDirectory(prefix="measuretwice-reports-") as name:
-        readings = _read(root, submissions, jobs, as_json, Path(name))
+        known = next((lab for lab in labs if lab.name == wanted), None)
+        readings = _read(root, submissions, jobs, as_json, Path(name), known)
         reports = {int(path.stem): path.read_bytes() for path in Path(name).glob("*.html")}
     lab = choose_lab(list(labs), readings, wanted)
     recorded = read_recorded(root, lab)
@@ -118,14 +119,19 @@ def _target(folder: Path, out: Path | None) -> Path:
 
 
 def _read(
-    root: Path, submissions: list[Submission], jobs: int | None, quiet: bool, reports: Path
+    root: Path,
+    submissions: list[Submission],
+    jobs: int | None,
+    quiet: bool,
+    reports: Path,
+    lab: Lab | None,
 ) -> list[Reading]:
     found: dict[int, Reading] = {}
     context, advance = terminal.counter("submissions", len(submissions), quiet)
     with context:
         parallel = min(jobs or len(usable_cpus()), len(submissions))
         sources = [submission.counted for submission in submissions]
-        for place, reading in read_all(root, sources, parallel, reports=reports):
+        for place, reading in read_all(root, sources, parallel, reports=reports, lab=lab):
             found[place] = reading
             advance(place, "")
     return [found[place] for place in range(len(submissions))]

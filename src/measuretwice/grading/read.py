@@ -45,11 +45,15 @@ DRAWN = (".svg", ".png", ".jpg", ".jpeg", ".csv")
 
 
 def read_submission(
-    root: Path, sources: list[Path], tree: Path, report: Path | None = None
+    root: Path,
+    sources: list[Path],
+    tree: Path,
+    report: Path | None = None,
+    lab: Lab | None = None,
 ) -> Contents:
     """Lay the submission's files open below `tree`, an empty folder's place, and read them.
 
-    Into `report`, if it is given, goes a report on all runs, made here and now.
+    Files from a testbed are read as of a run of `lab`, where that is known. Into `report`, if it is given, goes a report on all runs, made here and now.
     """
     opened = Opened(tree)
     tree.mkdir()
@@ -70,7 +74,7 @@ def read_submission(
         with contextlib.suppress(Exception):
             write_report(report, data)
     files, unread = _brought_files(
-        [p for p in loose if p.suffix.lower() not in WRITTEN + DRAWN], tree
+        [p for p in loose if p.suffix.lower() not in WRITTEN + DRAWN], tree, lab
     )
     return Contents(
         refused=tuple(opened.summed),
@@ -217,7 +221,9 @@ def _together(runs: list[RunData]) -> list[SetFinding]:
 # Files of their own
 
 
-def _brought_files(files: Sequence[Path], tree: Path) -> tuple[list[BroughtFiles], list[str]]:
+def _brought_files(
+    files: Sequence[Path], tree: Path, lab: Lab | None
+) -> tuple[list[BroughtFiles], list[str]]:
     """Files that ./lab check takes, by the folder that says what they are; and those in none."""
     groups: dict[Path, list[Path]] = defaultdict(list)
     unread: list[str] = []
@@ -228,10 +234,10 @@ def _brought_files(files: Sequence[Path], tree: Path) -> tuple[list[BroughtFiles
             unread.append(shown(path.relative_to(tree).as_posix()))
         else:
             groups[meant].append(path)
-    return [_measured(folder, paths, tree) for folder, paths in groups.items()], unread
+    return [_measured(folder, paths, tree, lab) for folder, paths in groups.items()], unread
 
 
-def _measured(folder: Path, paths: list[Path], tree: Path) -> BroughtFiles:
+def _measured(folder: Path, paths: list[Path], tree: Path, lab: Lab | None) -> BroughtFiles:
     meant = MEANT.match(folder.name)
     assert meant is not None  # what made it a group
     files = BroughtFiles(
@@ -241,7 +247,12 @@ def _measured(folder: Path, paths: list[Path], tree: Path) -> BroughtFiles:
         cast(StageName | None, meant[3]),
     )
     try:
-        found = brought.read_files(paths[: brought.MAX_FILES])
+        params = None
+        if lab and files.trial in lab.trials:
+            params = trial_params(lab, files.trial, pitfall=files.pitfall, stage=files.stage)
+        found = brought.read_files(
+            paths[: brought.MAX_FILES], lab if params is not None else None, params
+        )
     except UserError as error:
         return replace(files, refused=(shown_line(str(error).replace(f"{tree}/", "")),))
     except Exception as error:
@@ -254,8 +265,8 @@ def _measured(folder: Path, paths: list[Path], tree: Path) -> BroughtFiles:
         missing=tuple(found.missing),
         digests={
             hashlib.sha256(path.read_bytes()).hexdigest(): shown(path.relative_to(tree).as_posix())
-            for kind, path in ((kind, Path(name)) for kind, name in found.used.items())
-            if kind in NEVER_THE_SAME
+            for kind in sorted(NEVER_THE_SAME)
+            for path in map(Path, found.tools.get(kind, ()))
         },
         cookies=tuple(sorted(_cookies(paths))),
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from measuretwice.grading.contents import Reading
 from measuretwice.grading.read import read_submission
+from measuretwice.lab import Lab
 from measuretwice.stats.intervals import binomial_interval
 
 MEMORY_BYTES = 4 * 2**30
@@ -39,10 +40,11 @@ def read_all(
     parallel: int,
     wall_s: float = WALL_S,
     reports: Path | None = None,
+    lab: Lab | None = None,
 ) -> Iterator[tuple[int, Reading]]:
     """Read the submissions, `parallel` at a time; yield each one's place and what was read.
 
-    Into the folder `reports` goes a report on each one's runs, called by its place: 0.html, ...
+    Where the `lab` is known, files from a testbed are read as of its runs. Into the folder `reports` goes a report on each one's runs, called by its place: 0.html, ...
     Where that didn't come to an end, the reading's `problem` says why.
     """
     # What all will need is loaded once, here, and not by each.
@@ -60,7 +62,7 @@ def read_all(
                     tree.parent.mkdir()
                     report = reports / f"{key}.html" if reports else None
                     process = context.Process(
-                        target=_read, args=(root, sources, tree, report, there)
+                        target=_read, args=(root, sources, tree, report, lab, there)
                     )
                     process.start()
                     there.close()
@@ -76,7 +78,12 @@ def read_all(
 
 
 def _read(
-    root: Path, sources: list[Path], tree: Path, report: Path | None, answer: Connection
+    root: Path,
+    sources: list[Path],
+    tree: Path,
+    report: Path | None,
+    lab: Lab | None,
+    answer: Connection,
 ) -> None:
     """In the process: limits first, then the work. The answer is JSON, not a pickle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -90,7 +97,7 @@ def _read(
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, hard))
     try:
-        reading = Reading(read_submission(root, sources, tree, report)).to_json()
+        reading = Reading(read_submission(root, sources, tree, report, lab)).to_json()
     except Exception as error:
         reading = Reading(problem=f"can't be read ({type(error).__name__}: {error})").to_json()
     answer.send_bytes(reading)

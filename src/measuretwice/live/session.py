@@ -214,6 +214,8 @@ class LiveFacts:
     lab: str
     params: dict[str, Value]
     case: int | None
+    trial: int
+    seed: int
 
 
 def facts_of(folder: Path) -> LiveFacts:
@@ -223,7 +225,11 @@ def facts_of(folder: Path) -> LiveFacts:
         facts = read_object(path)
         case = facts.get("case")
         return LiveFacts(
-            str(facts["lab"]), dict(facts["params"]), case if isinstance(case, int) else None
+            str(facts["lab"]),
+            dict(facts["params"]),
+            case if isinstance(case, int) else None,
+            int(facts["trial"]),
+            int(facts["seed"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         raise UserError(

@@ -261,7 +261,14 @@ SUMMARY = (
     Field("own_c_by_halvings", "your own", "C of the Mathis model, from halvings"),
 )
 # Only files that a person brings can have these.
-BROUGHT = (Field("copied_flows", "iperf2", "flows that stand in two of the files"),)
+BROUGHT = (
+    Field("copied_flows", "iperf2", "flows that stand in two of the files"),
+    Field("unfit", "", "which tests among the files are none that can be checked, and why"),
+    Field("several_runs", "iperf3", "of which runs the files are, where these are several"),
+    Field("foreign_logs", "ss", "which logs have nothing of the connection that iperf3 names"),
+    Field("misplaced", "tc", "where the bottleneck's qdisc stands, if not where the data leaves"),
+    Field("iperf3_algorithms", "iperf3", "the senders' algorithms, by iperf3's word"),
+)
 # Of a few flows, one on each node, each one's own values with its node's name in front.
 OF_NODE = (
     "goodput_bps",

@@ -7,9 +7,10 @@ say, or raises `ParseError`, one line that names file and place. Nothing is half
 
 from measuretwice.parse.errors import ParseError, TruncatedError
 from measuretwice.parse.iperf2 import Iperf2Connection, Iperf2Row, parse_iperf2_csv
+from measuretwice.parse.iperf2_text import parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
 from measuretwice.parse.iperf3_json import parse_iperf3_json
-from measuretwice.parse.iperf3_text import parse_iperf3_text
+from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ping import PingReply, PingRun, parse_ping
 from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
@@ -39,7 +40,9 @@ __all__ = [
     "TruncatedError",
     "parse_frames",
     "parse_iperf2_csv",
+    "parse_iperf2_text",
     "parse_iperf3_json",
+    "parse_iperf3_server_text",
     "parse_iperf3_text",
     "parse_nstat",
     "parse_ping",

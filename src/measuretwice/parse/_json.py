@@ -12,6 +12,8 @@ from measuretwice.parse.errors import ParseError
 
 # Strings are matched first, so that a "nan" inside of one is left alone.
 _STRING_OR_NAN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\b(?:nan|inf)\b')
+# Larger numbers aren't counted or measured by any tool; as 1e400 they would be infinite.
+_MOST = 1e39
 
 
 def _as_json_nan(match: re.Match[str]) -> str:
@@ -98,7 +100,9 @@ class JsonObject:
         value = self.data.get(key)
         if isinstance(value, str) and value.lower().lstrip("-") in ("nan", "inf"):
             return None
-        if value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)):
+        if value is None:
+            return None
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _MOST:
             return value
         raise _ill_typed(self.source, f"{self.path}.{key}", value, "a number")
 
@@ -107,8 +111,8 @@ class JsonObject:
         if value is None:
             return None
         # Large whole numbers may be written with an exponent.
-        whole = int(value) if abs(value) != float("inf") else None
-        if whole is None or whole != value:
+        whole = int(value)
+        if whole != value:
             raise _ill_typed(self.source, f"{self.path}.{key}", value, "a whole number")
         return whole
 

@@ -8,6 +8,8 @@ from measuretwice.parse.errors import ParseError, TruncatedError
 
 # Control characters, what decoders put in place of bytes that are no UTF-8, and lone surrogates.
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd\ud800-\udfff]")
+# No tool counts so far: it wouldn't fit into 64 bits, nor 128.
+_TOO_LONG = re.compile(r"\d{40}")
 
 # What the labs' samplers write before a sample. EPOCHREALTIME has the locale's decimal mark.
 SAMPLE_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
@@ -20,9 +22,14 @@ _BEGINNINGS = (
     (re.compile(r"(State|Netid)\s+.*Recv-Q|Recv-Q\s"), "ss output"),
     (re.compile(r"# t=\d"), "ss samples"),
     (re.compile(r"(qdisc|class) \w+ [0-9a-f]*:"), "tc output"),
-    (re.compile(r"PING "), "ping output"),
+    (re.compile(r"PING6?[ (]"), "ping output"),
     (re.compile(r"#kernel"), "nstat output"),
     (re.compile(r"\d{14},[^,\n]*,\d+,"), "iperf 2's CSV"),
+    (
+        re.compile(r"-*\s*(Client connecting to|Server listening on (TCP|UDP))"),
+        "iperf 2's text output",
+    ),
+    (re.compile(r"-*\s*Server listening on \d"), "an iperf3 server's text output"),
     (re.compile(r"Connecting to host|iperf 3|iperf3: "), "iperf3 text output"),
 )
 
@@ -30,7 +37,7 @@ _BEGINNINGS = (
 def clean(text: str, source: str, expected: str) -> str:
     """The text without byte order mark and carriage returns.
 
-    Raises ParseError if it is empty or holds what no tool prints as text.
+    Raises ParseError if it is empty or holds what no tool prints as text, or numbers that none counts to.
     """
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n")
     if not text or text.isspace():
@@ -43,6 +50,10 @@ def clean(text: str, source: str, expected: str) -> str:
             f"line {line}",
             f"binary data (U+{ord(bad.group()):04X}), no text; expected {expected}",
         )
+    if long := _TOO_LONG.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        problem = f"a number of 40 digits or more: no tool prints that; expected {expected}"
+        raise ParseError(source, f"line {line}", problem)
     return text
 
 

@@ -12,23 +12,31 @@ from dataclasses import dataclass
 
 from measuretwice.parse.errors import ParseError
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv
+from measuretwice.parse.iperf2_text import parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run
 from measuretwice.parse.iperf3_json import parse_iperf3_json
-from measuretwice.parse.iperf3_text import parse_iperf3_text
+from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
 from measuretwice.parse.ping import PingRun, parse_ping
+from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.ss import parse_ss
 from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
 from measuretwice.parse.tc import Qdisc, parse_tc_qdiscs
 from measuretwice.parse.tcpdump import Frames, parse_frames
 
+# Several runs: a server's text has each that it served.
 Content = (
     Iperf3Run
+    | tuple[Iperf3Run, ...]
     | tuple[Iperf2Connection, ...]
     | tuple[SsSample, ...]
     | tuple[Qdisc, ...]
+    | tuple[QdiscSample, ...]
     | PingRun
     | Frames
 )
+
+
+NO_TOOL = "none of iperf3, iperf 2, ss, tc, ping or tcpdump -e printed this"
 
 
 @dataclass(frozen=True)
@@ -36,13 +44,11 @@ class Format:
     """What one tool prints in one way.
 
     `recognises` takes a file's text, `parse` the text and the file's name; it raises ParseError.
-    One that `stands_in` says less than another format of the same tool, and counts only without it.
     """
 
     tool: str
     recognises: Callable[[str], bool]
     parse: Callable[[str, str], Content]
-    stands_in: bool = False
 
 
 def format_of(text: str, source: str) -> Format:
@@ -50,9 +56,7 @@ def format_of(text: str, source: str) -> Format:
     for known in FORMATS:
         if known.recognises(text):
             return known
-    raise ParseError(
-        source, "file", "none of iperf3, iperf 2 (CSV), ss, tc, ping or tcpdump -e printed this"
-    )
+    raise ParseError(source, "file", NO_TOOL)
 
 
 def _holds(pattern: str) -> Callable[[str], bool]:
@@ -66,11 +70,13 @@ def _from_first(text: str, marks: str) -> str:
     return text[match.start() :] if match else text
 
 
+def _is_iperf3_json(text: str) -> bool:
+    document = '"start"' in text and ('"intervals"' in text or '"error"' in text)
+    return document or re.search(r'^\s*\{\s*"(?:start|event)"\s*:', text, re.M) is not None
+
+
 def _iperf3_json(text: str, source: str) -> Iperf3Run:
-    run = parse_iperf3_json(_from_first(text, "{"), source)
-    if run.error:
-        raise ParseError(source, "error", f"iperf3 says: {run.error}")
-    return run
+    return parse_iperf3_json(_from_first(text, "{"), source)
 
 
 def _ss_samples(text: str, source: str) -> tuple[SsSample, ...]:
@@ -78,7 +84,12 @@ def _ss_samples(text: str, source: str) -> tuple[SsSample, ...]:
 
 
 def _ss(text: str, source: str) -> tuple[SsSample, ...]:
-    return (SsSample(0.0, parse_ss(text, source)),)
+    begin = re.search(r"^(?:Netid|State|Recv-Q)\s.*Address", text, re.M)
+    return (SsSample(0.0, parse_ss(text[begin.start() :] if begin else text, source)),)
+
+
+def _queue(text: str, source: str) -> tuple[QdiscSample, ...]:
+    return parse_qdisc_samples(text, source, allow_truncated_tail=True)
 
 
 def _tc(text: str, source: str) -> tuple[Qdisc, ...]:
@@ -87,17 +98,27 @@ def _tc(text: str, source: str) -> tuple[Qdisc, ...]:
 
 
 def _ping(text: str, source: str) -> PingRun:
-    return parse_ping(text[max(text.find("PING "), 0) :], source)
+    begin = re.search(r"^PING6?[ (]", text, re.M)
+    return parse_ping(text[begin.start() :] if begin else text, source)
 
 
 # The first that recognises a text has it.
 FORMATS = (
+    Format("queue", _holds(r"^# t=.*\n\["), _queue),
     Format("ss", _holds(r"^# t="), _ss_samples),
-    Format("iperf3", lambda text: '"start"' in text and '"intervals"' in text, _iperf3_json),
+    Format("iperf3", _is_iperf3_json, _iperf3_json),
     Format("iperf2", _holds(r"\A\s*\d{14}[\d.]*,[^,\n]*,\d+,"), parse_iperf2_csv),
-    Format("iperf3", lambda text: "[ ID]" in text, parse_iperf3_text, stands_in=True),
+    Format(
+        "iperf2",
+        _holds(r"^(?:Client connecting to|Server listening on (?:TCP|UDP))"),
+        parse_iperf2_text,
+    ),
+    Format("iperf3", _holds(r"^Server listening on \d"), parse_iperf3_server_text),
+    Format(
+        "iperf3", _holds(r"\[ *ID\]|^iperf3: (?:error|interrupt - the client)"), parse_iperf3_text
+    ),
     Format("tc", _holds(r'"kind"|^qdisc '), _tc),
-    Format("ping", _holds(r"bytes of data|ping statistics"), _ping),
+    Format("ping", _holds(r"^PING6?[ (]|ping6? statistics"), _ping),
     Format("tcpdump", _holds(r"\blength \d+: \d+\.\d+"), parse_frames),
-    Format("ss", lambda text: " cwnd:" in text, _ss),
+    Format("ss", _holds(r" cwnd:|^(?:Netid +)?(?:State +)?Recv-Q +Send-Q "), _ss),
 )

@@ -42,7 +42,8 @@ class Iperf2Row:
 
 @dataclass(frozen=True)
 class Iperf2Connection:
-    """One connection: its intervals in order, and the row that sums the whole test up."""
+    """One connection: its intervals in order, and the row that sums the whole test up. "From" is the end
+    that sends, also where a `server` says this."""
 
     from_address: str
     from_port: int
@@ -50,6 +51,8 @@ class Iperf2Connection:
     to_port: int
     intervals: tuple[Iperf2Row, ...]
     total: Iperf2Row
+    udp: bool = False
+    server: bool = False
 
 
 def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -72,10 +75,17 @@ def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
             by_connection.setdefault(key, []).append(row)
     if not by_connection:
         raise foreign(text, source, _EXPECTED)
-    return tuple(_connection(its, source, len(lines)) for its in by_connection.values())
+    udp = any(line.count(",") + 1 == _COLUMNS[1] for line in lines)
+    return tuple(connection_of(its, source, len(lines), udp=udp) for its in by_connection.values())
 
 
-def _connection(rows: list[Iperf2Row], source: str, lines: int) -> Iperf2Connection:
+def connection_of(
+    rows: list[Iperf2Row], source: str, lines: int, *, udp: bool = False, server: bool = False
+) -> Iperf2Connection:
+    """Return the connection of these rows, in the order in which they were printed.
+
+    TruncatedError where the last one isn't the whole test's; `lines` is how many the file has.
+    """
     *intervals, total = rows
     if intervals and (
         total.start_s != intervals[0].start_s
@@ -85,7 +95,8 @@ def _connection(rows: list[Iperf2Row], source: str, lines: int) -> Iperf2Connect
         raise cut_off(source, lines, "a last row for the whole test (was it killed?)")
     first = rows[0]
     return Iperf2Connection(
-        first.from_address, first.from_port, first.to_address, first.to_port, tuple(intervals), total
+        first.from_address, first.from_port, first.to_address, first.to_port, tuple(intervals), total,
+        udp, server,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Iperf3Connection:
     """One data connection. `stream_id` is iperf3's socket number, by which intervals and totals
-    are found; hosts and ports are seen from the client."""
+    are found; hosts and ports are seen from the end whose output this is."""
 
     stream_id: int
     local_host: str
@@ -98,6 +98,7 @@ class Iperf3Run:
     received_bytes: int | None
     received_seconds: float | None
     received_rate_bps: float | None
+    server: bool = False
 
 
 @dataclass(frozen=True)

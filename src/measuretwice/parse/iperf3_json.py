@@ -1,6 +1,8 @@
-"""iperf3's JSON (option -J), versions 3.1 to 3.22."""
+"""iperf3's JSON (options -J and --json-stream), versions 3.1 to 3.22."""
 
 from __future__ import annotations
+
+import re
 
 from measuretwice.parse._json import JsonObject, load
 from measuretwice.parse._text import clean, foreign
@@ -14,16 +16,19 @@ from measuretwice.parse.iperf3 import (
 )
 
 _EXPECTED = "iperf3's JSON document (-J) with its `end` block"
+# --json-stream: a document a line, {"event":"start","data":{...}}.
+_STREAM = re.compile(r'\s*\{\s*"event"\s*:')
 
 
 def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
-    """Read what `iperf3 -c HOST -J` printed (or `iperf3 -s -1 -J`, which knows less).
+    """Read what `iperf3 -c HOST -J` printed (or `iperf3 -s -1 -J`, which knows less), or with
+    --json-stream.
 
     Keys that a version doesn't write are None in the result. A run that iperf3 itself ended with
     an error parses: the error's text is in `.error`.
 
     Raises ParseError for a truncated document (without its `end` block), for more than one
-    document (also that of --json-stream), for another tool's output, and, with the JSON path, for
+    document, for another tool's output, and, with the JSON path, for
     a value of the wrong type.
     """
     document = _document(text, source)
@@ -66,17 +71,39 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         received_bytes=received.bytes,
         received_seconds=received.seconds,
         received_rate_bps=received.rate_bps,
+        server="accepted_connection" in start.data,
     )
 
 
 def _document(text: str, source: str) -> JsonObject:
     text = clean(text, source, _EXPECTED)
+    if _STREAM.match(text):
+        return JsonObject.of(_joined(text, source), "$", source)
     if not text.lstrip().startswith("{"):
         raise foreign(text, source, _EXPECTED)
     document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
     if "start" not in document.data and "error" not in document.data:
         raise foreign(text, source, _EXPECTED)
     return document
+
+
+def _joined(text: str, source: str) -> dict[str, object]:
+    """The document that -J would have printed, of what --json-stream did: an event a line."""
+    document: dict[str, object] = {}
+    intervals: list[object] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            event = JsonObject.of(load(line, source, _EXPECTED), "$", source)
+        except ParseError as error:
+            raise ParseError(source, f"line {number}", error.problem) from None
+        name = event.text("event")
+        if name == "interval":
+            intervals.append(event.data.get("data"))
+        elif name is not None:
+            document[name] = event.data.get("data")
+    return {**document, "intervals": intervals}
 
 
 def _end(document: JsonObject, error: str | None, source: str) -> JsonObject:

@@ -1,4 +1,4 @@
-"""iperf3's text output, client side, as people bring it."""
+"""iperf3's text output, a client's or a server's, as people bring it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from measuretwice.parse.iperf3 import (
 )
 
 _EXPECTED = "the text output of an iperf3 client"
+_EXPECTED_SERVER = "the text output of an iperf3 server"
 _SCALE = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
 # Searched for, not matched at a line's start: --timestamps puts anything before it.
 _ROW = re.compile(
@@ -34,6 +35,8 @@ _CONNECTED = re.compile(r"\[ *(\d+)\] local (\S+) port (\d+) connected to (\S+) 
 _TEST = re.compile(
     r"Starting Test: protocol: (\w+), (\d+) streams, .*omitting (\d+) seconds(?:, (\d+) second)?"
 )
+_LISTENS = re.compile(r"Server listening on \d")
+_VERSION = re.compile(r"^iperf (3\.\S+)", re.M)
 
 
 @dataclass
@@ -61,6 +64,7 @@ class _Report:
     totals: list[_Row] = field(default_factory=list)
     begun: bool = False
     done: bool = False
+    server: bool = False
     datagrams: bool | None = None
     jitter: bool = False
     reverse: bool = False
@@ -91,13 +95,7 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
     report = _Report()
     lines = text.rstrip().split("\n")
     for number, line in enumerate(lines, start=1):
-        row = _ROW.search(line)
-        if row:
-            _read_row(report, row, source, number, line)
-        elif "/sec" in line and "[" in line:
-            raise _unreadable(source, number, line)
-        else:
-            _read_remark(report, line, source, number)
+        _read_line(report, line, source, number)
     if not report.begun:
         raise foreign(text, source, _EXPECTED)
     if report.error is None and not (report.done and report.totals):
@@ -108,6 +106,47 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
         # The message comes first where both outputs went to one file; the totals come all the same.
         raise cut_off(source, len(lines), "the interrupted run's totals")
     return _run(report)
+
+
+def parse_iperf3_server_text(text: str, source: str) -> tuple[Iperf3Run, ...]:
+    """Read what `iperf3 -s` printed: each test that it served, none where no client came.
+
+    It knows what arrived (of a test with -R, what was sent), and the ports from its own end.
+    Raises ParseError for another tool's text, TruncatedError where the last test has no totals.
+    """
+    text = clean(text, source, _EXPECTED_SERVER)
+    waits: list[_Report] = []
+    lines = text.rstrip().split("\n")
+    for number, line in enumerate(lines, start=1):
+        if _LISTENS.match(line):
+            waits.append(_Report(server=True))
+        elif waits:
+            waits[-1].begun |= "Accepted connection from " in line
+            _read_line(waits[-1], line, source, number)
+    if not waits:
+        raise foreign(text, source, _EXPECTED_SERVER)
+    reports = [report for report in waits if report.begun]
+    for report in reports:
+        # It is printed before each wait, and so in the middle of what belongs to another test.
+        version = _VERSION.search(text)
+        report.version = version[1] if version else None
+    runs = tuple(_run(report) for report in reports)
+    for report, run in zip(reports, runs, strict=True):
+        several = len(run.connections) > 1
+        whole = any(row.stream == "SUM" for row in report.totals) if several else report.totals
+        if report.error is None and not whole:
+            raise cut_off(source, len(lines), "the test's totals (was it killed?)")
+    return runs
+
+
+def _read_line(report: _Report, line: str, source: str, number: int) -> None:
+    row = _ROW.search(line)
+    if row:
+        _read_row(report, row, source, number, line)
+    elif "/sec" in line and "[" in line:
+        raise _unreadable(source, number, line)
+    else:
+        _read_remark(report, line, source, number)
 
 
 def _read_row(report: _Report, match: re.Match[str], source: str, number: int, line: str) -> None:
@@ -159,6 +198,9 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
         report.omit_s = float(test[3])
         report.duration_s = float(test[4]) if test[4] else None
     elif re.search(r"\[ *ID\]", line):
+        if report.server and report.datagrams is None:
+            # A server sends with -R alone, and then its rows are a sender's.
+            report.reverse = "Jitter" in line or not ("Retr" in line or "Datagrams" in line)
         report.datagrams = "Datagrams" in line
         report.jitter = "Jitter" in line
         report.bidirectional |= "[Role]" in line
@@ -173,14 +215,14 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
     elif line.rstrip().endswith("iperf Done."):
         report.done = True
     elif error := re.search(r"iperf3: (?:error - (.*)|(interrupt - .*))", line):
-        report.begun = True
+        report.begun |= not report.server
         report.error = (error[1] or error[2]).strip()
     elif mss := re.search(r"TCP MSS: (\d+)( \(default\))?", line):
         if mss[2]:
             report.mss_default_bytes = int(mss[1])
         else:
             report.mss_requested_bytes = int(mss[1])
-    elif version := re.match(r"iperf (3\.\S+)", line):
+    elif version := _VERSION.match(line):
         report.version = version[1]
     elif congestion := re.search(r"snd_tcp_congestion (\S+)", line):
         report.congestion_control = congestion[1]
@@ -194,6 +236,9 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
 def _run(report: _Report) -> Iperf3Run:
     sent = _sum(report, "sender")
     received = _sum(report, "receiver")
+    if report.server and not sent.bytes and received.bytes:
+        # Old versions print zeros for what only the client knows.
+        sent = Total()
     protocol = report.protocol
     if protocol is None and report.datagrams is not None:
         protocol = "UDP" if report.datagrams else "TCP"
@@ -206,7 +251,8 @@ def _run(report: _Report) -> Iperf3Run:
         omit_s=report.omit_s,
         interval_s=None,
         num_streams=report.num_streams,
-        reverse=report.reverse,
+        # By a server's rows it is told which way the data went: towards it, without -R.
+        reverse=report.reverse != report.server,
         bidirectional=report.bidirectional,
         mss_requested_bytes=report.mss_requested_bytes,
         mss_default_bytes=report.mss_default_bytes,
@@ -222,6 +268,7 @@ def _run(report: _Report) -> Iperf3Run:
         received_bytes=received.bytes,
         received_seconds=received.seconds,
         received_rate_bps=received.rate_bps,
+        server=report.server,
     )
 
 

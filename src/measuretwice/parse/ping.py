@@ -1,4 +1,4 @@
-"""Round-trip times as iputils' ping prints them (see ping(8))."""
+"""Round-trip times as ping prints them: iputils' (see ping(8)), that of macOS and the BSDs, busybox's."""
 
 from __future__ import annotations
 
@@ -8,24 +8,33 @@ from dataclasses import dataclass
 from measuretwice.parse._text import clean, cut_off, excerpt, foreign
 from measuretwice.parse.errors import ParseError
 
-_EXPECTED = "the output of ping (iputils)"
+_EXPECTED = "the output of ping"
+# Of IPv6 iputils has a name's address in brackets of its own: NAME(NAME (ADDRESS)) 56 data bytes.
 _HEADER = re.compile(
-    r"PING (?P<target>\S.*?) ?\((?P<address>[^()]*)\)(?: from .+:)? "
-    r"(?P<payload>\d+)(?:\(\d+\))? (?:data bytes|bytes of data\.)"
+    r"PING (?P<target>\S.*?) ?\((?:[^()]* \((?P<named>[^()]*)\)|(?P<address>[^()]*))\)"
+    r"(?: from .+:)? (?P<payload>\d+)(?:\(\d+\))? (?:data bytes|bytes of data\.)"
+)
+# ping6 of macOS and FreeBSD, of KAME's stack: headers of 40 and 8 bytes, then the payload.
+_HEADER6 = re.compile(
+    r"PING6\(\d+=40\+8\+(?P<payload>\d+) bytes\) \S+ --> (?P<target>(?P<address>\S+))"
 )
 _REPLY = re.compile(
-    r"(?:\[(?P<timestamp>\d+\.\d+)\] )?(?P<bytes>\d+) bytes from .+?: icmp_seq=(?P<seq>\d+)"
-    r"(?: ttl=(?P<ttl>\d+))?(?: time[=<](?P<rtt>\d+(?:\.\d+)?) ms)?(?P<remarks>(?: \([^)]*\))*)\s*"
+    r"(?:\[(?P<timestamp>\d+\.\d+)\] )?(?P<bytes>\d+) bytes from .+?[:,] (?:icmp_)?seq=(?P<seq>\d+)"
+    r"(?: (?:ttl|hlim)=(?P<ttl>\d+))?(?: time[=<](?P<rtt>\d+(?:\.\d+)?) ms)?"
+    r"(?P<remarks>(?: ?\([^)]*\))*)\s*"
 )
 _COUNTS = re.compile(
-    r"(?P<transmitted>\d+) packets transmitted, (?P<received>\d+) received"
-    r"(?:, \+(?P<duplicates>\d+) duplicates)?(?:, \+(?P<corrupted>\d+) corrupted)?"
-    r"(?:, \+(?P<errors>\d+) errors)?(?:, -?[\d.e+]+% packet loss, time (?P<time>\d+)ms)?"
+    r"(?P<transmitted>\d+) packets transmitted, (?P<received>\d+) (?P<bsd>packets )?received"
+    r"(?:, \+?(?P<duplicates>\d+) duplicates)?(?:, \+(?P<corrupted>\d+) corrupted)?"
+    r"(?:, \+(?P<errors>\d+) errors)?"
+    r"(?:, (?P<lost>-?[\d.e+]+)% packet loss(?:, time (?P<time>\d+)ms)?)?"
 )
 _RTT = re.compile(
-    r"rtt min/avg/max/mdev = (?P<min>\d+\.\d+)/(?P<avg>\d+\.\d+)"
-    r"/(?P<max>\d+\.\d+)/(?P<mdev>\d+\.\d+) ms(?:, .*)?"
+    r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|std-?dev))? = (?P<min>\d+\.\d+)/(?P<avg>\d+\.\d+)"
+    r"/(?P<max>\d+\.\d+)(?:/(?P<mdev>\d+\.\d+))? ms(?:, .*)?"
 )
+# What macOS and the BSDs print of a router's word that it can't get there.
+_ERROR = re.compile(r"\d+ bytes from [^:]+: (?!icmp_seq|seq)[A-Z][\w ]+\s*")
 # ping measures time only if its 16-byte timestamp fits into the payload (ping(8), option -s).
 _TIMESTAMP_BYTES = 16
 
@@ -49,7 +58,8 @@ class PingRun:
     `duplicates` and `errors` are 0 where ping doesn't mention them, which is how it says none.
     `loss_ratio` is recomputed from the two counts, since ping rounds its percentage; it is None if
     nothing was sent. The rtt fields (over all replies, duplicates too) are None if no reply
-    carried a time. `replies` is empty with option -q.
+    carried a time; only iputils prints `time_ms`, and busybox no `rtt_mdev_ms` (of macOS and the BSDs
+    that is the standard deviation). `replies` is empty with option -q.
     """
 
     target: str
@@ -81,21 +91,23 @@ def parse_ping(text: str, source: str) -> PingRun:
     replies: list[PingReply] = []
     lines = text.rstrip().split("\n")
     for number, line in enumerate(lines, start=1):
-        if line.startswith("PING "):
+        if line.startswith(("PING ", "PING6(")):
             if header:
                 raise ParseError(
                     source, f"line {number}", "a second ping begins here; expected one run a file"
                 )
-            header = _HEADER.fullmatch(line.rstrip())
+            header = (_HEADER6 if line[4] == "6" else _HEADER).fullmatch(
+                _without_colon(line.rstrip())
+            )
             if not header:
                 raise _unreadable(source, number, line, "PING TARGET (ADDRESS) SIZE")
-        elif " bytes from " in line:
+        elif " bytes from " in line and not _ERROR.fullmatch(line):
             replies.append(_reply(source, number, line))
         elif " packets transmitted, " in line:
             counts = _COUNTS.fullmatch(line.rstrip())
             if not counts:
                 raise _unreadable(source, number, line, "the counts of packets")
-        elif line.startswith("rtt "):
+        elif line.startswith(("rtt ", "round-trip ")):
             rtt = _RTT.fullmatch(line.rstrip())
             if not rtt:
                 raise _unreadable(source, number, line, "min/avg/max/mdev and the unit ms")
@@ -104,15 +116,15 @@ def parse_ping(text: str, source: str) -> PingRun:
     if not counts:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
     transmitted, received = int(counts["transmitted"]), int(counts["received"])
-    payload_bytes = int(header["payload"])
-    if transmitted and counts["time"] is None:
+    if transmitted and (counts["lost" if counts["bsd"] else "time"]) is None:
         raise cut_off(source, len(lines), "the loss and the time after the counts of packets")
-    if received and payload_bytes >= _TIMESTAMP_BYTES and not rtt:
-        raise cut_off(source, len(lines), "the line that begins with 'rtt'")
+    timed = any(reply.rtt_ms is not None for reply in replies)
+    if received and not rtt and (timed or int(header["payload"]) >= _TIMESTAMP_BYTES):
+        raise cut_off(source, len(lines), "the line with the least, mean and largest rtt")
     return PingRun(
         target=header["target"],
-        address=header["address"],
-        payload_bytes=payload_bytes,
+        address=header.groupdict().get("named") or header["address"],
+        payload_bytes=int(header["payload"]),
         transmitted=transmitted,
         received=received,
         loss_ratio=1 - received / transmitted if transmitted else None,
@@ -125,6 +137,11 @@ def parse_ping(text: str, source: str) -> PingRun:
         rtt_mdev_ms=_ms(rtt, "mdev"),
         replies=tuple(replies),
     )
+
+
+def _without_colon(header: str) -> str:
+    """busybox prints "PING 10.0.0.1 (10.0.0.1): 56 data bytes", as macOS and the BSDs do."""
+    return header.replace("): ", ") ", 1)
 
 
 def _reply(source: str, number: int, line: str) -> PingReply:
@@ -141,7 +158,7 @@ def _reply(source: str, number: int, line: str) -> PingReply:
 
 
 def _ms(rtt: re.Match[str] | None, name: str) -> float | None:
-    return None if rtt is None else float(rtt[name])
+    return None if rtt is None or rtt[name] is None else float(rtt[name])
 
 
 def _unreadable(source: str, number: int, line: str, expected: str) -> ParseError:

@@ -15,6 +15,8 @@ _EXPECTED = "the text output of ss (`ss -tin`)"
 _HEADER = re.compile(r"(?:Netid +)?(?:State +)?Recv-Q +Send-Q +Local Address")
 _STATE = re.compile(r"[A-Z][A-Z0-9]+(?:-[A-Z0-9]+)*")
 _NETIDS = frozenset({"tcp", "udp", "mptcp", "sctp", "dccp"})
+# A number, or as /etc/services has it: targus-getdata1 is 5201, iperf3's own.
+_PORT = re.compile(r"\d{1,5}|[A-Za-z][\w+.-]*")
 # Process names may hold blanks: users:(("my server",pid=7,fd=3)).
 _QUOTED_TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"|")+')
 
@@ -23,7 +25,8 @@ def parse_ss(text: str, source: str) -> tuple[SsSocket, ...]:
     """Read the TCP (and UDP) sockets that ss printed, in its order.
 
     With or without header, `-H`, `-n`, `-i`, `-m`, `-e`, `-o`, `-p`, `-t`, `-u`, `-a`, and each
-    socket on one line (`-O`) or on two. Ports must be numbers (`-n`). A header alone gives ().
+    socket on one line (`-O`) or on two. A port that is a service's name (without `-n`) isn't known:
+    None. A header alone gives ().
 
     Raises ParseError for another tool's text, for other kinds of socket, and for a text that is
     cut off: ss ends every line, and prints a second line either for every socket or for none.
@@ -118,12 +121,12 @@ def _address(text: str) -> tuple[str, str | None, int | None]:
     if not colon or not address:
         raise BadToken(text, "ADDRESS:PORT")
     address, _, interface = address.partition("%")
-    if port != "*" and not port.isdecimal():
-        raise BadToken(text, "a port number (run ss with -n)")
+    if port != "*" and not _PORT.fullmatch(port):
+        raise BadToken(text, "a port")
     return (
         address.removeprefix("[").removesuffix("]"),
         interface or None,
-        None if port == "*" else int(port),
+        int(port) if port.isdecimal() else None,
     )
 
 

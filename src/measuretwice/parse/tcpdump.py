@@ -15,7 +15,7 @@ _PACKET = re.compile(
     r"(?:, seq (?P<first>\d+)(?::(?P<last>\d+))?)?(?:, ack (?P<ack>\d+))?.*?, length (?P<length>\d+)"
 )
 # ... > 52:54:00:00:02:01, ethertype IPv4 (0x0800), length 1514: 10.4.1.2.58422 > 10.4.3.2.5201: ...
-_FRAME = re.compile(r"\blength (\d+): \d+\.\d+\.\d+\.\d+\.\d+ > ")
+_FRAME = re.compile(r"\blength (\d{1,9}): \d+\.\d+\.\d+\.\d+\.\d+ > ")
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,17 @@ def read_iperf3(file: RawFile) -> Iperf3Run:
     """Read iperf3's JSON or text; ParseError where it is neither, or the test failed."""
     text = file.read()
     content = format_of(text, file.name).parse(text, file.name)
-    if not isinstance(content, Iperf3Run):
-        raise ParseError(file.name, "file", "none of iperf3's")
-    return content
+    # A server's text has each test that it served.
+    runs = [
+        one
+        for one in (content if isinstance(content, tuple) else (content,))
+        if isinstance(one, Iperf3Run)
+    ]
+    if len(runs) != 1:
+        raise ParseError(file.name, "file", "none of iperf3's, or of several tests")
+    if runs[0].error and text.lstrip().startswith("{"):
+        raise ParseError(file.name, "error", f"iperf3 says: {runs[0].error}")
+    return runs[0]
 
 
 def _title(file: RawFile, what: str) -> str:

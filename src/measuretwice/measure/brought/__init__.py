@@ -1,0 +1,360 @@
+"""Files that a person brings, from any testbed: what is each, and what does it say?
+
+Names and order don't matter: a file is known by its content. All that are of one run are laid out as a
+run's own raw folder and read as that is. What can't be read is named, what can't be looked at for
+lack of a file too, and the rest is used.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Collect, Lab, Value
+from measuretwice.measure import fields
+from measuretwice.measure.brought.clients import (
+    Tests,
+    all_together,
+    find_tests,
+    iperf2_connections,
+    keep_one_run,
+)
+from measuretwice.measure.brought.layout import Layout, counters_of, lay_out
+from measuretwice.measure.brought.pieces import SNAPSHOT, Pieces, own_names, read_pieces
+from measuretwice.measure.brought.sockets import seen_by_ss
+from measuretwice.measure.brought.texts import MAX_FILE_BYTES as MAX_FILE_BYTES
+from measuretwice.measure.brought.texts import MAX_FILES as MAX_FILES
+from measuretwice.measure.brought.texts import TextFile, read_texts, unreadable
+from measuretwice.measure.brought.texts import tidy as tidy
+from measuretwice.measure.conditions import Conditions, read_conditions
+from measuretwice.measure.flows import read_flows
+from measuretwice.measure.many_flows import read_many_flows
+from measuretwice.measure.one_flow import (
+    from_counts,
+    from_frames,
+    from_iperf2,
+    from_iperf3,
+    from_ping,
+    from_samples,
+    read_one_flow,
+)
+from measuretwice.measure.values import Measured
+from measuretwice.parse import (
+    Frames,
+    Iperf2Connection,
+    Iperf3Run,
+    ParseError,
+    PingRun,
+    Qdisc,
+    SsSample,
+)
+from measuretwice.parse.formats import NO_TOOL
+
+# What reading files that somebody has written into can raise.
+BROKEN = (
+    ParseError,
+    OSError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+)
+# What ss counts, summed over the flows.
+OF_ALL = ("bytes_acked", "data_segs_out", "retrans_total")
+WANTED = {
+    "iperf3": "iperf3's JSON or text",
+    "ss": "ss -ti",
+    "tc": "tc -s qdisc show, on the router",
+    "ping": "ping",
+}
+__all__ = [
+    "MAX_FILES",
+    "MAX_FILE_BYTES",
+    "Brought",
+    "TextFile",
+    "busiest_port",
+    "from_texts",
+    "read_files",
+    "tidy",
+    "unreadable",
+]
+
+
+@dataclass
+class Brought:
+    """What was found. `used` has each file with what it was taken for, in order, `refused` what was left out
+    and why, `missing` what isn't looked at, since there is no file for it; `tools` the files by tool."""
+
+    measured: Measured = field(default_factory=dict)
+    conditions: Conditions | None = None
+    used: dict[str, str] = field(default_factory=dict)
+    tools: dict[str, list[str]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def read_files(
+    paths: list[Path], lab: Lab | None = None, params: Mapping[str, Value] | None = None
+) -> Brought:
+    """Read files and folders of files, as of a run of `lab` with these settings where one is given.
+
+    UserError where nothing at all can be used.
+    """
+    texts, left_out = read_texts(paths)
+    return from_texts(texts, left_out, lab, params)
+
+
+def from_texts(
+    texts: list[TextFile],
+    left_out: list[str],
+    lab: Lab | None = None,
+    params: Mapping[str, Value] | None = None,
+) -> Brought:
+    """As `read_files`, of texts that have been read already."""
+    found = read_pieces(lab, texts, left_out)
+    tests = find_tests(found, _only_sender(lab))
+    keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab))
+    connections, copied = iperf2_connections(found, tests)
+    if not found.pieces and not tests.unfit:
+        reason = left_out[0] if left_out else "there are no files"
+        raise UserError(f"nothing here can be checked: {reason}")
+    brought = Brought(refused=found.left_out)
+    for piece in found.pieces:
+        brought.tools.setdefault(piece.tool, []).append(str(piece.path))
+    if lab is not None and params is not None:
+        with tempfile.TemporaryDirectory(prefix="measuretwice-brought-") as folder:
+            layout = lay_out(lab, found, tests, Path(folder))
+            _measure(lab, params, found, tests, layout, brought)
+    else:
+        _generally(found, tests, brought)
+    _of_iperf2(found, connections, copied, brought)
+    _words(found, tests, brought)
+    fields.require(brought.measured, "brought files")
+    return brought
+
+
+def _only_sender(lab: Lab | None) -> str | None:
+    """The node that sends, where a lab has one sender alone."""
+    if lab is None:
+        return None
+    how = lab.file.collect
+    return how.iperf3.node if how.iperf3 else None
+
+
+def _flows_name(lab: Lab | None) -> str | None:
+    """How a lab's runs call the files of its flows: a pattern."""
+    how = lab.file.collect if lab else None
+    files = (how.flows or how.crowd) if how else None
+    if files:
+        return files.iperf3
+    return how.iperf3.file if how and how.iperf3 else None
+
+
+def _measure(
+    lab: Lab,
+    params: Mapping[str, Value],
+    found: Pieces,
+    tests: Tests,
+    layout: Layout,
+    brought: Brought,
+) -> None:
+    """The lab's own values, as far as the files have them; and the nodes' conditions."""
+    measured, how = brought.measured, layout.collect
+    brought.used = {str(path): words for path, words in layout.used.items()}
+    for name, what in (
+        ("ping", "the idle path"), ("ss_last", "the lines of ss that were kept"),
+        ("capture", "packets' sizes"), ("bottleneck", "the bottleneck's drops"),
+        ("sender", "the sender's counters"), ("receiver", "the receiver's counters"),
+    ):  # fmt: skip
+        part = getattr(how, name)
+        if part is None or (name in ("sender", "receiver") and not counters_of(layout, part)):
+            continue
+        if name == "ss_last" and not (layout.raw / part.node / part.file).is_file():
+            continue
+        _try(partial(read_one_flow, Collect(**{name: part}), layout.raw), what, brought)
+    _flows(lab, params, tests, layout, brought)
+    conditions: list[Conditions] = []
+    ss_name = layout.collect.ss_name
+
+    def nodes() -> Measured:
+        conditions.append(read_conditions(layout.raw, ss_name))
+        return {}
+
+    _try(nodes, "how the nodes were set", brought)
+    brought.conditions = conditions[0] if conditions else None
+    if not tests.clients and not found.of("iperf2"):
+        brought.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
+    if not layout.sockets.texts:
+        brought.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
+    brought.missing += [*layout.missing, *_not_there(lab, found)]
+    if layout.snapshots.misplaced:
+        measured["misplaced"] = layout.snapshots.misplaced
+    if layout.sockets.foreign:
+        measured["foreign_logs"] = "; ".join(layout.sockets.foreign)
+    said = {line.split(": ", 1)[0] for line in brought.refused} | {*brought.used}
+    brought.refused += [
+        f"{piece.path}: not needed"
+        for piece in found.pieces
+        if str(piece.path) not in said and piece.tool != "iperf2"
+    ]
+    # What might have been of use comes first.
+    brought.refused.sort(key=lambda line: line.endswith(NO_TOOL))
+
+
+def _not_there(lab: Lab, found: Pieces) -> Iterator[str]:
+    """Which checks need files that are known by their names, and that nobody brought."""
+    brought = {piece.tool for piece in found.pieces}
+    if not brought & {*SNAPSHOT}:
+        yield "how the nodes were set, since there are no snapshots of them (scripts/snapshot.sh)"
+    if own := sorted(own_names(lab) - {*SNAPSHOT} - brought):
+        yield f"what stands in {', '.join(own)}, since there is no such file"
+
+
+def _flows(
+    lab: Lab, params: Mapping[str, Value], tests: Tests, layout: Layout, brought: Brought
+) -> None:
+    """Each flow by itself, where the lab has several and ss looked at all; else all as one."""
+    how = layout.collect
+    if tests.clients and (how.flows or how.crowd):
+        reduced = layout.reduced(lab)
+        if unseen := layout.sockets.unseen:
+            nodes = ", ".join(sorted({client.node for client in unseen}))
+            brought.missing.append(
+                f"each flow, since there is no ss of the connection from {nodes}"
+            )
+        elif layout.sockets.texts:
+            read = read_many_flows if how.crowd else read_flows
+            before = len(brought.missing)
+            _try(lambda: read(reduced, layout.raw, params)[1], "each flow", brought)
+            if len(brought.missing) == before:
+                return
+    _all_flows(tests, layout, brought)
+
+
+def _try(read: Callable[[], Measured], what: str, brought: Brought) -> None:
+    """Add what can be read; what can't is said with the reason."""
+    try:
+        brought.measured |= read()
+    except ParseError as error:
+        brought.missing.append(f"{what}, since {error}")
+    except FileNotFoundError as error:
+        brought.missing.append(f"{what}, since there is no {Path(error.filename).name}")
+    except BROKEN as error:
+        brought.missing.append(f"{what}, since its files can't be read ({type(error).__name__})")
+
+
+def _all_flows(tests: Tests, layout: Layout, brought: Brought) -> None:
+    """What iperf3 and ss say of all flows as one: of the whole time of each."""
+    runs = [client.run for client in tests.clients] or [run for _, run in tests.servers]
+    if runs:
+        brought.measured |= from_iperf3(all_together(runs))
+    ports = {port for client in tests.clients for port in client.ports}
+    if samples := layout.sockets.all:
+        ports = ports or busiest_port(samples)
+        brought.measured |= from_samples(samples, ports)
+        # What nstat counts of the whole host, ss does of each connection.
+        brought.measured.setdefault("spurious_retransmits", _needless(samples, ports))
+        if layout.sockets.unseen:
+            # Of some flows alone, and so nothing to hold against what iperf3 says of all.
+            brought.measured |= dict.fromkeys(OF_ALL)
+    if runs:
+        _no_mean_window(runs, brought)
+
+
+def _no_mean_window(runs: list[Iperf3Run], brought: Brought) -> None:
+    """A mean over several windows isn't what a sum of rates comes from: it is left out."""
+    if len(all_together(runs).streams) > 1:
+        brought.measured |= {"cwnd_mean_segments": None, "cwnd_max_segments": None}
+
+
+def _needless(samples: tuple[SsSample, ...], ports: set[int]) -> int:
+    """Segments sent again that the receiver said it had, by the last look at each connection."""
+    last = {
+        socket.local_port: socket.dsack_dups or 0
+        for sample in samples
+        for socket in sample.sockets
+        if socket.local_port in ports
+    }
+    return sum(last.values())
+
+
+def _generally(found: Pieces, tests: Tests, brought: Brought) -> None:
+    """What the tools say where no lab is named: of one path, as far as it can be told."""
+    runs = [client.run for client in tests.clients] or [run for _, run in tests.servers]
+    if runs:
+        brought.measured |= from_iperf3(all_together(runs))
+    ports = {port for client in tests.clients for port in client.ports}
+    samples: tuple[SsSample, ...] = ()
+    qdiscs: list[Qdisc] = []
+    for piece in found.pieces:
+        if isinstance(piece.content, PingRun):
+            brought.measured |= from_ping(piece.content)
+        elif isinstance(piece.content, Frames):
+            brought.measured |= from_frames(piece.content)
+        elif isinstance(piece.content, tuple):
+            samples += tuple(one for one in piece.content if isinstance(one, SsSample))
+            qdiscs += [one for one in piece.content if isinstance(one, Qdisc)]
+        brought.used[str(piece.path)] = piece.tool
+    if samples:
+        brought.measured |= from_samples(samples, ports or busiest_port(samples))
+    if runs:
+        _no_mean_window(runs, brought)
+    losing = [one for one in qdiscs if one.kind == "netem" and one.loss_ratio]
+    losing = losing or [one for one in qdiscs if one.drops]
+    if losing:
+        # Snapshots before and after a run: the later one has counted more.
+        last = max(losing, key=lambda one: one.sent_packets or 0)
+        brought.measured |= from_counts(
+            last.sent_packets or 0, last.sent_bytes or 0, last.drops or 0
+        )
+        brought.measured["qdisc_limit_packets"] = last.limit_packets
+    brought.missing = [what for tool, what in WANTED.items() if tool not in brought.tools]
+
+
+def _of_iperf2(
+    found: Pieces, connections: list[Iperf2Connection], copied: int, brought: Brought
+) -> None:
+    if not found.of("iperf2"):
+        return
+    brought.measured["copied_flows"] = copied
+    brought.used |= {str(piece.path): "iperf 2" for piece in found.of("iperf2")}
+    if connections and not found.of("iperf3"):
+        brought.measured |= from_iperf2(tuple(connections))
+
+
+def _words(found: Pieces, tests: Tests, brought: Brought) -> None:
+    """What no number says: tests that are no such test, and files of several runs."""
+    if unfit := [*dict.fromkeys([*tests.unfit, *found.failed])]:
+        brought.measured["unfit"] = "; ".join(unfit)
+    if several := _several(tests):
+        brought.measured["several_runs"] = several
+    if algorithms := {client.run.congestion_control for client in tests.clients} - {None}:
+        brought.measured["iperf3_algorithms"] = " ".join(sorted(map(str, algorithms)))
+
+
+def _several(tests: Tests) -> str | None:
+    if len(tests.runs) < 2:
+        return None
+    runs = [
+        f"{group[0].piece.path.name} began at {(group[0].span_s or (0.0,))[0]:.0f} (Unix time)"
+        for group in tests.runs
+    ]
+    return f"files of {len(runs)} runs, one after another: {'; '.join(runs[:3])}"
+
+
+def busiest_port(samples: tuple[SsSample, ...]) -> set[int]:
+    """Without iperf3's word, the connection that sent most is taken for the data's."""
+    sent: dict[int, int] = {}
+    for sample in samples:
+        for socket in sample.sockets:
+            if socket.local_port is not None:
+                sent[socket.local_port] = max(
+                    sent.get(socket.local_port, 0), socket.bytes_acked or socket.data_segs_out or 0
+                )
+    return {max(sent, key=lambda port: sent[port])} if sent else set()

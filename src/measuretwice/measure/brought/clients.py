@@ -1,0 +1,236 @@
+"""The tests that were brought: each iperf3 client once, on its node, fit or not, of one run or of several."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from measuretwice.measure.brought.pieces import Piece, Pieces
+from measuretwice.parse import Iperf2Connection, Iperf3Run
+
+# Where two clients' clocks, or the moment at which each is said to have begun, differ by so little.
+SAME_TIME_S = 1.0
+
+
+@dataclass(frozen=True)
+class Client:
+    """One test as its client tells it, and the node that is taken for the client's."""
+
+    piece: Piece
+    run: Iperf3Run
+    node: str
+
+    @property
+    def ports(self) -> set[int]:
+        return {connection.local_port for connection in self.run.connections}
+
+    @property
+    def peer(self) -> str | None:
+        """The address that it sent to."""
+        return next((connection.remote_host for connection in self.run.connections), None)
+
+    @property
+    def span_s(self) -> tuple[float, float] | None:
+        """When it was on, as Unix times; None where it doesn't say."""
+        begin_s = self.run.start_time_s
+        if begin_s is None:
+            return None
+        ends = [interval.end_s for interval in self.run.intervals]
+        return begin_s, begin_s + max(ends, default=self.run.sent_seconds or 0.0)
+
+
+@dataclass
+class Tests:
+    """`clients` are those that are checked; `unfit` says of others why they can't be, `runs` which runs
+    are in the files where these are several."""
+
+    clients: list[Client] = field(default_factory=list)
+    servers: list[tuple[Piece, Iperf3Run]] = field(default_factory=list)
+    unfit: list[str] = field(default_factory=list)
+    runs: list[list[Client]] = field(default_factory=list)
+
+
+def find_tests(found: Pieces, sender: str | None) -> Tests:
+    """Return the tests among the files. `sender` is the one node that sends, where a lab has only one.
+
+    What is left out is said in `found.left_out`.
+    """
+    tests = Tests(unfit=list(found.failed))
+    seen: dict[tuple[object, ...], Client] = {}
+    for piece, run in sorted(
+        found.iperf3(server=False), key=lambda one: one[1].start_time_s is None
+    ):
+        if problem := problem_of(run):
+            tests.unfit.append(f"{piece.path.name}: {problem}")
+            found.left_out.append(f"{piece.path}: {problem}")
+            continue
+        client = Client(piece, run, node_of(found, piece, run, sender))
+        ends = tuple(
+            (one.local_host, one.local_port, one.remote_host, one.remote_port)
+            for one in run.connections
+        )
+        if ends and ends in seen:
+            twin = seen[ends].piece.path
+            found.left_out.append(
+                f"{piece.path}: the same connections as in {twin}; they count once"
+            )
+            continue
+        seen[ends or (piece.path,)] = client
+        tests.clients.append(client)
+    tests.clients.sort(key=lambda client: (client.node, str(client.piece.path)))
+    return tests
+
+
+def keep_one_run(found: Pieces, tests: Tests, seen: Set[Path], pattern: str | None) -> None:
+    """Leave out what is of another run, or no flow of the lab's, and find the servers' word on the rest.
+
+    `seen` are the clients whose connections are in some log of ss, by their files; `pattern` is how the
+    lab calls its flows' files. A client that neither is called so, while others are, nor was looked at by
+    ss was never one of the lab's flows.
+    """
+    _one_run(found, tests, seen)
+    ours = [client for client in tests.clients if _is_called(client, pattern)]
+    for client in [*tests.clients] if ours else []:
+        if client not in ours and client.piece.path not in seen:
+            tests.clients.remove(client)
+            found.left_out.append(
+                f"{client.piece.path}: no ss looked at its connection, and this lab's flows are "
+                f"called {pattern}"
+            )
+    tests.servers = _served(found, tests)
+
+
+def _is_called(client: Client, pattern: str | None) -> bool:
+    return pattern is not None and fnmatchcase(client.piece.path.name, f"*{pattern}")
+
+
+def problem_of(run: Iperf3Run) -> str | None:
+    """Say why nothing can be concluded from a test; None where it is one of TCP, run to its end."""
+    if run.error:
+        return f"iperf3 says: {run.error}"
+    if run.protocol == "UDP":
+        return "a test of UDP, which has neither window nor recovery"
+    if run.bidirectional:
+        return "a test in both directions at once (--bidir): each is in the other's way"
+    if run.reverse:
+        return "a test in which the server sent (-R): its data went the other way"
+    if run.sent_bytes == 0:
+        return "0 bit/s: nothing was sent"
+    if not run.received_bytes and not (run.server and run.sent_bytes):
+        return "nothing is said to have been received"
+    if run.received_rate_bps is None:
+        return "iperf3 has no number for the rate (nan)"
+    return None
+
+
+def node_of(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> str:
+    """The client's node: by its folder, its name, its address; else a name of its own, by its address."""
+    if piece.node:
+        return piece.node
+    local = run.connections[0].local_host if run.connections else ""
+    # It becomes a folder's name: what is in a file from outside may not say where.
+    own = re.sub(r"[^\w.:-]", "_", local or piece.path.stem)
+    return found.owners.get(local) or sender or f"client-{own}"
+
+
+def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
+    """The servers' word on the tests that are checked; on others where there is no client's at all."""
+    ports = {port for client in tests.clients for port in client.ports}
+    served = []
+    for piece in found.of("iperf3"):
+        if piece.content == ():
+            found.left_out.append(f"{piece.path}: an iperf3 server to which nobody came")
+    for piece, run in found.iperf3(server=True):
+        peers = {connection.remote_port for connection in run.connections}
+        if tests.clients and not peers & ports and any(client.ports for client in tests.clients):
+            found.left_out.append(f"{piece.path}: a test that no client's file here speaks of")
+        elif not tests.clients and (problem := problem_of(run)):
+            tests.unfit.append(f"{piece.path.name}: {problem}")
+            found.left_out.append(f"{piece.path}: {problem}")
+        else:
+            served.append((piece, run))
+    return served
+
+
+def _one_run(found: Pieces, tests: Tests, seen: Set[Path]) -> None:
+    """Where the clients never were there at once, the files are of several runs: the one that ss looked
+    at is kept, or the last.
+
+    A client that doesn't say when it began is taken for one of the run that is kept.
+    """
+    groups: list[list[Client]] = []
+    timed = sorted(
+        (client for client in tests.clients if client.span_s),
+        key=lambda client: client.span_s or (),
+    )
+    end_s = 0.0
+    for client in timed:
+        begin_s, last_s = client.span_s or (0.0, 0.0)
+        if not groups or begin_s > end_s - SAME_TIME_S:
+            groups.append([])
+            end_s = last_s
+        groups[-1].append(client)
+        end_s = min(end_s, last_s)
+    if len(groups) < 2:
+        return
+    tests.runs = groups
+    kept = max(reversed(groups), key=lambda group: sum(one.piece.path in seen for one in group))
+    others = [client for group in groups if group is not kept for client in group]
+    for client in others:
+        found.left_out.append(f"{client.piece.path}: of another run than {kept[0].piece.path}")
+    tests.clients = [client for client in tests.clients if client not in others]
+
+
+def all_together(runs: Sequence[Iperf3Run]) -> Iperf3Run:
+    """Return several tests as one: bytes, rates and retransmissions are summed, of all connections."""
+    if len(runs) == 1:
+        return runs[0]
+    return replace(
+        runs[0],
+        connections=tuple(one for run in runs for one in run.connections),
+        intervals=(),
+        streams=tuple(one for run in runs for one in run.streams),
+        sent_bytes=_count([run.sent_bytes for run in runs]),
+        sent_rate_bps=_sum([run.sent_rate_bps for run in runs]),
+        sent_seconds=max((run.sent_seconds or 0.0 for run in runs), default=None),
+        retransmits=_count([run.retransmits for run in runs]),
+        received_bytes=_count([run.received_bytes for run in runs]),
+        received_rate_bps=_sum([run.received_rate_bps for run in runs]),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> float | None:
+    """The sum; None where one of them isn't known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _count(values: Sequence[int | None]) -> int | None:
+    total = _sum(values)
+    return None if total is None else int(total)
+
+
+def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connection], int]:
+    """Return iperf 2's connections, each once, by their receivers' word where there is one; and how
+    many stood in two of the senders' files."""
+    by_ends: dict[tuple[object, ...], Iperf2Connection] = {}
+    copied = 0
+    for piece in found.of("iperf2"):
+        for one in piece.content if isinstance(piece.content, tuple) else ():
+            if not isinstance(one, Iperf2Connection):
+                continue
+            if one.udp or not one.total.bytes:
+                why = "a test of UDP" if one.udp else "nothing was sent or received"
+                tests.unfit.append(f"{piece.path.name}: {why}")
+                found.left_out.append(f"{piece.path}: {why}")
+                continue
+            ends = (one.from_address, one.from_port, one.to_address, one.to_port)
+            other = by_ends.get(ends)
+            if other is not None and other.server == one.server:
+                copied += 1
+            elif other is None or one.server:
+                by_ends[ends] = one
+    return list(by_ends.values()), copied

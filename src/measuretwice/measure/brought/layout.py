@@ -1,0 +1,294 @@
+"""Files that were brought, laid out as a run's raw folder, so that they are read as a run's are.
+
+What a run has and these files don't is taken out of the lab's [collect]; `Layout.missing` says what
+can't be looked at then.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from measuretwice.lab import Collect, Lab
+from measuretwice.measure.brought.clients import Client, Tests
+from measuretwice.measure.brought.pieces import SNAPSHOT, Piece, Pieces
+from measuretwice.measure.brought.snapshots import Snapshots, find_snapshots
+from measuretwice.measure.brought.sockets import Sockets, find_sockets
+from measuretwice.parse import PingRun, QdiscSample
+
+
+@dataclass
+class Layout:
+    """`raw` is the folder; `collect` what of the lab's own can be read there. `used` are the files by what
+    each was taken for; `missing` what isn't looked at, with the file that isn't there."""
+
+    raw: Path
+    collect: Collect
+    used: dict[Path, str] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    sockets: Sockets = field(default_factory=Sockets)
+    snapshots: Snapshots = field(default_factory=Snapshots)
+
+    def put(self, node: str, name: str, text: str) -> None:
+        """Write a file of a node."""
+        folder = self.raw / node
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+    def without(self, **parts: object) -> None:
+        """Take parts of [collect] away, or replace them."""
+        self.collect = self.collect.model_copy(update=parts)
+
+    def within(self, part: str, **keys: object) -> None:
+        """Replace keys in a part of [collect]."""
+        self.without(**{part: getattr(self.collect, part).model_copy(update=keys)})
+
+    def reduced(self, lab: Lab) -> Lab:
+        """Return the lab with what can be read here as its [collect]."""
+        return replace(lab, file=lab.file.model_copy(update={"collect": self.collect}))
+
+
+def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
+    """Lay all pieces out under `raw`, as far as it is known whose they are."""
+    layout = Layout(raw, lab.file.collect)
+    _own_names(lab, found, layout)
+    _tests(tests, layout)
+    layout.sockets = find_sockets(found, tests, lab.file.collect)
+    _sockets(layout)
+    _pings(lab, found, tests, layout)
+    _queue(found, layout)
+    layout.snapshots = find_snapshots(lab, found)
+    _snapshots(lab, layout)
+    _capture(found, layout)
+    return layout
+
+
+def _own_names(lab: Lab, found: Pieces, layout: Layout) -> None:
+    """Files that are known by their names: on their node, or on the one that the lab has them of."""
+    how = lab.file.collect
+    places: dict[str, str] = {}
+    if how.ss_last:
+        places[how.ss_last.file] = how.ss_last.node
+    if how.queue and how.queue.node and how.queue.lengths:
+        places[how.queue.lengths] = how.queue.node
+    if how.one_sender and how.one_sender.table:
+        places[how.one_sender.table] = how.one_sender.node
+    for piece in found.pieces:
+        if piece.content is not None:
+            continue
+        node = piece.node or places.get(piece.tool)
+        if node is None and how.crowd and piece.tool in (how.crowd.summary, how.crowd.groups):
+            node = "results"
+        if node is None:
+            found.left_out.append(f"{piece.path}: a {piece.tool}, but of which node?")
+        else:
+            layout.put(node, piece.tool, piece.text)
+            layout.used[piece.path] = f"{node}'s {piece.tool}"
+    for lone in layout.raw.glob("*/softnet_stat.*.txt"):
+        # What one snapshot counts may be of any time.
+        if len([*lone.parent.glob("softnet_stat.*.txt")]) == 1:
+            lone.unlink()
+    one = how.one_sender
+    if one and one.table and not (layout.raw / one.node / one.table).is_file():
+        layout.within("one_sender", table=None)
+
+
+def _tests(tests: Tests, layout: Layout) -> None:
+    """Clients as iperf3-N.json or .txt, JSON servers as iperf3-server-N.json."""
+    numbers: dict[str, int] = defaultdict(int)
+    for client in tests.clients:
+        numbers[client.node] += 1
+        text = client.piece.text
+        begin = re.search(r"^[ \t]*\{", text, re.M) if '"start"' in text else None
+        ending = "json" if begin else "txt"
+        layout.put(
+            client.node,
+            f"iperf3-{numbers[client.node]}.{ending}",
+            text[begin.start() :] if begin else text,
+        )
+        layout.used[client.piece.path] = f"{client.node}'s iperf3"
+    for number, (piece, _) in enumerate(tests.servers):
+        if '"start"' in piece.text:
+            layout.put(piece.node or "receiver", f"iperf3-server-{number}.json", piece.text)
+        layout.used[piece.path] = f"iperf3's server{f' on {piece.node}' if piece.node else ''}"
+    for part in ("flows", "crowd"):
+        if getattr(layout.collect, part):
+            layout.within(part, iperf3="iperf3-[0-9]*")
+
+
+def _sockets(layout: Layout) -> None:
+    name = layout.collect.ss_name
+    for node, text in layout.sockets.texts.items():
+        layout.put(node, name or "ss.txt", text)
+    for path, node in layout.sockets.used.items():
+        layout.used[path] = f"{node}'s ss"
+
+
+def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
+    """A ping each of every sender: by its node, or by the address that it went to."""
+    few, crowd, one = lab.file.collect.flows, lab.file.collect.crowd, lab.file.collect.ping
+    files = few or crowd
+    busy_name = few.ping_busy if few else None
+    idle_name = (files.ping if files else None) or (one.file if one else None)
+    idle, busy = _idle_and_busy(found, want_busy=busy_name is not None)
+    for name, pieces, key in ((idle_name, idle, "ping"), (busy_name, busy, "ping_busy")):
+        if name is None:
+            _leave_out(found, pieces, "this lab looks at no such ping")
+            continue
+        taken = _by_sender(found, pieces, tests.clients, one.node if one else None)
+        for node, piece in taken.items():
+            layout.put(node, name, piece.text[max(piece.text.find("PING"), 0) :])
+            layout.used[piece.path] = f"{node}'s ping" + (
+                " beside the flows" if key != "ping" else ""
+            )
+        what = (
+            "the idle path's round-trip time" if key == "ping" else "round trips beside the flows"
+        )
+        senders = {one.node} if one else {client.node for client in tests.clients}
+        if lacking := sorted(senders - {*taken}):
+            layout.missing.append(f"{what}, since there is no ping of {', '.join(lacking)}")
+            if one:
+                layout.without(ping=None)
+            elif few:
+                layout.within("flows", **{key: None})
+
+
+def _idle_and_busy(found: Pieces, *, want_busy: bool) -> tuple[list[Piece], list[Piece]]:
+    """By their names; of two that don't say, of one node to one address, the slower one was beside flows."""
+    pings = found.of("ping")
+    busy = [piece for piece in pings if piece.busy]
+    rest = [piece for piece in pings if not piece.busy]
+    if not busy and want_busy:
+        ends: dict[tuple[str | None, str], list[Piece]] = defaultdict(list)
+        for piece in rest:
+            ends[piece.node, _ping(piece).address].append(piece)
+        for same in ends.values():
+            same.sort(key=lambda piece: _ping(piece).rtt_avg_ms or 0.0)
+            busy += same[len(same) // 2 :] if len(same) % 2 == 0 else []
+        rest = [piece for piece in rest if piece not in busy]
+    return rest, busy
+
+
+def _ping(piece: Piece) -> PingRun:
+    assert isinstance(piece.content, PingRun)  # the tool is ping
+    return piece.content
+
+
+def _by_sender(
+    found: Pieces, pieces: list[Piece], clients: list[Client], only: str | None
+) -> dict[str, Piece]:
+    """Which ping is which sender's; what is nobody's is left out."""
+    taken: dict[str, Piece] = {}
+    rest = []
+    for piece in pieces:
+        if _ping(piece).received == 0:
+            found.failed.append(
+                f"{piece.path.name}: none of {_ping(piece).transmitted} pings came back"
+            )
+            _leave_out(found, [piece], "no ping came back")
+        elif piece.node and piece.node not in taken:
+            taken[piece.node] = piece
+        else:
+            rest.append(piece)
+    wanted = [(only, None)] if only else [(client.node, client.peer) for client in clients]
+    for node, peer in wanted:
+        if node in taken:
+            continue
+        fits = [one for one in rest if peer is None or _ping(one).address == peer]
+        fits = fits or [one for one in rest if len(wanted) == 1 and one.node is None]
+        if fits:
+            taken[node] = fits[0]
+            rest.remove(fits[0])
+    _leave_out(found, rest, "one ping of each sender's path is looked at, and this is another")
+    return taken
+
+
+def _leave_out(found: Pieces, pieces: Iterable[Piece], why: str) -> None:
+    found.left_out += [f"{piece.path}: {why}" for piece in pieces]
+
+
+def _queue(found: Pieces, layout: Layout) -> None:
+    """Samples of a queue: those of the kind that the lab looks at, and of these the fullest."""
+    place, pieces = layout.collect.queue, found.of("queue")
+    if place is None:
+        _leave_out(found, pieces, "this lab samples no queue")
+        return
+    of_kind = [piece for piece in pieces if not place.kind or place.kind in _kinds(piece)]
+    _leave_out(found, (one for one in pieces if one not in of_kind), f"no {place.kind} is in it")
+    of_kind.sort(key=lambda piece: (piece.node == place.node, _fullest(piece)))
+    if not of_kind:
+        layout.without(queue=None)
+        layout.missing.append(
+            "the queue, since there are no samples of it (tc -j -s qdisc, again and again)"
+        )
+        return
+    piece = of_kind.pop()
+    _leave_out(found, of_kind, f"the queue is taken from {piece.path}")
+    node = place.node or piece.node or "queue"
+    layout.put(node, place.file, piece.text)
+    layout.used[piece.path] = f"{node}'s queue"
+    if place.setup and not (layout.raw / node / place.setup).is_file():
+        layout.within("queue", setup=None)
+
+
+def _samples(piece: Piece) -> list[QdiscSample]:
+    content = piece.content if isinstance(piece.content, tuple) else ()
+    return [sample for sample in content if isinstance(sample, QdiscSample)]
+
+
+def _kinds(piece: Piece) -> set[str]:
+    return {qdisc.kind for sample in _samples(piece) for qdisc in sample.qdiscs}
+
+
+def _fullest(piece: Piece) -> int:
+    return max(
+        (qdisc.backlog_bytes or 0 for sample in _samples(piece) for qdisc in sample.qdiscs),
+        default=0,
+    )
+
+
+def _snapshots(lab: Lab, layout: Layout) -> None:
+    """tc's counters before and after, and which interface the lab's bottleneck is."""
+    shots = layout.snapshots
+    for node, pair in shots.pairs.items():
+        for when, text in pair.items():
+            layout.put(node, f"qdisc.{when}.json", text)
+    for path, words in shots.used.items():
+        layout.used[path] = words
+    place = lab.file.collect.bottleneck
+    if place is None:
+        return
+    if shots.node is None or shots.device is None:
+        layout.without(bottleneck=None)
+        layout.missing.append(
+            f"drops, since {place.node} sent nothing between the two snapshots of its qdiscs"
+            if shots.idle
+            else f"drops, since there is no tc -s qdisc of {place.node} with a {place.kind}"
+        )
+    elif not (layout.raw / place.node / "addr.json").is_file():
+        link = {"ifname": shots.device, "addr_info": [{"local": place.address}]}
+        layout.put(place.node, "addr.json", json.dumps([link]))
+
+
+def _capture(found: Pieces, layout: Layout) -> None:
+    place, pieces = layout.collect.capture, found.of("tcpdump")
+    if place and pieces:
+        layout.put(place.node, place.file, pieces[0].text)
+        layout.used[pieces[0].path] = f"{place.node}'s tcpdump"
+        _leave_out(found, pieces[1:], "one capture is looked at")
+    elif place:
+        layout.without(capture=None)
+        layout.missing.append("packets' sizes, since there is no tcpdump -e of the router")
+    else:
+        _leave_out(found, pieces, "this lab looks at no capture")
+
+
+def counters_of(layout: Layout, node: str | None) -> bool:
+    """Say whether a node's nstat.*.json are there, both."""
+    return node is not None and all(
+        (layout.raw / node / name).is_file() for name in SNAPSHOT if name.startswith("nstat")
+    )

@@ -1,0 +1,51 @@
+"""Recorded runs brought as files: as their raw folder, all in one folder, and without any name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Literal
+
+from measuretwice.checks import Finding, check_run
+from measuretwice.lab import Lab, load_lab
+from measuretwice.measure import brought as bring
+from measuretwice.measure.brought import Brought
+from measuretwice.runs.archive import raw_folder
+
+ROOT = Path(__file__).parents[2]
+Way = Literal["folders", "flat", "nameless"]
+WAYS: tuple[Way, ...] = ("folders", "flat", "nameless")
+# What somebody has who typed the commands: no snapshots of nodes but the router's qdiscs.
+BY_HAND = ("iperf3", "ss.txt", "ping", "queue.txt", "qdisc.", "tcpdump.txt")
+
+
+def bring_run(run: Path, way: Way, folder: Path) -> tuple[Brought, list[Finding]]:
+    """Check a recorded run's raw files as somebody's own: as its folder of nodes; with the node in each
+    file's name; or only what tools print, named copy-N."""
+    plan: dict[str, Any] = json.loads((run / "plan.json").read_text(encoding="utf-8"))
+    lab, params = load_lab(ROOT, plan["lab"]), plan["params"]
+    with raw_folder(run) as raw:
+        given = raw
+        if way != "folders":
+            given = folder / way
+            given.mkdir(parents=True)
+            paths = sorted(path for path in raw.rglob("*") if path.is_file())
+            for number, path in enumerate(paths):
+                if way == "flat":
+                    shutil.copy(path, given / f"{path.parent.name}-{path.name}")
+                elif path.name.startswith(BY_HAND) and (
+                    not path.name.startswith("qdisc.") or path.parent.name == router_of(lab)
+                ):
+                    shutil.copy(path, given / f"copy-{number}")
+        brought = bring.read_files([given], lab, params)
+        found = check_run(
+            lab, params, brought.measured, trial=plan["trial"], conditions=brought.conditions
+        )
+    return brought, found
+
+
+def router_of(lab: Lab) -> str | None:
+    """The node whose counters somebody would look at."""
+    place = lab.file.collect.bottleneck or lab.file.collect.queue
+    return place.node if place else None
