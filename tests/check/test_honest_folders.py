@@ -41,18 +41,7 @@ def test_there_are_as_many_as_were_tried_once() -> None:
     assert len(folders()) >= 54
 
 
-# Of several senders' files the first alone is read so far, and the others are missed (flows).
-SEVERAL_SENDERS = pytest.mark.xfail(reason="several senders' files aren't read yet", strict=False)
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        pytest.param(run, marks=SEVERAL_SENDERS if "05-queues" in run.parts else ())
-        for run in folders()
-    ],
-    ids=label,
-)
+@pytest.mark.parametrize("run", folders(), ids=label)
 def test_an_honest_folder_gets_no_finding(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
