@@ -9,7 +9,12 @@ from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
 from measuretwice.measure.conditions import place_of
-from measuretwice.tcp.headers import IP_TCP_HEADERS_BYTES
+from measuretwice.tcp.headers import (
+    ETHERNET_HEADER_BYTES,
+    IP_TCP_HEADERS_BYTES,
+    TIMESTAMP_OPTION_BYTES,
+    USUAL_MSS_BYTES,
+)
 
 # What two tools may differ in that count the same bytes.
 SAME_SHARE = 0.03
@@ -19,9 +24,8 @@ UNSAID_BUFFER_BYTES = 4 << 20
 # A rate, its bytes and its time are of one line of iperf3.
 SUM_TOLERANCE_RATIO = 0.02
 LEAST_SUM_BYTES = 100_000
-# What an interface and its root qdisc may differ in; with offloads in the headers of the segments.
+# What an interface and its root qdisc may differ in; with offloads in each segment's headers besides.
 COUNTER_SHARE = 0.01
-OFFLOADED_SHARE = 0.1
 COUNTER_SLACK_BYTES = 100_000
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
@@ -39,7 +43,7 @@ SPAN_SLACK_RATIO = 0.1
             "Some of these files are of another run, of another host, or leave out a part of the connection.",
         ),
     ),
-    needs=(),
+    needs=("mss_bytes",),
 )
 def two_runs(case: Case) -> Finding | None:
     for found in (*_who(case), *_bytes(case), *_counters(case)):
@@ -112,6 +116,8 @@ def _bytes(case: Case) -> Iterator[str]:
 
 def _counters(case: Case) -> Iterator[str]:
     """What a root qdisc sent has left its interface, but for the headers of what offloads cut up later."""
+    mss_bytes = case.got("mss_bytes") or USUAL_MSS_BYTES
+    headers = IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES + ETHERNET_HEADER_BYTES
     for node in case.conditions.nodes.values() if case.conditions else ():
         for interface in node.interfaces.values():
             before = {place_of(one): one for one in interface.qdiscs}
@@ -127,7 +133,7 @@ def _counters(case: Case) -> Iterator[str]:
                     continue
                 by_qdisc = one.sent_bytes - earlier.sent_bytes
                 cut_up = interface.settings.get("generic-segmentation-offload") != "off"
-                share = OFFLOADED_SHARE if cut_up else COUNTER_SHARE
+                share = COUNTER_SHARE + (headers / mss_bytes if cut_up else 0)
                 slack = COUNTER_SLACK_BYTES + share * interface.sent_bytes
                 # An interface without a queue counts nothing there.
                 if one.sent_bytes and abs(by_qdisc - interface.sent_bytes) > slack:
