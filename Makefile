@@ -62,10 +62,11 @@ test: setup ## all tests; the first time builds the virtual kernel, about four m
 test-as-user: setup ## the tests that depend on who runs them, as an ordinary user, whom root becomes for it
 	.ci/as-user -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
 
-checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds
+checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds; then what checker-faults recorded
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)
+	PYTHONPATH=src:tests/faults $(PYTHON) tests/faults/confusion.py
 
-checker-faults: setup ## the other proof: faults of many kinds injected into runs, and honest runs beside them
+checker-faults: setup ## the other proof: faults of many kinds injected into runs, and honest runs beside them; hours
 	PYTHONPATH=src:tests/faults $(PYTHON) tests/faults/faults.py $(ARGS)
 
 torture: setup ## kills, full disks, hangs, load: does a sweep come to the same end? half an hour

@@ -80,14 +80,14 @@ def test_honest_runs_are_not_blamed(name: str) -> None:
         ({"rwnd_limited_ratio": 0.9, "window_max_bytes": 64_000}, "receive-window"),
         ({"busy_s": 100.0}, "application-limited"),
         ({"bytes_sent": 300_000}, "other-traffic"),
-        ({"is_named": False}, None),
+        ({"is_named": False}, "two-runs"),
     ],
 )
 def test_what_a_socket_says_is_a_cause(
-    mathis: Reread, changes: dict[str, object], cause: str | None
+    mathis: Reread, changes: dict[str, object], cause: str
 ) -> None:
     found = findings(mathis, with_socket(mathis, **changes))
-    assert [one.id for one in found] == ([cause] if cause else [])
+    assert [one.id for one in found] == [cause]
 
 
 def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Reread) -> None:
@@ -187,3 +187,100 @@ def test_a_radios_queue_may_change_meanwhile() -> None:
     with raw_folder(SAMPLES / "04-variants/case-06-broken/trial-02-seed1") as raw:
         conditions = read_conditions(raw, lab.file.collect.ss_name)
     assert list(differences(conditions, conditions, steady=False)) == []
+
+
+def with_ends(run: Reread, **changes: object) -> Conditions:
+    """The run's conditions, what the sender's iperf3 wrote changed."""
+    ends = [end if end.is_server else replace(end, **changes) for end in run.conditions.ends]
+    assert len(ends) == 2
+    return replace(run.conditions, ends=tuple(ends))
+
+
+def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Reread) -> None:
+    server, client = sorted(mathis.conditions.ends, key=lambda end: not end.is_server)
+    assert server.cookie == client.cookie
+    assert client.sent_bytes is not None
+    other = with_ends(mathis, cookie="that of another run")
+    [found] = findings(mathis, other)
+    assert (found.id, "cookies differ" in found.measured) == ("two-runs", True)
+    [found] = findings(mathis, with_ends(mathis, sent_bytes=client.sent_bytes / 2))
+    assert (found.id, "by iperf3's word" in found.measured) == ("two-runs", True)
+    twice = replace(mathis.conditions, ends=(*mathis.conditions.ends, client))
+    [found] = findings(mathis, twice)
+    assert "one and the same test" in found.measured
+
+
+def test_a_rate_is_bytes_over_time(mathis: Reread) -> None:
+    client = next(end for end in mathis.conditions.ends if not end.is_server)
+    for factor, expected in ((1.01, []), (8, ["bandwidth"]), (1 / 8, ["bandwidth"])):
+        sums = tuple(replace(one, rate_bps=one.rate_bps * factor) for one in client.sums)
+        assert [one.id for one in findings(mathis, with_ends(mathis, sums=sums))] == expected
+
+
+def test_a_flow_that_stands_still_is_said_and_a_timeout_is_not(mathis: Reread) -> None:
+    assert findings(mathis, with_socket(mathis, stalled_s=1.5)) == []
+    [found] = findings(mathis, with_socket(mathis, stalled_s=9.0))
+    assert (found.id, "9.0 s on end" in found.measured) == ("unexplained", True)
+
+
+def test_a_stall_is_the_time_in_which_nothing_was_acknowledged() -> None:
+    def line(acked: int) -> str:
+        return f"ESTAB 0 0 10.0.0.1:5 10.0.0.2:5201 reno cwnd:9 bytes_sent:9999999 bytes_acked:{acked}\n"
+
+    counts = (1, 2, 2, 3, 3, 3, 3, 4)
+    text = "".join(f"# t={n}.0\n{line(count)}" for n, count in enumerate(counts))
+    [socket] = sockets_of(text, "romeo")
+    assert socket.stalled_s == 3.0
+
+
+def test_senders_that_send_nothing_are_said(mathis: Reread) -> None:
+    [found] = findings(mathis, with_socket(mathis, bytes_sent=37))
+    assert (found.id, "B in all" in found.measured) == ("unexplained", True)
+
+
+def test_an_interface_and_its_qdisc_count_the_same_bytes(mathis: Reread) -> None:
+    router = mathis.conditions.nodes["router"]
+    out = router.interfaces["eth1"]
+    for share, expected in ((0.005, []), (0.02, ["two-runs"])):
+        sent = round(int(out.sent_bytes or 0) * (1 + share))
+        node = replace(
+            router, interfaces={**router.interfaces, "eth1": replace(out, sent_bytes=sent)}
+        )
+        changed = replace(mathis.conditions, nodes={**mathis.conditions.nodes, "router": node})
+        assert [one.id for one in findings(mathis, changed)] == expected
+
+
+def test_samples_of_a_queue_are_of_the_flows_time_and_of_packets() -> None:
+    run = measure_again(ROOT, SAMPLES / HONEST[1])
+    [span] = run.conditions.queues_sampled
+    seconds = span.last_s - span.first_s
+    for shift, expected in ((0.02, []), (0.5, ["samples"]), (-0.5, ["samples"])):
+        moved = replace(
+            span, first_s=span.first_s + shift * seconds, last_s=span.last_s + shift * seconds
+        )
+        changed = replace(run.conditions, queues_sampled=(moved,))
+        assert [one.id for one in findings(run, changed)] == expected
+    packets = float(run.measured["queue_mean_packets"] or 0)
+    [found] = findings(run, run.conditions, queue_mean_bytes=packets)
+    assert (found.id, "1 B for each packet" in found.measured) == ("samples", True)
+
+
+def test_a_plain_queue_counts_where_it_does_something(mathis: Reread) -> None:
+    """A pfifo that nobody set is what an interface has; but not below a rate, nor where it drops."""
+    meant = mathis.conditions
+    romeo = meant.nodes["romeo"]
+    [interface] = romeo.interfaces.values()
+    [qdisc] = interface.qdiscs
+    pfifo = replace(qdisc, kind="pfifo", handle="8001:", root=True)
+
+    def with_queue(drops: int) -> list[str]:
+        other = replace(
+            interface, qdiscs=(pfifo,), qdiscs_after=(pfifo,), drops={"pfifo root": drops}
+        )
+        node = replace(romeo, interfaces={interface.name: other})
+        return list(differences(replace(meant, nodes={**meant.nodes, "romeo": node}), meant))
+
+    assert with_queue(0) == []
+    assert with_queue(7) == [
+        f"romeo: {interface.name} has a queue of pfifo at root, which the lab doesn't set"
+    ]

@@ -20,15 +20,15 @@ Params = Mapping[str, Value]
 # with its interface towards the receivers.
 SENDERS = {
     "mathis": ["romeo"], "buffers": ["s1", "s2"], "scale": [f"sender-{n}" for n in range(10)],
-    "variants": ["client"], "queues": ["host-1", "host-2"],
+    "variants": ["client"], "queues": ["host-1", "host-2"], "calibrate": ["romeo"],
 }  # fmt: skip
 RECEIVERS = {
     "mathis": ["juliet"], "buffers": ["d1", "d2"], "scale": [f"receiver-{n}" for n in range(10)],
-    "variants": ["server"], "queues": ["host-3"],
+    "variants": ["server"], "queues": ["host-3"], "calibrate": ["juliet"],
 }  # fmt: skip
 BOTTLENECK = {
     "mathis": ("router", "eth1"), "buffers": ("g1", "eth2"), "scale": ("router", "eth10"),
-    "variants": ("gateway", "eth2"), "queues": ("router-1", "eth2"),
+    "variants": ("gateway", "eth2"), "queues": ("router-1", "eth2"), "calibrate": ("router", "eth1"),
 }  # fmt: skip
 QUEUE_LABS = ("buffers", "scale", "variants", "queues")
 SET = frozenset({"configuration"})
@@ -187,13 +187,14 @@ def changed_meanwhile(lab: Lab, params: Params, chance: random.Random) -> Fault:
 
 
 def down_and_up(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    """A cable that is out for two seconds; its routes are set again."""
+    """A cable that is out for a fifth of the time; its routes are set again."""
     name = sender(lab, chance)
     [node] = [one for one in lab.file.topology.nodes if one.name == name]
+    out_s = max(2, round(float(params["duration_s"]) / 5))
     routes = "; ".join(at(name, f"ip route replace {route}") for route in node.routes)
     return Fault(
         during=[
-            f"sleep 5; {at(name, 'ip link set eth0 down')}; sleep 2; {at(name, 'ip link set eth0 up')}; {routes}"
+            f"sleep 2; {at(name, 'ip link set eth0 down')}; sleep {out_s}; {at(name, 'ip link set eth0 up')}; {routes}"
         ]
     )
 
@@ -231,36 +232,44 @@ def route_window(lab: Lab, params: Params, chance: random.Random) -> Fault:
     )
 
 
+def file_of(run: Path, lab: Lab, name: str) -> Path:
+    """A file of that name at the node whose it is: what tc prints at the bottleneck's, the others at a sender's."""
+    node = BOTTLENECK[lab.name][0] if name.startswith("qdisc") else SENDERS[lab.name][0]
+    return sorted((run / "raw" / node).glob(name))[0]
+
+
 def cut_off(name: str) -> Callable[..., Fault]:
     """A file that is cut off in its middle."""
 
-    def damage(run: Path, twin: Path) -> None:
-        path = sorted((run / "raw").glob(f"*/{name}"))[0]
+    def damage(lab: Lab, run: Path) -> None:
+        path = file_of(run, lab, name)
         data = path.read_bytes()
         path.write_bytes(data[: len(data) // 2])
 
-    return lambda lab, params, chance: Fault(damage=damage)
+    return lambda lab, params, chance: Fault(damage=lambda run, twin: damage(lab, run))
 
 
 def from_another(name: str) -> Callable[..., Fault]:
     """A file from another run of the same settings."""
 
-    def damage(run: Path, twin: Path) -> None:
-        path = sorted((run / "raw").glob(f"*/{name}"))[0]
+    def damage(lab: Lab, run: Path, twin: Path) -> None:
+        path = file_of(run, lab, name)
         shutil.copy(twin / "raw" / path.parent.name / path.name, path)
 
-    return lambda lab, params, chance: Fault(damage=damage)
+    return lambda lab, params, chance: Fault(
+        damage=lambda run, twin: damage(lab, run, twin), twin=True
+    )
 
 
 def swapped(first: str, second: str) -> Callable[..., Fault]:
-    def damage(run: Path, twin: Path) -> None:
-        path = sorted((run / "raw").glob(f"*/{first}"))[0]
+    def damage(lab: Lab, run: Path) -> None:
+        path = file_of(run, lab, first)
         other = path.with_name(second)
         mine, theirs = path.read_bytes(), other.read_bytes()
         path.write_bytes(theirs)
         other.write_bytes(mine)
 
-    return lambda lab, params, chance: Fault(damage=damage)
+    return lambda lab, params, chance: Fault(damage=lambda run, twin: damage(lab, run))
 
 
 def longer_said(run: Path, twin: Path) -> None:

@@ -4,24 +4,33 @@
     make checker-faults ARGS='--times 1'        once each
     make checker-faults ARGS='--kind mtu-one'   one kind
     make checker-faults ARGS='--kept'           only the kinds that judge: no check was written with them in view
+    make checker-faults ARGS='--review'         the runs that a reviewer broke, once each
+    make checker-faults ARGS=--record           and write the tables to the file that the site's page has them from
 
-A fault is put into a run between the lab's own set-up and its measurement, while it is measured, or
+A fault is put into a run before the lab's set-up, between it and the measurement, while it is measured, or
 into its files afterwards; the plan knows nothing of it. Then the run is checked as `lab check` does
 it with files from somebody's own testbed. Prints, for each kind, how many runs got the right cause, only another
 or `unexplained`, or nothing at all; and how many honest runs were blamed. Exits 1 where one is silent or blamed.
+
+What was measured stays in runs/faults/ (--keep), each run in a folder named by its kind and by a digest of all that
+decides it. So a proof that was interrupted goes on where it was, and after a change of the checks nothing is measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import random
+import re
+import shutil
 import sys
 import tempfile
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from confusion import RECORD, TITLES, Table, record, verdict
 
 from measuretwice.backends.script import experiment_script, memory_mb, reader_interval_us
 from measuretwice.backends.uml import (
@@ -34,46 +43,64 @@ from measuretwice.backends.uml import (
 )
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import write_json
+from measuretwice.base.imports import digest_of_code
 from measuretwice.checks import check_run
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
 from measuretwice.execute.reference import reference_conditions
 from measuretwice.lab import Lab, Plan, Value, load_lab
+from measuretwice.runs.folder import is_finished
 from measuretwice.runs.reread import measure_again
 
 ROOT = Path(__file__).parents[2]
+LABS = ("mathis", "buffers", "scale", "variants", "queues", "calibrate")
+# Whose turn it is among the runs of a kind: lab 03, with twenty hosts, takes as long as five others.
+TURNS = ("mathis", "buffers", "variants", "queues", "calibrate", "scale") + 2 * (
+    "mathis", "buffers", "variants", "queues", "calibrate",
+)  # fmt: skip
+# So many settings of each lab are drawn: what its scripts set up with them is found out once for each.
+SETTINGS = 16
 BEFORE = "snapshot before "
-# Findings that say nothing against a run: it is short, and says so.
-HARMLESS = frozenset({"duration"})
+FIRST_STEP = "\nstep "
+# Where in a run's raw files it stands that a line of the fault itself failed.
+BOTCHED = "fault-failed"
+WALL_LIMIT_S = 900
 
 
 @dataclass(frozen=True)
 class Fault:
     """One thing that is wrong with a run.
 
-    `before` are shell lines for the guest after the set-up, before the first snapshot; `during` the same
-    after it, each in the background; `exports` are settings that differ from the plan's, of which the run knows.
-    `damage` is done to the finished run's folder; its second argument is another run's, of the same settings.
+    `early` are shell lines for the guest before the lab's own set-up, `before` after it, before the first snapshot;
+    `during` the same after that, each in the background; `exports` are settings that differ from the plan's, of which
+    the run knows. `damage` is done to a copy of the finished run's folder; its second argument is
+    another run's, of the same settings and another seed, where `twin` asks for one.
     """
 
+    early: Sequence[str] = ()
     before: Sequence[str] = ()
     during: Sequence[str] = ()
     exports: Mapping[str, Value] = field(default_factory=dict)
     damage: Callable[[Path, Path], None] | None = None
+    twin: bool = False
 
 
 @dataclass(frozen=True)
 class Kind:
     """A kind of fault: the labs it is for, how one is drawn, and the findings that are its right cause.
 
-    `make` gets the lab, the run's parameters and a source of chance.
+    `make` gets the lab, the run's parameters and a source of chance. `says` is what a checker should say of it;
+    `settings` are its trial and changes of parameters, where they aren't drawn.
     """
 
     name: str
     causes: frozenset[str]
     make: Callable[[Lab, Mapping[str, Value], random.Random], Fault]
-    labs: tuple[str, ...] = ("mathis", "buffers", "scale", "variants", "queues")
+    labs: tuple[str, ...] = TURNS
+    says: str = ""
+    settings: tuple[int, Mapping[str, Value]] | None = None
 
 
 class Faulty(Virtual):
@@ -83,17 +110,27 @@ class Faulty(Virtual):
         super().__init__(kernel)
         self.fault = fault
 
-    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+    def script(self, lab: Lab, plan: Plan) -> str:
+        """The experiment's script with the fault's lines in it. One that fails leaves a note of it."""
         fault = self.fault
         meant = replace(plan, params={**plan.params, **fault.exports})
         text = experiment_script(lab, meant, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
-        head, mark, tail = text.partition(BEFORE)
-        first, newline, rest = tail.partition("\n")
-        lines = "".join(f"{line}\n" for line in fault.before)
-        background = "".join(f"({line}) &\n" for line in fault.during)
-        (work / "experiment.sh").write_text(
-            f"{head}{lines}{mark}{first}{newline}{background}{rest}", encoding="utf-8"
+        note = f"trap ': >\"$out/{BOTCHED}\"' ERR"
+
+        def lines(those: Sequence[str]) -> str:
+            return "\n".join([note, *those, "trap - ERR\n"]) if those else ""
+
+        head, first_step, rest = text.partition(FIRST_STEP)
+        middle, mark, tail = rest.partition(BEFORE)
+        snapshot, newline, measuring = tail.partition("\n")
+        background = "".join(f"({note}; {line}) &\n" for line in fault.during)
+        return (
+            f"{head}\n{lines(fault.early)}{first_step[1:]}{middle}{lines(fault.before)}"
+            f"{mark}{snapshot}{newline}{background}{measuring}"
         )
+
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        (work / "experiment.sh").write_text(self.script(lab, plan), encoding="utf-8")
         run_inside(
             self._uml, root, work, plan.kernel_seed, wall_limit_s,
             memory_mb=memory_mb(lab, plan), reader_interval_us=reader_interval_us(lab, plan),
@@ -129,48 +166,141 @@ def cheap(lab: Lab, chance: random.Random) -> tuple[int, dict[str, Value]]:
             "rate_mbit": rate, "buffer_bytes": round(5000 * rate * draw(0.5, 2)), "duration_s": 25,
             "average_from_s": 12, "wire_rtt_ms": chance.choice((20, 40, 60)),
         }  # fmt: skip
-    return chance.choice((1, 41, 42, 44)), {"duration_s": 4, "rate_mbit": chance.choice((50, 100))}
+    if lab.name == "calibrate":
+        return chance.choice((
+            (1, {"rtt_ms": round(draw(10, 60), 1), "rate_mbit": 30, "burst_bytes": 5000}),
+            (2, {"rate_mbit": chance.choice((8, 10, 12))}),
+            (3, {"rtt_ms": round(draw(5, 30), 1), "loss_ratio": round(draw(0.005, 0.03), 4), "ping_count": 3000}),
+        ))  # fmt: skip
+    return chance.choice((1, 41, 42, 44)), {"duration_s": 4, "rate_mbit": chance.choice((30, 50))}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One run of the proof, and the kind of its fault; None for an honest one."""
+    """One run of the proof; the kind of its fault, None for an honest one; its twin's job, where one is needed."""
 
     kind: Kind | None
+    number: int
     lab: Lab
     job: Job
     fault: Fault
+    twin: Job | None
+
+    @property
+    def name(self) -> str:
+        return self.kind.name if self.kind else f"honest, {self.lab.name}"
+
+    @property
+    def failed(self) -> Path:
+        """Where it stands why the run could not be measured: then the run itself has said so."""
+        return self.job.out / "failed.txt"
+
+    @property
+    def words(self) -> str:
+        """The run and its fault, in a line."""
+        fault = self.fault
+        what = [*fault.early, *fault.before, *fault.during] or dict(fault.exports) or ""
+        return f"{self.name}, {self.number}, {self.lab.name}, {self.job.plan.params}: {what}"
 
 
-def cases(kinds: Iterable[Kind], times: int, honest: int, out: Path, seed: int) -> list[Case]:
-    """Draw every run of the proof. The same seed draws the same."""
+def cases(kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int) -> list[Case]:
+    """Draw every run of the proof: of each kind the first, then of each the second. The same seed draws the same."""
     kernel = find_kernel(ROOT)
     if kernel is None:
         raise UserError("the virtual kernel isn't there yet: ./lab run mathis --trial 7 builds it")
-    labs = {
-        name: load_lab(ROOT, name) for name in ("mathis", "buffers", "scale", "variants", "queues")
+    labs = {name: load_lab(ROOT, name) for name in LABS}
+    batches = {
+        name: open_batch(ROOT, lab, keep, Virtual(kernel), wall_limit_s=WALL_LIMIT_S)
+        for name, lab in labs.items()
     }
-    wanted = [(kind, n) for kind in kinds for n in range(times)]
-    wanted += [(None, n) for n in range(honest)]  # type: ignore[list-item]
+    wanted: list[tuple[float, Kind | None, int]] = [
+        (n / times, kind, n) for kind in kinds for n in range(times)
+    ]
+    wanted += [(n / honest, None, n) for n in range(honest)]
     drawn = []
-    for number, (kind, n) in enumerate(wanted):
-        chance = random.Random(f"{seed} {kind.name if kind else 'honest'} {n}")
-        names = kind.labs if kind else tuple(labs)
+    for _, kind, n in sorted(wanted, key=lambda one: one[0]):
+        name = kind.name if kind else "honest"
+        chance = random.Random(f"{seed} {name} {n}")
+        names = kind.labs if kind else TURNS
         lab = labs[names[n % len(names)]]
-        trial, changes = cheap(lab, chance)
-        batch = open_batch(ROOT, lab, out / str(number), Virtual(kernel), wall_limit_s=900)
-        job = batch.job(trial, seed=chance.randrange(1, 10**6), changes=changes)
-        fault = kind.make(lab, job.plan.params, chance) if kind else Fault()
-        drawn.append(
-            Case(
-                kind, lab, replace(job, backend=Faulty(kernel, replace(fault, damage=None))), fault
-            )
+        settings = kind.settings if kind else None
+        trial, changes = settings or cheap(
+            lab, random.Random(f"{seed} {chance.randrange(SETTINGS)}")
         )
+        job = batches[lab.name].job(trial, seed=chance.randrange(1, 10**6), changes=dict(changes))
+        fault = kind.make(lab, job.plan.params, chance) if kind else Fault()
+        faulty = Faulty(kernel, replace(fault, damage=None))
+        digest = hashlib.sha256(f"{faulty.script(lab, job.plan)}{job.plan.digest}".encode())
+        out = keep / f"{re.sub('[^a-zA-Z0-9]+', '-', name)}-{n:03}-{digest.hexdigest()[:12]}"
+        job = replace(job, backend=faulty, out=out)
+        twin = None
+        if fault.twin:
+            plan = replace(job.plan, seed=job.plan.seed + 1)
+            twin = replace(job, plan=plan, out=out / "twin", backend=Faulty(kernel, Fault()))
+        drawn.append(Case(kind, n, lab, job, fault, twin))
     return drawn
 
 
-def findings(case: Case, folder: Path) -> list[str]:
-    """What the checker says of a run, as of one from somebody's own testbed; or that it can't be read."""
+def measured(drawn: Sequence[Case], workers: int) -> Iterator[Case]:
+    """Measure what isn't measured yet, and yield each case as soon as all its runs are there."""
+    waiting = []
+    for case in drawn:
+        if case.failed.exists() or all(is_finished(job.folder) for job in _jobs(case)):
+            yield case
+        else:
+            waiting.append(case)
+    by_folder = {job.folder: case for case in waiting for job in _jobs(case)}
+    todo = [job for case in waiting for job in _jobs(case) if not is_finished(job.folder)]
+    if not todo:
+        return
+    with dispatcher(todo[0].backend, workers, len(todo)) as crew:
+        for job, outcome in crew.run_all(todo):
+            case = by_folder[job.folder]
+            work = job.folder.with_name(f".{job.folder.name}.work")
+            if any((folder / "raw" / BOTCHED).exists() for folder in (job.folder, work)):
+                raise RuntimeError(
+                    f"a line of the fault itself failed, see {job.out}: {case.words}"
+                )
+            if isinstance(outcome, UserError):
+                if job is case.twin:
+                    raise outcome
+                case.failed.write_text(f"{outcome}\n", encoding="utf-8")
+                yield case
+            elif all(is_finished(each.folder) for each in _jobs(case)):
+                yield case
+
+
+def _jobs(case: Case) -> list[Job]:
+    return [case.job, case.twin] if case.twin else [case.job]
+
+
+def findings(case: Case) -> list[str]:
+    """What the checker says of a run, as of one from somebody's own testbed; or that it can't be read.
+
+    That is kept beside the run, until the checks or the faults are others.
+    """
+    if case.failed.exists():
+        return ["refused"]
+    code = digest_of_code("measuretwice.runs.reread").hex()
+    own = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    facts = (case.lab.folder / "lab.toml").read_bytes() + (own if case.fault.damage else b"")
+    known_by = hashlib.sha256(code.encode() + facts).hexdigest()
+    kept = case.job.out / "findings.json"
+    if kept.exists() and (told := json.loads(kept.read_text()))["code"] == known_by:
+        return list(told["found"])
+    if case.fault.damage is None:
+        found = _checked(case, case.job.folder)
+    else:
+        with tempfile.TemporaryDirectory(prefix="measuretwice-damaged-") as place:
+            folder = Path(place) / case.job.folder.name
+            shutil.copytree(case.job.folder, folder)
+            case.fault.damage(folder, case.twin.folder if case.twin else folder)
+            found = _checked(case, folder)
+    write_json(kept, {"code": known_by, "found": found})
+    return found
+
+
+def _checked(case: Case, folder: Path) -> list[str]:
     try:
         again = measure_again(ROOT, folder)
     except UserError:
@@ -183,88 +313,23 @@ def findings(case: Case, folder: Path) -> list[str]:
     return [finding.id for finding in found]
 
 
-def verdict(case: Case, found: Sequence[str]) -> str:
-    """right, said (another cause, or `unexplained`), silent; or honest, blamed."""
-    told = [name for name in found if name not in HARMLESS]
-    if case.kind is None:
-        return "blamed" if told else "honest"
-    if not told and "duration" not in case.kind.causes:
-        return "silent"
-    return "right" if {*found} & case.kind.causes or "refused" in found else "said"
-
-
-def prove(kinds: Sequence[Kind], times: int, honest: int, seed: int, talk: bool) -> list[str]:
-    """Run the proof, print its table where `talk`, and return what is wrong: silent or blamed runs."""
-    started = time.monotonic()
-    table: dict[str, Counter[str]] = defaultdict(Counter)
-    raised: dict[str, Counter[str]] = defaultdict(Counter)
-    wrong = []
-    with tempfile.TemporaryDirectory(prefix="measuretwice-faults-") as out:
-        drawn = cases(kinds, times, honest, Path(out), seed)
-        by_folder = {case.job.folder: case for case in drawn}
-        with dispatcher(drawn[0].job.backend, None, len(drawn)) as crew:
-            for done, (job, outcome) in enumerate(crew.run_all([case.job for case in drawn]), 1):
-                case = by_folder[job.folder]
-                name = case.kind.name if case.kind else f"honest, {case.lab.name}"
-                if isinstance(outcome, UserError):
-                    # A run that fails has said so.
-                    found = ["refused"]
-                else:
-                    if case.fault.damage:
-                        case.fault.damage(job.folder, _twin(case, Path(out)))
-                    found = findings(case, job.folder)
-                told = verdict(case, found)
-                table[name][told] += 1
-                raised[name].update(found or ["nothing"])
-                if told in ("silent", "blamed"):
-                    wrong.append(
-                        f"{name}, {case.lab.name}, {job.plan.params}: {', '.join(found) or 'nothing'}"
-                        f" {list(case.fault.before) or list(case.fault.during) or dict(case.fault.exports)}"
-                    )
-                if talk and sys.stderr.isatty():
-                    print(f"\r{done} of {len(drawn)} runs", end="", file=sys.stderr, flush=True)
-    if talk:
-        _print(table, raised, time.monotonic() - started)
-        print("\n".join(wrong))
-    return wrong
-
-
-def _twin(case: Case, out: Path) -> Path:
-    """Another honest run of the same settings, with another seed."""
-    plan = replace(case.job.plan, seed=case.job.plan.seed + 1)
-    job = replace(
-        case.job, plan=plan, out=case.job.out / "twin", backend=Faulty(find_kernel(ROOT), Fault())
-    )
-    with dispatcher(job.backend, None, 1) as crew:
-        for _, outcome in crew.run_all([job]):
-            if isinstance(outcome, UserError):
-                raise outcome
-    return job.folder
-
-
-def _print(
-    table: Mapping[str, Counter[str]], raised: Mapping[str, Counter[str]], seconds: float
-) -> None:
-    print(f"\n{'kind':28} {'runs':>5} {'right':>6} {'said':>5} {'silent':>7} {'blamed':>7}  raised")
-    sums: Counter[str] = Counter()
-    for name, counts in sorted(table.items()):
-        sums += counts
-        ids = ", ".join(f"{one} {count}" for one, count in raised[name].most_common(4))
-        cells = " ".join(
-            f"{counts[word]:{width}}"
-            for word, width in (("right", 6), ("said", 5), ("silent", 7), ("blamed", 7))
-        )
-        print(f"{name:28} {counts.total():5} {cells}  {ids}")
-    faults = sums["right"] + sums["said"] + sums["silent"]
-    print(
-        f"{sums.total()} runs in {seconds / 60:.0f} minutes; of {faults} with a fault {sums['right']} got the right cause, "
-        f"{sums['said']} another or none by name, {sums['silent']} nothing; of {sums['honest'] + sums['blamed']} honest "
-        f"ones {sums['blamed']} were blamed"
-    )
+def prove(drawn: Sequence[Case], workers: int, talk: bool) -> Table:
+    """Run the proof; say what went wrong and how far it is on standard error, where `talk`."""
+    table = Table()
+    for done, case in enumerate(measured(drawn, workers), 1):
+        found = findings(case)
+        told = verdict(case.kind.causes if case.kind else None, found)
+        table.add(case.name, told, found)
+        if talk and told in ("silent", "blamed"):
+            print(f"{told}: {', '.join(found) or 'nothing'}: {case.words}", file=sys.stderr)
+        if talk and (sys.stderr.isatty() or done % 20 == 0):
+            print(f"{done} of {len(drawn)} runs", file=sys.stderr, flush=True)
+    return table
 
 
 def main() -> int:
     from fault_kinds import KEPT, KNOWN
+    from review_kinds import REVIEW
 
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -274,19 +339,34 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1, help="draws other settings and faults")
     options.add_argument("--kind", action="append", default=[], help="this kind, not all")
     options.add_argument("--kept", action="store_true", help="only the kinds that judge")
+    options.add_argument("--known", action="store_true", help="only the others")
+    options.add_argument("--review", action="store_true", help="the runs that a reviewer broke")
+    options.add_argument("--workers", type=int, default=1, help="runs at a time")
+    options.add_argument("--keep", type=Path, default=ROOT / "runs" / "faults", help="runs' folder")
+    options.add_argument(
+        "--record", nargs="?", type=Path, const=RECORD, help="keep the tables (JSON)"
+    )
     chosen = options.parse_args()
-    wrong = []
-    for title, kinds in (
-        ("kinds that the checks were written with", KNOWN),
-        ("kinds kept to judge them", KEPT),
-    ):
-        kinds = [kind for kind in kinds if not chosen.kind or kind.name in chosen.kind]
-        if not kinds or (chosen.kept and kinds is KNOWN):
-            continue
-        honest = len(kinds) * chosen.times if chosen.honest is None else chosen.honest
-        print(f"== {title}: {len(kinds)}", flush=True)
-        wrong += prove(kinds, chosen.times, honest, chosen.seed, True)
-    return 1 if wrong else 0
+    groups = {"known": () if chosen.kept else KNOWN, "kept": () if chosen.known else KEPT}
+    if chosen.review:
+        groups, chosen.times = {"review": REVIEW}, 1
+    wanted = {
+        group: [kind for kind in kinds if not chosen.kind or kind.name in chosen.kind]
+        for group, kinds in groups.items()
+    }
+    drawn = {
+        group: cases(kinds, chosen.times, 0, chosen.keep, chosen.seed)
+        for group, kinds in wanted.items()
+    }
+    honest = sum(map(len, drawn.values())) if chosen.honest is None else chosen.honest
+    drawn["honest"] = cases([], 1, honest, chosen.keep, chosen.seed)
+    tables = {group: prove(those, chosen.workers, True) for group, those in drawn.items() if those}
+    for group, table in tables.items():
+        print(f"\n{TITLES[group]}\n\n{table}")
+    if chosen.record:
+        says = {kind.name: kind.says for kinds in wanted.values() for kind in kinds if kind.says}
+        record(chosen.record, tables, says)
+    return 1 if any(table.wrong for table in tables.values()) else 0
 
 
 if __name__ == "__main__":

@@ -133,10 +133,23 @@ def _of_interface(interface: Interface, meant: Interface) -> Iterator[str]:
         one, other = ours.get(place), theirs.get(place)
         if one is None and other is not None and other.kind not in PLAIN:
             yield f"has no {other.kind} at {place.split(' ', 1)[1]}"
-        elif other is None and one is not None and one.kind not in PLAIN:
+        elif (
+            other is None and one is not None and (one.kind not in PLAIN or _rules(one, interface))
+        ):
             yield f"has a queue of {one.kind} at {place.split(' ', 1)[1]}, which the lab doesn't set"
         elif one is not None and other is not None:
             yield from _of_qdisc(one, other)
+
+
+def _rules(qdisc: Qdisc, interface: Interface) -> bool:
+    """Whether a plain queue does something after all: it drops, or it stands below a qdisc that makes packets wait."""
+    above = (qdisc.parent or "").split(":")[0]
+    shaped = any(
+        one.handle.split(":")[0] == above and one.kind not in PLAIN
+        for one in interface.qdiscs
+        if above
+    )
+    return shaped or bool(interface.drops.get(place_of(qdisc)))
 
 
 def _changed(interface: Interface) -> Iterator[str]:

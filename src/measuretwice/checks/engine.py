@@ -18,6 +18,7 @@ from measuretwice.checks import (
     hosts,
     losses,
     many_flows,
+    one_run,
     queue_discipline,
     rates,
     sender,
@@ -39,7 +40,7 @@ UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
     brought, connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
-    many_flows, hosts, configuration, expectations, whole_set,
+    many_flows, one_run, hosts, configuration, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
 CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]

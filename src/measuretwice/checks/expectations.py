@@ -27,6 +27,9 @@ PACED = frozenset({"bbr"})
 DELAY_SLACK_MS = 10.0
 DELAY_SLACK_RATIO = 0.25
 FULL_RATIO = 0.85
+# A timeout backs off: twice or three times are chance, this isn't.
+STALL_S = 4.0
+STALL_ROUND_TRIPS = 40
 COMPARE = (
     "compare the settings of each node with what you meant (./lab show RUN qdisc, link, sysctl, "
     "ethtool), and the run with one that is right (./lab diff RUN RUN)"
@@ -37,7 +40,7 @@ COMPARE = (
     Help(
         "unexplained",
         "Whether all that the settings imply was seen: the lab's expectations, window over round-trip time "
-        "against rate, delay and queue against round-trip time, a link that is full or a reason why not.",
+        "against rate, delay and queue against round-trip time, a link that is full or a reason why not, data on its way all the time.",
         hints=(
             "Something is off and none of the known causes fits. Start with what is said to be off: which file does that number come from?",
             "Compare this run with one of the same trial that is right: settings first, then the values that differ most (./lab diff).",
@@ -60,7 +63,9 @@ COMPARE = (
     ),
 )
 def unexplained(case: Case) -> Finding | None:
-    off = [*_expectations(case), *_window_use(case), *_delay(case), *_link(case)]
+    off = [
+        *_expectations(case), *_window_use(case), *_delay(case), *_link(case), *_stalls(case), *_nothing_sent(case),
+    ]  # fmt: skip
     if not off:
         return None
     return Finding(
@@ -156,6 +161,24 @@ def _link(case: Case) -> Iterator[str]:
     rate_mbit = case.want("rate_mbit")
     most = f" of {payload_limit(rate_mbit, wire=False):.4g} Mbit/s" if rate_mbit else ""
     yield f"{100 * used:.0f} % of the link{most} was used, and nothing was lost at its queue"
+
+
+def _stalls(case: Case) -> Iterator[str]:
+    """Something is always on its way, and acknowledged a round trip later; but where timeouts rule."""
+    if (case.want("loss_ratio") or 0) >= (case.max_loss_ratio or 1):
+        return
+    rtt_s = (case.got("rtt_mean_ms") or 0) / 1e3
+    for socket in case.data_sockets():
+        if socket.stalled_s > max(STALL_S, STALL_ROUND_TRIPS * rtt_s):
+            yield f"{socket.node}'s flow got nothing acknowledged for {socket.stalled_s:.1f} s on end (ss)"
+
+
+def _nothing_sent(case: Case) -> Iterator[str]:
+    """The senders are those that send."""
+    sockets = case.conditions.sockets if case.conditions else ()
+    if sockets and not case.data_sockets() and not case.other_sockets():
+        sent = sum(socket.bytes_sent for socket in sockets)
+        yield f"the senders' {len(sockets)} connections sent {sent} B in all (ss)"
 
 
 def _ruled_out(case: Case) -> str:

@@ -16,6 +16,7 @@ from measuretwice.tcp.headers import (
     ETHERNET_HEADER_BYTES,
     USUAL_MSS_BYTES,
     largest_packet_bytes,
+    payload_limit,
 )
 
 # Slow start outruns a window for some round trips in any honest run; a sender whose buffer or receiver
@@ -25,13 +26,12 @@ LIMITED_RATIO = 0.2
 WINDOW_SHARE = 0.4
 # iperf3 always has something to send, so data is in flight all the time.
 BUSY_RATIO = 0.85
+FULL_RATIO = 0.85
 LEAST_SECONDS = 2.0
 # What a path carries besides, such as pings and control connections.
 OTHER_SHARE = 0.03
 OTHER_BYTES = 200_000
 SAMPLE_SLACK_S = 0.5
-# What a sender may have in its buffer where nobody said how much.
-UNSAID_BUFFER_BYTES = 4 << 20
 # Packets that wait or travel at the moment of a snapshot.
 UNDERWAY_PACKETS = 50
 
@@ -54,6 +54,10 @@ def socket_algorithms(case: Case) -> Finding | None:
             "What is measured is another algorithm's doing: the setting did not reach the socket.",
             off="a flow isn't of the kind that was asked for",
         )
+    if asked and rivals is None and found:
+        # Nothing is measured of rivals where all flows are of one kind.
+        rival = case.wanted.get("rival")
+        rivals = sum(socket.congestion_control == rival for socket in case.data_sockets())
     if asked is None or rivals is None or rivals == asked:
         return None
     return Finding(
@@ -77,7 +81,7 @@ def socket_algorithms(case: Case) -> Finding | None:
             "The receiver offers too small a window: look at tcp_rmem, at the application's own buffer (-w), and at its memory.",
         ),
     ),
-    needs=(),
+    needs=("goodput_bps", "mss_bytes"),
 )
 def receive_window(case: Case) -> Finding | None:
     most = case.want("rmem_max_bytes")
@@ -87,6 +91,9 @@ def receive_window(case: Case) -> Finding | None:
             continue
         # A window as large as the setting allows is what was asked for.
         if most and window >= WINDOW_SHARE * most:
+            continue
+        # At a full link the window only says how much of the queue the receiver allows.
+        if _fills_the_link(case):
             continue
         return Finding(
             "receive-window",
@@ -217,42 +224,6 @@ def other_traffic(case: Case) -> Finding | None:
 
 @check(
     Help(
-        "two-runs",
-        "What iperf3's servers say that they got, against what the senders' sockets had acknowledged.",
-        explains=("unexplained", "bandwidth", "lost-between"),
-        hints=(
-            "Sender and receiver have each written down how many bytes went from one to the other.",
-            "Compare bytes_acked in each flow's last line of ss with sum_received in the server's file.",
-            "Some of these files are of another run, or of another connection.",
-        ),
-    ),
-    needs=(),
-)
-def two_runs(case: Case) -> Finding | None:
-    sockets = case.data_sockets()
-    received = case.conditions.received_bytes if case.conditions else None
-    if not sockets or not received:
-        return None
-    acked = sum(socket.bytes_acked for socket in sockets)
-    longest_s = max(socket.alive_s for socket in sockets)
-    unsampled_s = (case.want("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
-    late = unsampled_s / longest_s if longest_s else 1.0
-    slack = len(sockets) * (case.want("wmem_max_bytes") or UNSAID_BUFFER_BYTES)
-    if acked * (1 - OTHER_SHARE) <= received <= acked * (1 + OTHER_SHARE + late) + slack:
-        return None
-    return Finding(
-        "two-runs",
-        "error",
-        f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
-        "acknowledged (ss)",
-        "the same number, but for what was still on its way",
-        "The files of the two ends don't speak of the same connections.",
-        off=f"{received / 1e6:.4g} MB were received, and {acked / 1e6:.4g} MB acknowledged",
-    )
-
-
-@check(
-    Help(
         "interface-drops",
         "What interfaces themselves dropped or found damaged.",
         explains=("retransmissions", "unexplained"),
@@ -339,6 +310,14 @@ def _passed(node: Node) -> tuple[int, int, int] | None:
         count for one in interfaces for place, count in one.drops.items() if place.endswith(" root")
     )
     return sum(map(int, filter(None, received))), sum(map(int, filter(None, sent))), dropped
+
+
+def _fills_the_link(case: Case) -> bool:
+    goodput_bps, mss_bytes = case.got("goodput_bps"), case.got("mss_bytes")
+    rate_mbit = case.want("rate_mbit")
+    if not goodput_bps or not mss_bytes or not rate_mbit or len(case.data_sockets()) != 1:
+        return False
+    return goodput_bps >= FULL_RATIO * payload_limit(rate_mbit * 1e6, mss_bytes)
 
 
 def limited_by_buffers(sockets: Sequence[Socket]) -> bool:

@@ -107,6 +107,6 @@ def range_of(lab: Lab, shown: Shown) -> tuple[float | None, float | None]:
     if shown.min is not None or shown.max is not None:
         return shown.min, shown.max
     for expectation in lab.file.expect:
-        if expectation.measured == shown.value and expectation.param is None:
+        if expectation.measured == shown.value and not expectation.held_against:
             return expectation.min, expectation.max
     return None, None

@@ -86,8 +86,8 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
     if crowd := file.collect.crowd:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
     for place, expectation in enumerate(file.expect):
-        if expectation.param:
-            yield f"expect[{place}].param", expectation.param
+        for name in expectation.held_against:
+            yield f"expect[{place}].{'params' if expectation.params else 'param'}", name
 
 
 def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:

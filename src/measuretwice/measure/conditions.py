@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from measuretwice.measure.ends import End, Span, ends_of, span_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import (
     ParseError,
@@ -24,7 +26,9 @@ from measuretwice.parse import (
     parse_tc_qdiscs,
 )
 
+STALL_SAMPLES = 3
 _WINDOW = re.compile(r" snd_wnd:(\d+)")
+_ACKED = re.compile(r" bytes_acked:(\d+)")
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,8 @@ class Socket:
 
     `rwnd_limited_ratio` and `sndbuf_limited_ratio` are parts of the time with data in flight, which
     is `busy_s`; `alive_s` is the time between its first and its last line. `window_max_bytes` is the largest
-    window that the receiver ever offered. `is_named` says whether an iperf3 client of that node names it;
+    window that the receiver ever offered, `stalled_s` the longest time in which nothing new was acknowledged while
+    some of it was sampled at least three times. `is_named` says whether an iperf3 client of that node names it;
     None where its files don't say.
     """
 
@@ -49,6 +54,7 @@ class Socket:
     bytes_sent: int
     bytes_acked: int
     is_named: bool | None = None
+    stalled_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,15 +91,19 @@ class Node:
 @dataclass(frozen=True)
 class Conditions:
     """All that is known of a run's nodes and its senders' connections; `received_bytes` is what iperf3's
-    servers say that they got, where each flow's has said it in JSON."""
+    servers say that they got, where each flow's has said it in JSON. `ends` are iperf3's files, one by one, and the
+    spans are when flows and queues were sampled."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
     received_bytes: int | None = None
+    ends: tuple[End, ...] = ()
+    flows_sampled: tuple[Span, ...] = ()
+    queues_sampled: tuple[Span, ...] = ()
 
 
-def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
-    """Read the conditions from `raw`/<node>/; `ss_file` is the name of the samples of ss there.
+def read_conditions(raw: Path, ss_file: str | None, queue_file: str | None = None) -> Conditions:
+    """Read the conditions from `raw`/<node>/; the files are the names of the samples of ss and of a queue there.
 
     ParseError names the file that can't be read. Files that aren't there are left out.
     """
@@ -105,7 +115,15 @@ def read_conditions(raw: Path, ss_file: str | None) -> Conditions:
         if ss_file and (folder / ss_file).is_file()
         for socket in sockets_of(text_of(folder / ss_file), folder.name, _named_ports(folder))
     ]
-    return Conditions(nodes, tuple(sockets), _received(folders))
+    return Conditions(
+        nodes, tuple(sockets), _received(folders), tuple(ends_of(folders)),
+        _spans(folders, ss_file), _spans(folders, queue_file),
+    )  # fmt: skip
+
+
+def _spans(folders: Sequence[Path], name: str | None) -> tuple[Span, ...]:
+    spans = [span_of(folder / name) for folder in folders] if name else []
+    return tuple(span for span in spans if span)
 
 
 def _received(folders: Sequence[Path]) -> int | None:
@@ -141,6 +159,7 @@ def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Sock
     window: dict[tuple[str, str], int] = {}
     first_s: dict[tuple[str, str], float] = {}
     last_s: dict[tuple[str, str], float] = {}
+    stalls: dict[tuple[str, str], _Stall] = defaultdict(_Stall)
     now_s = 0.0
     for line in text.splitlines():
         if line.startswith("# t="):
@@ -154,6 +173,8 @@ def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Sock
         last[ends], last_s[ends] = line, now_s
         if found := _WINDOW.search(line):
             window[ends] = max(window.get(ends, 0), int(found[1]))
+        if found := _ACKED.search(line):
+            stalls[ends].add(now_s, int(found[1]))
     return [
         _socket(
             node,
@@ -161,14 +182,34 @@ def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Sock
             last_s[ends] - first_s[ends],
             window.get(ends),
             named,
+            stalls[ends].longest_s,
         )
         for ends, line in last.items()
         if " bytes_sent:" in line
     ]  # fmt: skip
 
 
+class _Stall:
+    """The longest time over which a count stayed as it was, of three samples at least."""
+
+    def __init__(self) -> None:
+        self.count, self.since_s, self.samples, self.longest_s = -1, 0.0, 0, 0.0
+
+    def add(self, now_s: float, count: int) -> None:
+        if count != self.count:
+            self.count, self.since_s, self.samples = count, now_s, 0
+        self.samples += 1
+        if self.samples >= STALL_SAMPLES:
+            self.longest_s = max(self.longest_s, now_s - self.since_s)
+
+
 def _socket(
-    node: str, socket: SsSocket, alive_s: float, window: int | None, named: Set[int]
+    node: str,
+    socket: SsSocket,
+    alive_s: float,
+    window: int | None,
+    named: Set[int],
+    stalled_s: float,
 ) -> Socket:
     busy_ms = socket.busy_ms or 0
     return Socket(
@@ -184,6 +225,7 @@ def _socket(
         bytes_sent=socket.bytes_sent or 0,
         bytes_acked=socket.bytes_acked or 0,
         is_named=socket.local_port in named if named else None,
+        stalled_s=stalled_s,
     )
 
 

@@ -111,9 +111,9 @@ def judge(
 def _bounds(
     expectation: Expectation, params: Mapping[str, Value], measured: Measured
 ) -> tuple[float | None, float | None]:
-    if expectation.param is None:
+    if not expectation.held_against:
         return expectation.min, expectation.max
-    wanted = float(params[expectation.param]) * expectation.scale
+    wanted = sum(float(params[name]) for name in expectation.held_against) * expectation.scale
     if expectation.tolerance_ratio is not None:
         slack = abs(wanted) * expectation.tolerance_ratio
         return wanted - slack, wanted + slack

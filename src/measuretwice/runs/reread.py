@@ -93,7 +93,8 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
     try:
         _refuse_links(raw)
         measured, _ = measure(lab, raw, plan["params"])
-        conditions = read_conditions(raw, lab.file.collect.ss_name)
+        how = lab.file.collect
+        conditions = read_conditions(raw, how.ss_name, how.queue.file if how.queue else None)
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:

@@ -23,12 +23,14 @@ class Expectation(Strict):
     """A measured value held against a parameter, a range, or a probability.
 
     Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
-    (the count whose share the parameter is) and `confidence`, or `min`/`max`.
+    (the count whose share the parameter is) and `confidence`, or `min`/`max`. Instead of one `param`, `params` are several, whose
+    sum is meant; one that counts twice stands there twice.
     """
 
     label: str
     measured: str
     param: str | None = None
+    params: list[str] | None = None
     scale: float = 1.0
     tolerance_ratio: float | None = Field(default=None, ge=0)
     binomial_of: str | None = None
@@ -40,11 +42,13 @@ class Expectation(Strict):
 
     @model_validator(mode="after")
     def _one_kind(self) -> Expectation:
-        by_param = self.param is not None
+        by_param = (self.param is None) != (self.params is None)
         kinds = (
             by_param and self.tolerance_ratio is not None,
             by_param and self.binomial_of is not None and self.confidence is not None,
-            not by_param and (self.min is not None or self.max is not None),
+            self.param is None
+            and self.params is None
+            and (self.min is not None or self.max is not None),
         )
         if sum(kinds) != 1:
             raise ValueError(
@@ -52,6 +56,11 @@ class Expectation(Strict):
                 "or min and/or max"
             )
         return self
+
+    @property
+    def held_against(self) -> tuple[str, ...]:
+        """The parameters whose sum is meant."""
+        return tuple(self.params or ([self.param] if self.param else []))
 
 
 class Checks(Strict):

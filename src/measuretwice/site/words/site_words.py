@@ -11,6 +11,8 @@ from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
+# The verdicts that tests/faults counts.
+VERDICTS = ("right", "said", "silent", "honest", "blamed")
 # How pages name the language of a recorded file.
 LANGUAGES = {".csv": "csv", ".txt": "text"}
 
@@ -65,6 +67,28 @@ def reliability(site: SiteWords) -> dict[str, Any] | None:
     it hasn't yet."""
     path = site.root / "sample-data" / "reliability.json"
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+@site_word("checker_faults", fact=True)
+def checker_faults(site: SiteWords) -> dict[str, Any] | None:
+    """What `make checker-faults` recorded: `.known`, `.kept`, `.first`, `.honest`, `.review`, each with `.rows` (`.name`, `.runs`,
+    `.right`, `.said`, `.silent`, `.blamed`, `.findings`, `.says`) and their sums by the same names; none where it hasn't yet.
+    """
+    path = site.root / "docs/includes/checker-faults.json"
+    if not path.is_file():
+        return None
+    found = {}
+    for group, kinds in json.loads(path.read_text(encoding="utf-8")).items():
+        rows = [_fault_row(name, row) for name, row in kinds.items()]
+        sums = {word: sum(row[word] for row in rows) for word in ("runs", *VERDICTS)}
+        found[group.removeprefix("kept-")] = {"rows": rows, **sums}
+    return found
+
+
+def _fault_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
+    counts = {word: row.get(word, 0) for word in VERDICTS}
+    findings = [one for one in row["raised"] if one != "nothing"]
+    return {"name": name, "runs": sum(counts.values()), **counts, "findings": findings, "says": row.get("says")}  # fmt: skip
 
 
 @site_word("graded_class", fact=True)

@@ -1,0 +1,213 @@
+"""The checks of whether a run's files speak of one run: what two of them say of the same thing must agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from measuretwice.checks.case import Case
+from measuretwice.checks.finding import Finding
+from measuretwice.checks.registry import Help, check
+from measuretwice.measure.conditions import place_of
+from measuretwice.tcp.headers import (
+    ETHERNET_HEADER_BYTES,
+    IP_TCP_HEADERS_BYTES,
+    TIMESTAMP_OPTION_BYTES,
+    USUAL_MSS_BYTES,
+)
+
+# What two tools may differ in that count the same bytes.
+SAME_SHARE = 0.03
+SAMPLE_SLACK_S = 0.5
+# What a sender may have in its buffer where nobody said how much.
+UNSAID_BUFFER_BYTES = 4 << 20
+# A rate, its bytes and its time are of one line of iperf3.
+SUM_TOLERANCE_RATIO = 0.02
+LEAST_SUM_BYTES = 100_000
+# What an interface and its root qdisc may differ in; with offloads in each segment's headers besides.
+COUNTER_SHARE = 0.01
+COUNTER_SLACK_BYTES = 100_000
+# A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
+SPAN_SLACK_S = 2.0
+SPAN_SLACK_RATIO = 0.1
+
+
+@check(
+    Help(
+        "two-runs",
+        "What iperf3's two ends and the senders' sockets say of the same connections, and an interface and its qdisc of the same packets.",
+        explains=("unexplained", "bandwidth", "lost-between", "other-traffic"),
+        hints=(
+            "Sender and receiver have each written down which test it was, and how many bytes went from one to the other.",
+            "Compare cookie and ports in iperf3's files, the ports in ss, and bytes_acked in each flow's last line of ss with iperf3's sums.",
+            "Some of these files are of another run, of another host, or leave out a part of the connection.",
+        ),
+    ),
+    needs=("mss_bytes",),
+)
+def two_runs(case: Case) -> Finding | None:
+    for found in (*_who(case), *_bytes(case), *_counters(case)):
+        return Finding(
+            "two-runs",
+            "error",
+            found,
+            "the same connections, and the same bytes but for what was still on its way",
+            "These files don't speak of the same connections, or not of all of their time.",
+            off=found,
+        )
+    return None
+
+
+def _who(case: Case) -> Iterator[str]:
+    """Which tests the two ends name, and which connections ss has."""
+    conditions = case.conditions
+    if conditions is None:
+        return
+    servers = {end.cookie: end for end in conditions.ends if end.cookie and end.is_server}
+    clients = {end.cookie: end for end in conditions.ends if end.cookie and not end.is_server}
+    named = Counter(end.cookie for end in conditions.ends if end.cookie and not end.is_server)
+    for cookie, count in named.items():
+        if count > 1:
+            where = [end.source for end in conditions.ends if end.cookie == cookie]
+            yield f"{' and '.join(where)} are of one and the same test"
+    alone = [servers[cookie] for cookie in servers.keys() - clients.keys()]
+    if alone and clients.keys() - servers.keys():
+        yield f"no sender's file is of the test that {alone[0].source} is of (their cookies differ)"
+    for other in case.other_sockets():
+        if not any(socket.node == other.node for socket in case.data_sockets()):
+            yield (
+                f"{other.node}'s samples of ss have a flow from port {other.port}, and none from a port "
+                "that its iperf3 names"
+            )
+
+
+def _bytes(case: Case) -> Iterator[str]:
+    """How much each end says that it was."""
+    sockets = case.data_sockets()
+    if not sockets or case.conditions is None:
+        return
+    longest_s = max(socket.alive_s for socket in sockets)
+    unsampled_s = (case.want("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
+    late = unsampled_s / longest_s if longest_s else 1.0
+    buffer = case.want("wmem_max_bytes") or UNSAID_BUFFER_BYTES
+
+    def differ(said: float, acked: float, flows: int) -> bool:
+        most = acked * (1 + SAME_SHARE + late) + flows * buffer
+        return not acked * (1 - SAME_SHARE) <= said <= most
+
+    acked, received = sum(one.bytes_acked for one in sockets), case.conditions.received_bytes
+    if received and differ(received, acked, len(sockets)):
+        yield (
+            f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
+            "acknowledged (ss)"
+        )
+    for node in {socket.node for socket in sockets}:
+        own = [socket for socket in sockets if socket.node == node]
+        said = [
+            end.sent_bytes for end in case.conditions.ends if end.node == node and end.sent_bytes
+        ]
+        acked = sum(socket.bytes_acked for socket in own)
+        if said and differ(sum(said), acked, len(own)):
+            yield (
+                f"{node} sent {sum(said) / 1e6:.4g} MB by iperf3's word, and had {acked / 1e6:.4g} MB "
+                "acknowledged (ss)"
+            )
+
+
+def _counters(case: Case) -> Iterator[str]:
+    """What a root qdisc sent has left its interface, but for the headers of what offloads cut up later."""
+    mss_bytes = case.got("mss_bytes") or USUAL_MSS_BYTES
+    headers = IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES + ETHERNET_HEADER_BYTES
+    for node in case.conditions.nodes.values() if case.conditions else ():
+        for interface in node.interfaces.values():
+            before = {place_of(one): one for one in interface.qdiscs}
+            for one in interface.qdiscs_after or ():
+                earlier = before.get(place_of(one))
+                if not one.root or not earlier or one.handle != earlier.handle:
+                    continue
+                if (
+                    one.sent_bytes is None
+                    or earlier.sent_bytes is None
+                    or interface.sent_bytes is None
+                ):
+                    continue
+                by_qdisc = one.sent_bytes - earlier.sent_bytes
+                cut_up = interface.settings.get("generic-segmentation-offload") != "off"
+                share = COUNTER_SHARE + (headers / mss_bytes if cut_up else 0)
+                slack = COUNTER_SLACK_BYTES + share * interface.sent_bytes
+                # An interface without a queue counts nothing there.
+                if one.sent_bytes and abs(by_qdisc - interface.sent_bytes) > slack:
+                    yield (
+                        f"{node.name}'s {interface.name} sent {interface.sent_bytes} B by its own count, and "
+                        f"{by_qdisc} B by its {one.kind} qdisc's"
+                    )
+
+
+@check(Help("bandwidth"), needs=())
+def sums(case: Case) -> Finding | None:
+    """A rate is bytes over time: iperf3's three numbers of one sum."""
+    for end in case.conditions.ends if case.conditions else ():
+        for one in end.sums:
+            by_bytes = 8 * one.bytes / one.seconds
+            if (
+                one.bytes < LEAST_SUM_BYTES
+                or abs(one.rate_bps - by_bytes) <= SUM_TOLERANCE_RATIO * by_bytes
+            ):
+                continue
+            return Finding(
+                "bandwidth",
+                "error",
+                f"{one.rate_bps / 1e6:.4g} Mbit/s in {one.name} of {end.source}",
+                f"{by_bytes / 1e6:.4g} Mbit/s: its own {one.bytes:.0f} B in {one.seconds:.4g} s",
+                "iperf3 divides bytes by time. Somebody has written into this file, or it was converted.",
+            )
+    return None
+
+
+@check(
+    Help(
+        "samples",
+        "When the queue was sampled, against when the flows were there; and the size of a packet in it.",
+        explains=("unexplained",),
+        hints=(
+            "Each sample of ss and of tc has its time before it. Which is the first and which the last, in each file?",
+            "Divide the queue's bytes by its packets: that is the size of a packet.",
+            "The queue's samples aren't what they are taken for: of another time (a clock that is off), cut short, or with numbers in each other's places.",
+        ),
+    ),
+    needs=("queue_mean_bytes", "queue_mean_packets"),
+)
+def samples(case: Case) -> Finding | None:
+    for found, meant in (*_packet_size(case), *_times(case)):
+        return Finding(
+            "samples", "error", found, meant,
+            "What is said of the queue rests on samples that can't be of it, or not of all of the time.",
+        )  # fmt: skip
+    return None
+
+
+def _packet_size(case: Case) -> Iterator[tuple[str, str]]:
+    bytes_, packets = case.got("queue_mean_bytes"), case.got("queue_mean_packets")
+    if bytes_ is not None and packets and packets > 1 and bytes_ < packets * IP_TCP_HEADERS_BYTES:
+        yield (
+            f"{bytes_ / packets:.3g} B for each packet in the queue (tc)",
+            f"at least {IP_TCP_HEADERS_BYTES} B: no packet is smaller than its headers",
+        )
+
+
+def _times(case: Case) -> Iterator[tuple[str, str]]:
+    conditions = case.conditions
+    if conditions is None or not conditions.flows_sampled:
+        return
+    first_s = min(span.first_s for span in conditions.flows_sampled)
+    last_s = max(span.last_s for span in conditions.flows_sampled)
+    slack_s = max(SPAN_SLACK_S, SPAN_SLACK_RATIO * (last_s - first_s))
+    for span in conditions.queues_sampled:
+        late_s, early_s = span.first_s - first_s, last_s - span.last_s
+        if max(late_s, early_s) > slack_s:
+            words = [f"from {late_s:.1f} s after their first sample"] * (late_s > slack_s)
+            words += [f"until {early_s:.1f} s before their last"] * (early_s > slack_s)
+            yield (
+                f"{span.source} has the queue only {' and '.join(words)}, by the clocks of these files",
+                "the queue sampled as long as the flows were",
+            )

@@ -1,0 +1,50 @@
+"""What the page on the checks' proof says rests on a record: is it of the kinds that stand here, and does it hold what is aimed at?"""
+
+import json
+from typing import Any
+
+import pytest
+from confusion import RECORD, Table, record
+from fault_kinds import KEPT, KNOWN
+from review_kinds import REVIEW
+
+RECORDED: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("group", "kinds"), [("known", KNOWN), ("kept", KEPT), ("review", REVIEW)], ids=str
+)
+def test_every_kind_stands_in_the_record(group: str, kinds: Any) -> None:
+    assert set(RECORDED[group]) == {kind.name for kind in kinds}
+
+
+def test_kept_kinds_are_others_than_the_known() -> None:
+    assert len(KEPT) >= 20
+    assert {kind.name for kind in KEPT}.isdisjoint(kind.name for kind in KNOWN)
+    assert all(kind.says and kind.causes for kind in KEPT)
+
+
+def test_nobody_honest_was_blamed_and_no_known_fault_passed_over() -> None:
+    for group in ("known", "review", "honest"):
+        assert Table.from_json(RECORDED[group]).wrong == 0, group
+
+
+def test_nine_in_ten_known_faults_got_their_cause() -> None:
+    sums = Table.from_json(RECORDED["known"]).sums
+    assert sums["right"] >= 0.9 * sums.total()
+
+
+def test_a_record_keeps_what_it_had(tmp_path: Any) -> None:
+    first, second = Table(), Table()
+    first.add("a-kind", "silent", [])
+    second.add("a-kind", "right", ["mtu", "duration"])
+    path = tmp_path / "record.json"
+    record(path, {"kept": first}, {"a-kind": "the MTU is off"})
+    record(path, {"known": first}, {})
+    record(path, {"kept": second}, {})
+    kept = json.loads(path.read_text())
+    assert kept["kept-first"] == {
+        "a-kind": {"silent": 1, "raised": {"nothing": 1}, "says": "the MTU is off"}
+    }
+    assert kept["kept"] == {"a-kind": {"right": 1, "raised": {"mtu": 1, "duration": 1}}}
+    assert Table.from_json(kept["kept"]).sums == second.sums
