@@ -12,7 +12,9 @@ RECORDED: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
-    ("group", "kinds"), [("known", KNOWN), ("kept", KEPT), ("review", REVIEW)], ids=str
+    ("group", "kinds"),
+    [("known", KNOWN), ("kept", KEPT), ("review", REVIEW)],
+    ids=["known", "kept", "review"],
 )
 def test_every_kind_stands_in_the_record(group: str, kinds: Any) -> None:
     assert set(RECORDED[group]) == {kind.name for kind in kinds}

@@ -183,7 +183,8 @@ def _measure(
     ss_name = layout.collect.ss_name
 
     def nodes() -> Measured:
-        conditions.append(read_conditions(layout.raw, ss_name))
+        queue = layout.collect.queue
+        conditions.append(read_conditions(layout.raw, ss_name, queue.file if queue else None))
         return {}
 
     _try(nodes, "how the nodes were set", brought)
