@@ -45,20 +45,21 @@ def recorded(lab: str) -> list[Path]:
 
 
 def chosen() -> list[Any]:
-    """Of each lab a few small ones without haste; all in the slow tests."""
+    """Of each lab a few small ones without haste; in the slow tests the smallest of each set."""
     found = []
     for folder in sorted(path.name for path in (ROOT / "sample-data").iterdir() if path.is_dir()):
         runs = sorted(recorded(folder), key=lambda run: (run / ARCHIVE).stat().st_size)
         broken = [run for run in runs if "broken" in run.parent.name]
         honest = [run for run in runs if run not in broken]
         quick = {*broken[:QUICK], *honest[:QUICK]}
+        smallest = {run.parent: run for run in reversed(runs)}
         found += [
             pytest.param(
                 run,
                 id=str(run.relative_to(ROOT / "sample-data")),
                 marks=() if run in quick else pytest.mark.slow(3),
             )
-            for run in sorted(runs)
+            for run in sorted({*quick, *smallest.values()})
         ]
     return found
 

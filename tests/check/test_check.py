@@ -396,7 +396,8 @@ def test_a_run_brought_as_files_is_found_out_like_a_run_of_ours(tmp_path: Path) 
     assert theirs.returncode == 1, theirs.stderr
     document = json.loads(theirs.stdout)[0]
     assert [f["id"] for f in document["findings"]] == ["mtu"]
-    assert document["missing"] == []
+    # Of nodes' snapshots and samples these few files have none, and that is said.
+    assert all("since there " in line for line in document["missing"])
     hinted = run_check(str(run), "--hint", "3")
     assert "MTU is 1500" in hinted.stdout
 

@@ -137,13 +137,13 @@ def test_bbr_a_large_buffer_favours_the_longer_path() -> None:
     assert mean(shares) > 0.5
 
 
-def test_the_checker_finds_something_in_trial_6_only() -> None:
-    """00 index: './lab check finds something in trial 6 only'."""
+def test_the_checker_finds_nothing_in_the_readings() -> None:
+    """00 index: './lab check finds nothing in any of them'."""
     command = ["check", "--json", str(ROOT / "sample-data/00-calibrate/readings")]
     answered = json.loads(CliRunner().invoke(cli, command).stdout)
     found = {Path(one["run"]).name: one["findings"] for one in answered}
     assert len(found) == len(CALIBRATE.trials)
-    assert [name for name, findings in found.items() if findings] == ["trial-06-seed1"]
+    assert not any(found.values())
 
 
 def test_ten_seconds_the_window_grows_by_nearly_the_same_amount() -> None:

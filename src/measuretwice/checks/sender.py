@@ -176,7 +176,7 @@ def averages_hide(case: Case) -> Finding | None:
     Help(
         "mixed-runs",
         "The windows in a table, against those of the connection that it is said to be of.",
-        explains=("other-traffic",),
+        explains=("other-traffic", "two-runs"),
     ),
     needs=(
         "table_rows",
