@@ -336,7 +336,7 @@ def test_reading_answers_takes_time_in_proportion() -> None:
 def test_a_submission_that_hangs_takes_no_other_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def read(root: Path, sources: list[Path], *_: object) -> Contents:
+    def read(root: Path, sources: list[Path], tree: Path, *_: object) -> Contents:
         if sources[0].name == "hangs":
             time.sleep(60)
         if sources[0].name == "eats":
