@@ -16,7 +16,7 @@ import pytest
 from brought_runs import ROOT, WAYS, bring_run
 from command_line import call_lab, start_lab
 
-from measuretwice.checks import check_run
+from measuretwice.checks import case_of, check_run
 from measuretwice.measure import brought as bring
 from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.archive import ARCHIVE, raw_folder
@@ -71,10 +71,12 @@ def test_a_run_brought_as_files_is_judged_as_it_is(run: Path, tmp_path: Path) ->
     expected = {
         finding.id
         for finding in check_run(
-            again.lab, again.plan.params, again.measured,
-            trial=again.plan.trial, conditions=again.conditions,
+            again.lab,
+            case_of(
+                again.lab, again.plan.params, again.measured, again.plan.trial, again.conditions
+            ),
         )
-    }  # fmt: skip
+    }
     for way in WAYS:
         brought, found = bring_run(run, way, tmp_path)
         ids = {finding.id for finding in found}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import call_lab
 
-from measuretwice.checks import Finding, check_run
+from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.checks.configuration import differences
 from measuretwice.execute.reference import reference_conditions
 from measuretwice.lab import load_lab
@@ -32,9 +32,8 @@ def mathis() -> Reread:
 
 
 def findings(run: Reread, conditions: Conditions, **measured: float) -> list[Finding]:
-    return check_run(
-        run.lab, run.plan.params, {**run.measured, **measured}, trial=run.plan.trial, conditions=conditions
-    )  # fmt: skip
+    values = {**run.measured, **measured}
+    return check_run(run.lab, case_of(run.lab, run.plan.params, values, run.plan.trial, conditions))
 
 
 def with_socket(run: Reread, **changes: object) -> Conditions:

@@ -112,44 +112,28 @@ def old_netem(
     return make
 
 
-def changed_loss(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    node, device = BOTTLENECK[lab.name]
-    percent = 100 * float(params["loss_ratio"]) * chance.choice((0.1, 0.3, 3, 10))
-    delay = float(params["rtt_ms"]) / 2
-    return Fault(
-        before=[
-            at(
-                node,
-                f"tc qdisc change dev {device} parent 1:3 handle 3: netem delay {delay}ms loss {percent:.6f}% limit 100000",
-            )
-        ]
-    )
+def changed_netem(words: Callable[[float, float, random.Random], str]) -> Callable[..., Fault]:
+    """netem at the bottleneck with other words, made of its loss in percent and its delay in ms."""
+
+    def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
+        node, device = BOTTLENECK[lab.name]
+        said = words(100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2, chance)
+        change = f"tc qdisc change dev {device} parent 1:3 handle 3: netem {said} limit 100000"
+        return Fault(before=[at(node, change)])
+
+    return make
 
 
-def correlated_loss(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    node, device = BOTTLENECK[lab.name]
-    percent, delay = 100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2
-    return Fault(
-        before=[
-            at(
-                node,
-                f"tc qdisc change dev {device} parent 1:3 handle 3: netem delay {delay}ms loss {percent:.6f}% 40% limit 100000",
-            )
-        ]
-    )
+def changed_loss(percent: float, delay_ms: float, chance: random.Random) -> str:
+    return f"delay {delay_ms}ms loss {percent * chance.choice((0.1, 0.3, 3, 10)):.6f}%"
 
 
-def jitter(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    node, device = BOTTLENECK[lab.name]
-    percent, delay = 100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2
-    return Fault(
-        before=[
-            at(
-                node,
-                f"tc qdisc change dev {device} parent 1:3 handle 3: netem delay {delay}ms {delay / 3:.3f}ms loss {percent:.6f}% limit 100000",
-            )
-        ]
-    )
+def correlated_loss(percent: float, delay_ms: float, chance: random.Random) -> str:
+    return f"delay {delay_ms}ms loss {percent:.6f}% 40%"
+
+
+def jitter(percent: float, delay_ms: float, chance: random.Random) -> str:
+    return f"delay {delay_ms}ms {delay_ms / 3:.3f}ms loss {percent:.6f}%"
 
 
 def class_rate(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -302,9 +286,9 @@ KNOWN = (
     kind("reordering", SET, old_netem(lambda chance: "delay 4ms reorder 70%")),
     kind("duplicates", SET, old_netem(lambda chance: f"duplicate {chance.choice((1, 3))}%")),
     kind("corruption", SET, old_netem(lambda chance: f"corrupt {chance.choice((0.5, 1))}%")),
-    kind("loss-wrong", SET | {"loss-ratio", "loss-percent"}, changed_loss, "mathis"),
-    kind("loss-correlated", SET | {"loss-ratio"}, correlated_loss, "mathis"),
-    kind("jitter", SET, jitter, "mathis"),
+    kind("loss-wrong", SET | {"loss-ratio", "loss-percent"}, changed_netem(changed_loss), "mathis"),
+    kind("loss-correlated", SET | {"loss-ratio"}, changed_netem(correlated_loss), "mathis"),
+    kind("jitter", SET, changed_netem(jitter), "mathis"),
     kind("class-rate-kbit", {"queueing", "unexplained"}, class_rate, "mathis"),
     kind("rate-unit", {"unexplained", "link-rate", "queueing"} | SET, times("rate_mbit", 0.001, 0.125, 8), *QUEUE_LABS),
     kind("buffer-wrong", SET | {"size-suffix"}, times("buffer_bytes", 0.125, 0.25, 4), "buffers", "scale", "variants"),

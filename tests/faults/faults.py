@@ -45,7 +45,7 @@ from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.imports import digest_of_code
-from measuretwice.checks import check_run
+from measuretwice.checks import case_of, check_run
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
@@ -306,10 +306,10 @@ def _checked(case: Case, folder: Path) -> list[str]:
     except UserError:
         return ["refused"]
     reference = reference_conditions(ROOT, case.lab, case.job.plan.params)
-    found = check_run(
-        case.lab, again.plan.params, again.measured, trial=again.plan.trial,
-        conditions=again.conditions, reference=reference,
-    )  # fmt: skip
+    run = case_of(
+        case.lab, again.plan.params, again.measured, again.plan.trial, again.conditions, reference
+    )
+    found = check_run(case.lab, run)
     return [finding.id for finding in found]
 
 

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Literal
 
-from measuretwice.checks import Finding, check_run
+from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.lab import Lab, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.measure.brought import Brought
@@ -39,9 +39,8 @@ def bring_run(run: Path, way: Way, folder: Path) -> tuple[Brought, list[Finding]
                 ):
                     shutil.copy(path, given / f"copy-{number}")
         brought = bring.read_files([given], lab, params)
-        found = check_run(
-            lab, params, brought.measured, trial=plan["trial"], conditions=brought.conditions
-        )
+        case = case_of(lab, params, brought.measured, plan["trial"], brought.conditions)
+        found = check_run(lab, case)
     return brought, found
 
 

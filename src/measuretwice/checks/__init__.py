@@ -7,6 +7,7 @@ and a test.
 from measuretwice.checks.case import Case, Member
 from measuretwice.checks.engine import (
     KINDS,
+    case_of,
     causes,
     check_run,
     check_set,
@@ -24,6 +25,7 @@ __all__ = [
     "Member",
     "SetFinding",
     "Severity",
+    "case_of",
     "causes",
     "check_run",
     "check_set",

@@ -138,35 +138,16 @@ def _algorithms(lab: Lab, params: Mapping[str, Value]) -> Iterator[str]:
             yield said
 
 
-def check_run(
-    lab: Lab,
-    params: dict[str, Value],
-    measured: Measured,
-    hint: int | None = None,
-    *,
-    trial: int | None = None,
-    conditions: Conditions | None = None,
-    reference: Conditions | None = None,
-) -> list[Finding]:
+def check_run(lab: Lab, case: Case, hint: int | None = None) -> list[Finding]:
     """Check one run. `hint` (1, 2 or 3) adds that step of the ladder.
 
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
-    found = diagnose(lab, params, measured, trial=trial, conditions=conditions, reference=reference)
-    return [with_help(lab, finding, hint) for finding in found]
+    return [with_help(lab, finding, hint) for finding in diagnose(lab, case)]
 
 
-def diagnose(
-    lab: Lab,
-    params: dict[str, Value],
-    measured: Measured,
-    *,
-    trial: int | None = None,
-    conditions: Conditions | None = None,
-    reference: Conditions | None = None,
-) -> list[Finding]:
+def diagnose(lab: Lab, case: Case) -> list[Finding]:
     """Return the findings of one run as the checks say them, without page and hint."""
-    case = case_of(lab, params, measured, trial, conditions, reference)
     return causes(case, lab.file.checks.leave_out)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import Finding, Member, check_run, check_set, with_help
+from measuretwice.checks import Finding, Member, case_of, check_run, check_set, with_help
 from measuretwice.cli import terminal
 from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
@@ -90,10 +90,8 @@ def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     # By scripts of somebody's own the nodes may be set in any way.
     meant = _meant(lab, plan.params, plan.trial, plan.case, plan.seed)
     reference = reference_conditions(root, lab, meant) if plan.edited else None
-    findings = check_run(
-        lab, plan.params, measured, hint,
-        trial=plan.trial, conditions=again.conditions, reference=reference,
-    )  # fmt: skip
+    case = case_of(lab, plan.params, measured, plan.trial, again.conditions, reference)
+    findings = check_run(lab, case, hint)
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case,
@@ -213,10 +211,8 @@ def _document_of(
     reference: Conditions | None = None,
 ) -> dict[str, Any]:
     """Files against a trial: what was found, and which file was taken for what."""
-    findings = check_run(
-        lab, params, brought.measured, hint,
-        trial=trial, conditions=brought.conditions, reference=reference,
-    )  # fmt: skip
+    case = case_of(lab, params, brought.measured, trial, brought.conditions, reference)
+    findings = check_run(lab, case, hint)
     return {
         **_document(name, lab, params, brought.measured, findings),
         "used": brought.used,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import check_run
+from measuretwice.checks import case_of, check_run
 from measuretwice.grading.answers import plain
 from measuretwice.grading.contents import BroughtFiles, CaseNotes, Contents, OurRun, Raised
 from measuretwice.grading.graded import AnyRun, Graded, JudgedFiles, Mark
@@ -42,7 +42,7 @@ def judge_files(lab: Lab, files: BroughtFiles) -> JudgedFiles:
         params = trial_params(lab, files.trial, pitfall=files.pitfall, stage=files.stage)
         if not files.measured:
             return replace(judged, problem="nothing in it can be checked")
-        found = check_run(lab, params, files.measured)
+        found = check_run(lab, case_of(lab, params, files.measured))
     except UserError as error:
         return replace(judged, problem=str(error))
     except Exception as error:

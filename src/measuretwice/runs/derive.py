@@ -10,7 +10,7 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.imports import digest_of_code
-from measuretwice.checks import check_run
+from measuretwice.checks import case_of, check_run
 from measuretwice.lab import Plan, read_lab
 from measuretwice.measure.run import measure
 from measuretwice.parse import ParseError
@@ -30,7 +30,7 @@ def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
     """Return the result that a run's raw files hold. ParseError or OSError where they don't."""
     lab = read_lab(lab_folder)
     measured, flows = measure(lab, raw, plan.params)
-    findings = check_run(lab, plan.params, measured)
+    findings = check_run(lab, case_of(lab, plan.params, measured))
     result = make_result(lab, plan, measured, flows, findings)
     return replace(result, derived_by=code_digest(lab_folder))
 
@@ -44,7 +44,8 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
     if result is None:
         return None
     if result.derived_by == code_digest(lab_folder):
-        found = check_run(read_lab(lab_folder), plan.params, result.measured)
+        lab = read_lab(lab_folder)
+        found = check_run(lab, case_of(lab, plan.params, result.measured))
         return replace(result, findings=tuple(found))
     try:
         result = derive(lab_folder, plan, run / "raw")

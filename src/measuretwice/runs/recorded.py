@@ -14,7 +14,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.checks import diagnose
+from measuretwice.checks import case_of, diagnose
 from measuretwice.lab import Lab
 from measuretwice.runs.archive import digest_of
 from measuretwice.runs.provenance import Machine
@@ -141,7 +141,7 @@ def results_of(lab: Lab, folder: Path) -> list[Result]:
             replace(
                 result,
                 title=lab.trials[result.trial].title,
-                findings=tuple(diagnose(lab, result.params, result.measured)),
+                findings=tuple(diagnose(lab, case_of(lab, result.params, result.measured))),
             ),
         )
         for result in results

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.checks import check_run
+from measuretwice.checks import case_of, check_run
 from measuretwice.lab import Lab, NodeFile, Plan, load_lab
 from measuretwice.measure.conditions import Conditions, read_conditions
 from measuretwice.measure.run import measure
@@ -124,7 +124,7 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     if plan.trial not in lab.trials:
         raise UserError(f"{run / 'plan.json'}: {lab.name} has no trial {plan.trial}; run it again")
     try:
-        found = check_run(lab, plan.params, measured, trial=plan.trial, conditions=conditions)
+        found = check_run(lab, case_of(lab, plan.params, measured, plan.trial, conditions))
         result = make_result(lab, plan, measured, findings=found)
     except BROKEN as error:
         raise UserError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuretwice.checks import Finding, check_run, check_set, with_help
+from measuretwice.checks import Finding, case_of, check_run, check_set, with_help
 from measuretwice.site.words.blocks import Block, verbatim
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
@@ -46,7 +46,9 @@ def finding(words: LabWords, name: str) -> FindingWords:
     parts."""
     lab, results = words.lab, words.results_of(name)
     findings = [
-        finding for result in results for finding in check_run(lab, result.params, result.measured)
+        finding
+        for result in results
+        for finding in check_run(lab, case_of(lab, result.params, result.measured))
     ]
     place = results[0].place.relative_to(words.root / "sample-data")
     if len(results) > 1:
