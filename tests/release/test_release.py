@@ -18,7 +18,7 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, Pitfall, published_labs, read_lab
+from measuretwice.lab import Lab, Pitfall, load_lab, published_labs, read_lab, read_questions
 from measuretwice.lab.sealed import OPEN_TABLES, SEALED, seal, split_facts, unseal
 from measuretwice.release.students import archive
 
@@ -155,6 +155,13 @@ def test_no_page_and_no_search_tells_a_cause(release: Path, lab: Lab, pitfall: P
     said = " ".join(f"{part['title']} {part['text']}" for part in found)
     assert "Predict" in said
     assert told([pitfall.title, *pitfall.hints, "What is wrong", "Hint 3: The cause"], said) == []
+
+
+@pytest.mark.parametrize("name", sorted(published_labs(ROOT)))
+def test_questions_are_asked_and_lie_nowhere_open(release: Path, name: str) -> None:
+    lab = load_lab(release, name)
+    assert not (lab.folder / "questions.md").exists()
+    assert read_questions(lab) == read_questions(load_lab(ROOT, name))
 
 
 def test_no_answer_is_in_it(texts: dict[str, str]) -> None:

@@ -75,6 +75,25 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     assert [*book.parent.glob("case-05-shown-trial-09-seed77-*")]
 
 
+@pytest.mark.kernel
+@pytest.mark.slow(12)
+def test_a_claim_made_afterwards_mends_no_case(tmp_path: Path) -> None:
+    case = ["run", "mathis", "--case", "12", "--seed", "77", "--out", str(tmp_path / "runs")]
+    book = tmp_path / "runs/mathis/lab-book.md"
+    assert lab(*case).returncode == 0
+    first = {*book.parent.glob("case-12-*")}
+    assert lab(*case, "--set", "constant_claimed=1.31").returncode == 0
+    [claim] = {*book.parent.glob("case-12-*")} - first
+    checked = lab("check", str(claim))
+    assert checked.returncode == 0
+    assert "the experiment that decides" in checked.stdout
+    assert "Outcome" not in book.read_text()
+    decide = lab(*case, "--set", "constant_claimed=1.31", "--set", "acknowledge=every-segment")
+    assert decide.returncode == 0
+    assert "Case 12: nothing is off any more" in lab("check", str(claim)).stdout
+    assert "- Outcome: " in book.read_text()
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [

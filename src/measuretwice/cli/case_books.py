@@ -81,8 +81,15 @@ class CaseBooks:
         }
         for case in self._cases:
             own = _latest(case, [run for run in case.runs if _is_own(case, run)])
-            if own and not any(str(run) in off for run in own):
+            if not own or any(str(run) in off for run in own):
+                continue
+            if _is_settled(case):
                 self._outcome(case, own)
+            else:
+                print(
+                    f"Case {case.number}: nothing is off any more, but what you changed is a claim, made after "
+                    "the measurement. Its page has the experiment that decides (Mend it): predict, then run it."
+                )
 
     def _outcome(self, case: _CaseOfRuns, own: Sequence[Path]) -> None:
         pitfall = case.lab.case(case.number)
@@ -171,10 +178,25 @@ def changes_of(lab: Lab, result: Result) -> dict[str, Any]:
     }
 
 
+def _is_settled(case: _CaseOfRuns) -> bool:
+    """Was the experiment made that decides, where the case asks for one?"""
+    wanted = case.lab.case(case.number).settled_by
+    results = (read_result(run) for run in _all_runs(case))
+    return wanted is None or any(
+        result is not None and result.stage is None and wanted in changes_of(case.lab, result)
+        for result in results
+    )
+
+
+def _all_runs(case: _CaseOfRuns) -> list[Path]:
+    """All runs of the case in its folder, those among them that aren't being checked, too."""
+    return sorted(case.runs[0].parent.glob(f"case-{case.number:02d}-trial-*"))
+
+
 def _first_try(case: _CaseOfRuns) -> Result | None:
     """The case's run without changes, with the same seed, from the same folder."""
     seeds = {result.seed for run in case.runs if (result := read_result(run))}
-    for run in sorted(case.runs[0].parent.glob(f"case-{case.number:02d}-trial-*")):
+    for run in _all_runs(case):
         result = read_result(run)
         if result and result.seed in seeds and not (changes_of(case.lab, result) or result.edited):
             return result

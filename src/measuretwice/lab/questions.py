@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 
 from measuretwice.lab.lab import Lab
+from measuretwice.lab.sealed import unseal
+
+QUESTIONS = "questions.md"
+SEALED_QUESTIONS = "questions.sealed"
 
 _NUMBERED = re.compile(r"^[0-9]+[.)] +", re.MULTILINE)
 
 
 def read_questions(lab: Lab) -> list[str]:
-    """Return the questions of a lab's questions.md: its numbered list, each item as one line."""
-    path = lab.folder / "questions.md"
-    if not path.is_file():
-        return []
-    items = _NUMBERED.split("\n" + path.read_text(encoding="utf-8"))[1:]
+    """Return the questions of a lab's questions.md: its numbered list, each item as one line.
+
+    In a students' release they are sealed: many name what was off in a case.
+    """
+    path = lab.folder / QUESTIONS
+    text = (
+        path.read_text(encoding="utf-8")
+        if path.is_file()
+        else unseal(lab.folder / SEALED_QUESTIONS)
+    )
+    items = _NUMBERED.split("\n" + text)[1:]
     return [" ".join(item.split("\n\n")[0].split()) for item in items]

@@ -24,7 +24,7 @@ OPEN_TABLES = frozenset(
     {"lab", "topology", "parameters", "trials", "run", "collect", "model", "expect"}
 )
 HEAD = """\
-# What is wrong in each case of this lab, and its hints: for ./lab, which tells them a step at a time.
+# What is wrong in each case of this lab, its hints and questions: for ./lab, which tells them in their time.
 # It is only compressed. Whoever opens it takes the finding away from themselves.
 """
 LINE = 100

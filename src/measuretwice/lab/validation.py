@@ -98,6 +98,8 @@ def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
             raise lab.problem(key, f"needs: {need!r} doesn't come before it; {known} do")
     if pitfall.trial not in lab.trials:
         raise lab.problem(key, f"there is no trial {pitfall.trial}")
+    if pitfall.settled_by and pitfall.settled_by not in lab.file.parameters:
+        raise lab.problem(key, f"settled_by: {pitfall.settled_by!r} is no parameter")
     for name, value in lab.varied(pitfall).items():
         for end in value:
             lab.read_value(name, end, f"{lab.place}: {key}: vary")

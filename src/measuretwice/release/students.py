@@ -3,7 +3,7 @@
 lab, requirements, licences     as they are
 src/                            without the parts that only instructors use
 scripts/                        what a run needs
-labs/                           lab.toml as students may read it, the rest of it sealed; no rubric
+labs/                           lab.toml as students may read it, the rest of it and the questions sealed; no rubric
 docs/pages/                     the site's pages, made from docs/ and the recorded runs
 sample-data/                    the broken runs under their cases' numbers, and sets that name no cause
 README.md, release.json         made for it
@@ -23,6 +23,7 @@ from measuretwice import __version__
 from measuretwice.base.edition import RELEASE_FILE, is_release
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, published_labs
+from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
 from measuretwice.lab.schema.json_schema import SCHEMA_FILE
 from measuretwice.lab.sealed import SEALED, seal, split_facts
 from measuretwice.runs.recorded import SET_FILE
@@ -42,7 +43,7 @@ LEFT_OUT_OF_PACKAGE = frozenset(
      "cli/describe.py"}
 )  # fmt: skip
 # Of a lab's folder: what says how answers are marked, and what is made in another way.
-LEFT_OUT_OF_LAB = frozenset({"rubric.toml", "lab.toml", SEALED})
+LEFT_OUT_OF_LAB = frozenset({"rubric.toml", "lab.toml", SEALED, QUESTIONS})
 PAGES = "docs/pages"
 # A file that a page shows as it is, or a part of one.
 SNIPPET = re.compile(r'--8<-- "([^":]+)')
@@ -133,6 +134,10 @@ def _add_lab(lab: Lab, part: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     (target / lab.path.name).write_text(open_text, encoding="utf-8")
     (target / SEALED).write_text(seal(other), encoding="ascii")
+    questions = lab.folder / QUESTIONS
+    if questions.is_file():
+        sealed = seal(questions.read_text(encoding="utf-8"))
+        (target / SEALED_QUESTIONS).write_text(sealed, encoding="ascii")
 
 
 def _add_recorded(root: Path, lab: Lab, part: Path) -> None:

@@ -83,6 +83,8 @@ class Pitfall(Strict):
 
     For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
     first, and what it `teaches`: a skill, in words that don't give the cause away.
+    `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
+    was measured would leave nothing off.
     `elsewhere` are other trials on which it shows as well; `vary` names parameters whose values
     may be multiplied by anything between two factors, all at once.
     """
@@ -102,6 +104,7 @@ class Pitfall(Strict):
     minutes: int = Field(default=10, gt=0)
     needs: list[str] = []
     teaches: str | None = None
+    settled_by: Name | None = None
     elsewhere: list[Elsewhere] = []
     vary: dict[Name, Factors] = {}
     figure: list[AnySymptom] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import Any
 
 from measuretwice.audit import audit_table
@@ -18,6 +19,11 @@ from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.testbeds.layout import Layout, layout_of
+
+# A question's heading and points, and what is asked; the cases that it is about.
+OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
+OF_CASES = re.compile(r"\b[Cc]ases? (\d+(?:(?:, | and )\d+)*)")
+NUMBER = re.compile(r"\d+")
 
 
 @word("name", fact=True)
@@ -137,9 +143,19 @@ def audited(words: LabWords) -> list[dict[str, Any]]:
 
 @word("questions()")
 def questions(words: LabWords) -> Block:
-    """The lab's questions, as a numbered list."""
-    asked = read_questions(words.lab)
-    return Block("\n\n".join(f"{n}. {text}" for n, text in enumerate(asked, 1)) + "\n")
+    """The lab's questions, as a numbered list. What asks about a case is folded: it may say what was off there."""
+    asked = enumerate(read_questions(words.lab), 1)
+    return Block("\n\n".join(f"{n}. {_folded(text)}" for n, text in asked) + "\n")
+
+
+def _folded(question: str) -> str:
+    found = OF_QUESTION.match(question)
+    cases = sorted({int(n) for named in OF_CASES.findall(question) for n in NUMBER.findall(named)})
+    if not found or not cases:
+        return question
+    named = " and ".join(map(str, cases))
+    when = f"case {named} is" if len(cases) == 1 else f"cases {named} are"
+    return f'{found[1]}\n\n    ??? question "Open it when {when} mended"\n\n        {found[2]}'
 
 
 @word("rubric", fact=True)
