@@ -1,0 +1,52 @@
+// node run.mjs MACHINE FOLDER SEED: one trial in the browser's machine, without a browser. MACHINE is the folder that
+// build.sh prints; FOLDER/files/ holds what the guest gets at its root; FOLDER gets what the guest hands back.
+import fs from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { Machine } from "../../docs/assets/machine/machine.mjs";
+import { pack, unpack } from "../../docs/assets/machine/tar.mjs";
+
+const [machine_folder, folder, seed] = process.argv.slice(2);
+
+function read(...names) {
+  const bytes = fs.readFileSync(path.join(...names));
+  return bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength);
+}
+
+function below(top, place = "") {
+  return fs.readdirSync(path.join(top, place), { withFileTypes: true }).flatMap((entry) => {
+    const name = path.posix.join(place, entry.name);
+    return entry.isDirectory() ? below(top, name) : [name];
+  });
+}
+
+const { V86 } = await import(pathToFileURL(path.resolve(machine_folder, "libv86.mjs")));
+const facts = JSON.parse(fs.readFileSync(path.join(machine_folder, "machine.json"), "utf8"));
+const given = {};
+for (const name of below(path.join(folder, "files")).sort()) given[name] = new Uint8Array(read(folder, "files", name));
+const said = [];
+const status = await new Promise((finish) => {
+  const machine = new Machine({
+    V86,
+    files: { wasm: read(machine_folder, "v86.wasm"), state: read(machine_folder, "state.bin.zst") },
+    on_console: (text) => said.push(text),
+    on_event: (text) => {
+      if (!/^(done|failed)/.test(text)) return;
+      machine.emulator.stop();
+      finish([text, machine.result()]);
+    },
+  });
+  machine.clock_address = facts.clock_address;
+  machine.give(`run ${seed}\n`, pack(given));
+  machine.ready.then(() => machine.run());
+}).then(([text, tar]) => {
+  for (const [name, bytes] of Object.entries(unpack(tar))) {
+    const file = path.join(folder, name);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, bytes);
+  }
+  return text;
+});
+fs.writeFileSync(path.join(folder, "console.txt"), said.join(""));
+if (status !== "done 0") process.stderr.write(`${status}\n`);
+process.exit(status.startsWith("done") ? 0 : 1);
