@@ -5,6 +5,10 @@
 
 packages_file=$here/packages.txt
 EXPECTED_PROGRAMS_BYTES=15500000
+# The compiler; our own programs, by what they become; and where the headers lie that iproute2 lacks.
+compiler=(gcc)
+declare -A own_programs=(['sbin/guest-init']=$here/guest-init.c ['usr/bin/ss-sampler']=$here/ss-sampler.c)
+netlink_errors=$here/netlink-errors.h
 
 # packages: the list's lines without its comments.
 # In bash alone: the kernel's key follows from it, and is asked for on machines that have little else.
@@ -31,19 +35,20 @@ build_iproute2() {
   mkdir -p "$source"
   tar -xJf "$work"/programs/iproute2_*.orig.tar.xz -C "$source" --strip-components=1 || return
   mkdir -p "$source/include/libmnl"
-  cp -- "$here/netlink-errors.h" "$source/include/libmnl/libmnl.h"
+  cp -- "$netlink_errors" "$source/include/libmnl/libmnl.h"
   cat >"$source/config.mk" <<'END'
 NEED_STRLCPY := y
 TC_CONFIG_NO_XT := y
 IP_CONFIG_SETNS := y
 CFLAGS += -DHAVE_LIBMNL -DNEED_STRLCPY -DHAVE_SETNS -DHAVE_HANDLE_AT
-CC := gcc
+CC := $(COMPILER)
+HOSTCC := gcc
 AR := ar
 %.o: %.c
 	$(CC) $(CFLAGS) $(EXTRA_CFLAGS) -c -o $@ $<
 END
   # The switch for shared libraries must reach every makefile, and no other may.
-  (cd "$source" && kernel_make make -j"$(nproc)" SHARED_LIBS=n LDFLAGS=-static WFLAGS=-w \
+  (cd "$source" && kernel_make make -j"$(nproc)" COMPILER="${compiler[*]}" SHARED_LIBS=n LDFLAGS=-static WFLAGS=-w \
     NETNS_RUN_DIR=/run/netns SUBDIRS='lib ip tc misc')
 }
 
@@ -52,13 +57,13 @@ make_root() {
   local root=$1 _ place called taken applet program folder
   mkdir -p "$root"/{bin,sbin,etc,proc,sys,dev,run,tmp,root,usr/{bin,sbin},var}
   while read -r _ place called taken; do
-    [[ $place == *.deb ]] || continue
+    [[ $place == *.deb && $called != build ]] || continue
     # shellcheck disable=SC2086 # patterns, each a word of its own, for tar and not for the shell
     (set -f && package_files "$work/programs/${place##*/}" |
       tar -x -C "$root" --no-same-owner --wildcards --exclude='*/sitecustomize.py' $taken) || return
   done < <(packages)
-  for program in sbin/guest-init usr/bin/ss-sampler; do
-    kernel_make gcc -O2 -Wall -static -s -o "$root/$program" "$here/${program##*/}.c" || return
+  for program in "${!own_programs[@]}"; do
+    kernel_make "${compiler[@]}" -O2 -Wall -static -s -o "$root/$program" "${own_programs[$program]}" || return
   done
   for program in ip/ip tc/tc misc/ss misc/nstat; do
     strip -o "$root/usr/bin/${program#*/}" "$work/iproute2/$program" || return
@@ -67,7 +72,7 @@ make_root() {
   ln -s bash-static "$root/bin/bash"
   ln -s bash-static "$root/bin/sh"
   ln -s mawk "$root/usr/bin/awk"
-  ln -s python3.11 "$root/usr/bin/python3"
+  [[ ! -e $root/usr/bin/python3.11 ]] || ln -s python3.11 "$root/usr/bin/python3"
   # All else that scripts call is one program, which goes by the name it is called by.
   for applet in $("$root/bin/busybox" --list); do
     for folder in bin sbin usr/bin usr/sbin; do
@@ -88,7 +93,7 @@ make_root() {
 programs_json() {
   local _ place called version separator=''
   while read -r _ place called _; do
-    [[ $called != - ]] || continue
+    [[ $called != - && $called != build ]] || continue
     version=${place##*/}
     version=${version#*_}
     version=${version%%[_]*}

@@ -29,6 +29,8 @@ class Backend(ABC):
     option: ClassVar[str] = ""
     # In real time trials would disturb each other, and last as long as they say.
     real_time: ClassVar[bool]
+    # How many times as long a trial takes as in the virtual kernel, roughly.
+    slowness: ClassVar[float] = 1.0
     # Can it be handed to another process, with the trial to be run on it?
     portable: ClassVar[bool] = True
     # Can its cables have a speed, and its hosts be made to take their time (a topology's edges)?

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from measuretwice.backends.backend import Backend
+from measuretwice.backends.browser import Browser
 from measuretwice.backends.host import Host
 from measuretwice.backends.ssh import SshNodes
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 
 # Who says nothing means the first.
-BACKENDS: tuple[type[Backend], ...] = (Virtual, Host, SshNodes)
+BACKENDS: tuple[type[Backend], ...] = (Virtual, Host, Browser, SshNodes)
 
 
 def backend_for(where: str) -> type[Backend]:

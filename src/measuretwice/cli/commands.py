@@ -154,9 +154,9 @@ def start(lab_name: str | None, **options: Any) -> None:
     "where",
     default="virtual",
     show_default=True,
-    metavar="virtual|host|FILE",
-    help="Where to run: in the virtual kernel; in namespaces of this machine's own, as root; or on "
-    "the machines that FILE (nodes.toml) names, by ssh.",
+    metavar="virtual|host|browser|FILE",
+    help="Where to run: in the virtual kernel; in namespaces of this machine's own, as root; in the "
+    "machine that the site has for browsers, in node; or on the machines that FILE (nodes.toml) names, by ssh.",
 )
 @click.option(
     "--out",

@@ -65,7 +65,9 @@ class Batch:
             case=case,
         )
         limit_s = self.wall_limit_s or (
-            WALL_LIMIT_S + float(plan.params.get("duration_s", 0)) + PATIENCE * likely_seconds(plan)
+            WALL_LIMIT_S
+            + float(plan.params.get("duration_s", 0))
+            + PATIENCE * self.backend.slowness * likely_seconds(plan)
         )
         return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s, self.own)
 

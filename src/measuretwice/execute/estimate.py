@@ -51,7 +51,7 @@ def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
     """Guess how long these jobs take together, `at_once` at a time, by this machine's pace so far."""
     if jobs[0].backend.real_time:
         return sum(float(job.plan.params.get("duration_s", 0)) + REAL_TIME_EXTRA_S for job in jobs)
-    pace = _paces().get(jobs[0].plan.lab, 1.0)
+    pace = jobs[0].backend.slowness * _paces().get(jobs[0].plan.lab, 1.0)
     return pace * sum(likely_seconds(job.plan) for job in jobs) / at_once
 
 
@@ -64,7 +64,8 @@ def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:
     if not jobs or jobs[0].backend.real_time or took_s < LEAST_LEARNT_S:
         return
     lab = jobs[0].plan.lab
-    now = took_s * at_once / sum(likely_seconds(job.plan) for job in jobs)
+    likely_s = jobs[0].backend.slowness * sum(likely_seconds(job.plan) for job in jobs)
+    now = took_s * at_once / likely_s
     paces = _paces()
     paces[lab] = (1 - WEIGHT_OF_LAST) * paces.get(lab, now) + WEIGHT_OF_LAST * now
     with contextlib.suppress(OSError):

@@ -1,0 +1,266 @@
+#!/usr/bin/env bash
+# Gets the browser's machine ready and prints the folder it is in: found in the cache, or built from source and
+# started once. Everything else that it has to say goes to stderr.
+set -euo pipefail
+
+# Part of the cache key: raise it when these scripts make something else of the same inputs.
+RECIPE=1
+
+# The emulator, as its makers publish it: https://www.npmjs.com/package/v86
+V86_VERSION=0.5.462
+V86_SHA512=aKPX7DdzqAKFRv2omDkqSju0uEzlOxzo+II82J5UT7+tZNsboA6kyaNq9NKAnxvo9hzpJ8dQj7vcvcz0J7I2QA==
+
+# What a build takes, measured.
+EXPECTED_FILES=805
+NEEDED_MIB=900
+EXPECTED_TIME='about five minutes on two cores'
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+kernel_scripts=$(cd -- "$here/../kernel" && pwd)
+machine_scripts=$(cd -- "$here/../../docs/assets/machine" && pwd)
+me=browser/${0##*/}
+kind=browser
+arch=i386
+# shellcheck source=scripts/kernel/tools.sh
+. "$kernel_scripts/tools.sh"
+# shellcheck source=scripts/kernel/source.sh
+. "$kernel_scripts/source.sh"
+# shellcheck source=scripts/kernel/programs.sh
+. "$kernel_scripts/programs.sh"
+
+patches=("$kernel_scripts"/patches/0006-*.patch "$kernel_scripts"/patches/0010-*.patch "$here"/patches/*.patch)
+# shellcheck disable=SC2034 # for programs.sh
+{
+  EXPECTED_PROGRAMS_BYTES=14200000
+  own_programs=(['sbin/guest-init']=$here/guest-init.c ['usr/bin/ss-sampler']=$kernel_scripts/ss-sampler.c)
+  netlink_errors=$kernel_scripts/netlink-errors.h
+}
+# Libraries that programs name and nothing here calls: OpenSSL (iperf3's logins, encrypted packets in tcpdump),
+# SCTP, host names in other letters, D-Bus. A stand-in answers each call with 0. With the version that they have.
+absent=(libcrypto.so.3:OPENSSL_3.0.0 libsctp.so.1:VERS_1 libidn2.so.0:IDN2_0.0.0 libdbus-1.so.3:LIBDBUS_1_3)
+
+usage() {
+  cat <<END
+Usage: $me [option]
+Gets the browser's machine ready and prints its folder: state.bin.zst, a started machine; libv86.mjs and v86.wasm,
+the emulator; machine.json.
+
+  (no option)   find it in the cache, or build it from Debian's $PIN_PACKAGE $PIN_VERSION, the programs
+                in packages.txt, and v86 $V86_VERSION
+  --path        print the folder if it is ready, else exit with 3
+  --key         print the cache key
+  --needs       print what this machine lacks for a build, one a line
+
+The cache is \${MEASURETWICE_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/measuretwice}/browser.
+Exit codes: 0 ready, 1 it can't be got ready (one line says why), 2 wrong usage, 3 not ready (--path).
+END
+}
+
+# --- what is wanted ------------------------------------------------------------------------------
+
+cache_key() {
+  {
+    printf '%s\n' "$RECIPE" "$PIN_PACKAGE" "$PIN_VERSION" "$PIN_SHA256" "$V86_VERSION" "$V86_SHA512" \
+      "$(configuration | hash_of)" "$(hash_of_patches)" "$(packages | hash_of)" \
+      "$(hash_of_file "$kernel_scripts/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" \
+      "$(hash_of_file "$netlink_errors")" "$(hash_of_file "$machine_scripts/machine.mjs")"
+  } | hash_of | cut -c1-20
+}
+
+# configuration: the virtual kernel's without what only a program has, and what differs here.
+configuration() {
+  local uml='64BIT|NO_IOMEM|STATIC_LINK|UML_[A-Z_]*|HZ|HOSTFS|STDERR_CONSOLE|NULL_CHAN|PTY_CHAN|TTY_CHAN|CON_ZERO_CHAN|CON_CHAN'
+  grep -vE "^CONFIG_($uml)=" "$kernel_scripts/config"
+  cat -- "$here/config"
+}
+
+is_ready() {
+  [[ -f $1/machine.json && -f $1/state.bin.zst && -f $1/libv86.mjs && -f $1/v86.wasm ]]
+}
+
+missing_tools() {
+  local tool_package
+  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc ld:binutils patch:patch xz:xz-utils \
+    ar:binutils flock:util-linux awk:mawk zstd:zstd node:nodejs npm:npm openssl:openssl; do
+    command -v "${tool_package%%:*}" >/dev/null || printf '%s\n' "${tool_package#*:}"
+  done
+}
+
+require_tools() {
+  local -a missing
+  is_x86_64 || die "the browser's machine is built on x86-64 Linux only, this is $(uname -s) on $(uname -m)"
+  mapfile -t missing < <(missing_tools)
+  ((! ${#missing[@]})) ||
+    die "to build the browser's machine these Debian packages are missing: sudo apt install ${missing[*]}"
+}
+
+# Another version would be another machine.
+fetch_nearest_source() {
+  die "no mirror of this machine's has $PIN_PACKAGE $PIN_VERSION any more ($(apt_complaint))"
+}
+
+# --- building ------------------------------------------------------------------------------------
+
+# The machine's own npm settings count: its registry, proxy and certificates.
+download_v86() { (cd "$work/v86" && npm pack --silent "v86@$V86_VERSION" >>"$log" 2>&1 </dev/null); }
+
+fetch_v86() {
+  local archive=$work/v86/v86-$V86_VERSION.tgz
+  mkdir -p "$work/v86"
+  run_job download_v86 || die_with_log "npm can't get v86 $V86_VERSION"
+  [[ $(openssl dgst -sha512 -binary "$archive" | base64 -w 0) == "$V86_SHA512" ]] ||
+    die "wrong checksum: v86 $V86_VERSION is not what results come from; nothing was unpacked"
+  tar -xzf "$archive" -C "$work/v86" --strip-components=1
+}
+
+# unpack_for_build: a C library for 32 bits, which the compiler of any distribution can use, and a BIOS.
+unpack_for_build() {
+  local _ place called libraries=$work/sysroot/usr/lib
+  mkdir -p "$work/sysroot"
+  while read -r _ place called _; do
+    [[ $called == build ]] || continue
+    package_files "$work/programs/${place##*/}" | tar -x -C "$work/sysroot" --no-same-owner
+  done < <(packages)
+  cat >"$work/cc32" <<END
+#!/bin/sh
+exec gcc -m32 -march=i686 -nostdinc -isystem "\$(gcc -print-file-name=include)" \\
+  -isystem "$work/sysroot/usr/include/i386-linux-gnu" -isystem "$work/sysroot/usr/include" \\
+  -B"$libraries/gcc/i686-linux-gnu/12/" -B"$libraries/i386-linux-gnu/" \\
+  -L"$libraries/gcc/i686-linux-gnu/12" -L"$libraries/i386-linux-gnu" "\$@"
+END
+  chmod +x "$work/cc32"
+  compiler=("$work/cc32")
+}
+
+# add_absent ROOT: the stand-ins for what nothing calls.
+add_absent() {
+  local root=$1 library version name
+  local -a names
+  for library in "${absent[@]}"; do
+    version=${library#*:} library=${library%:*}
+    mapfile -t names < <(find "$root/bin" "$root/usr/bin" "$root/usr/lib/i386-linux-gnu" -type f \
+      -exec nm -D --undefined-only --with-symbol-versions {} + 2>/dev/null |
+      sed -nE "s/^ *U ([A-Za-z0-9_]+)@$version\$/\1/p" | LC_ALL=C sort -u)
+    ((${#names[@]})) || die "nothing needs $library any more: take it out of absent"
+    for name in "${names[@]}"; do printf 'int %s(void) { return 0; }\n' "$name"; done >"$work/absent.c"
+    {
+      printf '%s {\n  global:\n' "$version"
+      printf '    %s;\n' "${names[@]}"
+      printf '  local: *;\n};\n'
+    } >"$work/absent.map"
+    "${compiler[@]}" -Os -fPIC -shared -nostdlib -s "-Wl,-soname,$library" "-Wl,--version-script=$work/absent.map" \
+      -o "$root/usr/lib/i386-linux-gnu/$library" "$work/absent.c"
+  done
+}
+
+# write_initrd ROOT FILE: with the kernel's own tool; no owners, one date.
+write_initrd() {
+  local root=$1 entry
+  while IFS= read -r entry; do
+    if [[ -L $root/$entry ]]; then
+      printf 'slink /%s %s 777 0 0\n' "$entry" "$(readlink "$root/$entry")"
+    elif [[ -d $root/$entry ]]; then
+      printf 'dir /%s 755 0 0\n' "$entry"
+    else
+      printf 'file /%s %s %s 0 0\n' "$entry" "$root/$entry" "$([[ -x $root/$entry ]] && echo 755 || echo 644)"
+    fi
+  done < <(cd "$root" && find . -mindepth 1 -printf '%P\n' | LC_ALL=C sort) >"$work/initrd.list"
+  "$work/source/usr/gen_init_cpio" -t 1700000000 "$work/initrd.list" >"$2"
+}
+
+make_programs() {
+  build_iproute2 && make_root "$work/root" && add_absent "$work/root" && write_initrd "$work/root" "$work/machine/initrd"
+}
+
+start_once() { node "$here/save.mjs" "$work/machine" >"$work/clock" 2>>"$log" </dev/null; }
+compress() { zstd -q --ultra -22 "$work/machine/state.bin" -o "$1/state.bin.zst" 2>>"$log"; }
+
+# assemble DIRECTORY: the folder as it will stand in the cache.
+assemble() {
+  local ready=$1
+  mkdir -p "$ready" "$work/machine"
+  run_job make_programs 2>>"$log" || die_with_log "the programs inside can't be put together"
+  cp -- "$work/source/arch/x86/boot/bzImage" "$work/machine/kernel"
+  cp -- "$work/sysroot/usr/share/seabios/bios.bin" "$work/machine/seabios.bin"
+  cp -- "$work/sysroot/usr/share/seabios/vgabios-stdvga.bin" "$work/machine/vgabios.bin"
+  cp -- "$work/v86/build/libv86.mjs" "$work/v86/build/v86.wasm" "$work/machine/"
+  say "starting the machine once, and saving it"
+  run_job start_once || die_with_log "the machine doesn't start"
+  run_job compress "$ready" || die_with_log "the saved machine can't be compressed"
+  cp -- "$work/v86/build/libv86.mjs" "$work/v86/build/v86.wasm" "$ready/"
+  cp -- "$work/v86/LICENSE" "$ready/v86-LICENSE.txt"
+  cat >"$ready/machine.json" <<END
+{
+  "version": "$(cat "$work/source/include/config/kernel.release")",
+  "key": "$key",
+  "source": "$source_name",
+  "source_version": "$source_version",
+  "source_sha256": "$source_sha256",
+  "config_sha256": "$(configuration | hash_of)",
+  "patches_sha256": "$(hash_of_patches)",
+  "packages_sha256": "$(packages | hash_of)",
+  "v86": "$V86_VERSION",
+  "programs": {$(programs_json)
+  },
+  "compiler": "$(gcc --version | head -n 1 | tr -d '"')",
+  "clock_address": $(cat "$work/clock"),
+  "bytes": $(($(stat -c %s "$ready/state.bin.zst") + $(stat -c %s "$ready/v86.wasm") + $(stat -c %s "$ready/libv86.mjs"))),
+  "build_seconds": $SECONDS
+}
+END
+}
+
+get_ready() {
+  local ready
+  root=$(cache_root)
+  key=$(cache_key)
+  if is_ready "$root/$key"; then
+    printf '%s\n' "$root/$key"
+    return
+  fi
+  require_tools
+  take_lock
+  if is_ready "$root/$key"; then
+    printf '%s\n' "$root/$key"
+    return
+  fi
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  choose_work_folder
+  log=$work/log
+  : >"$log"
+  ready=$root/.ready-$key
+  SECONDS=0
+  require_disk "$NEEDED_MIB"
+  say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
+  fetch_v86
+  find_archives
+  fetch_programs
+  fetch_debian_source
+  say "unpacking and patching $source_name $source_version"
+  unpack_source
+  apply_patches
+  unpack_for_build
+  configuration >"$work/config"
+  configure "$work/config"
+  compile bzImage
+  assemble "$ready"
+  rm -rf -- "${root:?}/$key"
+  mv -T -- "$ready" "$root/$key"
+  rm -f -- "$root/last-failure.log"
+  say "the browser's machine is ready after $SECONDS s"
+  printf '%s\n' "$root/$key"
+}
+
+case ${1:-} in
+  '') get_ready ;;
+  --path)
+    is_ready "$(cache_root)/$(cache_key)" || exit 3
+    printf '%s/%s\n' "$(cache_root)" "$(cache_key)"
+    ;;
+  --key) cache_key ;;
+  --needs) missing_tools ;;
+  --help | -h) usage ;;
+  *) die_usage "unknown option $1" ;;
+esac

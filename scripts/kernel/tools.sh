@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# What both builders need, this kernel's and the browser's machine's: talking, long jobs, the cache. Read by
+# build.sh, which sets `me`, its name, and `kind`, its folder in the cache.
+# shellcheck disable=SC2154 # me, kind, key, root, log, work, patches are those scripts'
+
+# --- talking -------------------------------------------------------------------------------------
+
+say() { printf '%s\n' "$*" >&2; }
+
+die() {
+  clear_progress
+  printf '%s: %s\n' "$me" "$*" >&2
+  exit 1
+}
+
+die_usage() {
+  printf '%s: %s (--help shows the options)\n' "$me" "$*" >&2
+  exit 2
+}
+
+# A line of progress: in place on a terminal, else one every ten seconds.
+progress_shown=false
+progress_next=0
+show_progress() {
+  if [[ -t 2 ]]; then
+    printf '\r\033[K%s' "$1" >&2
+    progress_shown=true
+  elif ((SECONDS >= progress_next)); then
+    say "$1"
+    progress_next=$((SECONDS + 10))
+  fi
+}
+
+clear_progress() {
+  if $progress_shown; then
+    printf '\r\033[K' >&2
+    progress_shown=false
+  fi
+}
+
+# --- what takes long -----------------------------------------------------------------------------
+
+# start_job FUNCTION...: in the background, in a process group of its own. The shell stays free to
+# take a signal, and an interrupted build ends with all its compilers.
+job=
+start_job() {
+  set -m
+  "$@" &
+  job=$!
+  set +m
+}
+
+finish_job() {
+  local status=0
+  wait "$job" || status=$?
+  job=
+  return "$status"
+}
+
+run_job() {
+  start_job "$@"
+  finish_job
+}
+
+is_x86_64() { [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]]; }
+
+# --- the cache ------------------------------------------------------------------------------------
+
+hash_of() { sha256sum | cut -d' ' -f1; }
+hash_of_file() { hash_of <"$1"; }
+hash_of_patches() {
+  local patch
+  for patch in "${patches[@]}"; do
+    printf '%s\n' "${patch##*/}"
+    cat -- "$patch"
+  done | hash_of
+}
+
+cache_root() {
+  local root=${MEASURETWICE_CACHE:-}
+  if [[ -z $root ]]; then
+    root=${XDG_CACHE_HOME:-${HOME:-}/.cache}/measuretwice
+  fi
+  [[ $root == /* ]] || root=$PWD/$root
+  printf '%s/%s\n' "$root" "$kind"
+}
+
+# json_field FILE NAME: a field of a JSON file that has one a line, as builders write them.
+json_field() {
+  sed -nE 's/^ *"'"$2"'": *"?([^",]*)"?,?$/\1/p' "$1"
+}
+
+json_text() {
+  local text=${1//\\/\\\\}
+  printf '%s' "${text//\"/\\\"}" | tr -d '\000-\037'
+}
+
+require_disk() { # MIB
+  local free
+  free=$(free_mib "$work")
+  ((${free:-0} >= $1)) ||
+    die "the build needs $1 MB of disk in ${work%/*}, ${free:-0} MB are free: make room, or set MEASURETWICE_CACHE to a folder elsewhere"
+}
+
+free_mib() { df -Pm -- "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+
+die_with_log() {
+  local kept=$root/last-failure.log
+  cp -- "$log" "$kept" 2>/dev/null || kept='(which could not be kept)'
+  die "$1: see $kept"
+}
+
+work=
+clean_up() {
+  local status=$? group
+  trap - EXIT INT TERM HUP
+  for group in $(jobs -p); do
+    kill -TERM -- "-$group" 2>/dev/null || true
+  done
+  wait 2>/dev/null || true
+  clear_progress
+  [[ -z $work ]] || rm -rf -- "$work" "$root/.ready-$key"
+  exit "$status"
+}
+
+# The kernel's makefiles refuse a path with a space or a colon: then work elsewhere. The name is
+# fixed, and the lock is held, so that what an interrupted build left is found and removed.
+choose_work_folder() {
+  local folder
+  work=
+  folder=$root/.build-$key
+  if [[ $folder == *[[:space:]:]* ]]; then
+    folder=/var/tmp/measuretwice-$(id -u)-$(printf '%s' "$root" | hash_of | cut -c1-8)
+    if [[ -e $folder && (! -O $folder || -L $folder) ]]; then
+      die "$folder belongs to someone else: set MEASURETWICE_CACHE to a folder without spaces in its path"
+    fi
+  fi
+  rm -rf -- "$root"/.build-* "$root"/.ready-* "$folder"
+  mkdir -m 700 -- "$folder" 2>/dev/null || die "can't write to ${folder%/*}"
+  work=$folder
+}
+
+take_lock() {
+  if ! mkdir -p -- "$root" 2>/dev/null || ! : 2>/dev/null >>"$root/lock"; then
+    die "can't write to the cache $root: set MEASURETWICE_CACHE to a folder of yours"
+  fi
+  exec {lock}>>"$root/lock"
+  if ! flock -n "$lock"; then
+    say "another build of the kernel is under way: waiting for it"
+    flock "$lock"
+  fi
+}

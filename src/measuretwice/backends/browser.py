@@ -1,0 +1,172 @@
+"""The browser's machine as a place for trials, in node: the same bytes as the site's pages make.
+
+Linux for i686 with a virtual clock of its own, in v86; built by scripts/browser/build.sh.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from measuretwice.backends.backend import Backend
+from measuretwice.backends.script import EDITED, experiment_script
+from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, START_NS
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
+from measuretwice.lab import KernelFacts, Lab, Plan
+
+BUILDER = "scripts/browser/build.sh"
+RUNNER = "scripts/browser/run.mjs"
+FACTS = "machine.json"
+# In a run's folder, while it is measured: what the guest gets at its root.
+GIVEN = "files"
+
+
+@dataclass(frozen=True)
+class BrowserMachine:
+    """A ready machine: its folder and what machine.json says of it."""
+
+    folder: Path
+    facts: KernelFacts
+
+    @property
+    def name(self) -> str:
+        """What a plan calls its kernel: version, processor, and the digest of all that it is built from."""
+        return f"linux {self.facts.version} i686 {self.folder.name[:16]}"
+
+    @property
+    def programs(self) -> dict[str, str]:
+        programs = self.facts.others["programs"]
+        assert isinstance(programs, Mapping)
+        return dict(programs)
+
+
+def ensure_machine(root: Path) -> BrowserMachine:
+    """Return the browser's machine, built first where it isn't yet; UserError where it can't be had."""
+    return _built(root, [])
+
+
+def find_machine(root: Path) -> BrowserMachine | None:
+    """Return the browser's machine if it is ready, without building anything."""
+    try:
+        return _built(root, ["--path"])
+    except UserError:
+        return None
+
+
+def _built(root: Path, options: list[str]) -> BrowserMachine:
+    script = root / BUILDER
+    if not script.is_file():
+        raise UserError("--on browser: this edition of the kit has no browser's machine")
+    done = subprocess.run(
+        ["bash", str(script), *options], stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise UserError(
+            "the browser's machine can't be had; its builder's last line says what to mend", 1
+        )
+    folder = Path(done.stdout.strip())
+    try:
+        return BrowserMachine(folder, KernelFacts.from_json(read_object(folder / FACTS)))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"{folder}: the cached machine is broken ({error}); delete that folder and run again", 1
+        ) from None
+
+
+def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
+    """Return the files of the checkout that a trial reads inside, by their places in the guest."""
+    nodes = lab.folder / "nodes"
+    place = "/".join(lab.folder.parts[-2:])
+    found = {f"scripts/{path.name}": path for path in sorted((root / "scripts").glob("*.sh"))}
+    found |= {
+        f"{place}/nodes/{path.relative_to(nodes).as_posix()}": path
+        for path in sorted(nodes.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    return {f"{INSIDE_ROOT[1:]}/{name}": path for name, path in found.items()}
+
+
+def guest_script(lab: Lab, plan: Plan) -> str:
+    """Return experiment.sh as the guest runs it: the virtual kernel's, to the byte."""
+    return experiment_script(lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
+
+
+class Browser(Backend):
+    """Trials each in a machine of their own, which begins where the saved one stood."""
+
+    name = "browser"
+    accepts = "browser"
+    option = "--on browser"
+    real_time = False
+    slowness = 6.0
+    has_edges = True
+    start_ns = START_NS
+    place = "each in the browser's machine, in node"
+    runner = "the browser's machine"
+
+    def __init__(self, machine: BrowserMachine) -> None:
+        self._machine = machine
+        self.kernel, self.tools = machine.name, machine.programs
+
+    @classmethod
+    def is_meant(cls, where: str) -> bool:
+        return where == cls.name
+
+    @classmethod
+    @contextmanager
+    def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
+        if shutil.which("node") is None:
+            raise UserError("--on browser: needs node (Debian's package nodejs)")
+        yield cls(ensure_machine(root))
+
+    def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
+        memory = lab.file.run.memory
+        if memory and any(float(plan.params[memory]) > 2**30 for plan in plans):
+            return ["the browser's machine has 128 MB of memory, too little for so many flows"]
+        return []
+
+    def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
+        given = work / GIVEN
+        for name, path in guest_files(lab, root).items():
+            _copy(path, given / name)
+        inside = given / INSIDE_RUN[1:]
+        inside.mkdir(parents=True, exist_ok=True)
+        (inside / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
+        if (work / EDITED).is_dir():
+            shutil.copytree(work / EDITED, inside / EDITED)
+        command = [
+            "node",
+            str(root / RUNNER),
+            str(self._machine.folder),
+            str(work),
+            str(plan.kernel_seed),
+        ]
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=wall_limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TimeoutError from None
+        finally:
+            shutil.rmtree(given, ignore_errors=True)
+        if done.returncode:
+            (work / "console.txt").write_text(done.stderr, encoding="utf-8")
+
+    def kernel_facts(self) -> KernelFacts:
+        return self._machine.facts
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)

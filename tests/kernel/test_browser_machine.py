@@ -1,0 +1,100 @@
+"""The browser's machine, in node: its builder, and a trial in it through the kit's own commands."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import call_lab
+
+from measuretwice.backends.browser import find_machine, guest_files
+from measuretwice.lab import load_lab
+from measuretwice.runs.archive import digest_of
+
+ROOT = Path(__file__).parents[2]
+BUILDER = ROOT / "scripts/browser/build.sh"
+
+needs_machine = pytest.mark.skipif(
+    not shutil.which("node") or find_machine(ROOT) is None,
+    reason="the browser's machine isn't built: scripts/browser/build.sh",
+)
+
+
+def builder(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        ["bash", str(BUILDER), *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_builder_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
+    wrong = builder("--nonsense")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert (
+        wrong.stderr == "browser/build.sh: unknown option --nonsense (--help shows the options)\n"
+    )
+    assert builder("--path", MEASURETWICE_CACHE=str(tmp_path)).returncode == 3
+    file = tmp_path / "file"
+    file.touch()
+    refused = builder(MEASURETWICE_CACHE=str(file))
+    assert refused.returncode == 1
+    assert len(refused.stderr.splitlines()) == 1
+    assert "MEASURETWICE_CACHE" in refused.stderr or "packages are missing" in refused.stderr
+
+
+def test_its_key_follows_from_what_it_is_made_of(tmp_path: Path) -> None:
+    for folder in ("scripts/browser", "scripts/kernel", "docs/assets/machine"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    own = [str(tmp_path / "scripts/browser/build.sh"), "--key"]
+    before = subprocess.run(["bash", *own], capture_output=True, text=True, check=True).stdout
+    assert before == builder("--key").stdout
+    seen = {before}
+    for name in (
+        "scripts/browser/config", "scripts/browser/guest-init.c", "scripts/browser/packages.txt",
+        "scripts/kernel/config", "scripts/kernel/ss-sampler.c", "docs/assets/machine/machine.mjs",
+        *(str(path.relative_to(tmp_path)) for path in tmp_path.glob("scripts/browser/patches/*")),
+    ):  # fmt: skip
+        text = (tmp_path / name).read_text()
+        added = (
+            f"{'0' * 64} pool/none none\n" if name.endswith("packages.txt") else "CONFIG_NONE=y\n"
+        )
+        (tmp_path / name).write_text(text + added)
+        seen.add(subprocess.run(["bash", *own], capture_output=True, text=True, check=True).stdout)
+        (tmp_path / name).write_text(text)
+    assert len(seen) == 8
+
+
+def test_the_guest_gets_what_a_trial_reads() -> None:
+    names = set(guest_files(load_lab(ROOT, "mathis"), ROOT))
+    assert {
+        "run/lab/scripts/lib.sh",
+        "run/lab/scripts/snapshot.sh",
+        "run/lab/labs/01-mathis/nodes/romeo.sh",
+    } <= names
+    assert not [name for name in names if len(name) > 100]
+
+
+@needs_machine
+@pytest.mark.kernel
+@pytest.mark.slow(40)
+def test_a_trial_gives_the_same_bytes_each_time_and_the_checker_agrees(tmp_path: Path) -> None:
+    found = []
+    for n in (1, 2):
+        out = tmp_path / str(n)
+        done = call_lab(
+            "run", "mathis", "--trial", "7", "--set", "duration_s=20", "--on", "browser", "--out", str(out)
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        [run] = (out / "mathis").glob("trial-07-*")
+        found.append(digest_of(run / "raw"))
+    assert found[0] == found[1]
+    plan = json.loads((run / "plan.json").read_text())
+    assert (plan["where"], plan["kernel"].split()[2]) == ("browser", "i686")
+    assert call_lab("check", str(run)).returncode == 0
+    again = json.loads((run / "provenance.json").read_text())["command"]
+    assert "--on browser" in again
