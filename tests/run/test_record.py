@@ -38,7 +38,6 @@ TO_BE_RECORDED: dict[str, set[str]] = {
         "core-cables-2000",
         "core-cables-5000",
         "core-cables-25000",
-        "core-large-windows",
         "core-long",
     },
 }
