@@ -97,4 +97,4 @@ def test_a_trial_gives_the_same_bytes_each_time_and_the_checker_agrees(tmp_path:
     assert (plan["where"], plan["kernel"].split()[2]) == ("browser", "i686")
     assert call_lab("check", str(run)).returncode == 0
     again = json.loads((run / "provenance.json").read_text())["command"]
-    assert "--on browser" in again
+    assert again.endswith("--set duration_s=20 --on browser")

@@ -40,7 +40,9 @@ def test_on_means_a_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         "virtual": Virtual, "host": Host, "nodes.toml": SshNodes, "machines": SshNodes,
     }.items():  # fmt: skip
         assert backend_for(where) is backend
-    with pytest.raises(UserError, match="--on moon: expected virtual, host, browser, or a file as nodes"):
+    with pytest.raises(
+        UserError, match="--on moon: expected virtual, host, browser, or a file as nodes"
+    ):
         backend_for("moon")
 
 

@@ -102,7 +102,7 @@ class Browser(Backend):
 
     name = "browser"
     accepts = "browser"
-    option = "--on browser"
+    option = " --on browser"
     real_time = False
     slowness = 6.0
     has_edges = True
