@@ -12,11 +12,13 @@ from measuretwice.execute.estimate import expected_seconds, learn
 from measuretwice.execute.job import Job
 
 
-def jobs(count: int, *, real_time: bool = False) -> list[Job]:
+def jobs(count: int, *, real_time: bool = False, slowness: float = 1.0) -> list[Job]:
     plan = SimpleNamespace(
         lab="mathis", params={"duration_s": 240, "rtt_ms": 6, "loss_ratio": 0.01}
     )
-    one = SimpleNamespace(plan=plan, backend=SimpleNamespace(real_time=real_time))
+    one = SimpleNamespace(
+        plan=plan, backend=SimpleNamespace(real_time=real_time, slowness=slowness)
+    )
     return [cast(Job, one)] * count
 
 
@@ -31,6 +33,13 @@ def test_a_second_guess_is_what_the_first_time_took() -> None:
     learn(jobs(10), 2, 3 * first)
     assert expected_seconds(jobs(10), 2) == pytest.approx(3 * first)
     assert expected_seconds(jobs(20), 2) == pytest.approx(6 * first)
+
+
+def test_a_slower_place_takes_longer_and_teaches_the_same_pace() -> None:
+    first = expected_seconds(jobs(10), 2)
+    assert expected_seconds(jobs(10, slowness=6), 2) == pytest.approx(6 * first)
+    learn(jobs(10, slowness=6), 2, 12 * first)
+    assert expected_seconds(jobs(10), 2) == pytest.approx(2 * first)
 
 
 def test_later_ones_count_more_than_earlier_ones() -> None:
