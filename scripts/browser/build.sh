@@ -224,14 +224,8 @@ get_ready() {
     printf '%s\n' "$root/$key"
     return
   fi
-  trap clean_up EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
-  choose_work_folder
-  log=$work/log
-  : >"$log"
   ready=$root/.ready-$key
-  SECONDS=0
+  begin_build
   require_disk "$NEEDED_MIB"
   say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
   fetch_v86
@@ -246,9 +240,7 @@ get_ready() {
   configure "$work/config"
   compile bzImage
   assemble "$ready"
-  rm -rf -- "${root:?}/$key"
-  mv -T -- "$ready" "$root/$key"
-  rm -f -- "$root/last-failure.log"
+  keep_build "$ready"
   say "the browser's machine is ready after $SECONDS s"
   printf '%s\n' "$root/$key"
 }

@@ -176,14 +176,8 @@ get_ready() {
     printf '%s\n' "$root/$key"
     return
   fi
-  trap clean_up EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM HUP
-  choose_work_folder
-  log=$work/log
-  : >"$log"
   ready=$root/.ready-$key
-  SECONDS=0
+  begin_build
 
   if [[ -n $prebuilt ]]; then
     take_prebuilt "$prebuilt" "$sha256" "$ready"
@@ -210,9 +204,7 @@ get_ready() {
     run_job build_iproute2 || die_with_log "the build of iproute2 failed"
     assemble "$ready"
   fi
-  rm -rf -- "${root:?}/$key"
-  mv -T -- "$ready" "$root/$key"
-  rm -f -- "$root/last-failure.log"
+  keep_build "$ready"
   say "the virtual kernel $(json_field "$root/$key/kernel.json" version) is ready after $SECONDS s"
   printf '%s\n' "$root/$key"
 }

@@ -140,6 +140,24 @@ choose_work_folder() {
   work=$folder
 }
 
+# begin_build: a folder to work in, and a log; whatever ends the build removes the folder.
+begin_build() {
+  trap clean_up EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM HUP
+  choose_work_folder
+  log=$work/log
+  : >"$log"
+  SECONDS=0
+}
+
+# keep_build READY: what was built, in its place in the cache.
+keep_build() {
+  rm -rf -- "${root:?}/$key"
+  mv -T -- "$1" "$root/$key"
+  rm -f -- "$root/last-failure.log"
+}
+
 take_lock() {
   if ! mkdir -p -- "$root" 2>/dev/null || ! : 2>/dev/null >>"$root/lock"; then
     die "can't write to the cache $root: set MEASURETWICE_CACHE to a folder of yours"

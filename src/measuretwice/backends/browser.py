@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend
-from measuretwice.backends.script import EDITED, experiment_script
-from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, START_NS
+from measuretwice.backends.script import EDITED, guest_script
+from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.lab import KernelFacts, Lab, Plan
@@ -25,6 +25,8 @@ RUNNER = "scripts/browser/run.mjs"
 FACTS = "machine.json"
 # In a run's folder, while it is measured: what the guest gets at its root.
 GIVEN = "files"
+# As in docs/assets/machine/machine.mjs.
+MEMORY_BYTES = 2**27
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,6 @@ def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     return {f"{INSIDE_ROOT[1:]}/{name}": path for name, path in found.items()}
 
 
-def guest_script(lab: Lab, plan: Plan) -> str:
-    """Return experiment.sh as the guest runs it: the virtual kernel's, to the byte."""
-    return experiment_script(lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
-
-
 class Browser(Backend):
     """Trials each in a machine of their own, which begins where the saved one stood."""
 
@@ -127,8 +124,8 @@ class Browser(Backend):
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         memory = lab.file.run.memory
-        if memory and any(float(plan.params[memory]) > 2**30 for plan in plans):
-            return ["the browser's machine has 128 MB of memory, too little for so many flows"]
+        if memory and any(float(plan.params[memory]) > MEMORY_BYTES for plan in plans):
+            return [f"{lab.name} needs more memory than the browser's machine has, 128 MB"]
         return []
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
@@ -140,7 +137,11 @@ class Browser(Backend):
         (inside / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
         if (work / EDITED).is_dir():
             shutil.copytree(work / EDITED, inside / EDITED)
+        # It ends with whoever started it, however that ends.
         command = [
+            "setpriv",
+            "--pdeathsig",
+            "KILL",
             "node",
             str(root / RUNNER),
             str(self._machine.folder),

@@ -10,7 +10,13 @@ import shlex
 from pathlib import Path
 
 from measuretwice.backends import namespaces as topology
-from measuretwice.backends.uml import GUEST_MEMORY_MB, READER_INTERVAL_US
+from measuretwice.backends.uml import (
+    GUEST_MEMORY_MB,
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    INSIDE_SAMPLER,
+    READER_INTERVAL_US,
+)
 from measuretwice.lab import Lab, Plan, Step
 
 READY_SECONDS = 30
@@ -149,6 +155,11 @@ def experiment_script(
         "",
     ]
     return "\n".join(lines)
+
+
+def guest_script(lab: Lab, plan: Plan) -> str:
+    """Return a trial's script as a guest runs it, in the virtual kernel and in the browser's machine alike."""
+    return experiment_script(lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
 
 
 def live_script(

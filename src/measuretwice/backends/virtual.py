@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend
-from measuretwice.backends.script import experiment_script, memory_mb, reader_interval_us
+from measuretwice.backends.script import guest_script, memory_mb, reader_interval_us
 from measuretwice.backends.uml import (
-    INSIDE_ROOT,
-    INSIDE_RUN,
-    INSIDE_SAMPLER,
     START_NS,
     Kernel,
     ensure_kernel,
@@ -56,10 +53,7 @@ class Virtual(Backend):
         yield cls.ready(root)
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
-        script = experiment_script(
-            lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER
-        )
-        (work / "experiment.sh").write_text(script, encoding="utf-8")
+        (work / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
         run_inside(
             self._uml,
             root,
