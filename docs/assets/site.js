@@ -95,6 +95,16 @@
     measureTwice.notebook(places);
   }
 
+  // <div class="here" data-here='{"lab": "mathis", "case": 5, ...}'></div>: a page that runs trials itself.
+  async function runs_here() {
+    const places = document.querySelectorAll("div.here");
+    if (!places.length) return;
+    await load("interactive/common.js");
+    window.measureTwice.load = load;
+    const { fill } = await import(new URL("machine/here.mjs", here));
+    fill(places);
+  }
+
   // What the theme leaves without a name, so that a screen reader can say it.
   function names() {
     const search = document.querySelector(".md-search[role=dialog]");
@@ -118,7 +128,7 @@
 
   function start() {
     names();
-    for (const work of [maths, diagrams, figures, interactive, notebooks]) work().catch((error) => console.error(error));
+    for (const work of [maths, diagrams, figures, interactive, notebooks, runs_here]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

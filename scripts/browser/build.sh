@@ -27,6 +27,8 @@ arch=i386
 . "$kernel_scripts/source.sh"
 # shellcheck source=scripts/kernel/programs.sh
 . "$kernel_scripts/programs.sh"
+# shellcheck source=scripts/browser/npm.sh
+. "$here/npm.sh"
 
 patches=("$kernel_scripts"/patches/0006-*.patch "$kernel_scripts"/patches/0010-*.patch "$here"/patches/*.patch)
 # shellcheck disable=SC2034 # for programs.sh
@@ -100,18 +102,6 @@ fetch_nearest_source() {
 }
 
 # --- building ------------------------------------------------------------------------------------
-
-# The machine's own npm settings count: its registry, proxy and certificates.
-download_v86() { (cd "$work/v86" && npm pack --silent "v86@$V86_VERSION" >>"$log" 2>&1 </dev/null); }
-
-fetch_v86() {
-  local archive=$work/v86/v86-$V86_VERSION.tgz
-  mkdir -p "$work/v86"
-  run_job download_v86 || die_with_log "npm can't get v86 $V86_VERSION"
-  [[ $(openssl dgst -sha512 -binary "$archive" | base64 -w 0) == "$V86_SHA512" ]] ||
-    die "wrong checksum: v86 $V86_VERSION is not what results come from; nothing was unpacked"
-  tar -xzf "$archive" -C "$work/v86" --strip-components=1
-}
 
 # unpack_for_build: a C library for 32 bits, which the compiler of any distribution can use, and a BIOS.
 unpack_for_build() {
@@ -228,7 +218,7 @@ get_ready() {
   begin_build
   require_disk "$NEEDED_MIB"
   say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
-  fetch_v86
+  fetch_npm v86 "$V86_VERSION" "$V86_SHA512" "$work/v86"
   find_archives
   fetch_programs
   fetch_debian_source

@@ -8,17 +8,16 @@ from typing import cast
 
 import pytest
 
+from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
 from measuretwice.execute.estimate import expected_seconds, learn
 from measuretwice.execute.job import Job
 
 
-def jobs(count: int, *, real_time: bool = False, slowness: float = 1.0) -> list[Job]:
+def jobs(count: int, *, real_time: bool = False, pace: Pace = OF_THE_VIRTUAL_KERNEL) -> list[Job]:
     plan = SimpleNamespace(
         lab="mathis", params={"duration_s": 240, "rtt_ms": 6, "loss_ratio": 0.01}
     )
-    one = SimpleNamespace(
-        plan=plan, backend=SimpleNamespace(real_time=real_time, slowness=slowness)
-    )
+    one = SimpleNamespace(plan=plan, backend=SimpleNamespace(real_time=real_time, pace=pace))
     return [cast(Job, one)] * count
 
 
@@ -37,8 +36,8 @@ def test_a_second_guess_is_what_the_first_time_took() -> None:
 
 def test_a_slower_place_takes_longer_and_teaches_the_same_pace() -> None:
     first = expected_seconds(jobs(10), 2)
-    assert expected_seconds(jobs(10, slowness=6), 2) == pytest.approx(6 * first)
-    learn(jobs(10, slowness=6), 2, 12 * first)
+    assert expected_seconds(jobs(10, pace=Pace(6 * 0.9, 6)), 2) == pytest.approx(6 * first)
+    learn(jobs(10, pace=Pace(6 * 0.9, 6)), 2, 12 * first)
     assert expected_seconds(jobs(10), 2) == pytest.approx(2 * first)
 
 

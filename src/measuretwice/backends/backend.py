@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
@@ -17,6 +18,18 @@ from measuretwice.lab import KernelFacts, Lab, Plan
 
 class BackendLost(UserError):
     """The place doesn't answer any more; what comes after on it is in vain."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How long a trial takes one CPU: what it takes in any case, and how many times the virtual kernel's time a
+    packet costs."""
+
+    start_s: float = 0.9
+    slowness: float = 1.0
+
+
+OF_THE_VIRTUAL_KERNEL = Pace()
 
 
 class Backend(ABC):
@@ -29,8 +42,8 @@ class Backend(ABC):
     option: ClassVar[str] = ""
     # In real time trials would disturb each other, and last as long as they say.
     real_time: ClassVar[bool]
-    # How many times as long a trial takes as in the virtual kernel, roughly.
-    slowness: ClassVar[float] = 1.0
+    # How long a trial takes there, roughly.
+    pace: ClassVar[Pace] = OF_THE_VIRTUAL_KERNEL
     # Can it be handed to another process, with the trial to be run on it?
     portable: ClassVar[bool] = True
     # Can its cables have a speed, and its hosts be made to take their time (a topology's edges)?

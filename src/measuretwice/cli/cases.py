@@ -49,8 +49,8 @@ class CaseRun:
         """Is it a change of the student's own, not the first try?"""
         return bool(self.changes) or self.own is not None
 
-    def ask(self) -> None:
-        """Ask for the prediction, where a person can answer, and note it in the book."""
+    def ask(self, predicted: str | None = None) -> None:
+        """Note the prediction in the book; ask for it, where a person can answer, unless it was `predicted`."""
         heading = f"Case {self.number}: {self.pitfall.symptom}"
         if self.stage:
             self.book.add(self.number, "Shown", "the mended run, asked for with --show-me")
@@ -60,8 +60,12 @@ class CaseRun:
         values = ", ".join(f"{name} {value}" for name, value in self.varied.items())
         if values:
             heading += f"\nYour own run has {values}; the page's run has other values."
-        said = ask_person(
-            f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
+        said = (
+            ask_person(
+                f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
+            )
+            if predicted is None
+            else predicted
         )
         self._add_once("Prediction", said or NONE)
         self.said[:] = [said] if said else []

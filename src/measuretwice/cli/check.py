@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,8 @@ def check_command(
     books = CaseBooks(root, [folder for _, folders in runs for folder in folders])
     if not as_json:
         books.before(hint)
-    documents = [_check_run(root, run, hint) for _, folders in runs for run in folders]
-    documents += _check_together(root, documents, hint)
+    documents = [check_one(root, run, hint) for _, folders in runs for run in folders]
+    documents += check_together(root, documents, hint)
     others = _with_files([target for target, folders in runs if not folders], bool(documents))
     live = [target for target in others if (target / FACTS).is_file()]
     of_live = [_check_live(root, target, hint) for target in live]
@@ -83,8 +84,8 @@ def _with_files(targets: list[Path], others: bool) -> list[Path]:
     return held
 
 
-def _check_run(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
-    """One run of ours: measured anew from its raw files, against its plan."""
+def check_one(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
+    """Return the document of one run of ours: measured anew from its raw files, against its plan."""
     again = measure_again(root, run)
     lab, plan, measured = again.lab, again.plan, again.measured
     # By scripts of somebody's own the nodes may be set in any way.
@@ -115,10 +116,10 @@ def _meant(
     }
 
 
-def _check_together(
+def check_together(
     root: Path, documents: list[dict[str, Any]], hint: int | None
 ) -> list[dict[str, Any]]:
-    """What no single run shows: a document for each set of runs that can't stand together."""
+    """Return what no single run shows: a document for each set of runs that can't stand together."""
     found = []
     for name in sorted({document["lab"] for document in documents}):
         lab = load_lab(root, name)
@@ -244,24 +245,10 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     for line in _taken(document):
         out.print(f"  {line}", markup=False, soft_wrap=True)
     for finding in findings:
-        # Finding the cause is the exercise: before the last hint it has no name, and before the second
-        # nothing is said that tells it.
-        name = finding["id"] if hint == 3 else "something is off"
-        out.print(f"  {name} ({finding['severity']})", style="bold")
-        if finding["off"] and (hint or 0) < 2:
-            out.print(f"    {finding['off']}", markup=False)
-        else:
-            out.print(f"    measured: {finding['measured']}", markup=False)
-            out.print(f"    expected: {finding['expected']}", markup=False)
-        for consequence in finding["consequences"]:
-            out.print(f"    and because of that: {consequence}", markup=False)
-        # The reason often is the cause.
-        if hint == 3:
-            out.print(f"    {finding['why']}", markup=False)
-        if finding["hint"]:
-            out.print(f"    hint {hint}: {finding['hint']}", markup=False)
-        if hint == 3 or not finding["page"].startswith("reference/"):
-            out.print(f"    page: {finding['page']}", markup=False)
+        heading, lines = told(finding, hint)
+        out.print(f"  {heading}", style="bold")
+        for line in lines:
+            out.print(f"    {line}", markup=False)
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
     # Last: what was found is what a person looks for.
@@ -272,6 +259,28 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
         out.print(f"  not used: {line}", markup=False, soft_wrap=True)
     if (more := len(refused) - MOST_REFUSED) > 0:
         out.print(f"  not used: {more} more (--json names all)")
+
+
+def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
+    """Return what is said of a finding at that step of help: a heading, and lines.
+
+    Finding the cause is the exercise: before the last hint it has no name, and before the second nothing is
+    said that tells it.
+    """
+    name = finding["id"] if hint == 3 else "something is off"
+    if finding["off"] and (hint or 0) < 2:
+        lines = [finding["off"]]
+    else:
+        lines = [f"measured: {finding['measured']}", f"expected: {finding['expected']}"]
+    lines += [f"and because of that: {consequence}" for consequence in finding["consequences"]]
+    # The reason often is the cause.
+    if hint == 3:
+        lines.append(finding["why"])
+    if finding["hint"]:
+        lines.append(f"hint {hint}: {finding['hint']}")
+    if hint == 3 or not finding["page"].startswith("reference/"):
+        lines.append(f"page: {finding['page']}")
+    return f"{name} ({finding['severity']})", lines
 
 
 def _taken(document: dict[str, Any]) -> list[str]:

@@ -196,7 +196,7 @@ def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
     files = source.of_node(node)
     known = {file.name: words.word_of(file, source) for file in files}
     if as_json:
-        print(json.dumps(_listing_json(source, files, known), indent=2))
+        print(json.dumps(listing(source, files, known), indent=2))
         return
     groups: dict[str, list[RawFile]] = {}
     for file in files:
@@ -242,7 +242,7 @@ def _sizes(files: Sequence[RawFile]) -> str:
     return ", ".join(f"{file.node} {file.size_bytes:,}".strip() for file in files)
 
 
-def _listing_json(
+def listing(
     source: Source, files: Sequence[RawFile], known: dict[str, words.Word | None]
 ) -> dict[str, Any]:
     return {

@@ -74,17 +74,9 @@ def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> No
         table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result in results:
-        run, goodput = result.place, goodput_of(lab, result)
+        run = result.place
         table.add_row(
-            str(result.trial),
-            _number(result.value("rtt_min_ms"), "{:.4g}"),
-            _number(result.value("mss_bytes"), "{:.0f}"),
-            _number(result.number("loss_ratio"), "{:.2e}"),
-            _number(result.value("loss_ratio"), "{:.2e}"),
-            _number(goodput.bps, "{:.4g}", 1e-6),
-            goodput.time or "-",
-            _number(result.model_bps, "{:.4g}", 1e-6),
-            _number(result.ratio, "{:.2f}"),
+            *row_of(lab, result),
             *([verdict(result)] if verdicts else []),
             Text(
                 relative(run) if roomy else run.name.rsplit("-", 1)[-1],
@@ -110,6 +102,22 @@ def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> No
         )
         for reason, trials in _by_reason(apart).items():
             out.print(f"  trial {', '.join(map(str, trials))}: {reason}")
+
+
+def row_of(lab: Lab, result: Result) -> list[str]:
+    """Return a result's values in words, one for each of HEADINGS."""
+    goodput = goodput_of(lab, result)
+    return [
+        str(result.trial),
+        _number(result.value("rtt_min_ms"), "{:.4g}"),
+        _number(result.value("mss_bytes"), "{:.0f}"),
+        _number(result.number("loss_ratio"), "{:.2e}"),
+        _number(result.value("loss_ratio"), "{:.2e}"),
+        _number(goodput.bps, "{:.4g}", 1e-6),
+        goodput.time or "-",
+        _number(result.model_bps, "{:.4g}", 1e-6),
+        _number(result.ratio, "{:.2f}"),
+    ]
 
 
 def verdict(result: Result) -> str:
@@ -142,11 +150,21 @@ def print_expectations(result: Result) -> None:
     """Print each expectation of one trial: what was measured, what was expected, the verdict."""
     out = console(sys.stdout)
     out.print(f"{result.lab}, trial {result.trial}: {result.title}", style="bold")
+    for mark, what in expectation_rows(result):
+        out.print(f"  {mark} {what}")
+
+
+def expectation_rows(result: Result) -> list[tuple[str, str]]:
+    """Return each expectation of a trial in words, and a mark: as expected, off, or nothing can be said."""
+    rows = []
     for e in result.expectations:
         mark = {True: "ok ", False: "OFF", None: " - "}[e.ok]
         low, high = (_number(bound, "{:.6g}") for bound in (e.low, e.high))
         span = low if low == high else f"{low} to {high}"
-        out.print(f"  {mark} {e.label}: {e.measured} {_number(e.value, '{:.6g}')}, expected {span}")
+        rows.append(
+            (mark, f"{e.label}: {e.measured} {_number(e.value, '{:.6g}')}, expected {span}")
+        )
+    return rows
 
 
 Advance = Callable[[int, str], None]

@@ -67,7 +67,7 @@ class Batch:
         limit_s = self.wall_limit_s or (
             WALL_LIMIT_S
             + float(plan.params.get("duration_s", 0))
-            + PATIENCE * self.backend.slowness * likely_seconds(plan)
+            + PATIENCE * likely_seconds(plan.params, self.backend.pace)
         )
         return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s, self.own)
 

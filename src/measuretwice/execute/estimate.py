@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
 from measuretwice.base.files import read_object, write_json
 from measuretwice.execute.job import Job
-from measuretwice.lab import Plan
+from measuretwice.lab import Value
 
 # In real time a trial takes as long as it says, and so much for what comes before and after.
 REAL_TIME_EXTRA_S = 5
@@ -20,7 +21,7 @@ LEAST_LEARNT_S = 10.0
 WEIGHT_OF_LAST = 0.5
 
 
-def likely_seconds(plan: Plan) -> float:
+def likely_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERNEL) -> float:
     """Guess how long a trial takes one CPU: a fixed part, and some microseconds a packet.
 
     From parameters that a lab may have (a Reno flow sends t/(RTT sqrt(p)) packets). It decides
@@ -28,7 +29,7 @@ def likely_seconds(plan: Plan) -> float:
     """
 
     def number(name: str, default: float) -> float:
-        value = plan.params.get(name, default)
+        value = params.get(name, default)
         return float(value) if isinstance(value, int | float) else default
 
     duration_s = number("duration_s", 1.0)
@@ -36,23 +37,27 @@ def likely_seconds(plan: Plan) -> float:
     loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
     packets = 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio)
     at_line_rate = number("rate_mbit", 1e4) * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
-    if "loss_ratio" not in plan.params:
+    if "loss_ratio" not in params:
         # Only the link limits these flows, and they fill it.
-        return 0.9 + 7e-6 * at_line_rate
-    return 0.9 + 3.5e-6 * min(packets, at_line_rate)
+        return pace.start_s + pace.slowness * 7e-6 * at_line_rate
+    return pace.start_s + pace.slowness * 3.5e-6 * min(packets, at_line_rate)
 
 
 def longest_first(jobs: list[Job]) -> list[Job]:
     """Order jobs so that no CPU waits for a long one at the end."""
-    return sorted(jobs, key=lambda job: likely_seconds(job.plan), reverse=True)
+    return sorted(jobs, key=lambda job: likely_seconds(job.plan.params), reverse=True)
 
 
 def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
     """Guess how long these jobs take together, `at_once` at a time, by this machine's pace so far."""
     if jobs[0].backend.real_time:
         return sum(float(job.plan.params.get("duration_s", 0)) + REAL_TIME_EXTRA_S for job in jobs)
-    pace = jobs[0].backend.slowness * _paces().get(jobs[0].plan.lab, 1.0)
-    return pace * sum(likely_seconds(job.plan) for job in jobs) / at_once
+    pace = _paces().get(jobs[0].plan.lab, 1.0)
+    return pace * _likely(jobs) / at_once
+
+
+def _likely(jobs: Sequence[Job]) -> float:
+    return sum(likely_seconds(job.plan.params, job.backend.pace) for job in jobs)
 
 
 def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:
@@ -64,8 +69,7 @@ def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:
     if not jobs or jobs[0].backend.real_time or took_s < LEAST_LEARNT_S:
         return
     lab = jobs[0].plan.lab
-    likely_s = jobs[0].backend.slowness * sum(likely_seconds(job.plan) for job in jobs)
-    now = took_s * at_once / likely_s
+    now = took_s * at_once / _likely(jobs)
     paces = _paces()
     paces[lab] = (1 - WEIGHT_OF_LAST) * paces.get(lab, now) + WEIGHT_OF_LAST * now
     with contextlib.suppress(OSError):

@@ -50,7 +50,7 @@ def give_back(run: Path, out: Path) -> None:
     The folders that it is in, up to `out`, too, where they lie in one of theirs: /tmp stays root's.
     """
     owner, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if os.geteuid() != 0 or not owner or not group:
+    if not owner or not group or os.geteuid() != 0:
         return
     above = [path for path in (out, run.parent) if path.parent.stat().st_uid == int(owner)]
     if out in above:

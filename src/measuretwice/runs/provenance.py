@@ -112,6 +112,6 @@ def _git_commit(root: Path) -> str | None:
             text=True,
             check=False,
         )
-    except FileNotFoundError:
+    except OSError:  # no git here, or, in a browser, no other programs at all
         return None
     return done.stdout.strip() or None

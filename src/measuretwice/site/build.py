@@ -21,6 +21,7 @@ from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
 from measuretwice.site.folder import Folder
 from measuretwice.site.kept import KeptPages, kept_pages
+from measuretwice.site.machine import add_machine, find_parts
 from measuretwice.site.navigation import (
     INSTRUCTORS,
     KEY,
@@ -68,13 +69,19 @@ def prepare(
     settings = (root / "mkdocs.yml").read_text(encoding="utf-8")
     if release:
         settings = release_settings(settings)
-    labs = {name: LabWords(root, lab) for name, lab in published_labs(root).items()}
+    parts = find_parts(root)
+    labs = {
+        name: LabWords(root, lab, runs_here=parts is not None)
+        for name, lab in published_labs(root).items()
+    }
     words, pages = SiteWords(root, labs, instructor, release), Folder(out)
-    with kept_pages(root, out.with_suffix(".kept.json")) as kept:
+    with kept_pages(root, out.with_suffix(".kept.json"), runs_here=parts is not None) as kept:
         site = Site(words, Renderer(words), pages, kept)
         _written_pages(site)
         _made_pages(site, commands)
         _add_the_rest(site, settings)
+        if parts:
+            add_machine(root, [known.lab for known in labs.values()], parts, pages)
     pages.sweep()
     beside = Folder(out.parent)
     beside.write(settings_of(out).name, site_settings(settings, out.name, instructor=instructor))

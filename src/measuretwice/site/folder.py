@@ -26,6 +26,14 @@ class Folder:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
 
+    def write_bytes(self, content: bytes, name: str) -> None:
+        """Write a file that is no text, if it is another than the one there."""
+        path = self.path / name
+        self.written.add(path)
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+
     def keep(self, name: str) -> bool:
         """Leave the page as it is there; return whether there is one."""
         path = self.path / name

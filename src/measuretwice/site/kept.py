@@ -22,8 +22,8 @@ NAMED_BY_WORDS = ("docs", "solutions")
 class KeptPages:
     """The pages that the last time's note names, each with a digest of what it followed from."""
 
-    def __init__(self, root: Path, before: dict[str, str]) -> None:
-        self._inputs, self._before = _digest_of_inputs(root), before
+    def __init__(self, root: Path, before: dict[str, str], also: bytes) -> None:
+        self._inputs, self._before = _digest_of_inputs(root) + also, before
         self.now: dict[str, str] = {}
 
     def still_right(self, page: str, template: Path) -> bool:
@@ -34,14 +34,17 @@ class KeptPages:
 
 
 @contextmanager
-def kept_pages(root: Path, note: Path) -> Iterator[KeptPages]:
-    """Read the note, and write it anew where all went well: a failure makes every page again."""
+def kept_pages(root: Path, note: Path, *, runs_here: bool = False) -> Iterator[KeptPages]:
+    """Read the note, and write it anew where all went well: a failure makes every page again.
+
+    Pages that can run trials themselves (`runs_here`) aren't those that can't.
+    """
     try:
         before = dict(json.loads(note.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         before = {}
     note.unlink(missing_ok=True)
-    kept = KeptPages(root, before)
+    kept = KeptPages(root, before, b"runs here" if runs_here else b"")
     yield kept
     note.write_text(json.dumps(kept.now, indent=0), encoding="utf-8")
 

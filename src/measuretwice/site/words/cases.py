@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+from measuretwice.site.words import here
 from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import site_word, word
@@ -74,7 +75,7 @@ def mend(words: LabWords, name: str) -> Block:
     """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
     number, lab = case_number(words, name), words.lab.name
     return Block(
-        f"```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"{here.of_mending(words, name)}```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
         f"./lab check runs/{lab}/case-{number:02d}-*\n```\n\n"
         f"You may also change the node scripts: `./lab edit {lab}` makes your own copy, and your runs use it. Or type the "
         f"commands yourself, in [live terminals](../../start/terminals.md#live): `./lab up {lab} --case {number}`. "

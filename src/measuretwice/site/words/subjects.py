@@ -15,11 +15,14 @@ from measuretwice.site.words.registry import Words, word
 
 
 class LabWords(Words):
-    """A lab as pages know it: every word about labs is an attribute."""
+    """A lab as pages know it: every word about labs is an attribute.
 
-    def __init__(self, root: Path, lab: Lab) -> None:
+    `runs_here`: the site has the browser's machine, and its pages run trials themselves.
+    """
+
+    def __init__(self, root: Path, lab: Lab, *, runs_here: bool = False) -> None:
         super().__init__(word, self)
-        self.root, self.lab = root, lab
+        self.root, self.lab, self.runs_here = root, lab, runs_here
         self.samples = root / "sample-data" / lab.folder.name
         self._results: dict[str, list[Result]] = {}
         self._senders: dict[Path, SenderFiles] = {}

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from measuretwice.lab import Lab, StageName, Step, Value
+from measuretwice.site.words import here
 from measuretwice.site.words.blocks import Block, verbatim
 from measuretwice.site.words.pitfalls import case_options, pitfall, stage_set
 from measuretwice.site.words.registry import word
@@ -19,23 +20,28 @@ from measuretwice.site.words.subjects import LabWords
 
 @word('terminals("mtu", "broken")', name="terminals")
 def stage_terminals(words: LabWords, name: str, stage: StageName) -> Block:
-    """The ways to run a stage of a mistake, a tab each: virtual kernel, live terminals, own kernel,
+    """The ways to run a stage of a mistake, a tab each: virtual kernel, this page, live terminals, own kernel,
     testbed."""
     lab, number = words.lab, pitfall(words, name).trial
     params = {**lab.defaults(), **lab.trials[number].set, **stage_set(words, name, stage)}
-    return terminals(lab, case_options(words, name, stage), params, veiled=stage == "broken")
+    options = case_options(words, name, stage)
+    page = here.of_stage(words, name, stage)
+    return terminals(lab, options, params, veiled=stage == "broken", page=page)
 
 
-def terminals(lab: Lab, options: str, params: dict[str, Value], *, veiled: bool = False) -> Block:
-    """The ways to run a stage, a tab each: virtual kernel, live terminals, own kernel, testbed.
+def terminals(
+    lab: Lab, options: str, params: dict[str, Value], *, veiled: bool = False, page: str = ""
+) -> Block:
+    """The ways to run a stage, a tab each: virtual kernel, this page, live terminals, own kernel, testbed.
 
     `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
     `params` all of the run's parameters by name. `veiled`, no setting can be read: one of them is
-    what a case's student looks for.
+    what a case's student looks for. `page` is the place where a page runs it itself, if it can.
     """
     run = f"./lab run {lab.name} {options}"
     tabs = {
         "virtual kernel": _code(run),
+        **({"in this page": page} if page else {}),
         "live terminals": _live(lab, options),
         "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
         f"something says so first.\n\n{_code(f'sudo {run} --on host')}",

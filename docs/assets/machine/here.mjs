@@ -1,0 +1,404 @@
+// "Run it here": a trial of the kit in this page, from its settings to a folder that can be handed in.
+//
+// <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
+// kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is mended; "trials".
+import { fetched, missing, sweep } from "./store.mjs";
+import { over_time } from "./over-time.mjs";
+import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
+
+const base = new URL(".", import.meta.url).href;
+const { h } = window.measureTwice;
+const MEMORY_MB = 500;
+const SETTLE_S = 12;
+const PAUSE_MS = 5000;
+const PACE = "measure-twice/page-pace";
+
+let loads = null;
+let kit = null;
+let running = null;
+
+async function all_loads() {
+  if (!loads) {
+    const response = await fetch(new URL("loads.json", base), { cache: "no-cache" });
+    if (!response.ok) throw new Error("this site lacks the browser's machine");
+    loads = await response.json();
+  }
+  return loads;
+}
+
+// Modules aren't fetched but imported, when they are needed.
+const all_files = (found) => [...found.machine.files, ...found.python.files, ...found.kit.files].filter((file) => !file.module);
+const megabytes = (files) => Math.max(1, Math.round(files.reduce((sum, file) => sum + file.bytes, 0) / 1e6));
+
+/** What is still to be fetched, in bytes and files; `on_share` is told how far it has come. */
+async function fetch_all(on_share) {
+  const todo = await missing(base, all_files(loads));
+  const whole = todo.reduce((sum, file) => sum + file.bytes, 0);
+  let arrived = 0;
+  // One after another: on a slow line each that has arrived is kept.
+  for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
+  await sweep(base, all_files(loads));
+}
+
+class Kit {
+  constructor() {
+    this.worker = new Worker(new URL("kit.mjs", base), { type: "module" });
+    this.waiting = new Map();
+    this.count = 0;
+    this.worker.onmessage = ({ data: { id, answer, problem } }) => {
+      const { done, failed } = this.waiting.get(id);
+      this.waiting.delete(id);
+      if (problem === undefined) done(answer);
+      else failed(new Error(problem));
+    };
+    this.worker.onerror = (event) => {
+      for (const { failed } of this.waiting.values()) failed(new Error(event.message || "the page's Python stopped"));
+      this.waiting.clear();
+    };
+  }
+
+  call(work, request, moved = []) {
+    return new Promise((done, failed) => {
+      const id = this.count++;
+      this.waiting.set(id, { done, failed });
+      this.worker.postMessage({ id, work, request }, moved);
+    });
+  }
+
+  ask(what, request) {
+    return this.call("ask", { what, request });
+  }
+}
+
+function browser_name() {
+  const known = navigator.userAgent.match(/(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/);
+  const name = { Edg: "Edge", OPR: "Opera", Version: "Safari" };
+  return known ? `${name[known[1]] || known[1]} ${known[2]}` : "a browser";
+}
+
+async function open_kit() {
+  if (!kit) {
+    const opened = new Kit();
+    kit = opened.call("open", { base, loads, system: browser_name() }).then(() => opened);
+    kit.catch(() => { kit = null; });
+  }
+  return kit;
+}
+
+/** One trial in a worker of its own; resolves to what the machine gave. `handle.cancel()` ends it. */
+function run_trial(seed, files, on_seconds, handle) {
+  return new Promise((done, failed) => {
+    const worker = new Worker(new URL("trial.mjs", base), { type: "module" });
+    const end = (finish, value) => { worker.terminate(); finish(value); };
+    handle.cancel = () => end(failed, new Error("cancelled"));
+    worker.onerror = (event) => end(failed, new Error(event.message || "the machine stopped"));
+    worker.onmessage = ({ data }) => {
+      if (data.seconds !== undefined) on_seconds(data.seconds);
+      else if (data.problem !== undefined) end(failed, new Error(data.problem));
+      else end(done, data);
+    };
+    worker.postMessage({ base, machine: loads.machine, seed, files });
+  });
+}
+
+const pace = () => Number(localStorage.getItem(PACE)) || 1;
+function learn(likely_s, took_s) {
+  try {
+    localStorage.setItem(PACE, String((pace() + took_s / likely_s) / 2));
+  } catch { /* nothing is learnt then */ }
+}
+
+function roughly(seconds) {
+  if (seconds < 90) return `${Math.max(5, 5 * Math.round(seconds / 5))} seconds`;
+  return `${Math.round(seconds / 60)} minutes`;
+}
+
+function kept_answer(asked, kind) {
+  try {
+    return localStorage.getItem(`measure-twice/${asked.lab} ${asked.case}/${kind}`) || "";
+  } catch {
+    return "";
+  }
+}
+
+const INTRODUCTION = {
+  first: "A Linux kernel in this page makes the run.",
+  mend: "Or change a setting here, and run it in this page:",
+  show: "This page runs the case as it is mended.",
+  trials: "A Linux kernel in this page makes the run.",
+};
+
+class Panel {
+  constructor(place, number) {
+    this.place = place;
+    this.asked = JSON.parse(place.dataset.here);
+    this.number = number;
+    this.says = h("p", { class: "here-says", role: "status" });
+    this.bar = h("progress", { hidden: true, "aria-label": "How far the run has come" });
+    this.run = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.start() }, "Run it here");
+    this.stop = h("button", { type: "button", class: "md-button", hidden: true, onclick: () => this.cancel() }, "Cancel");
+    this.results = h("div", { class: "here-results" });
+    this.settings = h("div", { class: "here-settings" });
+    place.replaceChildren(
+      h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
+      h("div", { class: "here-buttons" }, this.run, this.stop), this.bar, this.says, this.results);
+  }
+
+  async prepare() {
+    try {
+      await all_loads();
+    } catch (error) {
+      this.run.disabled = true;
+      this.says.textContent = `It can't run here: ${error.message}.`;
+      return;
+    }
+    this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your lab book’s" : "1" });
+    const seed = h("details", {}, h("summary", {}, "Seed"), h("div", { class: "here-field" },
+      h("label", { for: this.id("seed") }, "Seed: all randomness starts from it"), this.seed));
+    this.rows = h("div", {});
+    this.settings.replaceChildren(...(this.asked.kind === "mend" || this.asked.kind === "trials" ? [this.rows, this.adder()] : []), seed);
+    if (this.asked.kind === "mend") {
+      this.add_row();
+      this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
+      this.settings.append(h("div", { class: "here-field" }, h("label", { for: this.id("predicted") }, "Your prediction, with its unit"), this.predicted));
+    }
+    await this.tell();
+  }
+
+  id(name) {
+    return `here-${this.number}-${name}`;
+  }
+
+  async tell() {
+    const todo = await missing(base, all_files(loads));
+    const many = this.asked.runs > 1 ? `${this.asked.runs} runs, ` : "";
+    this.says.textContent = (todo.length
+      ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory, and `
+      : "It takes ") + `${many}about ${roughly(this.asked.likely_s * pace())}.`;
+  }
+
+  // --- settings ----------------------------------------------------------------------------------
+
+  adder() {
+    return h("button", { type: "button", class: "md-button here-small", onclick: () => this.add_row().focus() }, "Change a setting");
+  }
+
+  add_row() {
+    const known = loads.parameters[this.asked.lab];
+    const number = this.rows.children.length;
+    const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
+    const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
+    const name = h("select", { id: this.id(`name-${number}`), onchange: () => tell() },
+      h("option", { value: "" }, "choose one"), ...Object.keys(known).map((each) => h("option", { value: each }, each)));
+    const tell = () => {
+      const one = known[name.value];
+      value.placeholder = one && one.default !== null ? String(one.default) : "";
+      says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ") : "";
+    };
+    this.rows.append(h("div", { class: "here-field here-setting" },
+      h("label", { for: name.id }, "Setting"), name, h("label", { for: value.id }, "Value"), value, says));
+    return name;
+  }
+
+  changes() {
+    return [...this.rows.children].map((row) => [row.querySelector("select").value, row.querySelector("input").value.trim()])
+      .filter(([name, value]) => name && value !== "").map(([name, value]) => `${name}=${value}`);
+  }
+
+  // --- running -----------------------------------------------------------------------------------
+
+  async start() {
+    if (running) {
+      this.says.textContent = "This page is running something already. Wait for it, or cancel it.";
+      return;
+    }
+    const request = this.request();
+    if (!request) return;
+    running = this;
+    this.handle = {};
+    this.run.disabled = true;
+    this.stop.hidden = this.bar.hidden = false;
+    try {
+      await this.work(request);
+    } catch (error) {
+      this.says.textContent = error.message === "cancelled" ? "Cancelled. Runs that were finished are kept." : `It didn't work: ${error.message}`;
+    } finally {
+      running = null;
+      this.run.disabled = false;
+      this.stop.hidden = this.bar.hidden = true;
+      document.title = this.title || document.title;
+    }
+  }
+
+  request() {
+    const { lab, kind, trials } = this.asked;
+    const request = { lab, changes: this.changes() };
+    if (kind === "trials") request.trials = trials;
+    else Object.assign(request, { case: this.asked.case, show_me: kind === "show", predicted: this.predicted ? this.predicted.value.trim() : kept_answer(this.asked, "prediction") });
+    if (this.seed.value !== "") request.seed = Number(this.seed.value);
+    if (kind === "mend" && !request.changes.length) {
+      this.says.textContent = "Change something first: choose a setting, and give it a value.";
+      return null;
+    }
+    return request;
+  }
+
+  cancel() {
+    if (this.handle.cancel) this.handle.cancel();
+    else this.handle.cancelled = true;
+  }
+
+  still_wanted() {
+    if (this.handle.cancelled) throw new Error("cancelled");
+  }
+
+  step(text, share) {
+    this.says.textContent = text;
+    if (share === undefined) this.bar.removeAttribute("value");
+    else this.bar.value = Math.min(1, share);
+  }
+
+  async work(request) {
+    this.title = document.title;
+    const todo = await missing(base, all_files(loads));
+    if (todo.length) {
+      const size = megabytes(todo);
+      await fetch_all((share) => this.step(`Fetching ${size} MB, once: ${Math.round(100 * share)} %`, share));
+    }
+    this.still_wanted();
+    this.step("Starting Python, which plans the run and reads what comes of it. A few seconds.");
+    const desk = await open_kit();
+    this.still_wanted();
+    const plan = await desk.ask("plan", request);
+    const folders = plan.jobs.map((job) => job.folder);
+    const measured = plan.jobs.every((job) => job.finished);
+    for (let jobs = plan.jobs; jobs.length;) {
+      for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(desk, job, n + 1, jobs.length);
+      const end = await desk.ask("finish", {});
+      jobs = end.jobs || [];
+      folders.push(...jobs.map((job) => job.folder));
+      this.said = end.said;
+    }
+    this.step(measured ? "Measured already: with the same seed and settings it would be the same again, byte for byte." : "Done.", 1);
+    await this.show(desk, folders);
+    for (const other of panels) if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
+  }
+
+  async trial(desk, job, number, of) {
+    const label = of > 1 ? `Run ${number} of ${of}` : "Running";
+    const { seed, files } = await desk.ask("begin", { folder: job.folder });
+    this.still_wanted();
+    const virtual_s = job.duration_s + SETTLE_S;
+    const begun = performance.now();
+    let last = begun;
+    const tick = (seconds) => {
+      const now = performance.now();
+      const paused = now - last > PAUSE_MS ? " This browser held the page while it was hidden." : "";
+      last = now;
+      const share = Math.min(1, seconds / virtual_s);
+      const at = `${Math.min(seconds, virtual_s).toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment`;
+      this.step(`${label}: ${at}.${paused}`, share);
+      document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
+    };
+    this.step(`${label}: starting the machine.`);
+    const { tar, said } = await run_trial(seed, files, tick, this.handle);
+    this.handle.cancel = null;
+    learn(job.likely_s, (performance.now() - begun) / 1e3);
+    this.step("Reading what the tools printed.");
+    const is_kept = await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said }, [tar.buffer]);
+    if (!is_kept) this.unkept = "This browser keeps no runs: save the folder before you leave the page.";
+  }
+
+  // --- looking -----------------------------------------------------------------------------------
+
+  async show(desk, folders) {
+    const { lab, kind, trials } = this.asked;
+    const found = await desk.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
+    const mine = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, mend: () => true, trials: () => true }[kind];
+    const runs = found.runs.filter(mine);
+    if (!runs.length) return;
+    this.shown = true;
+    if (!this.chosen || folders.length) this.chosen = folders.at(-1);
+    const chosen = () => runs.find((run) => run.folder === this.chosen) || runs.at(-1);
+    const detail = h("div", { class: "here-detail" });
+    const look = async (work) => {
+      detail.replaceChildren(h("p", {}, "One moment."));
+      try {
+        detail.replaceChildren(...[await work()].flat());
+      } catch (error) {
+        detail.replaceChildren(h("p", {}, error.message));
+      }
+      for (const box of detail.querySelectorAll("pre, .here-wide")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    };
+    const button = (text, work) => h("button", { type: "button", class: "md-button here-small", onclick: () => look(work) }, text);
+    const choose = runs.length > 1
+      ? [h("label", { for: this.id("run") }, "Look at"), h("select", { id: this.id("run"), onchange: (event) => { this.chosen = event.target.value; detail.replaceChildren(); } },
+        ...runs.map((run, n) => h("option", { value: run.folder, selected: run === chosen() }, `run ${n + 1}`)))]
+      : [];
+    this.results.replaceChildren(
+      ...(this.said ? [h("p", { class: "here-said" }, this.said)] : []),
+      table_of_runs(found.headings, runs),
+      ...(this.unkept ? [h("p", {}, this.unkept)] : []),
+      h("div", { class: "here-buttons" }, ...choose,
+        button("What the tools printed", () => this.files(desk, chosen(), look)),
+        button("Over time", async () => over_time(await desk.ask("over_time", { lab, folder: chosen().folder }))),
+        button("Is something off?", () => this.check(desk, runs, chosen(), null, look)),
+        h("button", { type: "button", class: "md-button here-small", onclick: () => this.save(desk) }, "Save my runs")),
+      detail);
+  }
+
+  async files(desk, run, look) {
+    const { lab } = this.asked;
+    const listing = await desk.ask("listing", { lab, folder: run.folder });
+    const list = files_list(listing, (what) => look(async () => {
+      const shown = await desk.ask("show", { lab, folder: run.folder, what });
+      return [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.files(desk, run, look)) }, "All files"), ...blocks(what, shown)];
+    }));
+    return [h("p", {}, "As ", h("code", {}, `./lab show`), " has it. A word shows values with their meanings, a file's name its text."), list];
+  }
+
+  async check(desk, runs, run, hint, look) {
+    const { lab } = this.asked;
+    // A set of runs is one thing, a try is another.
+    const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
+    const answer = await desk.ask("check", { lab, folders, hint, diagnosis: kept_answer(this.asked, "diagnosis") });
+    const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
+      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, `Hint ${(hint || 0) + 1}`)]
+      : [];
+    return [...findings(answer), ...next];
+  }
+
+  async save(desk) {
+    this.says.textContent = "Packing all runs of this lab, the lab book and a report.";
+    try {
+      const { name, bytes } = await desk.call("save", { lab: this.asked.lab });
+      const link = h("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/zip" })), download: name });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+      this.says.textContent = `${name}: your runs, your lab book, and report.html. ./lab check, report and grade take it as it is, unpacked or not.`;
+    } catch (error) {
+      this.says.textContent = `It can't be saved: ${error.message}`;
+    }
+  }
+}
+
+function bounds({ unit, min, max, choices, default: usual }) {
+  if (choices) return `one of ${choices.join(", ")}`;
+  const range = min !== null && max !== null ? `${min} to ${max}` : min !== null ? `at least ${min}` : max !== null ? `at most ${max}` : "";
+  return [range && `${range}${unit ? ` ${unit}` : ""}`, usual === null ? "not set by itself" : ""].filter(Boolean).join(", ");
+}
+
+const panels = [];
+
+/** Fill in all places of a page; nothing is fetched before its button is pressed, but what there is to fetch. */
+export function fill(places) {
+  for (const place of places) {
+    const panel = new Panel(place, panels.length);
+    panels.push(panel);
+    panel.prepare();
+  }
+}
+
+addEventListener("beforeunload", (event) => {
+  if (running) event.preventDefault();
+});

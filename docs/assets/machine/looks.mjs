@@ -1,0 +1,83 @@
+// How a page shows what the kit's Python answers: a table of runs, findings, files.
+const { h } = window.measureTwice;
+
+const wide = (table) => h("div", { class: "here-wide md-typeset__scrollwrap" }, table);
+
+/** Runs side by side, a column each; what was changed stands above what was measured. */
+export function table_of_runs(headings, runs) {
+  const name = (run, n) => (run.shown ? "mended" : Object.keys(run.changes).length ? `run ${n + 1}: yours` : runs.length > 1 ? `run ${n + 1}` : "measured");
+  const row = (label, cells) => h("tr", {}, h("th", { scope: "row" }, label), ...cells.map((cell) => h("td", {}, cell)));
+  const changed = [...new Set(runs.flatMap((run) => Object.keys(run.changes)))];
+  const rows = [
+    row("seed", runs.map((run) => String(run.seed))),
+    ...changed.map((key) => row(h("code", {}, key), runs.map((run) => run.changes[key] ?? ""))),
+    ...headings.map((heading, n) => row(in_line(heading), runs.map((run) => run.values[n])))
+      .filter((_, n) => runs.some((run) => run.values[n] !== "-")),
+    ...(runs.some((run) => run.verdict) ? [row("verdict", runs.map((run) => run.verdict || ""))] : []),
+  ];
+  const expected = runs.flatMap((run) => run.expectations.map(([mark, text]) => h("li", {}, `${mark.trim() || "-"}: ${text}`)));
+  return h("div", {},
+    wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}), ...runs.map((run, n) => h("th", { scope: "col" }, name(run, n))))), h("tbody", {}, ...rows))),
+    h("p", { class: "recorded" }, `Goodput: ${[...new Set(runs.map((run) => run.goodput))].join("; ")}.`),
+    ...(expected.length ? [h("details", {}, h("summary", {}, "Each reading, and what it should be"), h("ul", {}, ...expected))] : []));
+}
+
+function in_line(heading) {
+  const [name, unit] = heading.split("\n");
+  if (!unit) return name;
+  return ["set", "measured"].includes(unit) ? `${name} ${unit}` : `${name} (${unit})`;
+}
+
+/** What ./lab check says, in its words. */
+export function findings({ documents, said }) {
+  const parts = [];
+  for (const document of documents) {
+    const count = document.findings.length;
+    if (documents.length > 1 || !count) {
+      parts.push(h("p", {}, h("strong", {}, `${document.name}: ${count === 0 ? "no finding" : count === 1 ? "1 finding" : `${count} findings`}`)));
+    }
+    for (const { heading, lines } of document.findings) {
+      parts.push(h("div", { class: "here-finding" }, h("strong", {}, heading), ...lines.map((line) => h("p", {}, line))));
+    }
+  }
+  for (const line of said.split("\n").filter(Boolean)) parts.push(h("p", { class: "here-said" }, line));
+  return parts;
+}
+
+/** The files of a run, those of a word together and first; `open(what)` shows one. */
+export function files_list(listing, open) {
+  const groups = new Map();
+  for (const file of listing.files.filter((each) => each.bytes)) {
+    const key = file.what || file.file.split("/").pop();
+    if (!groups.has(key)) groups.set(key, { about: file.about, word: Boolean(file.what), files: [] });
+    groups.get(key).files.push(file);
+  }
+  const empty = listing.files.filter((file) => !file.bytes).length;
+  const link = (what) => h("button", { type: "button", class: "here-link", onclick: () => open(what) }, what);
+  const rows = [...groups].sort(([, a], [, b]) => b.word - a.word).map(([key, group]) => h("tr", {},
+    h("td", {}, group.word ? link(key) : ""), h("td", {}, group.about),
+    h("td", {}, ...group.files.flatMap((file, n) => [n ? ", " : "", link(file.file)]))));
+  return h("div", {},
+    wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "what"), h("th", {}, "what it is"), h("th", {}, "files, word for word"))), h("tbody", {}, ...rows))),
+    ...(empty ? [h("p", { class: "recorded" }, `Left out: ${empty} files that are empty.`)] : []));
+}
+
+const said = (value) => (value === null || value === undefined ? "" : value === true ? "yes" : value === false ? "no"
+  : typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 9 }) : String(value));
+
+/** What ./lab show shows: blocks of named values, or a text. */
+export function blocks(what, shown) {
+  if (shown.text !== undefined) return [h("h4", {}, what), h("pre", { class: "here-text" }, h("code", {}, shown.text))];
+  const parts = shown.problems.map((problem) => h("p", {}, `not shown: ${problem}`));
+  for (const block of shown.blocks) {
+    const columns = block.fields.length ? Object.keys(block.fields[0]).filter((key) => !["name", "unit", "meaning", "source"].includes(key)) : [];
+    parts.push(h("h4", {}, block.title), h("p", { class: "recorded" }, block.place));
+    if (columns.length) {
+      parts.push(wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}), ...columns.map((column) => h("th", { scope: "col" }, column)), h("th", {}, "unit"), h("th", {}, "meaning"))),
+        h("tbody", {}, ...block.fields.map((field) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, field.name)),
+          ...columns.map((column) => h("td", {}, said(field[column]))), h("td", {}, field.unit), h("td", {}, field.meaning)))))));
+    }
+    for (const note of block.notes) parts.push(h("p", {}, note));
+  }
+  return parts;
+}

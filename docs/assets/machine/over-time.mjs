@@ -1,0 +1,49 @@
+// A run over time, as ./lab plot --over-time draws it: window, round-trip time, queue, losses, one above the other.
+const { h } = window.measureTwice;
+
+const PANELS = [["cwnd", "congestion window (segments)"], ["rtt", "round-trip time (ms)"], ["queue", "queue (packets)"], ["losses", "losses so far"]];
+const COLOURS = ["var(--measured)", "var(--shade-2)", "var(--ink-2)", "var(--ink)"];
+const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
+
+const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate";
+
+function specification(panels, width) {
+  const shown = PANELS.filter(([name]) => (panels[name] || []).some((line) => line.values.length));
+  return {
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
+    description: `One run over time, in seconds: ${shown.map(([, label]) => label).join(", ")}.`,
+    background: "transparent", spacing: 8,
+    vconcat: shown.map(([name, label], at) => {
+      const lines = panels[name];
+      const end = Math.max(...lines.flatMap((line) => line.time_s));
+      const values = lines.flatMap((line) => (line.steady
+        ? [0, end].map((time_s) => ({ time_s, value: line.values[0], line: line.label }))
+        : line.time_s.map((time_s, n) => ({ time_s, value: line.values[n], line: line.label }))));
+      const names = lines.map((line) => line.label);
+      return {
+        width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
+        encoding: {
+          x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false } },
+          y: { field: "value", type: "quantitative", title: label, axis: { titleFontWeight: "normal", tickCount: 4 } },
+          color: { field: "line", scale: { domain: names, range: COLOURS }, legend: names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260 } : null },
+          strokeDash: { field: "line", scale: { domain: names, range: DASHES }, legend: null },
+        },
+      };
+    }),
+    resolve: { scale: { color: "independent", strokeDash: "independent" } },
+  };
+}
+
+export async function over_time({ notes, panels }) {
+  const place = h("div", { class: "here-figure here-wide" });
+  const load = window.measureTwice.load;
+  await load("vendor/vega/vega.min.js");
+  await load("vendor/vega-lite/vega-lite.min.js");
+  await load("vendor/vega-embed/vega-embed.min.js");
+  const draw = () => {
+    const room = Math.max(200, Math.min(640, (place.clientWidth || 560) - 70));
+    return vegaEmbed(place, specification(panels, room), { actions: false, renderer: "svg", theme: dark() ? "dark" : undefined });
+  };
+  requestAnimationFrame(draw);
+  return [place, ...notes.map((note) => h("p", { class: "recorded" }, note))];
+}

@@ -1,0 +1,90 @@
+// What a page fetches once and keeps, and a reader's runs. All of it stays in this browser.
+const KEPT = "measure-twice-machine-";
+const BOOKS = "measure-twice-runs";
+
+const cache_of = async (key) => ("caches" in globalThis ? caches.open(KEPT + key).catch(() => null) : null);
+
+/** Which of `files` ({name, bytes, digest}) aren't kept yet. */
+export async function missing(base, files) {
+  const cache = await cache_of("files");
+  const found = await Promise.all(files.map(async (file) => cache && (await cache.match(address(base, file)))));
+  return files.filter((_, n) => !found[n]);
+}
+
+const address = (base, file) => new URL(`${file.name}?${file.digest}`, base).href;
+
+/** The bytes of a file, unpacked where its name ends in .gz; `on_bytes(n)` is told of what arrives. */
+export async function fetched(base, file, on_bytes = () => {}) {
+  const cache = await cache_of("files");
+  const url = address(base, file);
+  let response = cache && (await cache.match(url));
+  if (!response) {
+    response = await fetch(url);
+    if (!response.ok) throw new Error(`${file.name} is missing from this site (${response.status})`);
+    const reader = response.body.getReader();
+    const parts = [];
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      parts.push(part.value);
+      on_bytes(part.value.length);
+    }
+    const whole = new Blob(parts);
+    if (cache) await cache.put(url, new Response(whole)).catch(() => {});
+    response = new Response(whole);
+  }
+  return (await unpacked(file.name, response)).arrayBuffer();
+}
+
+// Some hosts serve a .gz as what is in it.
+async function unpacked(name, response) {
+  if (!name.endsWith(".gz")) return response;
+  const blob = await response.blob();
+  const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+  if (head[0] !== 0x1f || head[1] !== 0x8b) return new Response(blob);
+  return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+/** Forget what an earlier edition of the site had fetched. */
+export async function sweep(base, files) {
+  const cache = await cache_of("files");
+  if (!cache) return;
+  const current = new Set(files.map((file) => address(base, file)));
+  for (const request of await cache.keys()) {
+    if (!current.has(request.url) && request.url.startsWith(new URL(".", base).href)) await cache.delete(request);
+  }
+}
+
+// --- runs --------------------------------------------------------------------------------------
+
+function opened() {
+  return new Promise((done, failed) => {
+    const request = indexedDB.open(BOOKS, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore("runs");
+    request.onsuccess = () => done(request.result);
+    request.onerror = () => failed(request.error);
+  });
+}
+
+async function asked(mode, work) {
+  const database = await opened();
+  try {
+    return await new Promise((done, failed) => {
+      const transaction = database.transaction("runs", mode);
+      const request = work(transaction.objectStore("runs"));
+      transaction.oncomplete = () => done(request.result);
+      transaction.onerror = transaction.onabort = () => failed(transaction.error);
+    });
+  } finally {
+    database.close();
+  }
+}
+
+/** Keep a run or a lab book, {at, tar: ArrayBuffer}, under "LAB/FOLDER". */
+export const keep = (name, value) => asked("readwrite", (store) => store.put(value, name));
+export const forget = (lab) => asked("readwrite", (store) => store.delete(IDBKeyRange.bound(`${lab}/`, `${lab}/\uffff`)));
+
+/** All that is kept of a lab, as [name, value] pairs. */
+export async function kept(lab) {
+  const range = IDBKeyRange.bound(`${lab}/`, `${lab}/\uffff`);
+  const [names, values] = [await asked("readonly", (store) => store.getAllKeys(range)), await asked("readonly", (store) => store.getAll(range))];
+  return names.map((name, n) => [name, values[n]]);
+}

@@ -1,0 +1,37 @@
+// A worker for one trial: it starts the saved machine, gives it what the guest reads, and hands back what that gave.
+// To cancel a trial is to end its worker.
+import { fetched } from "./store.mjs";
+import { Machine } from "./machine.mjs";
+import { pack } from "./tar.mjs";
+
+const TELL_MS = 200;
+
+addEventListener("message", async ({ data: { base, machine, seed, files } }) => {
+  try {
+    const named = Object.fromEntries(machine.files.map((file) => [file.name, file]));
+    const [wasm, state] = await Promise.all([fetched(base, named["v86.wasm.gz"]), fetched(base, named["state.bin.zst"])]);
+    const { V86 } = await import(new URL(`libv86.mjs?${named["libv86.mjs"].digest}`, base));
+    const said = [];
+    let telling = 0;
+    const guest = new Machine({
+      V86,
+      files: { wasm, state },
+      on_console: (text) => said.push(text),
+      on_event: (text) => {
+        if (!/^(done|failed)/.test(text)) return;
+        clearInterval(telling);
+        guest.emulator.stop();
+        const tar = guest.result();
+        postMessage({ done: text, tar, said: said.join("") }, [tar.buffer]);
+      },
+    });
+    guest.clock_address = machine.clock_address;
+    guest.give(`run ${seed}\n`, pack(files));
+    await guest.ready;
+    const begun = guest.seconds();
+    telling = setInterval(() => postMessage({ seconds: guest.seconds() - begun }), TELL_MS);
+    guest.run();
+  } catch (error) {
+    postMessage({ problem: String(error.message || error) });
+  }
+});

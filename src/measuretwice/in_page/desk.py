@@ -1,0 +1,319 @@
+"""What a page asks of the kit: which trials a command means, what came of them, checks, files, a folder to hand in.
+
+The functions of the commands themselves answer, so that a page says what a terminal says. The page's worker
+(docs/assets/machine/kit.mjs) calls `Desk.ask`: JSON in, JSON out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.browser import PACE, BrowserMachine
+from measuretwice.base.errors import UserError
+from measuretwice.book.book import BOOK, LabBook
+from measuretwice.cli import show, terminal
+from measuretwice.cli.case_books import CaseBooks, changes_of
+from measuretwice.cli.cases import CaseRun, open_case
+from measuretwice.cli.check import check_one, check_together, told
+from measuretwice.cli.options import read_changes
+from measuretwice.cli.report import report_command
+from measuretwice.execute.batch import Batch, odd_trials, open_batch
+from measuretwice.execute.estimate import likely_seconds
+from measuretwice.execute.job import Job, finished, run_job
+from measuretwice.in_page.machine import PagesMachine, given_to_guest
+from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
+from measuretwice.runs.folder import is_finished
+from measuretwice.runs.goodput import goodput_means
+from measuretwice.runs.result import Result, read_result
+from measuretwice.view import words
+from measuretwice.view.over_time import read_over_time
+from measuretwice.view.source import opened
+
+# One date for all that an archive holds, as everywhere: nothing in it depends on today.
+DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass
+class _Task:
+    """One press of a page's button: the lab, the case where there is one, and its trials' jobs by their folders' names."""
+
+    lab: Lab
+    batch: Batch
+    settings: dict[str, Any]
+    case: CaseRun | None
+    jobs: dict[str, Job] = field(default_factory=dict)
+
+
+class Desk:
+    """A reader's runs in `runs`, by the labs in `root`; `facts` are machine.json's of the page's machine."""
+
+    def __init__(self, root: str, runs: str, key: str, facts: str) -> None:
+        self._root, self._runs = Path(root), Path(runs)
+        machine = BrowserMachine(Path(key), KernelFacts.from_json(json.loads(facts)))
+        self._machine = PagesMachine(machine)
+        self._task: _Task | None = None
+
+    def ask(self, what: str, request: str) -> str:
+        """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}."""
+        answers: dict[str, Callable[..., Any]] = {
+            "plan": self.plan, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
+            "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
+            "results": self.results, "archive": self.archive,
+        }  # fmt: skip
+        try:
+            return json.dumps({"answer": answers[what](**json.loads(request))})
+        except UserError as error:
+            return json.dumps({"problem": str(error)})
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        *,
+        lab: str,
+        trials: str | None = None,
+        case: int | None = None,
+        show_me: bool = False,
+        seed: int | None = None,
+        changes: list[str] | None = None,
+        predicted: str = "",
+        repeat: int | None = None,
+    ) -> dict[str, Any]:
+        """What a command means, as `./lab run` reads it: its trials, each with its folder and what it may cost."""
+        found = load_lab(self._root, lab)
+        batch = open_batch(self._root, found, self._runs, self._machine)
+        settings: dict[str, Any] = dict(read_changes(found, tuple(changes or ()), None))
+        of_case = None
+        with _quiet():
+            if case is not None:
+                of_case, seed = open_case(
+                    found, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
+                )
+        task = self._task = _Task(found, batch, settings, of_case)
+        pitfall = of_case.pitfall if of_case else None
+        chosen = trials or (pitfall.trials or str(pitfall.trial) if pitfall else "1")
+        staged = (
+            pitfall.stage((of_case.stage if of_case else None) or "broken") if pitfall else None
+        )
+        times = repeat or (staged.repeat if staged else 1)
+        first = 1 if seed is None else seed
+        for number in select_trials(found, chosen):
+            for each in range(times):
+                self._add(task, number, first + each)
+        jobs = list(task.jobs.values())
+        if problems := self._machine.problems(found, [job.plan for job in jobs]):
+            raise UserError("; ".join(problems))
+        if of_case and len(finished(jobs)) < len(jobs):
+            of_case.ask(predicted)
+        return {"jobs": [self._about(job) for job in jobs], "seed": first}
+
+    def _add(self, task: _Task, number: int, seed: int) -> Job:
+        case = task.case
+        job = task.batch.job(
+            number,
+            seed=seed,
+            changes=task.settings,
+            stage=case.stage if case else None,
+            case=case.number if case else None,
+        )
+        task.jobs[job.folder.name] = job
+        return job
+
+    def _about(self, job: Job) -> dict[str, Any]:
+        return {
+            "folder": job.folder.name,
+            "trial": job.plan.trial,
+            "seed": job.plan.seed,
+            "duration_s": float(job.plan.params.get("duration_s", 0)),
+            "likely_s": likely_seconds(job.plan.params, PACE),
+            "finished": is_finished(job.folder),
+        }
+
+    def begin(self, *, folder: str) -> dict[str, Any]:
+        """What the machine needs for a trial: its seed, and the files that its guest finds."""
+        plan = self._job(folder).plan
+        assert self._task is not None
+        return {
+            "seed": plan.kernel_seed,
+            "files": given_to_guest(self._task.lab, plan, self._root),
+        }
+
+    def conclude(self, *, folder: str, given: str, said: str) -> dict[str, Any]:
+        """Make a run's folder of what the machine gave, the tar file `given`; return what came of it."""
+        self._machine.given, self._machine.said = Path(given), said
+        job = self._job(folder)
+        run_job(job)
+        Path(given).unlink()
+        return {"files": self._files_of(job.folder)}
+
+    def _job(self, folder: str) -> Job:
+        if self._task is None or folder not in self._task.jobs:
+            raise UserError(f"{folder}: nothing was begun under this name; run it again")
+        return self._task.jobs[folder]
+
+    def finish(self) -> dict[str, Any]:
+        """What all trials of the task came to; or those that are run once more, where that is the mistake staged."""
+        task = self._task
+        if task is None:
+            raise UserError("nothing was begun; run it again")
+        results = list(finished(list(task.jobs.values())).values())
+        case = task.case
+        if case and (again := case.pitfall.stage(case.stage or "broken").again):
+            known = set(task.jobs)
+            more = [self._add(task, number, seed) for number, seed in odd_trials(again, results)]
+            if todo := [job for job in more if job.folder.name not in known]:
+                return {"jobs": [self._about(job) for job in todo]}
+        said = ""
+        if case:
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                case.note(results, talk=True)
+            said = out.getvalue().strip()
+        return {"said": said, "book": self._book(task.lab)}
+
+    def _book(self, lab: Lab) -> dict[str, str]:
+        book = LabBook(self._runs / lab.name, lab)
+        return {f"{lab.name}/{BOOK}": book.text} if book.exists else {}
+
+    def _files_of(self, run: Path) -> list[str]:
+        return sorted(
+            path.relative_to(self._runs).as_posix() for path in run.rglob("*") if path.is_file()
+        )
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def results(self, *, lab: str, case: int | None = None, trials: str | None = None) -> Any:
+        """The finished runs of a case, or of trials: each one's values in words, what was changed, how to repeat it."""
+        found = load_lab(self._root, lab)
+        numbers = set(select_trials(found, trials)) if trials else set()
+        runs = []
+        for place in sorted((self._runs / found.name).glob("*/plan.json"), key=_age):
+            result = read_result(place.parent)
+            if (
+                result is None
+                or result.case != case
+                or (case is None and result.trial not in numbers)
+            ):
+                continue
+            runs.append(self._run(found, result))
+        return {"headings": [*terminal.HEADINGS], "runs": runs}
+
+    def _run(self, lab: Lab, result: Result) -> dict[str, Any]:
+        job_plan = json.loads((result.place / "plan.json").read_text(encoding="utf-8"))
+        return {
+            "folder": result.place.name,
+            "trial": result.trial,
+            "seed": result.seed,
+            "shown": result.stage == "fixed",
+            "changes": {name: str(value) for name, value in changes_of(lab, result).items()},
+            "values": terminal.row_of(lab, result),
+            "verdict": None if result.case else terminal.verdict(result),
+            "expectations": [] if result.case else terminal.expectation_rows(result),
+            "goodput": goodput_means(lab, result.params),
+            "digest": job_plan["digest"],
+        }
+
+    def check(
+        self, *, lab: str, folders: list[str], hint: int | None = None, diagnosis: str = ""
+    ) -> dict[str, Any]:
+        """What `./lab check` says of runs, and what it notes in the lab book."""
+        found = load_lab(self._root, lab)
+        runs = [self._runs / found.name / folder for folder in folders]
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            books = CaseBooks(self._root, runs)
+            books.before(hint, diagnosis)
+            documents = [check_one(self._root, run, hint) for run in runs]
+            documents += check_together(self._root, documents, hint)
+            books.after(documents)
+        return {
+            "documents": [_said_of(document, hint) for document in documents],
+            "said": out.getvalue().strip(),
+            "book": self._book(found),
+        }
+
+    def listing(self, *, lab: str, folder: str) -> Any:
+        """What `./lab show RUN` lists."""
+        with opened(self._runs / lab / folder) as source:
+            files = source.of_node(None)
+            return show.listing(source, files, {f.name: words.word_of(f, source) for f in files})
+
+    def show(self, *, lab: str, folder: str, what: str) -> Any:
+        """What `./lab show RUN WHAT` shows of a word's files, or a file's text."""
+        with opened(self._runs / lab / folder) as source:
+            word = words.BY_NAME.get(what)
+            if word is None:
+                return {"text": next(f for f in source.files if f.name == what).read()}
+            shown = words.show(word, words.files_of(word, source, None), source, self._root)
+            return {
+                "blocks": [block.to_json() for block in shown.blocks],
+                "problems": shown.problems,
+            }
+
+    def over_time(self, *, lab: str, folder: str) -> Any:
+        """What `./lab plot --over-time` draws, as lists."""
+        run = read_over_time(self._root, self._runs / lab / folder, None)
+        return {
+            "notes": run.notes,
+            "panels": {
+                name: [
+                    {
+                        "label": line.label,
+                        "unit": line.unit,
+                        "time_s": list(line.time_s),
+                        "values": list(line.values),
+                        "steady": line.steady,
+                    }
+                    for line in lines
+                ]
+                for name, lines in run.lines.items()
+            },
+        }
+
+    # --- handing in -------------------------------------------------------------------------------
+
+    def archive(self, *, lab: str, to: str) -> dict[str, Any]:
+        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken."""
+        found = load_lab(self._root, lab)
+        place = self._runs / found.name
+        with _quiet():
+            report_command(
+                self._root, (place,), out=place / "report.html", title=None, author=None, as_json=False
+            )  # fmt: skip
+        files = [
+            path
+            for path in sorted(place.rglob("*"))
+            if path.is_file()
+            and not any(part.startswith(".") for part in path.relative_to(place).parts)
+        ]
+        with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in files:
+                entry = zipfile.ZipInfo(path.relative_to(self._runs).as_posix(), DATE)
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        return {"name": f"{found.name}-runs.zip", "files": len(files)}
+
+
+def _said_of(document: dict[str, Any], hint: int | None) -> dict[str, Any]:
+    """A document of the checker's as a page may show it at that step of help."""
+    told_of = [told(finding, hint) for finding in document["findings"]]
+    return {
+        "name": Path(document["run"]).name,
+        "findings": [{"heading": heading, "lines": lines} for heading, lines in told_of],
+    }
+
+
+def _age(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """What a command prints for its terminal has no place on a page."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield

@@ -1,0 +1,158 @@
+"""The browser's machine on a site: what pages load to run a trial themselves, where it has been built.
+
+    assets/machine/*.mjs          the page's side, from docs/ as it stands
+    assets/machine/loads.json     what is fetched, once: names, sizes, digests
+    assets/machine/...            the saved machine, v86, Pyodide in python/, xterm.js, and the kit, as a zip file
+
+Without it the same site is built, and its pages offer no run of their own.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import subprocess
+import zipfile
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.browser import BrowserMachine, find_machine
+from measuretwice.base.paths import PACKAGE
+from measuretwice.lab import Lab
+from measuretwice.site.folder import Folder
+from measuretwice.view.documents import parameter_meaning
+
+PLACE = "assets/machine"
+LIBRARIES = "scripts/browser/libraries.sh"
+# Of the package, what a page's Python has no use for.
+NOT_IN_PAGES = ("site", "release", "testbeds", "grading", "audit")
+# Pure Python that the package's commands need, packed as it is installed here.
+PACKED = ("click", "rich", "jinja2", "markupsafe")
+# What Pyodide could load besides: nothing of it is used, but it asks for the file.
+LOCK = "pyodide-lock.json"
+DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A machine that is ready, and the folder of the libraries that pages load beside it."""
+
+    machine: BrowserMachine
+    libraries: Path
+
+
+def find_parts(root: Path) -> Parts | None:
+    """Return what a site needs to run trials in its pages; None where this machine has not built it."""
+    machine = find_machine(root)
+    script = root / LIBRARIES
+    if machine is None or not script.is_file():
+        return None
+    done = subprocess.run(
+        ["bash", str(script), "--path"], stdout=subprocess.PIPE, text=True, check=False
+    )
+    return Parts(machine, Path(done.stdout.strip())) if done.returncode == 0 else None
+
+
+def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> None:
+    """Put all that a page loads into the site, and loads.json, which says what that is."""
+    folder, libraries = parts.machine.folder, parts.libraries
+    facts = json.loads((folder / "machine.json").read_text(encoding="utf-8"))
+    lock = json.loads((libraries / LOCK).read_text(encoding="utf-8"))
+    machine = {
+        "state.bin.zst": (folder / "state.bin.zst").read_bytes(),
+        "v86.wasm.gz": gzip.compress((folder / "v86.wasm").read_bytes(), mtime=0),
+        "libv86.mjs": (folder / "libv86.mjs").read_bytes(),
+    }
+    python = {
+        f"python/{path.name}": path.read_bytes()
+        for path in sorted(libraries.iterdir())
+        if not path.name.startswith("xterm") and path.name != LOCK
+    }
+    terminals = {path.name: path.read_bytes() for path in sorted(libraries.glob("xterm*"))}
+    kit = {"kit.zip": kit_archive(root)}
+    for files in (machine, python, terminals, kit):
+        for name, content in files.items():
+            pages.write_bytes(content, f"{PLACE}/{name}")
+    pages.copy(folder / "v86-LICENSE.txt", f"{PLACE}/v86-LICENSE.txt")
+    loads = {
+        "machine": {
+            "key": parts.machine.folder.name,
+            "clock_address": facts["clock_address"],
+            "facts": facts,
+            "files": _listed(machine),
+        },
+        "python": {"files": _listed(python), "lock": {"info": lock["info"], "packages": {}}},
+        "kit": {"files": _listed(kit)},
+        "parameters": {lab.name: _parameters(lab) for lab in labs},
+    }
+    pages.write(f"{PLACE}/loads.json", json.dumps(loads, indent=1) + "\n")
+
+
+def _listed(files: dict[str, bytes]) -> list[dict[str, Any]]:
+    """What is fetched and kept; a module isn't, the browser loads it as one."""
+    return [
+        {
+            "name": name,
+            "bytes": len(content),
+            "digest": hashlib.sha256(content).hexdigest()[:12],
+            "module": name.endswith(".mjs"),
+        }
+        for name, content in files.items()
+    ]
+
+
+def _parameters(lab: Lab) -> dict[str, Any]:
+    """What `--set` takes: for a page's fields."""
+    return {
+        name: {
+            "help": known.help,
+            "unit": parameter_meaning(lab, name).unit,
+            "default": known.default,
+            "min": known.min,
+            "max": known.max,
+            "choices": known.choices,
+            "whole": known.integer,
+        }
+        for name, known in lab.file.parameters.items()
+    }
+
+
+def kit_archive(root: Path) -> bytes:
+    """Return the kit as a page's Python has it: labs, scripts, this package, and the libraries that it needs."""
+    files: dict[str, Path] = {}
+    for folder in sorted((root / "labs").glob("[0-9][0-9]-*")):
+        for path in folder.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                files[path.relative_to(root).as_posix()] = path
+    files |= {f"scripts/{path.name}": path for path in (root / "scripts").glob("*.sh")}
+    for path in PACKAGE.rglob("*"):
+        below = path.relative_to(PACKAGE)
+        if path.is_file() and below.parts[0] not in NOT_IN_PAGES and path.suffix != ".pyc":
+            files[f"src/{PACKAGE.name}/{below.as_posix()}"] = path
+    for name in PACKED:
+        files |= _installed(name)
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, DATE), path.read_bytes(), zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def _installed(name: str) -> dict[str, Path]:
+    """An installed package's Python, and its licence."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None, f"{name} isn't installed"
+    assert spec.submodule_search_locations, f"{name} is no package"
+    top = Path(spec.submodule_search_locations[0])
+    found = {
+        f"libraries/{name}/{path.relative_to(top).as_posix()}": path for path in top.rglob("*.py")
+    }
+    for file in importlib.metadata.files(name) or ():
+        if "licen" in file.name.lower():
+            found[f"libraries/{name}/{file.name}"] = Path(str(file.locate()))
+    return found

@@ -1,0 +1,71 @@
+"""Runs that a page makes itself, where the site has the browser's machine (site/machine.py)."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+
+from measuretwice.backends.browser import MEMORY_BYTES, PACE
+from measuretwice.execute.estimate import likely_seconds
+from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.pitfalls import pitfall
+from measuretwice.site.words.registry import word
+from measuretwice.site.words.subjects import LabWords
+
+# What takes longer has no place in a page.
+LONGEST_S = 1800
+Params = dict[str, Value]
+
+
+@word('here("5,6")', name="here")
+def of_trials(words: LabWords, trials: str) -> Block:
+    """Where a page runs trials itself; nothing on a site without the browser's machine."""
+    numbers = select_trials(words.lab, trials)
+    runs = [trial_params(words.lab, number) for number in numbers]
+    return Block(_place(words, runs, kind="trials", trials=trials))
+
+
+def of_stage(words: LabWords, name: str, stage: StageName) -> str:
+    """Where a page runs a case's first try itself, or shows it mended."""
+    number, runs = _case(words, name, stage)
+    return _place(words, runs, kind="show" if stage == "fixed" else "first", case=number)
+
+
+def of_mending(words: LabWords, name: str) -> str:
+    """Where a page runs what a student changed in a case."""
+    number, runs = _case(words, name, "broken")
+    return _place(words, runs, kind="mend", case=number)
+
+
+def _case(words: LabWords, name: str, stage: StageName) -> tuple[int, list[Params]]:
+    lab, staged = words.lab, pitfall(words, name)
+    number = lab.case_number(staged)
+    trials = select_trials(lab, staged.trials or str(staged.trial))
+    shown: StageName | None = "fixed" if stage == "fixed" else None
+    runs = [trial_params(lab, trial, case=number, stage=shown) for trial in trials]
+    return number, runs * staged.stage(stage).repeat
+
+
+def _place(words: LabWords, runs: Sequence[Params], **what: str | int) -> str:
+    """The place that docs/assets/machine/here.mjs fills in; or why a page can't run it."""
+    if not words.runs_here:
+        return ""
+    if why := _why_not(words.lab, runs):
+        return f"{why} Use a terminal, or look at the recorded run.\n\n"
+    seconds = sum(likely_seconds(params, PACE) for params in runs)
+    asked = {"lab": words.lab.name, **what, "likely_s": round(seconds), "runs": len(runs)}
+    return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
+    memory = lab.file.run.memory
+    if memory and any(float(params[memory]) > MEMORY_BYTES for params in runs):
+        return "That many flows need more memory than a page's machine has."
+    if any(path.suffix == ".py" for path in (lab.folder / "nodes").iterdir()):
+        return "Nodes of this lab need Python, which the page's machine doesn't have."
+    seconds = sum(likely_seconds(params, PACE) for params in runs)
+    if seconds > LONGEST_S:
+        return f"In a page this would take some {round(seconds / 3600, 1):g} hours."
+    return ""

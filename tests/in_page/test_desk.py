@@ -1,0 +1,216 @@
+"""What a page asks of the kit, answered by the archive that pages load: without any library of this machine's.
+
+The guest's files are those of recorded runs: what the kit makes of them in a page must be what it makes of them here.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import call_lab
+
+from measuretwice.runs.archive import raw_folder
+from measuretwice.site.machine import kit_archive
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "sample-data"
+FACTS = json.dumps({"version": "7.2", "programs": {"bash": "5.2"}})
+# A worker of a page: requests come a line each, and so do answers. -I and -S: nothing of this machine's is found.
+WORKER = """
+import json, sys
+sys.path[:0] = [f"{sys.argv[1]}/{name}" for name in ("src/measuretwice/in_page/stand_ins", "src", "libraries")]
+from measuretwice.in_page.desk import Desk
+desk = Desk(sys.argv[1], sys.argv[2], "0123456789abcdef", sys.argv[3])
+for line in sys.stdin:
+    what, request = json.loads(line)
+    print(desk.ask(what, json.dumps(request)), flush=True)
+"""
+
+
+class Worker:
+    def __init__(self, kit: Path, runs: Path) -> None:
+        self.runs = runs
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", "-c", WORKER, str(kit), str(runs), FACTS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def whole(self, work: str, /, **request: Any) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        print(json.dumps([work, request]), file=self.process.stdin, flush=True)
+        return dict(json.loads(self.process.stdout.readline()))
+
+    def ask(self, work: str, /, **request: Any) -> Any:
+        reply = self.whole(work, **request)
+        assert "answer" in reply, reply
+        return reply["answer"]
+
+    def problem(self, work: str, /, **request: Any) -> str:
+        return str(self.whole(work, **request)["problem"])
+
+    def run(self, lab: str, given: str, **request: Any) -> str:
+        """A run as a page makes it, where the machine prints what a recorded run did; return its folder's name."""
+        [job] = self.ask("plan", lab=lab, **request)["jobs"]
+        self.ask("begin", folder=job["folder"])
+        [place] = (path.parent for path in (SAMPLES / given).rglob("DONE"))
+        tar = self.runs.with_name("given.tar")
+        with raw_folder(place) as raw, tarfile.open(tar, "w") as packed:
+            packed.add(raw, "raw")
+            packed.addfile(tarfile.TarInfo("raw/finished"), io.BytesIO())
+        self.ask("conclude", folder=job["folder"], given=str(tar), said="")
+        return str(job["folder"])
+
+
+@pytest.fixture(scope="module")
+def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("kit")
+    with zipfile.ZipFile(io.BytesIO(kit_archive(ROOT))) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture
+def worker(kit: Path, tmp_path: Path) -> Iterator[Worker]:
+    each = Worker(kit, tmp_path / "runs")
+    yield each
+    assert each.process.stdin is not None
+    each.process.stdin.close()
+    each.process.wait(timeout=60)
+
+
+def said_here(*words: str | Path) -> str:
+    """What ./lab prints for the same words."""
+    return call_lab(*words).stdout
+
+
+CASES = [
+    ("mathis", 5, "01-mathis/case-05-broken"),
+    ("buffers", 3, "02-buffers/case-03-broken"),
+    ("variants", 4, "04-variants/case-04-broken"),
+    ("queues", 4, "05-queues/case-04-broken"),
+]
+
+
+@pytest.mark.parametrize(("lab", "case", "given"), CASES)
+@pytest.mark.parametrize("hint", [None, 1, 2, 3])
+def test_a_page_says_what_check_says(
+    worker: Worker,
+    lab: str,
+    case: int,
+    given: str,
+    hint: int | None,
+) -> None:
+    folder = worker.run(lab, given, case=case, seed=1)
+    answer = worker.ask("check", lab=lab, folders=[folder], hint=hint)
+    printed = said_here(
+        "check", worker.runs / lab / folder, *(["--hint", str(hint)] if hint else [])
+    )
+    lines = [line for line in printed.splitlines()[1:] if not line.startswith("--hint")]
+    told = [
+        line
+        for document in answer["documents"]
+        for finding in document["findings"]
+        for line in (f"  {finding['heading']}", *(f"    {each}" for each in finding["lines"]))
+    ]
+    assert "".join(told).split() == "".join(lines).split()
+    assert told
+
+
+def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_path: Path) -> None:
+    first = worker.run(
+        "mathis", "01-mathis/case-05-broken", case=5, seed=1, predicted="66 Mbit/s, by the model"
+    )
+    end = worker.ask("finish")
+    assert end["said"].startswith("You predicted: 66 Mbit/s, by the model. Measured: ")
+    assert "- Prediction: 66 Mbit/s, by the model\n" in end["book"]["mathis/lab-book.md"]
+    worker.ask("check", lab="mathis", folders=[first], hint=1)
+    mended = worker.run(
+        "mathis", "01-mathis/case-05-fixed", case=5, seed=1, changes=["mtu_bytes=4352"]
+    )
+    end = worker.ask("finish")
+    answer = worker.ask("check", lab="mathis", folders=[mended], diagnosis="the MTU")
+    assert [document["findings"] for document in answer["documents"]] == [[]]
+    assert "nothing is off any more" in answer["said"]
+    found = worker.ask("results", lab="mathis", case=5)
+    assert [run["changes"] for run in found["runs"]] == [{}, {"mtu_bytes": "4352"}]
+    book = (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
+    kinds = [
+        line.split(":")[0]
+        for line in book.split("## Case 5")[1].splitlines()
+        if line.startswith("- ")
+    ]
+    assert kinds == [
+        "- Prediction",
+        "- Run",
+        "- Hint",
+        "- Changed",
+        "- Prediction",
+        "- Run",
+        "- Outcome",
+    ]
+    packed = tmp_path / "saved.zip"
+    assert worker.ask("archive", lab="mathis", to=str(packed))["name"] == "mathis-runs.zip"
+    with zipfile.ZipFile(packed) as archive:
+        assert archive.testzip() is None
+        archive.extractall(tmp_path / "handed-in")
+    assert "nothing is off any more" in said_here("check", tmp_path / "handed-in/mathis" / mended)
+    assert "Case 5" in (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
+
+
+def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:
+    folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    run = worker.runs / "mathis" / folder
+    there = worker.ask("listing", lab="mathis", folder=folder)
+    assert there == json.loads(said_here("show", run, "--json"))
+    for what in ("ping", "ss", "qdisc", "settings", "nstat"):
+        shown = worker.ask("show", lab="mathis", folder=folder, what=what)
+        assert shown["blocks"] == json.loads(said_here("show", run, what, "--json"))["blocks"]
+    assert "cwnd:" in worker.ask("show", lab="mathis", folder=folder, what="romeo/ss.txt")["text"]
+    assert worker.ask("over_time", lab="mathis", folder=folder)["panels"]["cwnd"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ({"lab": "mathis", "case": 99}, "cases 1 to 13"),
+        ({"lab": "mathis", "case": 5, "changes": ["rtt_ms=-3"]}, "rtt_ms: expected"),
+        ({"lab": "mathis", "case": 5, "changes": ["nothing=3"]}, "no parameter 'nothing'"),
+        ({"lab": "mathis", "trials": "7-3"}, "runs backwards"),
+        ({"lab": "mathis", "case": 5, "show_me": True, "changes": ["rtt_ms=3"]}, "leave --set out"),
+        ({"lab": "nosuch"}, "there is no lab"),
+        ({"lab": "scale", "trials": "1", "changes": ["scale=core"]}, "more memory"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(
+    worker: Worker, request_: dict[str, Any], says: str
+) -> None:
+    problem = worker.problem("plan", **request_)
+    assert says in problem
+    assert "\n" not in problem
+
+
+def test_nothing_is_concluded_that_was_not_begun(worker: Worker) -> None:
+    assert "run it again" in worker.problem("conclude", folder="nosuch", given="/nowhere", said="")
+
+
+def test_a_set_of_runs_is_run_again_where_that_is_the_mistake(worker: Worker) -> None:
+    jobs = worker.ask("plan", lab="mathis", case=13, seed=1)["jobs"]
+    assert len(jobs) > 1
+    assert len({job["folder"] for job in jobs}) == len(jobs)
+
+
+def test_the_archive_is_the_same_twice(kit: Path) -> None:
+    assert kit_archive(ROOT) == kit_archive(ROOT)
+    assert not list(kit.rglob("*.pyc"))
