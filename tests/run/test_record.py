@@ -32,8 +32,6 @@ TO_BE_RECORDED: dict[str, set[str]] = {
     "scale": {
         "intermediate-300",
         "intermediate-500",
-        "core-100-ms",
-        "core-200-ms",
         "core-cables-1100",
         "core-cables-2000",
         "core-cables-5000",
