@@ -44,6 +44,10 @@ class Backend(ABC):
     real_time: ClassVar[bool]
     # How long a trial takes there, roughly.
     pace: ClassVar[Pace] = OF_THE_VIRTUAL_KERNEL
+    # What is to be known of its runs beside the virtual kernel's.
+    differs: ClassVar[str] = ""
+    # Does it make the same bytes of the same plan, on any machine?
+    repeats: ClassVar[bool] = False
     # Can it be handed to another process, with the trial to be run on it?
     portable: ClassVar[bool] = True
     # Can its cables have a speed, and its hosts be made to take their time (a topology's edges)?

@@ -103,6 +103,8 @@ class Browser(Backend):
     accepts = "browser"
     option = " --on browser"
     real_time = False
+    repeats = True
+    differs = "the browser's machine: the virtual kernel's source, compiled for 32 bits; so its bytes are others"
     pace = PACE
     has_edges = True
     start_ns = START_NS

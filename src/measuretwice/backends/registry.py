@@ -12,6 +12,19 @@ from measuretwice.base.errors import UserError
 # Who says nothing means the first.
 BACKENDS: tuple[type[Backend], ...] = (Virtual, Host, Browser, SshNodes)
 
+# Those that make the same bytes of the same plan on any machine, by name.
+REPEATING = {backend.name: backend for backend in BACKENDS if backend.repeats}
+
+
+def what_differs(where: str) -> str:
+    """What is to be known of runs on a place that a plan names, beside the virtual kernel's; often nothing."""
+    return next((backend.differs for backend in BACKENDS if backend.name == where), "")
+
+
+def option_of(where: str) -> str:
+    """What a command says of a place that a plan names; nothing of one that it doesn't know."""
+    return next((backend.option for backend in BACKENDS if backend.name == where), "")
+
 
 def backend_for(where: str) -> type[Backend]:
     """Return the backend that --on `where` means; UserError where none is."""

@@ -25,6 +25,7 @@ class Virtual(Backend):
     name = "virtual"
     accepts = "virtual"
     real_time = False
+    repeats = True
     has_edges = True
     start_ns = START_NS
     place = "each in a virtual kernel of its own"

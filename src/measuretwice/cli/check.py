@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from measuretwice.backends.registry import what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, case_of, check_run, check_set, with_help
 from measuretwice.cli import terminal
@@ -95,7 +96,7 @@ def check_one(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     findings = check_run(lab, case, hint)
     named = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
-        "case": plan.case,
+        "case": plan.case, "where": plan.where,
     }  # fmt: skip
     return {**_document(str(run), lab, plan.params, measured, findings), "plan": named}
 
@@ -242,6 +243,8 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     out = terminal.console(sys.stdout)
     findings = document["findings"]
     out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
+    if of_place := what_differs(str(document.get("plan", {}).get("where"))):
+        out.print(f"  run on {of_place}")
     for line in _taken(document):
         out.print(f"  {line}", markup=False, soft_wrap=True)
     for finding in findings:

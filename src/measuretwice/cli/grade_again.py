@@ -7,10 +7,14 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from measuretwice.backends.backend import Backend
+from measuretwice.backends.registry import REPEATING
+from measuretwice.backends.virtual import Virtual
 from measuretwice.base.cpus import usable_cpus
+from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.estimate import expected_seconds
@@ -50,21 +54,36 @@ def run_chosen(
     todo = [each for each in chosen if each.key not in before]
     began_s, failed = _children_s(), []
     remade = dict(before)
-    if todo:
-        with tempfile.TemporaryDirectory(prefix="measuretwice-again-") as out:
-            batch = open_batch(root, lab, Path(out), wall_limit_s=None if costly else WALL_S)
-            planned, refused = plan_runs(batch, todo, costly=costly)
+    for kind, these in _by_place(todo).items():
+        with tempfile.TemporaryDirectory(prefix="measuretwice-again-") as out, ExitStack() as stack:
+            limit_s = None if costly else WALL_S
+            try:
+                backend = stack.enter_context(kind.opened(kind.name, lab, root))
+                batch = open_batch(root, lab, Path(out), backend, wall_limit_s=limit_s)
+            except UserError as error:
+                why = Remade(None, f"can't be run again here: {error}")
+                remade |= dict.fromkeys((each.key for each in these), why)
+                continue
+            planned, refused = plan_runs(batch, these, costly=costly)
             # Two students may claim the same run: it is run once.
-            keys = {each.key: key_of(each.run) for each in todo if each.key in planned}
+            keys = {each.key: key_of(each.run) for each in these if each.key in planned}
             jobs = {keys[key]: job for key, job in planned.items()}
             problems = _run(jobs, kept, path, costly, at_once, quiet)
-            failed = [line.replace(f"{out}/", "") for line in problems]
+            failed += [line.replace(f"{out}/", "") for line in problems]
         remade |= refused
-        for each in todo:
+        for each in these:
             if each.key in planned:
                 digests = kept.get(keys[each.key])
                 remade[each.key] = compare(each.run, digests) if digests else Remade(None, FAILED)
     return remade, [_in_words(chosen, remade, _children_s() - began_s), *failed]
+
+
+def _by_place(todo: Sequence[Chosen]) -> dict[type[Backend], list[Chosen]]:
+    """Runs by the place that repeats them; where none does, the virtual kernel's plan says why not."""
+    found: dict[type[Backend], list[Chosen]] = {}
+    for each in todo:
+        found.setdefault(REPEATING.get(each.run.where, Virtual), []).append(each)
+    return found
 
 
 def _run(

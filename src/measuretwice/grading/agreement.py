@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from measuretwice.backends.registry import REPEATING
 from measuretwice.backends.script import environment
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
@@ -118,7 +119,7 @@ def _of_provenance(data: RunData) -> Iterator[str]:
     if meant and said and _without_seed(meant) != _without_seed(said):
         yield f"{PROVENANCE}'s command has other options than the plan's"
     kernel = provenance.get("kernel")
-    if plan.where == "virtual" and isinstance(kernel, dict):
+    if plan.where in REPEATING and isinstance(kernel, dict):
         named = (str(kernel.get("version", "")), str(kernel.get("key", ""))[:16])
         if not all(part in plan.kernel for part in named):
             yield f"{PROVENANCE} names another kernel than the plan"

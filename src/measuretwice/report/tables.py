@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from measuretwice.backends.registry import option_of, what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.lab import UNITS, trial_params
 from measuretwice.measure.judged import Verdict
@@ -177,8 +178,11 @@ def provenance_table(run: RunData) -> Table:
         # What the folder says of its command is a stranger's word: this one is made of the plan.
         ["command, by the plan", _command(run)],
         ["seed", str(plan.seed)],
-        ["where", plan.where],
-        ["kernel", plan.kernel],
+        ["where", what_differs(plan.where) or plan.where],
+        [
+            "kernel",
+            f"{plan.kernel}{f' ({differs})' if (differs := what_differs(plan.where)) else ''}",
+        ],
         ["begun", _plain(provenance.get("started"))],
         ["ended", _plain(provenance.get("ended"))],
         ["Measure Twice", _plain(provenance.get("measuretwice"))],
@@ -192,7 +196,7 @@ def provenance_table(run: RunData) -> Table:
 
 def _command(run: RunData) -> str:
     try:
-        return command_again(run.plan, run.lab, "")
+        return command_again(run.plan, run.lab, option_of(run.plan.where))
     except UserError:
         return NONE
 
