@@ -31,7 +31,7 @@ REAL = (
 ).split()
 # What lab only looks for: these do nothing.
 NETWORK = "iperf3 ip tc ss ethtool tcpdump ping taskset setpriv".split()
-BUILD = "chromium ssh tmux gcc make flex bison bc xz patch".split()
+BUILD = "chromium firefox-esr ssh tmux gcc make flex bison bc xz patch".split()
 
 
 @functools.cache

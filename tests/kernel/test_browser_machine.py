@@ -6,10 +6,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import browsers_machine
 import pytest
 from command_line import call_lab
 
-from measuretwice.backends.browser import find_machine, guest_files
+from measuretwice.backends.browser import guest_files
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import digest_of
 
@@ -17,8 +18,7 @@ ROOT = Path(__file__).parents[2]
 BUILDER = ROOT / "scripts/browser/build.sh"
 
 needs_machine = pytest.mark.skipif(
-    not shutil.which("node") or find_machine(ROOT) is None,
-    reason="the browser's machine isn't built: scripts/browser/build.sh",
+    bool(browsers_machine.lacking()), reason=browsers_machine.lacking()
 )
 
 

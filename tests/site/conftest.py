@@ -14,6 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import browsers_machine
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,8 @@ def _built(temporary: pytest.TempPathFactory, name: str, *arguments: str) -> Pat
 
 @pytest.fixture(scope="session")
 def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the students' site."""
+    """The folder of the students' site, with the browser's machine where that can be had."""
+    browsers_machine.ready()
     return _built(tmp_path_factory, "student", "--build")
 
 

@@ -2,7 +2,7 @@
 //
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is mended; "trials".
-import { fetched, missing, sweep } from "./store.mjs";
+import { fetched, kept_names, missing, sweep } from "./store.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
 
@@ -162,7 +162,30 @@ class Panel {
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
       this.settings.append(h("div", { class: "here-field" }, h("label", { for: this.id("predicted") }, "Your prediction, with its unit"), this.predicted));
     }
+    await this.offer_earlier();
     await this.tell();
+  }
+
+  /** Runs that this browser has kept: shown where the reader asks for them, since Python must be started for that. */
+  async offer_earlier() {
+    const { lab, kind } = this.asked;
+    const begins = kind === "trials" ? "trial-" : `case-${String(this.asked.case).padStart(2, "0")}-`;
+    const names = await kept_names(lab).catch(() => []);
+    if (kind === "show" || !names.some((name) => name.startsWith(`${lab}/${begins}`))) return;
+    const look = async () => {
+      button.disabled = true;
+      this.step("Starting Python. A few seconds.");
+      try {
+        await this.show(await open_kit(), []);
+        button.remove();
+        await this.tell();
+      } catch (error) {
+        button.disabled = false;
+        this.says.textContent = `They can't be shown: ${error.message}`;
+      }
+    };
+    const button = h("button", { type: "button", class: "md-button", onclick: look }, "Show my earlier runs");
+    this.stop.after(button);
   }
 
   id(name) {

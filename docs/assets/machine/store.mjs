@@ -78,13 +78,18 @@ async function asked(mode, work) {
   }
 }
 
+const of_lab = (lab) => IDBKeyRange.bound(`${lab}/`, `${lab}/\uffff`);
+
 /** Keep a run or a lab book, {at, tar: ArrayBuffer}, under "LAB/FOLDER". */
 export const keep = (name, value) => asked("readwrite", (store) => store.put(value, name));
-export const forget = (lab) => asked("readwrite", (store) => store.delete(IDBKeyRange.bound(`${lab}/`, `${lab}/\uffff`)));
+export const forget = (lab) => asked("readwrite", (store) => store.delete(of_lab(lab)));
+
+/** The names of what is kept of a lab. */
+export const kept_names = (lab) => asked("readonly", (store) => store.getAllKeys(of_lab(lab)));
 
 /** All that is kept of a lab, as [name, value] pairs. */
 export async function kept(lab) {
-  const range = IDBKeyRange.bound(`${lab}/`, `${lab}/\uffff`);
-  const [names, values] = [await asked("readonly", (store) => store.getAllKeys(range)), await asked("readonly", (store) => store.getAll(range))];
+  const names = await kept_names(lab);
+  const values = await asked("readonly", (store) => store.getAll(of_lab(lab)));
   return names.map((name, n) => [name, values[n]]);
 }

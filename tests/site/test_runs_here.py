@@ -1,0 +1,190 @@
+"""Trials that a page runs itself: from the button to the folder that is handed in, in each browser that there is."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import browsers_machine
+import pytest
+from command_line import call_lab
+from firefox import firefox_path, started_firefox
+
+from measuretwice.backends.browser import find_machine
+
+ROOT = Path(__file__).parents[2]
+PAGE = "modules/01-mathis/case-04/"
+SEED = 4711
+# One short run: some ten seconds of a quiet machine, and a few minutes of one that is busy.
+LONGEST_S = 900
+
+pytestmark = [
+    pytest.mark.skipif(bool(browsers_machine.lacking()), reason=browsers_machine.lacking()),
+    pytest.mark.slow(120),
+]
+
+# What a reader does: choose the tab, say a seed, press the button, and wait. Then all that the page has kept.
+RUN = """(async () => {
+  const panel = document.querySelector(".here");
+  const until = async (what, seconds) => {
+    for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
+      const found = what();
+      if (found) return found;
+      await new Promise((go) => setTimeout(go, 200));
+    }
+    throw new Error("not after " + seconds + " s: " + panel.querySelector(".here-says").textContent);
+  };
+  const seed = await until(() => panel.querySelector("input[type=number]"), 60);
+  [...document.querySelectorAll(".tabbed-labels label")].find((label) => label.textContent === "in this page").click();
+  seed.value = SEED;
+  panel.querySelector(".here-buttons button").click();
+  const says = await until(() => {
+    const text = panel.querySelector(".here-says").textContent;
+    return /^(Done|It didn't work)/.test(text) && text;
+  }, LONGEST);
+  const { kept } = await import(new URL("../../../assets/machine/store.mjs", location.href));
+  const runs = await kept("mathis");
+  const text = (bytes) => { let all = ""; for (const byte of new Uint8Array(bytes)) all += String.fromCharCode(byte); return btoa(all); };
+  return { says, runs: runs.map(([name, { tar }]) => [name, text(tar)]), table: panel.querySelector("table").innerText };
+})()""".replace("SEED", str(SEED)).replace("LONGEST", str(LONGEST_S))
+OF_PLACE = {"provenance.json", "console.txt"}
+
+
+def in_chromium(browser: Any, address: str) -> dict[str, Any]:
+    page = browser.new_page()
+    page.set_default_timeout(1000 * LONGEST_S)
+    page.goto(address)
+    found = dict(page.evaluate(RUN))
+    page.close()
+    return found
+
+
+def in_firefox(_: Any, address: str) -> dict[str, Any]:
+    path = firefox_path()
+    if path is None:
+        pytest.skip("no Firefox here: apt-get install firefox-esr, or MEASURETWICE_SETUP=dev ./lab")
+    with started_firefox(path) as firefox:
+        firefox.open(address)
+        return dict(firefox.evaluate(RUN, LONGEST_S))
+
+
+@pytest.fixture(scope="module")
+def in_node(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """The same trial by the terminal's command."""
+    out = tmp_path_factory.mktemp("node")
+    done = call_lab(
+        "run", "mathis", "--case", "4", "--seed", str(SEED), "--on", "browser", "--out", out
+    )
+    assert done.returncode == 0, done.stderr
+    [run] = (path.parent for path in out.rglob("DONE"))
+    return {
+        path.relative_to(run).as_posix(): path.read_bytes()
+        for path in run.rglob("*")
+        if path.is_file()
+    }
+
+
+def files_of(tar: str) -> dict[str, bytes]:
+    """The page's own tar, which has names up to a hundred bytes and plain files alone."""
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(tar))) as packed:
+        return {
+            entry.name: file.read()
+            for entry in packed
+            if (file := packed.extractfile(entry)) is not None
+        }
+
+
+@pytest.mark.parametrize("run_in", [in_chromium, in_firefox])
+def test_a_page_makes_the_bytes_that_node_makes(
+    request: pytest.FixtureRequest,
+    address: str,
+    in_node: dict[str, bytes],
+    run_in: Callable[[Any, str], dict[str, Any]],
+) -> None:
+    browser = request.getfixturevalue("browser") if run_in is in_chromium else None
+    found = run_in(browser, address + PAGE)
+    assert found["says"] == "Done."
+    assert str(SEED) in found["table"]
+    kept = dict(found["runs"])
+    [name] = [name for name in kept if not name.endswith("lab-book.md")]
+    files = files_of(kept[name])
+    assert files.keys() == in_node.keys()
+    assert [each for each in files if files[each] != in_node[each] and each not in OF_PLACE] == []
+    assert json.loads(files["plan.json"])["kernel"] == find_machine(ROOT).name  # type: ignore[union-attr]
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    context = browser.new_context(accept_downloads=True)
+    page = context.new_page()
+    page.set_default_timeout(1000 * LONGEST_S)
+    page.goto(address + PAGE)
+    yield page
+    context.close()
+
+
+def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: Path) -> None:
+    page.locator(".notebook input").first.fill("0.05 Mbit/s, by the model")
+    page.locator(".notebook button").first.click()
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    first, mend = page.locator(".here").nth(0), page.locator(".here").nth(1)
+    first.get_by_role("button", name="Run it here").click()
+    first.get_by_text("Done.", exact=True).wait_for()
+    assert "You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
+    first.get_by_role("button", name="Is something off?").click()
+    first.get_by_role("button", name="Hint 1").click()
+    first.get_by_text("hint 1:").wait_for()
+    assert "timestamps (" not in first.inner_text()
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    mend.get_by_role("button", name="Run it here").click()
+    assert "Change something first" in mend.inner_text()
+    mend.locator(".here-setting select").select_option("timestamps")
+    mend.locator(".here-setting input").fill("perhaps")
+    mend.get_by_role("button", name="Run it here").click()
+    mend.get_by_text("expected one of").wait_for()
+    mend.locator(".here-setting input").fill("off")
+    mend.get_by_role("button", name="Run it here").click()
+    mend.get_by_text("Done.", exact=True).wait_for()
+    mend.get_by_role("button", name="Is something off?").click()
+    mend.get_by_text("nothing is off any more").wait_for()
+    with page.expect_download() as download:
+        mend.get_by_role("button", name="Save my runs").click()
+    saved = tmp_path / "class" / "Ada Lovelace" / "mathis-runs.zip"
+    download.value.save_as(saved)
+    folder = tmp_path / "unpacked"
+    with zipfile.ZipFile(saved) as archive:
+        archive.extractall(folder)
+    book = (folder / "mathis/lab-book.md").read_text(encoding="utf-8")
+    assert "- Prediction: 0.05 Mbit/s, by the model\n" in book
+    assert "- Outcome: nothing is off any more" in book
+    checked = call_lab("check", *sorted((folder / "mathis").glob("case-04-*")))
+    assert "for 32 bits" in checked.stdout
+    graded = call_lab("grade", tmp_path / "class", "--again", "all", "--out", tmp_path / "grades")
+    assert "Run again, of 2 runs: 2 the same bytes, 0 not" in graded.stdout + graded.stderr
+
+
+def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None:
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    panel = page.locator(".here").first
+    panel.get_by_role("button", name="Run it here").click()
+    panel.get_by_text("Done.", exact=True).wait_for()
+    page.reload()
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    panel.get_by_role("button", name="Run it here").click()
+    panel.get_by_text("Measured already").wait_for()
+
+
+def test_a_run_can_be_cancelled(page: Any) -> None:
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    panel = page.locator(".here").first
+    panel.get_by_role("button", name="Run it here").click()
+    panel.get_by_text("s in the experiment").wait_for()
+    panel.get_by_role("button", name="Cancel").click()
+    panel.get_by_text("Cancelled.").wait_for()
+    assert panel.get_by_role("button", name="Run it here").is_enabled()
