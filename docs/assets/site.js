@@ -99,6 +99,13 @@
   async function runs_here() {
     const places = document.querySelectorAll("div.here");
     if (!places.length) return;
+    if (location.protocol === "file:") {
+      for (const place of places) {
+        place.textContent = "This page can run it, but not as a file: a browser forbids that. In the folder with the site's index.html type "
+          + "python3 serve.py, and open the address that it prints.";
+      }
+      return;
+    }
     await load("interactive/common.js");
     window.measureTwice.load = load;
     const { fill } = await import(new URL("machine/here.mjs", here));

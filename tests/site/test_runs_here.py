@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import json
+import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -188,3 +190,29 @@ def test_a_run_can_be_cancelled(page: Any) -> None:
     panel.get_by_role("button", name="Cancel").click()
     panel.get_by_text("Cancelled.").wait_for()
     assert panel.get_by_role("button", name="Run it here").is_enabled()
+
+
+def test_from_a_folder_a_page_says_what_to_type_and_that_serves_it(
+    browser: Any, offline: Path, tmp_path: Path
+) -> None:
+    with zipfile.ZipFile(offline) as archive:
+        archive.extractall(tmp_path)
+    site = tmp_path / "measuretwice"
+    page = browser.new_page()
+    name = f"{PAGE.rstrip('/')}.html"
+    page.goto((site / name).as_uri())
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    page.get_by_text("python3 serve.py").first.wait_for()
+    server = subprocess.Popen(
+        [sys.executable, "-I", str(site / "serve.py"), "0"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[0]
+        page.goto(address + name)
+        page.locator(".tabbed-labels label", has_text="in this page").first.click()
+        page.get_by_text("The first time it fetches").first.wait_for()
+    finally:
+        server.terminate()
+        server.wait()
+        page.close()

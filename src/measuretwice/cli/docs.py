@@ -39,8 +39,11 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
             status = _mkdocs(root, pages, ["build", "--site-dir", str(site)], OFFLINE="true")
             result = out or root / "build" / f"measuretwice{who}-offline.zip"
             if status == 0:
+                _add_server(site)
                 _zip(site, result)
-                print(f"{result}: unpack it and open measuretwice/index.html")
+                print(
+                    f"{result}: unpack it and open measuretwice/index.html; or type python3 serve.py in that folder"
+                )
             return status
         site = (out or root / f"site{who}").absolute()
         status = _mkdocs(root, pages, ["build", "--site-dir", str(site)])
@@ -100,6 +103,13 @@ def _environment(**more: str) -> dict[str, str]:
 def _mkdocs(root: Path, pages: Path, arguments: list[str], **more: str) -> int:
     command = _command(pages, arguments)
     return subprocess.run(command, cwd=root, env=_environment(**more), check=False).returncode
+
+
+def _add_server(site: Path) -> None:
+    """Opened as files, pages can't run trials; this serves them."""
+    from measuretwice.site.render import TEMPLATES
+
+    (site / "serve.py").write_text((TEMPLATES / "serve.py").read_text(encoding="utf-8"), "utf-8")
 
 
 def _zip(site: Path, target: Path) -> None:
