@@ -38,7 +38,7 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 endef
 
-.PHONY: help setup lint test test-as-user checker-matrix checker-faults torture class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-as-user checker-matrix checker-faults torture both-machines class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -71,6 +71,9 @@ checker-faults: setup ## the other proof: faults of many kinds injected into run
 
 torture: setup ## kills, full disks, hangs, load: does a sweep come to the same end? half an hour
 	PYTHONPATH=src $(PYTHON) tests/torture/torture.py $(ARGS)
+
+both-machines: setup ## the browser's machine beside the virtual kernel: thirty trials of each lab on both; half an hour
+	PYTHONPATH=src $(PYTHON) tests/kernel/both_machines.py $(ARGS)
 
 class: setup ## a class of sixty, some of whom cheat, is run and graded: a quarter of an hour
 	PYTHONPATH=src:tests/support $(PYTHON) tests/support/sixty.py

@@ -6,14 +6,14 @@ A new one is a module with a Backend of its own, named in registry.py; nothing e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import KernelFacts, Lab, Plan
+from measuretwice.lab import KernelFacts, Lab, Plan, Value
 
 
 class BackendLost(UserError):
@@ -75,6 +75,12 @@ class Backend(ABC):
 
         UserError names what is missing.
         """
+
+    def fitted(
+        self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
+    ) -> dict[str, Value]:
+        """Return `changes`, and what else the place sets otherwise than a trial was `meant` to have it."""
+        return changes
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         """Ask whether these plans can run there; nothing is changed. Returns a line for each that is

@@ -18,7 +18,7 @@ from measuretwice.backends.script import EDITED, guest_script
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.lab import KernelFacts, Lab, Plan
+from measuretwice.lab import KernelFacts, Lab, Plan, Value
 
 BUILDER = "scripts/browser/build.sh"
 RUNNER = "scripts/browser/run.mjs"
@@ -83,6 +83,15 @@ def _built(root: Path, options: list[str]) -> BrowserMachine:
         ) from None
 
 
+def fitted_memory(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the memory that a trial has here, where it was meant to have no more than its lab usually gives: nobody
+    asked for as much."""
+    name = lab.file.run.memory
+    if name is None or meant[name] != lab.defaults()[name]:
+        return {}
+    return {name: min(MEMORY_BYTES, meant[name], key=float)}
+
+
 def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     """Return the files of the checkout that a trial reads inside, by their places in the guest."""
     nodes = lab.folder / "nodes"
@@ -125,6 +134,11 @@ class Browser(Backend):
         if shutil.which("node") is None:
             raise UserError("--on browser: needs node (Debian's package nodejs)")
         yield cls(ensure_machine(root))
+
+    def fitted(
+        self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
+    ) -> dict[str, Value]:
+        return changes | fitted_memory(lab, meant)
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         memory = lab.file.run.memory

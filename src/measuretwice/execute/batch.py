@@ -19,6 +19,7 @@ from measuretwice.lab import (
     Value,
     digest_scripts,
     make_plan,
+    trial_params,
 )
 from measuretwice.runs.result import Result
 
@@ -52,8 +53,13 @@ class Batch:
         case: int | None = None,
     ) -> Job:
         """Return the job of one trial, with `changes` over its own parameters."""
+        changes = changes or {}
         if not self.backend.has_edges:
-            changes = without_edges(self.lab, changes or {})
+            changes = without_edges(self.lab, changes)
+        meant = trial_params(
+            self.lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
+        )
+        changes = self.backend.fitted(self.lab, meant, changes)
         plan = make_plan(
             self.lab,
             trial,

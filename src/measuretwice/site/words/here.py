@@ -6,7 +6,7 @@ import html
 import json
 from collections.abc import Sequence
 
-from measuretwice.backends.browser import MEMORY_BYTES, PACE
+from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
 from measuretwice.site.words.blocks import Block
@@ -61,7 +61,8 @@ def _place(words: LabWords, runs: Sequence[Params], **what: str | int) -> str:
 
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
     memory = lab.file.run.memory
-    if memory and any(float(params[memory]) > MEMORY_BYTES for params in runs):
+    fitted = [{**params, **fitted_memory(lab, params)} for params in runs]
+    if memory and any(float(params[memory]) > MEMORY_BYTES for params in fitted):
         return "That many flows need more memory than a page's machine has."
     if any(path.suffix == ".py" for path in (lab.folder / "nodes").iterdir()):
         return "Nodes of this lab need Python, which the page's machine doesn't have."

@@ -69,6 +69,19 @@ def reliability(site: SiteWords) -> dict[str, Any] | None:
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
 
+@site_word("runs_here", fact=True)
+def runs_here(site: SiteWords) -> bool:
+    """Whether this site has the browser's machine, so that its pages run trials themselves."""
+    return any(words.runs_here for words in site.labs.values())
+
+
+@site_word("both_machines", fact=True)
+def both_machines(site: SiteWords) -> dict[str, Any] | None:
+    """What `make both-machines` recorded, by lab: `.ratio`, `.low`, `.high`, `.pairs`, `.duration_s`; none where it hasn't yet."""
+    path = site.root / "sample-data" / "browsers-machine.json"
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
 @site_word("checker_faults", fact=True)
 def checker_faults(site: SiteWords) -> dict[str, Any] | None:
     """What `make checker-faults` recorded: `.known`, `.kept`, `.first`, `.honest`, `.review`, each with `.rows` (`.name`, `.runs`,

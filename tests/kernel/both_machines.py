@@ -1,0 +1,112 @@
+"""The browser's machine beside the virtual kernel: the same trials with the same seeds on both, and their goodputs.
+
+    make both-machines                        thirty trials of each lab on each: half an hour of two free CPUs
+    make both-machines ARGS='--lab mathis'    one lab
+    make both-machines ARGS='--record'        ... and keep the figures for the site
+
+The two make other bytes of one seed: chance falls otherwise. So what is compared is the mean of the logarithms of the
+ratios, with its interval. Exit 1 where an interval doesn't hold 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from measuretwice.lab import published_labs
+from measuretwice.stats.intervals import mean_interval
+
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "sample-data" / "browsers-machine.json"
+RUNS = 30
+# A browser's second is long: these are enough for thousands of packets.
+DURATION_S = 10
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One trial on both: goodputs in bit/s."""
+
+    trial: int
+    seed: int
+    virtual_bps: float
+    browser_bps: float
+
+
+def measured(
+    lab: str, trials: str, repeat: int, where: str, out: Path
+) -> dict[tuple[int, int], float]:
+    """Goodputs by trial and seed."""
+    command = [
+        "./lab", "run", lab, "--trials", trials, "--repeat", str(repeat), "--duration", str(DURATION_S),
+        "--on", where, "--out", str(out), "--json",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}: exit {done.returncode}")
+    return {
+        (run["trial"], run["seed"]): run["measured"]["goodput_bps"]
+        for run in json.loads(done.stdout)
+        if run["measured"].get("goodput_bps")
+    }
+
+
+def chosen(numbers: list[int]) -> tuple[str, int]:
+    """Trials spread over all that a lab has, and how often each, so that there are thirty runs."""
+    some = numbers[:: max(1, len(numbers) // RUNS)][:RUNS]
+    return ",".join(map(str, some)), math.ceil(RUNS / len(some))
+
+
+def compared(lab: str, numbers: list[int]) -> dict[str, object]:
+    trials, repeat = chosen(numbers)
+    with tempfile.TemporaryDirectory(prefix="measuretwice-both-") as out:
+        virtual = measured(lab, trials, repeat, "virtual", Path(out) / "virtual")
+        began = time.monotonic()
+        browser = measured(lab, trials, repeat, "browser", Path(out) / "browser")
+        took_s = time.monotonic() - began
+    pairs = [
+        Pair(*key, round(virtual[key]), round(browser[key]))
+        for key in sorted(virtual.keys() & browser.keys())
+    ]
+    mean, low, high = mean_interval([math.log(p.browser_bps / p.virtual_bps) for p in pairs])
+    print(
+        f"{lab}: {len(pairs)} trials, goodput {math.exp(mean):.3f} times the virtual kernel's "
+        f"({math.exp(low):.3f} to {math.exp(high):.3f}), {took_s:.0f} s",
+        flush=True,
+    )
+    return {
+        "duration_s": DURATION_S,
+        "ratio": round(math.exp(mean), 4),
+        "low": round(math.exp(low), 4),
+        "high": round(math.exp(high), 4),
+        "seconds": round(took_s),
+        "pairs": [asdict(pair) for pair in pairs],
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--lab", action="append", help="only this lab")
+    parser.add_argument("--record", action="store_true", help="keep the figures for the site")
+    options = parser.parse_args()
+    kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    for name, lab in published_labs(ROOT).items():
+        if options.lab and name not in options.lab:
+            continue
+        kept[name] = compared(name, sorted(lab.trials))
+        if options.record:
+            RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in kept.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
