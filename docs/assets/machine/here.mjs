@@ -152,16 +152,17 @@ class Panel {
       this.says.textContent = `It can't run here: ${error.message}.`;
       return;
     }
-    this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your lab book’s" : "1" });
-    const seed = h("details", {}, h("summary", {}, "Seed"), h("div", { class: "here-field" },
-      h("label", { for: this.id("seed") }, "Seed: all randomness starts from it"), this.seed));
+    this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your book’s" : "1" });
+    const field = (name, label, input) => h("div", { class: "here-field" }, h("label", { for: this.id(name) }, label), input);
     this.rows = h("div", {});
-    this.settings.replaceChildren(...(this.asked.kind === "mend" || this.asked.kind === "trials" ? [this.rows, this.adder()] : []), seed);
+    this.settings.replaceChildren(this.rows);
+    if (this.asked.kind === "mend" || this.asked.kind === "trials") this.settings.append(this.adder());
     if (this.asked.kind === "mend") {
       this.add_row();
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
-      this.settings.append(h("div", { class: "here-field" }, h("label", { for: this.id("predicted") }, "Your prediction, with its unit"), this.predicted));
+      this.settings.append(field("predicted", "Your prediction, with its unit", this.predicted));
     }
+    this.settings.append(field("seed", "Seed, from which all chance follows", this.seed));
     await this.offer_earlier();
     await this.tell();
   }
@@ -194,16 +195,17 @@ class Panel {
 
   async tell() {
     const todo = await missing(base, all_files(loads));
-    const many = this.asked.runs > 1 ? `${this.asked.runs} runs, ` : "";
+    const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
     this.says.textContent = (todo.length
-      ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory, and `
-      : "It takes ") + `${many}about ${roughly(this.asked.likely_s * pace())}.`;
+      ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. ` : "")
+      + `${what} about ${roughly(this.asked.likely_s * pace())}.`;
   }
 
   // --- settings ----------------------------------------------------------------------------------
 
   adder() {
-    return h("button", { type: "button", class: "md-button here-small", onclick: () => this.add_row().focus() }, "Change a setting");
+    const words = this.asked.kind === "mend" ? "One more setting" : "Change a setting";
+    return h("button", { type: "button", class: "md-button here-small", onclick: () => this.add_row().focus() }, words);
   }
 
   add_row() {
