@@ -102,6 +102,14 @@ def files_of(tar: str) -> dict[str, bytes]:
         }
 
 
+def test_the_machine_is_built_and_no_larger_than_said(student: Path) -> None:
+    assert browsers_machine.ready() is not None
+    loads = json.loads((student / "assets/machine/loads.json").read_text(encoding="utf-8"))
+    machine = sum(file["bytes"] for file in loads["machine"]["files"])
+    assert machine < 9e6
+    assert sum(file["bytes"] for file in loads["python"]["files"] + loads["kit"]["files"]) < 9e6
+
+
 @pytest.mark.parametrize("run_in", [in_chromium, in_firefox])
 def test_a_page_makes_the_bytes_that_node_makes(
     request: pytest.FixtureRequest,
