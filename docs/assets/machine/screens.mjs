@@ -3,8 +3,8 @@ import { base } from "./page.mjs";
 
 const { h } = window.measureTwice;
 const SETTLE_MS = 150;
-// Wide enough for terminals beside each other; as in extra.css.
-const NARROW = matchMedia("(max-width: 60em)");
+// A terminal that is this wide has the larger letters.
+const ROOMY_PX = 520;
 const FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', 'Liberation Mono', monospace";
 const LIGHT = {
   background: "#ffffff", foreground: "#1d2429", cursor: "#0b5c80", cursorAccent: "#ffffff", selectionBackground: "#b5d9e8",
@@ -48,8 +48,8 @@ export class Screens {
   /** `on_typed(line, text)`, `on_size(line, [rows, columns])`; `buttons` stand in the bar above the terminals. */
   constructor({ title, nodes, buttons, on_typed, on_size }) {
     Object.assign(this, { nodes, on_typed, on_size, settling: 0, chosen: 0 });
-    this.places = nodes.map((node) => h("div", { class: "terminal-screen" }));
-    this.frames = nodes.map((node, n) => h("div", { class: "terminal", role: "group", "aria-label": `Terminal on ${node}` }, h("p", { class: "terminal-name" }, node), this.places[n]));
+    this.places = nodes.map((node) => h("div", { class: "node-terminal-screen" }));
+    this.frames = nodes.map((node, n) => h("div", { class: "node-terminal", role: "group", "aria-label": `Terminal on ${node}` }, h("p", { class: "node-terminal-name" }, node), this.places[n]));
     this.tabs = nodes.map((node, n) => h("button", { type: "button", class: "md-button", onclick: () => this.choose(n, true) }, node));
     this.larger = h("button", { type: "button", class: "md-button", "aria-pressed": "false", onclick: () => this.resize() }, "Larger");
     const keys = KEYS.map(([text, sent, name]) => h("button", { type: "button", class: "md-button", "aria-label": name, onclick: () => this.press(sent) }, text));
@@ -70,7 +70,7 @@ export class Screens {
     document.body.append(this.element);
     document.body.classList.add("has-terminals");
     this.terminals = this.nodes.map((node, line) => {
-      const terminal = new Terminal({ screenReaderMode: true, minimumContrastRatio: 4.5, theme: theme(), fontFamily: FONT, fontSize: NARROW.matches ? 12 : 13, scrollback: 5000, cursorBlink: false });
+      const terminal = new Terminal({ screenReaderMode: true, minimumContrastRatio: 4.5, theme: theme(), fontFamily: FONT, fontSize: this.places[line].clientWidth < ROOMY_PX ? 12 : 13, scrollback: 5000, showCursorImmediately: true });
       const fit = new FitAddon();
       terminal.loadAddon(fit);
       terminal.open(this.places[line]);

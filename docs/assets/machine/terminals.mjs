@@ -64,9 +64,9 @@ class Live {
 let up = null;
 
 class Place {
-  constructor(place, number) {
+  constructor(place) {
+    this.place = place;
     this.asked = JSON.parse(place.dataset.live);
-    this.number = number;
     this.says = h("p", { class: "here-says", role: "status" });
     this.bar = h("progress", { hidden: true, "aria-label": "How far fetching has come" });
     this.button = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.press() }, "Open terminals here");
@@ -78,9 +78,9 @@ class Place {
         h("p", {}, "In any terminal, ", h("code", {}, "enter NODE"), " goes to another node, and ", h("code", {}, "exit"), " comes back.")]
       : [];
     place.replaceChildren(
-      h("p", {}, "This page brings the network up, in real time, and opens a terminal on each of its nodes."), ...choice,
+      h("p", {}, "This page brings the network up, in real time, and opens terminals on its nodes."), ...choice,
       h("div", { class: "here-buttons" }, this.button), this.bar, this.says, this.results);
-    if (this.boxes.length) place.querySelector("p").textContent = "This page brings the network up, in real time, and opens terminals on its nodes.";
+    if (this.boxes.length) this.count();
   }
 
   async prepare() {
@@ -129,6 +129,7 @@ class Place {
       await this.bring_up();
       this.button.textContent = "Go to the terminals";
       this.says.textContent = "The network is up, in real time. What you write on a node stays there until you end it.";
+      this.place.scrollIntoView({ block: "start", behavior: "instant" });
       this.screens.focus();
     } catch (error) {
       this.close(`It didn't work: ${error.message}`);
@@ -216,7 +217,7 @@ class Place {
 
 /** Fill in all places of a page; nothing is fetched before its button is pressed, but what there is to fetch. */
 export function fill(places) {
-  [...places].forEach((place, n) => new Place(place, n).prepare());
+  for (const place of places) new Place(place).prepare();
 }
 
 addEventListener("beforeunload", (event) => {
