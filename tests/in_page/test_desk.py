@@ -249,7 +249,7 @@ def test_a_live_lab_is_checked_as_in_a_terminal(worker: Worker) -> None:
     answer = worker.ask("live_check", lab="mathis", folder=live["folder"], hint=1)
     first = answer["documents"][0]["findings"][0]
     printed = "".join(said_here("check", folder, "--hint", "1").split())
-    for line in [first["heading"], *first["lines"], *answer["taken"]]:
+    for line in [first["heading"], *first["lines"], *answer["taken"], *answer["missing"]]:
         assert "".join(line.split()) in printed
 
 

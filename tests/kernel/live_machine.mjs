@@ -53,5 +53,5 @@ await until(() => events.includes("files"), "files");
 const given = Object.entries(unpack(machine.result())).map(([name, bytes]) => [name, new TextDecoder().decode(bytes)]);
 machine.type(0, new TextEncoder().encode("stty size\n"));
 await until(() => text[0].includes("41 121"), "the new size");
-process.stdout.write(JSON.stringify({ text, files: Object.fromEntries(given), idle_cpu_s: (user + system) / 1e6 }));
-process.exit(0);
+const found = { text, files: Object.fromEntries(given), idle_cpu_s: (user + system) / 1e6 };
+process.stdout.write(JSON.stringify(found), () => process.exit(0));

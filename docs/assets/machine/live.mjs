@@ -28,7 +28,7 @@ function show(line, byte) {
   }, SHOW_MS);
 }
 
-// What the guest is asked and hasn't read yet; once it is up it looks twice a second.
+// What the guest is asked and hasn't read yet; once it is up it looks every other second.
 const asked = new Map();
 let is_up = false;
 

@@ -9,7 +9,7 @@ const { h } = window.measureTwice;
 const MOST = 3;
 const MOST_HINTS = 3;
 const FILES_MS = 20000;
-const END_MS = 4000;
+const END_MS = 8000;
 
 /** A live lab in a worker: `on.shown(line, bytes)`, `on.ended(problem)`. */
 class Live {
@@ -195,7 +195,8 @@ class Place {
     const next = off && (hint || 0) < MOST_HINTS
       ? [h("button", { type: "button", class: "md-button here-small", onclick: () => this.check((hint || 0) + 1) }, `Hint ${(hint || 0) + 1}`)]
       : [];
-    this.results.replaceChildren(...findings(answer), ...next,
+    const lacked = answer.missing.length ? [h("p", {}, "Not looked at:"), h("ul", {}, ...answer.missing.map((line) => h("li", {}, line)))] : [];
+    this.results.replaceChildren(...findings(answer), ...next, ...lacked,
       h("details", {}, h("summary", {}, "Which files it looked at"), h("ul", {}, ...answer.taken.map((line) => h("li", {}, line)))));
   }
 

@@ -21,9 +21,10 @@ from measuretwice.lab import Lab, Plan
 
 # So many serial lines for shells the browser's machine has.
 PAGE_TERMINALS = 3
-# In it: the size of each line's terminal, in stty's words, and how often it asks the page what it wants.
+# In it: the size of each line's terminal, in stty's words, and how often it asks the page what it wants. Each
+# time that it wakes costs the page some 15 ms.
 SIZES = "/run/terminals"
-ASK_SECONDS = 0.5
+ASK_SECONDS = 2
 
 
 def live_script(

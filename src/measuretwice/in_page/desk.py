@@ -21,7 +21,7 @@ from measuretwice.book.book import BOOK, LabBook
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
 from measuretwice.cli.cases import CaseRun, open_case
-from measuretwice.cli.check import check_one, check_together, told
+from measuretwice.cli.check import check_one, check_together, taken, told
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.report import report_command
 from measuretwice.execute.batch import Batch, odd_trials, open_batch
@@ -311,11 +311,12 @@ class Desk:
         return {"files": self._files_of(place)}
 
     def live_check(self, *, lab: str, folder: str, hint: int | None = None) -> dict[str, Any]:
-        """What `./lab check` says of a live lab, and which files it took for what."""
-        document, taken, said = live.check(self._root, self._runs / lab / folder, hint)
+        """What `./lab check` says of a live lab, which files it took for what, and what it lacked."""
+        document, said = live.check(self._root, self._runs / lab / folder, hint)
         return {
             "documents": [_said_of(document, hint)],
-            "taken": taken,
+            "taken": taken(document),
+            "missing": document["missing"],
             "said": said,
             "book": self._book(load_lab(self._root, lab)),
         }

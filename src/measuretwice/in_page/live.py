@@ -14,7 +14,7 @@ from typing import Any
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.base.errors import UserError
 from measuretwice.cli.case_books import after_live
-from measuretwice.cli.check import check_live, taken
+from measuretwice.cli.check import check_live
 from measuretwice.cli.live import live_plan, one_trial
 from measuretwice.cli.options import read_changes
 from measuretwice.execute.batch import Batch, without_edges
@@ -71,10 +71,9 @@ def _plain(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
     return tarfile.data_filter(member, place) if member.isfile() or member.isdir() else None
 
 
-def check(root: Path, folder: Path, hint: int | None) -> tuple[dict[str, Any], list[str], str]:
-    """Return what `./lab check` finds in a live lab's folder, which files it took, and what it says at the end."""
+def check(root: Path, folder: Path, hint: int | None) -> tuple[dict[str, Any], str]:
+    """Return what `./lab check` finds in a live lab's folder, and what it says at the end."""
     document = check_live(root, folder, hint)
     with contextlib.redirect_stdout(io.StringIO()) as out:
         after_live(root, folder, document)
-    lines = taken(document) + [f"not looked at: {line}" for line in document["missing"]]
-    return document, lines, out.getvalue().strip()
+    return document, out.getvalue().strip()
