@@ -97,7 +97,16 @@
 
   // <div class="here" data-here='{"lab": "mathis", "case": 5, ...}'></div>: a page that runs trials itself.
   async function runs_here() {
-    const places = document.querySelectorAll("div.here");
+    await panels("div.here[data-here]", "here");
+  }
+
+  // <div class="here" data-live='{"lab": "mathis", "case": 5, ...}'></div>: a page that opens terminals on a lab's nodes.
+  async function terminals_here() {
+    await panels("div.here[data-live]", "terminals");
+  }
+
+  async function panels(which, name) {
+    const places = document.querySelectorAll(which);
     if (!places.length) return;
     if (location.protocol === "file:") {
       for (const place of places) {
@@ -108,7 +117,7 @@
     }
     await load("interactive/common.js");
     window.measureTwice.load = load;
-    const { fill } = await import(new URL("machine/here.mjs", here));
+    const { fill } = await import(new URL(`machine/${name}.mjs`, here));
     fill(places);
   }
 
@@ -135,7 +144,7 @@
 
   function start() {
     names();
-    for (const work of [maths, diagrams, figures, interactive, notebooks, runs_here]) work().catch((error) => console.error(error));
+    for (const work of [maths, diagrams, figures, interactive, notebooks, runs_here, terminals_here]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

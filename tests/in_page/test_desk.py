@@ -211,6 +211,66 @@ def test_a_set_of_runs_is_run_again_where_that_is_the_mistake(worker: Worker) ->
     assert len({job["folder"] for job in jobs}) == len(jobs)
 
 
+def left_on_nodes(worker: Worker, given: str | None) -> str:
+    """The tar file of a live lab's guest, where a person left what a recorded run has; or nothing."""
+    tar = worker.runs.with_name("live.tar")
+    with tarfile.open(tar, "w") as packed:
+        empty = tarfile.TarInfo("raw/romeo")
+        empty.type = tarfile.DIRTYPE
+        packed.addfile(empty)
+        packed.addfile(tarfile.TarInfo("history-romeo"), io.BytesIO())
+        link = tarfile.TarInfo("raw/romeo/elsewhere")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        packed.addfile(link)
+        if given:
+            [place] = (path.parent for path in (SAMPLES / given).rglob("DONE"))
+            with raw_folder(place) as raw:
+                packed.add(raw, "raw")
+    return str(tar)
+
+
+def test_a_live_lab_is_checked_as_in_a_terminal(worker: Worker) -> None:
+    nodes = ["romeo", "router", "juliet"]
+    live = worker.ask("live", lab="mathis", nodes=nodes, case=5)
+    folder = worker.runs / "mathis" / live["folder"]
+    facts = json.loads((folder / "live.json").read_text(encoding="utf-8"))
+    script = (folder / "experiment.sh").read_text(encoding="utf-8")
+    assert live["files"]["run/measuretwice/experiment.sh"] == script
+    assert (facts["case"], facts["where"], facts["kernel_seed"]) == (5, "browser", live["seed"])
+    assert "Seed" in live["book"]["mathis/lab-book.md"]
+    kept = worker.ask(
+        "live_files", lab="mathis", folder=live["folder"], given=left_on_nodes(worker, None)
+    )
+    assert kept == {"files": []}
+    given = left_on_nodes(worker, "01-mathis/case-05-broken")
+    kept = worker.ask("live_files", lab="mathis", folder=live["folder"], given=given)
+    assert f"mathis/{live['folder']}/live.json" in kept["files"]
+    assert not (folder / "raw/romeo/elsewhere").exists()
+    answer = worker.ask("live_check", lab="mathis", folder=live["folder"], hint=1)
+    first = answer["documents"][0]["findings"][0]
+    printed = "".join(said_here("check", folder, "--hint", "1").split())
+    for line in [first["heading"], *first["lines"], *answer["taken"], *answer["missing"]]:
+        assert "".join(line.split()) in printed
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        ({"nodes": ["romeo", "mercutio"]}, "no such node"),
+        ({"nodes": ["romeo", "romeo"]}, "each once"),
+        ({"nodes": []}, "one to 3"),
+        ({"nodes": ["romeo"], "trial": "1-3"}, "give one number"),
+        ({"nodes": ["romeo"], "changes": ["cable_mbit=10"]}, "leave it out"),
+    ],
+)
+def test_what_cannot_be_up_is_said_in_one_line(
+    worker: Worker, request_: dict[str, Any], says: str
+) -> None:
+    problem = worker.problem("live", lab="mathis", **request_)
+    assert says in problem
+    assert "\n" not in problem
+
+
 def test_the_archive_is_the_same_twice(kit: Path) -> None:
     assert kit_archive(ROOT) == kit_archive(ROOT)
     assert not list(kit.rglob("*.pyc"))

@@ -10,8 +10,9 @@ import browsers_machine
 import pytest
 from command_line import call_lab
 
-from measuretwice.backends.browser import guest_files
-from measuretwice.lab import load_lab
+from measuretwice.backends.browser import find_machine, guest_files
+from measuretwice.in_page.machine import given_to_live_guest
+from measuretwice.lab import Apparatus, load_lab, make_plan
 from measuretwice.runs.archive import digest_of
 
 ROOT = Path(__file__).parents[2]
@@ -98,3 +99,53 @@ def test_a_trial_gives_the_same_bytes_each_time_and_the_checker_agrees(tmp_path:
     assert call_lab("check", str(run)).returncode == 0
     again = json.loads((run / "provenance.json").read_text())["command"]
     assert again.endswith("--set duration_s=20 --on browser")
+
+
+# On each node what a page of a case says; then what all that is for.
+TYPED = [
+    ["router", "router.sh prepare && echo set: $?", "set: 0"],
+    ["juliet", "juliet.sh prepare && echo set: $?", "set: 0"],
+    ["romeo", "sudo -E romeo.sh prepare && echo set: $?", "set: 0"],
+    ["romeo", "ping -c 3 -i 0.2 10.10.2.100 | tee ping.txt", "rtt min"],
+    ["romeo", "enter router", "router"],
+    ["romeo", "tc qdisc show | grep -c netem", "2"],
+    ["romeo", "exit; exit", "romeo"],
+    ["romeo", "enter mercutio; echo then: $?", "then: 2"],
+]
+
+
+@needs_machine
+@pytest.mark.kernel
+@pytest.mark.slow(40)
+def test_live_shells_are_on_their_nodes_in_real_time() -> None:
+    machine = find_machine(ROOT)
+    assert machine is not None
+    lab = load_lab(ROOT, "mathis")
+    nodes = ["romeo", "router", "juliet"]
+    apparatus = Apparatus("browser", machine.name, machine.programs, {}, None)
+    plan = make_plan(
+        lab, 7, seed=1, apparatus=apparatus, changes={"cable_mbit": 0, "processing_us": 0}
+    )
+    asked = {
+        "seed": plan.kernel_seed,
+        "files": given_to_live_guest(lab, plan, ROOT),
+        "nodes": nodes,
+        "typed": [[nodes.index(node), command, shown] for node, command, shown in TYPED],
+    }
+    done = subprocess.run(
+        ["node", str(Path(__file__).with_name("live_machine.mjs")), str(machine.folder)],
+        input=json.dumps(asked),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rtt_ms = plan.params["rtt_ms"]
+    assert f"rtt min/avg/max/mdev = {rtt_ms:.3f}" in found["files"]["raw/romeo/ping.txt"]
+    assert "one of: juliet romeo router" in found["text"][0]
+    assert "warning" not in "".join(found["text"])
+    assert "romeo.sh prepare" in found["files"]["history-romeo"]
+    # A machine that waits for keys leaves the CPU to others: measured, some 2 %.
+    assert found["idle_cpu_s"] < 0.6

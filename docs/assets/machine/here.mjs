@@ -2,88 +2,17 @@
 //
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is mended; "trials".
-import { fetched, kept_names, missing, sweep } from "./store.mjs";
+import { kept_names } from "./store.mjs";
+import { all_loads, base, fetch_all, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
 
-const base = new URL(".", import.meta.url).href;
 const { h } = window.measureTwice;
-const MEMORY_MB = 500;
 const SETTLE_S = 12;
 const PAUSE_MS = 5000;
 const PACE = "measure-twice/page-pace";
 
-let loads = null;
-let kit = null;
 let running = null;
-
-async function all_loads() {
-  if (!loads) {
-    const response = await fetch(new URL("loads.json", base), { cache: "no-cache" });
-    if (!response.ok) throw new Error("this site lacks the browser's machine");
-    loads = await response.json();
-  }
-  return loads;
-}
-
-// Modules aren't fetched but imported, when they are needed.
-const all_files = (found) => [...found.machine.files, ...found.python.files, ...found.kit.files].filter((file) => !file.module);
-const megabytes = (files) => Math.max(1, Math.round(files.reduce((sum, file) => sum + file.bytes, 0) / 1e6));
-
-/** What is still to be fetched, in bytes and files; `on_share` is told how far it has come. */
-async function fetch_all(on_share) {
-  const todo = await missing(base, all_files(loads));
-  const whole = todo.reduce((sum, file) => sum + file.bytes, 0);
-  let arrived = 0;
-  // One after another: on a slow line each that has arrived is kept.
-  for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
-  await sweep(base, all_files(loads));
-}
-
-class Kit {
-  constructor() {
-    this.worker = new Worker(new URL("kit.mjs", base), { type: "module" });
-    this.waiting = new Map();
-    this.count = 0;
-    this.worker.onmessage = ({ data: { id, answer, problem } }) => {
-      const { done, failed } = this.waiting.get(id);
-      this.waiting.delete(id);
-      if (problem === undefined) done(answer);
-      else failed(new Error(problem));
-    };
-    this.worker.onerror = (event) => {
-      for (const { failed } of this.waiting.values()) failed(new Error(event.message || "the page's Python stopped"));
-      this.waiting.clear();
-    };
-  }
-
-  call(work, request, moved = []) {
-    return new Promise((done, failed) => {
-      const id = this.count++;
-      this.waiting.set(id, { done, failed });
-      this.worker.postMessage({ id, work, request }, moved);
-    });
-  }
-
-  ask(what, request) {
-    return this.call("ask", { what, request });
-  }
-}
-
-function browser_name() {
-  const known = navigator.userAgent.match(/(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/);
-  const name = { Edg: "Edge", OPR: "Opera", Version: "Safari" };
-  return known ? `${name[known[1]] || known[1]} ${known[2]}` : "a browser";
-}
-
-async function open_kit() {
-  if (!kit) {
-    const opened = new Kit();
-    kit = opened.call("open", { base, loads, system: browser_name() }).then(() => opened);
-    kit.catch(() => { kit = null; });
-  }
-  return kit;
-}
 
 /** One trial in a worker of its own; resolves to what the machine gave. `handle.cancel()` ends it. */
 function run_trial(seed, files, on_seconds, handle) {
@@ -194,7 +123,7 @@ class Panel {
   }
 
   async tell() {
-    const todo = await missing(base, all_files(loads));
+    const todo = await to_fetch();
     const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
     this.says.textContent = (todo.length
       ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. ` : "")
@@ -285,7 +214,7 @@ class Panel {
 
   async work(request) {
     this.title = document.title;
-    const todo = await missing(base, all_files(loads));
+    const todo = await to_fetch();
     if (todo.length) {
       const size = megabytes(todo);
       await fetch_all((share) => this.step(`Fetching ${size} MB, once: ${Math.round(100 * share)} %`, share));

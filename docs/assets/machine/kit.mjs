@@ -95,6 +95,12 @@ const works = {
     const answer = ask("conclude", { folder, given: GIVEN, said });
     return keep_run(lab, folder, answer.files).then(() => true, () => false);
   },
+  keep_live: async ({ lab, folder, tar }) => {
+    python.FS.writeFile(GIVEN, tar);
+    const { files } = ask("live_files", { lab, folder, given: GIVEN });
+    if (files.length) await keep_run(lab, folder, files).catch(() => {});
+    return files.length > 0;
+  },
   save: async ({ lab }) => {
     await restore(lab);
     const { name } = ask("archive", { lab, to: SAVED });

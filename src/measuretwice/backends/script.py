@@ -75,10 +75,10 @@ def _number(value: float | int | str) -> str:
     return str(value)
 
 
-def _beginning(
+def beginning(
     lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str
 ) -> list[str]:
-    """The lines that a trial and a live lab begin with: settings and topology."""
+    """Return the lines that a trial and a live lab begin with: settings and topology."""
     nodes = [node.name for node in lab.file.topology.nodes]
     lines = [
         "set -euo pipefail",
@@ -138,7 +138,7 @@ def experiment_script(
     lines = [
         "#!/bin/bash",
         f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
-        *_beginning(lab, plan, root, out, sampler, prefix),
+        *beginning(lab, plan, root, out, sampler, prefix),
         *_edges(lab, plan),
         *_STEP_FUNCTIONS.splitlines(),
         f"lab={_lab_folder(lab, plan)}",
@@ -160,65 +160,6 @@ def experiment_script(
 def guest_script(lab: Lab, plan: Plan) -> str:
     """Return a trial's script as a guest runs it, in the virtual kernel and in the browser's machine alike."""
     return experiment_script(lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
-
-
-def live_script(
-    lab: Lab, plan: Plan, root: Path, folder: str, sampler: str, python: str, console: int
-) -> str:
-    """Return the bash script of a live lab: the topology, and then shells on its nodes on demand.
-
-    `python` is an interpreter that the virtual kernel sees, `console` the number of its console
-    that leads to the keeper. Files that a shell writes go to `folder`/raw/<node>/.
-    """
-    place = f"/run/lab/{'/'.join(lab.folder.parts[-2:])}"
-    if plan.edited:
-        place = f"{folder}/{edited_folder(lab)}"
-    lines = [
-        "#!/bin/bash",
-        f"# {lab.name}, trial {plan.trial}: made by ./lab up.",
-        *_beginning(lab, plan, root, f"{folder}/raw", sampler, ""),
-        # In real time a packet waits between driver and IP while the one CPU is elsewhere. Real
-        # hosts have a CPU each: there it would be no loss, so here it mustn't be one either.
-        f"echo {LARGE_BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog",
-        "mkdir -p /run/bin",
-        "cat >/run/bin/sudo <<'END'",
-        *_SUDO.splitlines(),
-        "END",
-        "chmod +x /run/bin/sudo",
-        "cat >/run/bashrc <<'END'",
-        f"PATH=/run/bin:{place}/nodes:$root/scripts:$PATH",
-        f"HISTFILE={folder}/history-$NODE",
-        *_BASHRC.splitlines(),
-        "END",
-        # See SETTLE_SECONDS: in its first second ping wouldn't wait.
-        "while read -r uptime_s _ </proc/uptime && [[ $uptime_s == 0.* ]]; do sleep 0.05; done",
-        f"mknod /run/console c 4 {console}",
-        "export root out",
-        'export PYTHONPATH="$root/src" PYTHONDONTWRITEBYTECODE=1',
-        f'exec {shlex.quote(python)} -s -m measuretwice.live.agent /run/console /run/bashrc "$out"',
-        "",
-    ]
-    return "\n".join(lines)
-
-
-# A node's shell is root's already: what a page says of another machine works here too.
-_SUDO = """\
-#!/bin/bash
-while [[ ${1:-} == -* ]]; do shift; done
-exec env "$@"
-"""
-_BASHRC = """\
-unset PYTHONPATH PYTHONDONTWRITEBYTECODE root out
-export PATH LC_ALL=C.UTF-8 HOME=$PWD
-HISTCONTROL=ignoreboth
-PROMPT_COMMAND='history -a'
-PS1='\\[\\e[1;36m\\]$NODE\\[\\e[0m\\]:\\w\\$ '
-if [[ $- == *i* ]]; then
-  shopt -s checkwinsize
-  alias ls='ls --color=auto' grep='grep --color=auto' ip='ip -color=auto'
-  [[ ! -r /usr/share/bash-completion/bash_completion ]] || . /usr/share/bash-completion/bash_completion
-fi
-"""
 
 
 def _steps(steps: list[Step]) -> list[str]:

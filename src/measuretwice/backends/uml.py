@@ -81,8 +81,10 @@ def ensure_kernel(root: Path) -> Kernel:
 
 
 def find_kernel(root: Path) -> Kernel | None:
-    """Return the virtual kernel if it is ready, without building anything."""
+    """Return the virtual kernel if it is ready, without building anything; a page's kit has no builder."""
     script = root / "scripts" / "kernel" / "build.sh"
+    if not script.is_file():
+        return None
     done = subprocess.run(
         ["bash", str(script), "--path"], capture_output=True, text=True, check=False
     )

@@ -50,7 +50,7 @@ def check_command(
     documents += check_together(root, documents, hint)
     others = _with_files([target for target, folders in runs if not folders], bool(documents))
     live = [target for target in others if (target / FACTS).is_file()]
-    of_live = [_check_live(root, target, hint) for target in live]
+    of_live = [check_live(root, target, hint) for target in live]
     documents += of_live
     brought = [target for target in others if target not in live]
     if brought:
@@ -162,8 +162,8 @@ def _folder_of(runs: list[str]) -> str:
     return os.path.relpath(os.path.commonpath([Path(run).parent.resolve() for run in runs]))
 
 
-def _check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
-    """What a person did by hand in a live lab: their files, against what the lab was up for."""
+def check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
+    """Return the document of what a person did by hand in a live lab: their files, against what the lab was up for."""
     facts = facts_of(folder)
     lab = load_lab(root, facts.lab)
     brought = bring.read_files([folder / "raw"], lab, facts.params)
@@ -245,7 +245,7 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
     if of_place := what_differs(str(document.get("plan", {}).get("where"))):
         out.print(f"  run on {of_place}")
-    for line in _taken(document):
+    for line in taken(document):
         out.print(f"  {line}", markup=False, soft_wrap=True)
     for finding in findings:
         heading, lines = told(finding, hint)
@@ -286,8 +286,8 @@ def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
     return f"{name} ({finding['severity']})", lines
 
 
-def _taken(document: dict[str, Any]) -> list[str]:
-    """Which file was taken for what: a line a node, and of those that a snapshot wrote how many."""
+def taken(document: dict[str, Any]) -> list[str]:
+    """Return which file was taken for what: a line a node, and of those that a snapshot wrote how many."""
     whose: dict[str, list[str]] = {}
     snapshots = 0
     for path, words in document.get("used", {}).items():

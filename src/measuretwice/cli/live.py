@@ -24,8 +24,8 @@ from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
 from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
-from measuretwice.execute.batch import open_batch, without_edges
-from measuretwice.lab import Lab, StageName, load_lab, select_trials
+from measuretwice.execute.batch import Batch, open_batch, without_edges
+from measuretwice.lab import Lab, Pitfall, Plan, StageName, Value, load_lab, select_trials
 from measuretwice.live import session as lives
 from measuretwice.live import wire
 from measuretwice.live.session import Live
@@ -53,24 +53,17 @@ def up_command(
     if case_number is not None:
         stage = "fixed" if show_me else None
     staged = lab.case(case_number) if case_number else lab.pitfall(pitfall) if pitfall else None
-    default_trial = staged.trial if staged else min(lab.trials)
-    numbers = select_trials(lab, trial or str(default_trial))
-    if len(numbers) != 1:
-        raise UserError(f"--trial {trial}: one network is one trial's: give one number")
+    number = one_trial(lab, trial, staged)
     out = terminal.default_out(root)
     own = own_copy(out, lab, leave_out=no_edit or show_me or pitfall is not None)
     settings = without_edges(lab, {**own.settings, **read_changes(lab, changes, None)})
     if tmux and not shutil.which("tmux"):
         raise UserError("--tmux: tmux is missing: install it, or open the terminals yourself")
     batch = open_batch(root, lab, out, own=own.scripts)
-    # A case has the numbers of the student's own book, as its runs have.
-    seed = LabBook(out / lab.name, lab).open() if case_number is not None else 1
-    job = batch.job(
-        numbers[0], seed=seed, changes=settings, pitfall=pitfall, stage=stage, case=case_number
-    )
+    plan = live_plan(batch, number, settings, pitfall=pitfall, stage=stage, case=case_number)
     began = time.monotonic()
     cpus = usable_cpus()
-    live = lives.bring_up(root, lab, job.plan, out, cpus[os.getpid() % len(cpus)], own=own.scripts)
+    live = lives.bring_up(root, lab, plan, out, cpus[os.getpid() % len(cpus)], own=own.scripts)
     took_s = time.monotonic() - began
     print(
         f"{lab.name}, trial {live.trial}: up after {took_s:.1f} s, in real time, until ./lab down"
@@ -84,12 +77,33 @@ def up_command(
     return 0
 
 
+def one_trial(lab: Lab, trial: str | None, staged: Pitfall | None) -> int:
+    """Return which trial a live lab is up for: the one that is asked for, or the staged mistake's."""
+    default_trial = staged.trial if staged else min(lab.trials)
+    numbers = select_trials(lab, trial or str(default_trial))
+    if len(numbers) != 1:
+        raise UserError(f"--trial {trial}: one network is one trial's: give one number")
+    return numbers[0]
+
+
+def live_plan(
+    batch: Batch,
+    trial: int,
+    settings: dict[str, Value],
+    *,
+    pitfall: str | None = None,
+    stage: StageName | None = None,
+    case: int | None = None,
+) -> Plan:
+    """Return the plan of a live lab; a case has the numbers of the student's own book, as its runs have."""
+    seed = LabBook(batch.out / batch.lab.name, batch.lab).open() if case is not None else 1
+    job = batch.job(trial, seed=seed, changes=settings, pitfall=pitfall, stage=stage, case=case)
+    return job.plan
+
+
 def terminals_of(lab: Lab) -> list[str]:
     """The nodes whose terminals a person needs: one of each kind, the sender's twice (for ss)."""
-    kinds: dict[str, str] = {}
-    for node in lab.file.topology.nodes:
-        kinds.setdefault(lab.script_name(node.name), node.name)
-    chosen = list(kinds.values())
+    chosen = lab.one_of_each_kind()
     if len(chosen) < TERMINALS:
         sender = lab.file.collect.sender or chosen[0]
         chosen.insert(chosen.index(sender), sender)

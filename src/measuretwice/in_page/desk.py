@@ -21,12 +21,13 @@ from measuretwice.book.book import BOOK, LabBook
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
 from measuretwice.cli.cases import CaseRun, open_case
-from measuretwice.cli.check import check_one, check_together, told
+from measuretwice.cli.check import check_one, check_together, taken, told
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.report import report_command
 from measuretwice.execute.batch import Batch, odd_trials, open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
+from measuretwice.in_page import live
 from measuretwice.in_page.machine import PagesMachine, given_to_guest
 from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
 from measuretwice.runs.folder import is_finished
@@ -66,6 +67,7 @@ class Desk:
             "plan": self.plan, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
             "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
             "results": self.results, "archive": self.archive,
+            "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
         }  # fmt: skip
         try:
             return json.dumps({"answer": answers[what](**json.loads(request))})
@@ -273,6 +275,50 @@ class Desk:
                 ]
                 for name, lines in run.lines.items()
             },
+        }
+
+    # --- live ------------------------------------------------------------------------------------
+
+    def live(
+        self,
+        *,
+        lab: str,
+        nodes: list[str],
+        trial: str | None = None,
+        case: int | None = None,
+        show_me: bool = False,
+        changes: list[str] | None = None,
+    ) -> dict[str, Any]:
+        """What `./lab up` prepares: the folder, the machine's seed, and the files that its guest finds."""
+        found = load_lab(self._root, lab)
+        batch = open_batch(self._root, found, self._runs, self._machine)
+        with _quiet():
+            folder, plan, files = live.begin(
+                batch, nodes, trial=trial, case=case, show_me=show_me, changes=changes or ()
+            )
+        return {
+            "folder": folder.name,
+            "seed": plan.kernel_seed,
+            "files": files,
+            "book": self._book(found),
+        }
+
+    def live_files(self, *, lab: str, folder: str, given: str) -> dict[str, Any]:
+        """Keep what a person left on the nodes of a live lab, the tar file `given`; without any file nothing is kept."""
+        place = self._runs / lab / folder
+        if not live.take(place, Path(given)):
+            return {"files": []}
+        return {"files": self._files_of(place)}
+
+    def live_check(self, *, lab: str, folder: str, hint: int | None = None) -> dict[str, Any]:
+        """What `./lab check` says of a live lab, which files it took for what, and what it lacked."""
+        document, said = live.check(self._root, self._runs / lab / folder, hint)
+        return {
+            "documents": [_said_of(document, hint)],
+            "taken": taken(document),
+            "missing": document["missing"],
+            "said": said,
+            "book": self._book(load_lab(self._root, lab)),
         }
 
     # --- handing in -------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import tarfile
 from pathlib import Path
 
 from measuretwice.backends.browser import Browser, guest_files
+from measuretwice.backends.live_script import page_live_script
 from measuretwice.backends.script import guest_script
 from measuretwice.backends.uml import INSIDE_RUN
 from measuretwice.lab import Lab, Plan
@@ -30,7 +31,16 @@ class PagesMachine(Browser):
 
 def given_to_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:
     """Return the files that a trial's guest finds at its root, by their paths there."""
+    return _with_script(lab, root, guest_script(lab, plan))
+
+
+def given_to_live_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:
+    """Return the files that a live lab's guest finds at its root; the page adds its terminals' sizes."""
+    return _with_script(lab, root, page_live_script(lab, plan))
+
+
+def _with_script(lab: Lab, root: Path, script: str) -> dict[str, str]:
     files = {
         name: path.read_text(encoding="utf-8") for name, path in guest_files(lab, root).items()
     }
-    return {**files, f"{INSIDE_RUN[1:]}/experiment.sh": guest_script(lab, plan)}
+    return {**files, f"{INSIDE_RUN[1:]}/experiment.sh": script}

@@ -169,6 +169,13 @@ class Lab:
                 return node.script
         return node_name
 
+    def one_of_each_kind(self) -> list[str]:
+        """Return the first node of each kind: of those that share a script."""
+        kinds: dict[str, str] = {}
+        for node in self.file.topology.nodes:
+            kinds.setdefault(self.script_name(node.name), node.name)
+        return list(kinds.values())
+
     def script(self, node_name: str) -> Path:
         return self.folder / "nodes" / f"{self.script_name(node_name)}.sh"
 

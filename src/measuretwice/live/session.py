@@ -22,7 +22,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuretwice.backends.script import EDITED, live_script, memory_mb
+from measuretwice.backends.live_script import live_script
+from measuretwice.backends.script import EDITED, memory_mb
 from measuretwice.backends.uml import INSIDE_PYTHON, INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
@@ -113,7 +114,10 @@ def bring_up(
             raise UserError(f"{lab.name} is up already: ./lab enter NODE, or ./lab down first")
         _sweep(state)
         now = datetime.datetime.now().astimezone()
-        folder = _make_folder(root, lab, plan, out, now)
+        script = live_script(
+            lab, plan, Path(INSIDE_ROOT), INSIDE_RUN, INSIDE_SAMPLER, INSIDE_PYTHON, CONSOLE
+        )
+        folder = make_folder(lab, plan, out, now, script)
         if own:
             own.lay_out(lab, root / "scripts", folder / EDITED)
             (folder / EDIT_DIFF).write_text(own.diff(lab), encoding="utf-8")
@@ -129,20 +133,12 @@ def bring_up(
     return live
 
 
-def _make_folder(root: Path, lab: Lab, plan: Plan, out: Path, now: datetime.datetime) -> Path:
+def make_folder(lab: Lab, plan: Plan, out: Path, now: datetime.datetime, script: str) -> Path:
+    """Make the own folder of a live lab that this script brings up, and return it."""
     folder = out / lab.name / f"live-{now:%Y%m%d-%H%M%S}"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     (folder / "raw").mkdir()
     write_json(folder / FACTS, plan.to_json())
-    script = live_script(
-        lab,
-        plan,
-        Path(INSIDE_ROOT),
-        INSIDE_RUN,
-        INSIDE_SAMPLER,
-        INSIDE_PYTHON,
-        CONSOLE,
-    )
     (folder / "experiment.sh").write_text(script, encoding="utf-8")
     return folder
 

@@ -1,4 +1,4 @@
-"""Runs that a page makes itself, where the site has the browser's machine (site/machine.py)."""
+"""Runs that a page makes itself, and terminals that it opens, where the site has the browser's machine (site/machine.py)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 
 from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory
+from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
 from measuretwice.site.words.blocks import Block
@@ -39,6 +40,37 @@ def of_mending(words: LabWords, name: str) -> str:
     return _place(words, runs, kind="mend", case=number)
 
 
+def of_live(words: LabWords, name: str, stage: StageName) -> str:
+    """Where a page opens terminals on the nodes of a case's network."""
+    number, [params, *_] = _case(words, name, stage)
+    return _live_place(words, params, case=number, show_me=stage == "fixed")
+
+
+@word("live(7)", name="live")
+def of_live_trial(words: LabWords, trial: int) -> Block:
+    """Where a page opens terminals on the nodes of a trial's network; nothing on a site without the machine."""
+    return Block(_live_place(words, trial_params(words.lab, trial), trial=str(trial)))
+
+
+def _live_place(words: LabWords, params: Params, **what: str | int) -> str:
+    """The place that docs/assets/machine/terminals.mjs fills in; nothing where a page can't have it."""
+    lab = words.lab
+    if not words.runs_here or _cannot(lab, [params]):
+        return ""
+    nodes = [node.name for node in lab.file.topology.nodes]
+    asked = {"lab": lab.name, **what, "nodes": nodes, "chosen": _with_terminals(lab)}
+    return f'<div class="here" data-live="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def _with_terminals(lab: Lab) -> list[str]:
+    """The nodes that get terminals where a page's machine has fewer than the lab: those first where it is measured."""
+    kinds = lab.one_of_each_kind()
+    alike = {lab.script_name(node): node for node in kinds}
+    measuring = [alike[lab.script_name(step.node)] for step in lab.file.run.measure]
+    chosen = list(dict.fromkeys([*measuring, *kinds]))[:PAGE_TERMINALS]
+    return [node.name for node in lab.file.topology.nodes if node.name in chosen]
+
+
 def _case(words: LabWords, name: str, stage: StageName) -> tuple[int, list[Params]]:
     lab, staged = words.lab, pitfall(words, name)
     number = lab.case_number(staged)
@@ -60,13 +92,18 @@ def _place(words: LabWords, runs: Sequence[Params], **what: str | int) -> str:
 
 
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
+    seconds = sum(likely_seconds(params, PACE) for params in runs)
+    if not (why := _cannot(lab, runs)) and seconds > LONGEST_S:
+        return f"In a page this would take some {round(seconds / 3600, 1):g} hours."
+    return why
+
+
+def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
+    """What a lab needs that a page's machine doesn't have."""
     memory = lab.file.run.memory
     fitted = [{**params, **fitted_memory(lab, params)} for params in runs]
     if memory and any(float(params[memory]) > MEMORY_BYTES for params in fitted):
         return "That many flows need more memory than a page's machine has."
     if any(path.suffix == ".py" for path in (lab.folder / "nodes").iterdir()):
         return "Nodes of this lab need Python, which the page's machine doesn't have."
-    seconds = sum(likely_seconds(params, PACE) for params in runs)
-    if seconds > LONGEST_S:
-        return f"In a page this would take some {round(seconds / 3600, 1):g} hours."
     return ""

@@ -26,23 +26,31 @@ def stage_terminals(words: LabWords, name: str, stage: StageName) -> Block:
     params = {**lab.defaults(), **lab.trials[number].set, **stage_set(words, name, stage)}
     options = case_options(words, name, stage)
     page = here.of_stage(words, name, stage)
-    return terminals(lab, options, params, veiled=stage == "broken", page=page)
+    live = here.of_live(words, name, stage)
+    return terminals(lab, options, params, veiled=stage == "broken", page=page, live=live)
 
 
 def terminals(
-    lab: Lab, options: str, params: dict[str, Value], *, veiled: bool = False, page: str = ""
+    lab: Lab,
+    options: str,
+    params: dict[str, Value],
+    *,
+    veiled: bool = False,
+    page: str = "",
+    live: str = "",
 ) -> Block:
     """The ways to run a stage, a tab each: virtual kernel, this page, live terminals, own kernel, testbed.
 
     `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
     `params` all of the run's parameters by name. `veiled`, no setting can be read: one of them is
-    what a case's student looks for. `page` is the place where a page runs it itself, if it can.
+    what a case's student looks for. `page` is the place where a page runs it itself, `live` the place
+    where it opens terminals, if it can.
     """
     run = f"./lab run {lab.name} {options}"
     tabs = {
         "virtual kernel": _code(run),
         **({"in this page": page} if page else {}),
-        "live terminals": _live(lab, options),
+        "live terminals": _live(lab, options, live),
         "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
         f"something says so first.\n\n{_code(f'sudo {run} --on host')}",
         "testbed": _testbed(lab, run, params, veiled=veiled),
@@ -59,8 +67,8 @@ def _code(text: str, title: str = "") -> str:
     return verbatim(text, "sh", title=title)
 
 
-def _live(lab: Lab, options: str) -> str:
-    """What to type in which terminal, in order; settings stand in the shells' environment."""
+def _live(lab: Lab, options: str, here: str) -> str:
+    """What to type in which terminal, in order; settings stand in the shells' environment. `here` is the page's place."""
     rows = ["| terminal | type |", "|---|---|"]
     steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
     for alike in _alike(lab, steps):
@@ -70,17 +78,22 @@ def _live(lab: Lab, options: str) -> str:
             f"| `{lab.script_name(alike[0].node)}.sh {alike[0].phase}`{waits} |"
         )
     rows.append("| each | `snapshot.sh after .` |")
-    return "\n".join(
-        [
-            _code(f"./lab up {lab.name} {options}"),
+    up = _code(f"./lab up {lab.name} {options}")
+    check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
+    if here:
+        begin = [here, "What to type, in this order:"]
+        end = [
+            "Or in terminals of your own:",
             "",
-            "Then `./lab enter NODE`, in a terminal each:",
+            up,
             "",
-            *rows,
+            "Then `./lab enter NODE` in each, the same commands, and:",
             "",
-            _code(f"./lab check runs/{lab.name}/live-*\n./lab down"),
+            check,
         ]
-    )
+    else:
+        begin, end = [up, "", "Then `./lab enter NODE`, in a terminal each:"], [check]
+    return "\n".join([*begin, "", *rows, "", *end])
 
 
 def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:

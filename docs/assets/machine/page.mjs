@@ -1,0 +1,80 @@
+// What all that a page runs itself has in common: what is fetched for it, once, and the kit's Python in a worker.
+import { fetched, missing, sweep } from "./store.mjs";
+
+export const base = new URL(".", import.meta.url).href;
+export const MEMORY_MB = 500;
+
+/** What loads.json says, once all_loads() has been waited for. */
+export let loads = null;
+let kit = null;
+
+export async function all_loads() {
+  if (!loads) {
+    const response = await fetch(new URL("loads.json", base), { cache: "no-cache" });
+    if (!response.ok) throw new Error("this site lacks the browser's machine");
+    loads = await response.json();
+  }
+  return loads;
+}
+
+// Modules aren't fetched but imported, when they are needed.
+const all_files = () => [...loads.machine.files, ...loads.python.files, ...loads.kit.files].filter((file) => !file.module);
+export const megabytes = (files) => Math.max(1, Math.round(files.reduce((sum, file) => sum + file.bytes, 0) / 1e6));
+
+/** The files that this browser doesn't have yet. */
+export const to_fetch = () => missing(base, all_files());
+
+/** Fetch them; `on_share` is told how far it has come. */
+export async function fetch_all(on_share) {
+  const todo = await to_fetch();
+  const whole = todo.reduce((sum, file) => sum + file.bytes, 0);
+  let arrived = 0;
+  // One after another: on a slow line each that has arrived is kept.
+  for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
+  await sweep(base, all_files());
+}
+
+class Kit {
+  constructor() {
+    this.worker = new Worker(new URL("kit.mjs", base), { type: "module" });
+    this.waiting = new Map();
+    this.count = 0;
+    this.worker.onmessage = ({ data: { id, answer, problem } }) => {
+      const { done, failed } = this.waiting.get(id);
+      this.waiting.delete(id);
+      if (problem === undefined) done(answer);
+      else failed(new Error(problem));
+    };
+    this.worker.onerror = (event) => {
+      for (const { failed } of this.waiting.values()) failed(new Error(event.message || "the page's Python stopped"));
+      this.waiting.clear();
+    };
+  }
+
+  call(work, request, moved = []) {
+    return new Promise((done, failed) => {
+      const id = this.count++;
+      this.waiting.set(id, { done, failed });
+      this.worker.postMessage({ id, work, request }, moved);
+    });
+  }
+
+  ask(what, request) {
+    return this.call("ask", { what, request });
+  }
+}
+
+function browser_name() {
+  const known = navigator.userAgent.match(/(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/);
+  const name = { Edg: "Edge", OPR: "Opera", Version: "Safari" };
+  return known ? `${name[known[1]] || known[1]} ${known[2]}` : "a browser";
+}
+
+export async function open_kit() {
+  if (!kit) {
+    const opened = new Kit();
+    kit = opened.call("open", { base, loads, system: browser_name() }).then(() => opened);
+    kit.catch(() => { kit = null; });
+  }
+  return kit;
+}
