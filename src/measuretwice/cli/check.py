@@ -244,7 +244,7 @@ def _print(document: dict[str, Any], hint: int | None) -> None:
     findings = document["findings"]
     out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
     if of_place := what_differs(str(document.get("plan", {}).get("where"))):
-        out.print(f"  run on {of_place}")
+        out.print(f"  run on {of_place}", soft_wrap=True)
     for line in taken(document):
         out.print(f"  {line}", markup=False, soft_wrap=True)
     for finding in findings:
