@@ -31,7 +31,6 @@ def run_record(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 TO_BE_RECORDED: dict[str, set[str]] = {
     "scale": {
         "core-cables-2000",
-        "core-cables-25000",
         "core-long",
     },
 }
