@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from command_line import call_lab
 
+from measuretwice.lab import published_labs, read_lab
 from measuretwice.runs.archive import raw_folder
 from measuretwice.site.machine import kit_archive
 
@@ -276,3 +277,15 @@ def test_what_cannot_be_up_is_said_in_one_line(
 def test_the_archive_is_the_same_twice(kit: Path) -> None:
     assert kit_archive(ROOT) == kit_archive(ROOT)
     assert not list(kit.rglob("*.pyc"))
+
+
+def test_the_archive_tells_no_cause(kit: Path) -> None:
+    """Who opens it finds what stands in a students' release: causes, hints and questions are sealed."""
+    for lab in published_labs(ROOT).values():
+        folder = kit / "labs" / lab.folder.name
+        said = "\n".join(
+            path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()
+        )
+        for pitfall in lab.file.pitfalls:
+            assert not [hint for hint in pitfall.hints if hint in said]
+        assert read_lab(folder).file.pitfalls == lab.file.pitfalls

@@ -55,7 +55,8 @@ RUN = """(async () => {
   const text = (bytes) => { let all = ""; for (const byte of new Uint8Array(bytes)) all += String.fromCharCode(byte); return btoa(all); };
   return { says, runs: runs.map(([name, { tar }]) => [name, text(tar)]), table: panel.querySelector("table").innerText };
 })()""".replace("SEED", str(SEED)).replace("LONGEST", str(LONGEST_S))
-OF_PLACE = {"provenance.json", "console.txt"}
+# By whose code a result was derived: a page has its labs' cases sealed.
+OF_PLACE = {"provenance.json", "console.txt", "result.json"}
 
 
 def in_chromium(browser: Any, address: str) -> dict[str, Any]:
@@ -92,6 +93,12 @@ def in_node(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     }
 
 
+def result_of(files: dict[str, bytes]) -> dict[str, Any]:
+    result = dict(json.loads(files["result.json"]))
+    del result["derived_by"]
+    return result
+
+
 def files_of(tar: str) -> dict[str, bytes]:
     """The page's own tar, which has names up to a hundred bytes and plain files alone."""
     with tarfile.open(fileobj=io.BytesIO(base64.b64decode(tar))) as packed:
@@ -126,6 +133,7 @@ def test_a_page_makes_the_bytes_that_node_makes(
     files = files_of(kept[name])
     assert files.keys() == in_node.keys()
     assert [each for each in files if files[each] != in_node[each] and each not in OF_PLACE] == []
+    assert result_of(files) == result_of(in_node)
     assert json.loads(files["plan.json"])["kernel"] == find_machine(ROOT).name  # type: ignore[union-attr]
 
 

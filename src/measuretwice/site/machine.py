@@ -23,7 +23,9 @@ from typing import Any
 
 from measuretwice.backends.browser import BrowserMachine, find_machine
 from measuretwice.base.paths import PACKAGE
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, published_labs
+from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
+from measuretwice.lab.sealed import SEALED, seal, split_facts
 from measuretwice.site.folder import Folder
 from measuretwice.view.documents import parameter_meaning
 
@@ -124,11 +126,9 @@ def _parameters(lab: Lab) -> dict[str, Any]:
 
 def kit_archive(root: Path) -> bytes:
     """Return the kit as a page's Python has it: labs, scripts, this package, and the libraries that it needs."""
-    files: dict[str, Path] = {}
-    for folder in sorted((root / "labs").glob("[0-9][0-9]-*")):
-        for path in folder.rglob("*"):
-            if path.is_file() and "__pycache__" not in path.parts:
-                files[path.relative_to(root).as_posix()] = path
+    files: dict[str, bytes | Path] = {}
+    for lab in published_labs(root).values():
+        files |= _lab_files(lab)
     files |= {f"scripts/{path.name}": path for path in (root / "scripts").glob("*.sh")}
     for path in PACKAGE.rglob("*"):
         below = path.relative_to(PACKAGE)
@@ -138,9 +138,31 @@ def kit_archive(root: Path) -> bytes:
         files |= _installed(name)
     out = BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, path in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name, DATE), path.read_bytes(), zipfile.ZIP_DEFLATED)
+        for name, content in sorted(files.items()):
+            if isinstance(content, Path):
+                content = content.read_bytes()
+            archive.writestr(zipfile.ZipInfo(name, DATE), content, zipfile.ZIP_DEFLATED)
     return out.getvalue()
+
+
+def _lab_files(lab: Lab) -> dict[str, bytes | Path]:
+    """A lab as students may have it: what tells the causes of its cases is sealed, as in a students' release."""
+    place = f"labs/{lab.folder.name}"
+    facts, other = split_facts(lab.path.read_text(encoding="utf-8"))
+    files: dict[str, bytes | Path] = {
+        f"{place}/{path.relative_to(lab.folder).as_posix()}": path
+        for path in lab.folder.rglob("*")
+        if path.is_file() and not path.name.startswith(".") and "__pycache__" not in path.parts
+    }
+    files[f"{place}/{lab.path.name}"] = facts.encode()
+    if other.strip():
+        files[f"{place}/{SEALED}"] = seal(other).encode()
+    questions = files.pop(f"{place}/{QUESTIONS}", None)
+    if isinstance(questions, Path):
+        sealed = seal(questions.read_text(encoding="utf-8"))
+        files[f"{place}/{SEALED_QUESTIONS}"] = sealed.encode()
+    files.pop(f"{place}/rubric.toml", None)
+    return files
 
 
 def _installed(name: str) -> dict[str, Path]:
