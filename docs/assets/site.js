@@ -142,8 +142,22 @@
     }
   }
 
+  // The table of contents leads into a fold only once it is open: its headings tell, and a click would open it.
+  function contents() {
+    const folds = [...document.querySelectorAll("details.behind")];
+    const show = () => {
+      for (const link of document.querySelectorAll(".md-nav--secondary a[href^='#']")) {
+        const target = document.getElementById(decodeURIComponent(link.hash.slice(1)));
+        link.closest("li").hidden = Boolean(target && target.closest("details.behind:not([open])"));
+      }
+    };
+    for (const fold of folds) fold.addEventListener("toggle", show);
+    if (folds.length) show();
+  }
+
   function start() {
     names();
+    contents();
     for (const work of [maths, diagrams, figures, interactive, notebooks, runs_here, terminals_here]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,3 +83,16 @@ def test_a_case_is_short_up_to_the_authors_story(
     words = read(student, lab, number).words
     assert len(words) > 100, "nothing was read: has the page another form?"
     assert len(words) <= MOST_WORDS, f"{len(words)} words: say it shorter, or after the story"
+
+
+def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, address: str) -> None:
+    """A case's headings behind the diagnosis would tell, and a click on one would open it."""
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(f"{address}modules/01-mathis/case-05/")
+    mend = page.locator(".md-nav--secondary a[href='#mend-it']")
+    predict = page.locator(".md-nav--secondary a[href='#predict']").first
+    predict.wait_for(state="visible")
+    assert not mend.first.is_visible()
+    page.evaluate("document.querySelector('details.behind[data-behind=diagnosis]').open = true")
+    mend.first.wait_for(state="visible")
+    page.close()

@@ -16,6 +16,8 @@ from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.report import report_command
+from measuretwice.lab import read_questions
+from measuretwice.lab.questions import cases_asked_about
 from measuretwice.report.markdown import fence, markdown_text
 from measuretwice.report.render import render_html, render_markdown
 from measuretwice.report.report import make_report
@@ -428,3 +430,32 @@ def test_labs_with_and_without_a_model_in_one_report(tmp_path: Path) -> None:
     rows = [line for line in markdown.splitlines() if re.match(r"\| (calibrate|mathis) ", line)]
     assert [row.split("|")[1].strip() for row in rows] == ["calibrate 1", "mathis 7"]
     assert rows[0].split("|")[11:13] == [" – ", " – "]
+
+
+def test_questions_on_cases_wait_until_these_are_mended() -> None:
+    """They tell what was off. Without a lab book nobody solves cases, and to mark all are there."""
+    run = read_run(ROOT, RECORDED, "a run")
+    questions = read_questions(run.lab)
+    on_case_5 = [text for text in questions if 5 in cases_asked_about(text)]
+    on_none = [text for text in questions if not cases_asked_about(text)]
+    assert on_case_5
+    assert on_none
+
+    def asked(book: str | None, **options: Any) -> tuple[set[str], list[str]]:
+        books = {} if book is None else {"mathis": book}
+        made = make_report([run], title=None, author=None, made=MADE, books=books, **options)
+        return {each.text for _, those in made.questions for each in those}, made.waiting
+
+    begun = "# Lab book\n\n- Seed: 7\n\n## Case 5: far too slow\n\n- Run: x: 1\n"
+    mended = "".join(
+        f"\n## Case {n}: x\n\n- Outcome: nothing is off any more\n"
+        for n in range(1, len(run.lab.file.pitfalls) + 1)
+    )
+    waits, said = asked(begun)
+    assert waits == set(on_none)
+    assert "mended, and the report is made again" in said[0]
+    assert re.search(r"\b5\b", said[0])
+    for book, options in ((None, {}), (begun, {"for_marking": True}), (f"- Seed: 7\n{mended}", {})):
+        assert asked(book, **options) == (set(questions), [])
+    kept, _ = asked(begun, answers={on_case_5[0]: "my answer"})
+    assert kept == {*on_none, on_case_5[0]}

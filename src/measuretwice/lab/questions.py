@@ -10,7 +10,13 @@ from measuretwice.lab.sealed import unseal
 QUESTIONS = "questions.md"
 SEALED_QUESTIONS = "questions.sealed"
 
+_CASES = re.compile(r"\b[Cc]ases? (\d+(?:(?:, | and )\d+)*)")
 _NUMBERED = re.compile(r"^[0-9]+[.)] +", re.MULTILINE)
+
+
+def cases_asked_about(question: str) -> list[int]:
+    """Return the cases that a question names, in order: it may say what was off in them."""
+    return sorted({int(n) for named in _CASES.findall(question) for n in re.findall(r"\d+", named)})
 
 
 def read_questions(lab: Lab) -> list[str]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from measuretwice.book.notes import read_notes
+from measuretwice.book.notes import Notes, read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
+from measuretwice.lab.questions import cases_asked_about
 from measuretwice.report.book import BookOfLab, book_table, is_known, without_cause
 from measuretwice.report.tables import (
     Table,
@@ -52,15 +53,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Question:
-    """A lab's question, and what the student has answered so far."""
+    """A lab's question, its number in the lab's list, and what the student has answered so far."""
 
     text: str
     answer: str = ""
+    number: int = 1
 
 
 @dataclass(frozen=True)
 class Report:
-    """All that a report shows; `together` is about the runs as a set, `unusable` are lines on folders that it could not use."""
+    """All that a report shows; `waiting` says which questions come later, `together` is about the runs as a set, `unusable` are lines on folders that it could not use."""
 
     title: str
     author: str | None
@@ -69,6 +71,7 @@ class Report:
     chance: str | None
     sections: list[Section]
     questions: list[tuple[str, list[Question]]]
+    waiting: list[str]
     together: list[Finding]
     unusable: list[str]
     books: list[BookOfLab]
@@ -96,10 +99,16 @@ def make_report(
     runs = [run if tells(run) else _veiled(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
-    questions = [
-        (lab.file.lab.title, [Question(text, known.get(text, "")) for text in read_questions(lab)])
-        for lab in labs.values()
-    ]
+    questions = []
+    waiting: list[str] = []
+    for lab in labs.values():
+        asked = [
+            Question(text, known.get(text, ""), number)
+            for number, text in enumerate(read_questions(lab), start=1)
+        ]
+        later = [] if for_marking else [each for each in asked if _waits(each, notes.get(lab.name))]
+        questions.append((lab.file.lab.title, [each for each in asked if each not in later]))
+        waiting += _when(later, notes.get(lab.name, {}))
     return Report(
         title=title or "; ".join(lab.file.lab.title for lab in labs.values()),
         author=author,
@@ -110,6 +119,7 @@ def make_report(
             _section(number, run, tells=tells(run)) for number, run in enumerate(runs, start=1)
         ],
         questions=[(name, asked) for name, asked in questions if asked],
+        waiting=waiting,
         together=[finding for lab in labs.values() for finding in _together(lab, runs, tells)],
         unusable=list(unusable),
         books=[
@@ -118,6 +128,37 @@ def make_report(
             if (table := book_table(lab, notes.get(lab.name, {}))) is not None
         ],
     )
+
+
+def _waits(question: Question, book: Mapping[int, Notes] | None) -> bool:
+    """Would a question tell what is off in a case that its student is still to solve? Without a lab book nobody knows."""
+    return (
+        book is not None
+        and not question.answer
+        and any(not _is_open(book.get(case)) for case in cases_asked_about(question.text))
+    )
+
+
+def _is_open(notes: Notes | None) -> bool:
+    return notes is not None and (notes.mended or notes.shown)
+
+
+def _when(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
+    """The line on questions that wait; none where none does."""
+    cases = sorted(
+        {
+            case
+            for question in later
+            for case in cases_asked_about(question.text)
+            if not _is_open(book.get(case))
+        }
+    )
+    if not cases:
+        return []
+    *others, last = map(str, cases)
+    named = f"cases {', '.join(others)} and {last} are" if others else f"case {last} is"
+    count = "1 more question appears" if len(later) == 1 else f"{len(later)} more questions appear"
+    return [f"{count} here when {named} mended, and the report is made again."]
 
 
 def _section(position: int, run: RunData, *, tells: bool) -> Section:

@@ -12,6 +12,7 @@ from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab import About, ModelUse, read_questions
+from measuretwice.lab.questions import cases_asked_about
 from measuretwice.lab.schema import Parameter
 from measuretwice.report.markdown import fence
 from measuretwice.runs.goodput import goodput_means
@@ -22,8 +23,6 @@ from measuretwice.testbeds.layout import Layout, layout_of
 
 # A question's heading and points, and what is asked; the cases that it is about.
 OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
-OF_CASES = re.compile(r"\b[Cc]ases? (\d+(?:(?:, | and )\d+)*)")
-NUMBER = re.compile(r"\d+")
 
 
 @word("name", fact=True)
@@ -150,7 +149,7 @@ def questions(words: LabWords) -> Block:
 
 def _folded(question: str) -> str:
     found = OF_QUESTION.match(question)
-    cases = sorted({int(n) for named in OF_CASES.findall(question) for n in NUMBER.findall(named)})
+    cases = cases_asked_about(question)
     if not found or not cases:
         return question
     named = " and ".join(map(str, cases))
