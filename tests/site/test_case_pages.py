@@ -89,8 +89,8 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     """A case's headings behind the diagnosis would tell, and a click on one would open it."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{address}modules/01-mathis/case-05/")
-    mend = page.locator(".md-nav--secondary a[href='#mend-it']")
-    predict = page.locator(".md-nav--secondary a[href='#predict']").first
+    mend = page.locator(".md-sidebar--secondary a[href='#mend-it']")
+    predict = page.locator(".md-sidebar--secondary a[href='#predict']").first
     predict.wait_for(state="visible")
     assert not mend.first.is_visible()
     page.evaluate("document.querySelector('details.behind[data-behind=diagnosis]').open = true")
