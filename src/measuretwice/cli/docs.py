@@ -107,9 +107,7 @@ def _mkdocs(root: Path, pages: Path, arguments: list[str], **more: str) -> int:
 
 def _add_server(site: Path) -> None:
     """Opened as files, pages can't run trials; this serves them."""
-    from measuretwice.site.render import TEMPLATES
-
-    (site / "serve.py").write_text((TEMPLATES / "serve.py").read_text(encoding="utf-8"), "utf-8")
+    (site / "serve.py").write_bytes(Path(__file__).with_name("serve_site.py").read_bytes())
 
 
 def _zip(site: Path, target: Path) -> None:

@@ -33,4 +33,5 @@ def main() -> None:
         print()
 
 
-main()
+if __name__ == "__main__":
+    main()
