@@ -33,7 +33,7 @@ arch=i386
 patches=("$kernel_scripts"/patches/0006-*.patch "$kernel_scripts"/patches/0010-*.patch "$here"/patches/*.patch)
 # shellcheck disable=SC2034 # for programs.sh
 {
-  EXPECTED_PROGRAMS_BYTES=14200000
+  EXPECTED_PROGRAMS_BYTES=19200000
   own_programs=(['sbin/guest-init']=$here/guest-init.c ['usr/bin/ss-sampler']=$kernel_scripts/ss-sampler.c)
   netlink_errors=$kernel_scripts/netlink-errors.h
 }
@@ -45,7 +45,7 @@ usage() {
   cat <<END
 Usage: $me [option]
 Gets the browser's machine ready and prints its folder: state.bin.zst, a started machine; libv86.mjs and v86.wasm,
-the emulator; machine.json.
+the emulator; python.tar.gz, what node scripts in Python need besides; machine.json.
 
   (no option)   find it in the cache, or build it from Debian's $PIN_PACKAGE $PIN_VERSION, the programs
                 in packages.txt, and v86 $V86_VERSION
@@ -77,7 +77,7 @@ configuration() {
 }
 
 is_ready() {
-  [[ -f $1/machine.json && -f $1/state.bin.zst && -f $1/libv86.mjs && -f $1/v86.wasm ]]
+  [[ -f $1/machine.json && -f $1/state.bin.zst && -f $1/python.tar.gz && -f $1/libv86.mjs && -f $1/v86.wasm ]]
 }
 
 missing_tools() {
@@ -158,8 +158,28 @@ write_initrd() {
   "$work/source/usr/gen_init_cpio" -t 1700000000 "$work/initrd.list" >"$2"
 }
 
+# set_python_apart ROOT: not in the machine, since most runs do without. Plain files, under the names they are called by.
+set_python_apart() {
+  local root=$1 library
+  mkdir -p "$work"/python/{lib,usr/bin,usr/lib} &&
+    rm "$root/usr/bin/python3" &&
+    mv -- "$root/usr/bin/python3.11" "$work/python/usr/bin/python3" &&
+    mv -- "$root/usr/lib/python3.11" "$work/python/usr/lib/" || return
+  for library in libexpat.so.1 libz.so.1; do
+    cp -L -- "$(find "$root" -name "$library" | head -n 1)" "$work/python/lib/$library" &&
+      find "$root" -name "$library*" -delete || return
+  done
+  find "$root" -name 'libexpatw.so*' -delete
+}
+
+pack_python() {
+  tar -C "$work/python" --format=ustar --sort=name --mtime=@1700000000 --owner=0 --group=0 --numeric-owner --mode=755 -cf - . |
+    gzip -9n >"$1/python.tar.gz"
+}
+
 make_programs() {
-  build_iproute2 && make_root "$work/root" && add_absent "$work/root" && write_initrd "$work/root" "$work/machine/initrd"
+  build_iproute2 && make_root "$work/root" && add_absent "$work/root" && set_python_apart "$work/root" &&
+    write_initrd "$work/root" "$work/machine/initrd"
 }
 
 start_once() { node "$here/save.mjs" "$work/machine" >"$work/clock" 2>>"$log" </dev/null; }
@@ -177,6 +197,7 @@ assemble() {
   say "starting the machine once, and saving it"
   run_job start_once || die_with_log "the machine doesn't start"
   run_job compress "$ready" || die_with_log "the saved machine can't be compressed"
+  pack_python "$ready"
   cp -- "$work/v86/build/libv86.mjs" "$work/v86/build/v86.wasm" "$ready/"
   cp -- "$work/v86/LICENSE" "$ready/v86-LICENSE.txt"
   cat >"$ready/machine.json" <<END

@@ -1,6 +1,6 @@
 // The first process of the browser's machine. It mounts what programs need, says that it is ready, and
-// waits for the page: a header of 512 bytes ("run SEED" or "live SEED NODE..."), then a tar file, unpacked
-// at the root. It runs /run/measuretwice/experiment.sh and hands back that folder as a tar file; or, live,
+// waits for the page: a header of 512 bytes ("run SEED READER_US" or "live SEED READER_US NODE..."), then a tar
+// file, unpacked at the root. READER_US is how often a receiving program gets its data. It runs /run/measuretwice/experiment.sh and hands back that folder as a tar file; or, live,
 // runs the same script, which only prepares, and opens a shell on a serial line for each node.
 //
 // The machine is saved while it waits, so that all before that is paid once, by who builds it.
@@ -126,13 +126,20 @@ static int run(char *const argv[], const char *in, const char *out)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static void set_parameter(const char *place, const char *value)
+{
+	int file = open(place, O_WRONLY);
+
+	if (file < 0 || write(file, value, strlen(value)) < 0)
+		fail(place);
+	close(file);
+}
+
 static void set_seed(const char *seed)
 {
-	int file = open("/sys/module/vtime/parameters/random_seed", O_WRONLY);
+	int file;
 
-	if (file < 0 || write(file, seed, strlen(seed)) < 0)
-		fail("seed");
-	close(file);
+	set_parameter("/sys/module/vtime/parameters/random_seed", seed);
 	file = open("/dev/urandom", O_RDWR);
 	if (file < 0 || ioctl(file, RNDRESEEDCRNG))
 		fail("reseed");
@@ -141,25 +148,27 @@ static void set_seed(const char *seed)
 
 static void __attribute__((noreturn)) serve_terminals(char *const nodes[], int count)
 {
+	pid_t shells[MAX_NODES] = {0}, ended = 0;
 	char terminal[20];
-	int live, node;
+	int node;
 
-	live = open("/sys/module/kernel/parameters/vtime_live", O_WRONLY);
-	if (live < 0 || write(live, "1", 1) < 0)
-		fail("live");
+	set_parameter("/sys/module/kernel/parameters/vtime_live", "1");
 	tell("live");
-	for (node = 0; node < count; node++) {
-		snprintf(terminal, sizeof(terminal), "/dev/ttyS%d", node);
-		start((char *[]){"/usr/bin/ip", "netns", "exec", nodes[node], "/bin/bash", "-i", NULL}, NULL, NULL,
-		      terminal);
+	// Whoever types "exit" gets a new shell.
+	for (;; ended = wait(NULL)) {
+		for (node = 0; node < count; node++) {
+			if (shells[node] != ended)
+				continue;
+			snprintf(terminal, sizeof(terminal), "/dev/ttyS%d", node);
+			shells[node] = start((char *[]){"/usr/bin/ip", "netns", "exec", nodes[node], "/bin/bash", "-i",
+							NULL}, NULL, NULL, terminal);
+		}
 	}
-	for (;;)
-		wait(NULL);
 }
 
 int main(void)
 {
-	char header[HEADER_BYTES + 1] = "", mode[8] = "", seed[24] = "", names[MAX_NODES][24] = {""}, text[40];
+	char header[HEADER_BYTES + 1] = "", mode[8] = "", seed[24] = "", reader_us[12] = "", names[MAX_NODES][24] = {""}, text[40];
 	char *nodes[MAX_NODES];
 	int host, got, count, filled = 0, status;
 
@@ -170,8 +179,9 @@ int main(void)
 	while (filled < HEADER_BYTES && (got = read(host, header + filled, HEADER_BYTES - filled)) > 0)
 		filled += got;
 	close(host);
-	count = sscanf(header, "%7s %23s %23s %23s %23s", mode, seed, names[0], names[1], names[2]) - 2;
+	count = sscanf(header, "%7s %23s %11s %23s %23s %23s", mode, seed, reader_us, names[0], names[1], names[2]) - 3;
 	set_seed(seed);
+	set_parameter("/sys/module/kernel/parameters/tcp_reader_interval_us", reader_us);
 	if (run((char *[]){"/bin/busybox", "tar", "-xf", "-", "-C", "/", NULL}, "/dev/host", "/dev/null"))
 		fail("unpack");
 	tell("started");

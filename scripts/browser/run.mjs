@@ -1,12 +1,12 @@
-// node run.mjs MACHINE FOLDER SEED: one trial in the browser's machine, without a browser. MACHINE is the folder that
-// build.sh prints; FOLDER/files/ holds what the guest gets at its root; FOLDER gets what the guest hands back.
+// node run.mjs MACHINE FOLDER WORDS: one trial in the browser's machine, without a browser. MACHINE is the folder that
+// build.sh prints; WORDS is what its guest is told; FOLDER/files/ holds what that gets at its root; FOLDER gets what the guest hands back.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Machine } from "../../docs/assets/machine/machine.mjs";
 import { pack, unpack } from "../../docs/assets/machine/tar.mjs";
 
-const [machine_folder, folder, seed] = process.argv.slice(2);
+const [machine_folder, folder, words] = process.argv.slice(2);
 
 function read(...names) {
   const bytes = fs.readFileSync(path.join(...names));
@@ -37,7 +37,7 @@ const status = await new Promise((finish) => {
     },
   });
   machine.clock_address = facts.clock_address;
-  machine.give(`run ${seed}\n`, pack(given));
+  machine.give(`${words}\n`, pack(given));
   machine.ready.then(() => machine.run());
 }).then(([text, tar]) => {
   for (const [name, bytes] of Object.entries(unpack(tar))) {

@@ -1,4 +1,4 @@
-// node live_machine.mjs MACHINE <JSON: {seed, files, nodes, typed: [[line, command, what it must show], ...]}: a live lab in
+// node live_machine.mjs MACHINE <JSON: {words, files, nodes, typed: [[line, command, what it must show], ...]}: a live lab in
 // the browser's machine. Prints JSON: what each terminal shows, the files that the guest hands over, and the CPU time of
 // three idle seconds.
 import fs from "node:fs";
@@ -10,7 +10,7 @@ import { pack, unpack } from "../../docs/assets/machine/tar.mjs";
 const LIMIT_MS = 120_000;
 const IDLE_MS = 3000;
 const [folder] = process.argv.slice(2);
-const { seed, files, nodes, typed } = JSON.parse(fs.readFileSync(0, "utf8"));
+const { words, files, nodes, typed } = JSON.parse(fs.readFileSync(0, "utf8"));
 
 function read(name) {
   const bytes = fs.readFileSync(path.join(folder, name));
@@ -36,7 +36,7 @@ const machine = new Machine({
   on_serial: (line, byte) => { text[line] += String.fromCharCode(byte); },
 });
 const sizes = Object.fromEntries(nodes.map((_, line) => [`run/terminals/ttyS${line}`, "rows 30 cols 100\n"]));
-machine.give(`live ${seed} ${nodes.join(" ")}\n`, pack({ ...files, ...sizes }));
+machine.give(`${words}\n`, pack({ ...files, ...sizes }));
 await machine.ready;
 machine.run();
 await until(() => nodes.every((_, line) => text[line].includes("# ")), "prompts");

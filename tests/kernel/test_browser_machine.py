@@ -10,7 +10,7 @@ import browsers_machine
 import pytest
 from command_line import call_lab
 
-from measuretwice.backends.browser import find_machine, guest_files
+from measuretwice.backends.browser import find_machine, guest_files, guest_words
 from measuretwice.in_page.machine import given_to_live_guest
 from measuretwice.lab import Apparatus, load_lab, make_plan
 from measuretwice.runs.archive import digest_of
@@ -67,7 +67,7 @@ def test_its_key_follows_from_what_it_is_made_of(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text + added)
         seen.add(subprocess.run(["bash", *own], capture_output=True, text=True, check=True).stdout)
         (tmp_path / name).write_text(text)
-    assert len(seen) == 8
+    assert len(seen) == 9
 
 
 def test_the_guest_gets_what_a_trial_reads() -> None:
@@ -127,7 +127,7 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
         lab, 7, seed=1, apparatus=apparatus, changes={"cable_mbit": 0, "processing_us": 0}
     )
     asked = {
-        "seed": plan.kernel_seed,
+        "words": guest_words(lab, plan, nodes),
         "files": given_to_live_guest(lab, plan, ROOT),
         "nodes": nodes,
         "typed": [[nodes.index(node), command, shown] for node, command, shown in TYPED],
@@ -149,3 +149,20 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
     assert "romeo.sh prepare" in found["files"]["history-romeo"]
     # A machine that waits for keys leaves the CPU to others: measured, some 2 %.
     assert found["idle_cpu_s"] < 0.6
+
+
+@needs_machine
+@pytest.mark.slow(60)
+def test_nodes_that_call_python_find_it(tmp_path: Path) -> None:
+    """Lab 03's router works up its senders' files in Python, which the machine gets for such labs alone."""
+    done = call_lab(
+        "run", "scale", "--trial", "1", "--set", "flows=1", "--set", "duration_s=6", "--set", "warmup_s=1",
+        "--on", "browser", "--out", tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    [run] = (path.parent for path in tmp_path.rglob("DONE"))
+    result = json.loads((run / "result.json").read_text(encoding="utf-8"))
+    assert result["measured"]["flows"] == 1
+    assert result["measured"]["goodput_bps"] > 8e7
+    guest = (run / "plan.json").read_text(encoding="utf-8")
+    assert '"python3": "3.11.2-6+deb12u8"' in guest

@@ -3,7 +3,7 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is mended; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
+import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
 
@@ -15,7 +15,7 @@ const PACE = "measure-twice/page-pace";
 let running = null;
 
 /** One trial in a worker of its own; resolves to what the machine gave. `handle.cancel()` ends it. */
-function run_trial(seed, files, on_seconds, handle) {
+function run_trial(given, on_seconds, handle) {
   return new Promise((done, failed) => {
     const worker = new Worker(new URL("trial.mjs", base), { type: "module" });
     const end = (finish, value) => { worker.terminate(); finish(value); };
@@ -26,7 +26,7 @@ function run_trial(seed, files, on_seconds, handle) {
       else if (data.problem !== undefined) end(failed, new Error(data.problem));
       else end(done, data);
     };
-    worker.postMessage({ base, machine: loads.machine, seed, files });
+    worker.postMessage({ base, machine: loads.machine, ...given });
   });
 }
 
@@ -123,7 +123,7 @@ class Panel {
   }
 
   async tell() {
-    const todo = await to_fetch();
+    const todo = await to_fetch(this.asked.packs);
     const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
     this.says.textContent = (todo.length
       ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. ` : "")
@@ -214,10 +214,10 @@ class Panel {
 
   async work(request) {
     this.title = document.title;
-    const todo = await to_fetch();
+    const todo = await to_fetch(this.asked.packs);
     if (todo.length) {
       const size = megabytes(todo);
-      await fetch_all((share) => this.step(`Fetching ${size} MB, once: ${Math.round(100 * share)} %`, share));
+      await fetch_all(this.asked.packs, (share) => this.step(`Fetching ${size} MB, once: ${Math.round(100 * share)} %`, share));
     }
     this.still_wanted();
     this.step("Starting Python, which plans the run and reads what comes of it. A few seconds.");
@@ -240,7 +240,7 @@ class Panel {
 
   async trial(desk, job, number, of) {
     const label = of > 1 ? `Run ${number} of ${of}` : "Running";
-    const { seed, files } = await desk.ask("begin", { folder: job.folder });
+    const { words, packs, files } = await desk.ask("begin", { folder: job.folder });
     this.still_wanted();
     const virtual_s = job.duration_s + SETTLE_S;
     const begun = performance.now();
@@ -255,7 +255,7 @@ class Panel {
       document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
     };
     this.step(`${label}: starting the machine.`);
-    const { tar, said } = await run_trial(seed, files, tick, this.handle);
+    const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
     learn(job.likely_s, (performance.now() - begun) / 1e3);
     this.step("Reading what the tools printed.");

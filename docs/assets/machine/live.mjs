@@ -1,7 +1,7 @@
 // A worker for a live lab: shells on nodes, each on a serial line of the saved machine, in real time. To end it is to
 // end its worker.
 //
-// It gets {base, machine, seed, files, nodes, sizes: [[rows, columns], ...]} first, then {line, typed: bytes},
+// It gets {base, machine, words, packs, files, sizes: [[rows, columns], ...]} first, then {line, typed: bytes},
 // {line, size: [rows, columns]} and {wanted: "files"}; it tells {up}, {line, shown: bytes}, {tar} and {problem}.
 import { fetched } from "./store.mjs";
 import { Machine } from "./machine.mjs";
@@ -68,13 +68,13 @@ function give_up(event) {
   postMessage({ problem: last || event });
 }
 
-async function start({ base, machine, seed, files, nodes, sizes }) {
+async function start({ base, machine, words, packs, files, sizes }) {
   const named = Object.fromEntries(machine.files.map((file) => [file.name, file]));
   const [wasm, state] = await Promise.all([fetched(base, named["v86.wasm.gz"]), fetched(base, named["state.bin.zst"])]);
   const { V86 } = await import(new URL(`libv86.mjs?${named["libv86.mjs"].digest}`, base));
   guest = new Machine({ V86, files: { wasm, state }, on_event: told, on_serial: show });
   const terminals = sizes.map(([rows, columns], line) => [`${SIZES}/ttyS${line}`, `rows ${rows} cols ${columns}\n`]);
-  guest.give(`live ${seed} ${nodes.join(" ")}\n`, pack({ ...files, ...Object.fromEntries(terminals) }));
+  guest.give(`${words}\n`, pack({ ...(await from_packs(base, packs)), ...files, ...Object.fromEntries(terminals) }));
   await guest.ready;
   guest.run();
 }

@@ -9,7 +9,8 @@ const HEADER_BYTES = 512;
 const NOT_YET = -1;
 const LONGEST_SLEEP_MS = 60000;
 
-export const MEMORY_MB = 128;
+// Ten senders with room for the kernel's events of a minute each (lab 03).
+export const MEMORY_MB = 256;
 /** What the kernel is told when it starts; a saved machine has started already. */
 export const COMMAND_LINE =
   "lpj=100000 tsc=unstable rdinit=/sbin/guest-init panic=-1 mitigations=off quiet tcp_reader_interval_us=10000";
@@ -72,7 +73,7 @@ export class Machine {
     this.emulator.run();
   }
 
-  /** What the guest's first process waits for: "run SEED" or "live SEED NODE...", and files for its root. */
+  /** What the guest's first process waits for: "run SEED READER_US" or "live SEED READER_US NODE...", and files for its root. */
   give(words, tar) {
     this.input = new Uint8Array(HEADER_BYTES + tar.length);
     this.input.set(new TextEncoder().encode(words));
@@ -111,7 +112,10 @@ export class Machine {
     } else if (op === EVENT) {
       this.on_event(this.text(buffer, length));
     } else if (op === CONSOLE) {
-      this.on_console(this.text(buffer, length));
+      const text = this.text(buffer, length);
+      this.on_console(text);
+      // What was killed is waited for in vain.
+      if (text.includes("Out of memory")) this.on_event(`failed: its ${MEMORY_MB} MB of memory ran out`);
     } else if (op === SLEEP) {
       this.sleep(address, view);
     } else if (op === CLOCK) {

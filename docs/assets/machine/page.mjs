@@ -2,7 +2,7 @@
 import { fetched, missing, sweep } from "./store.mjs";
 
 export const base = new URL(".", import.meta.url).href;
-export const MEMORY_MB = 500;
+export const MEMORY_MB = 700;
 
 /** What loads.json says, once all_loads() has been waited for. */
 export let loads = null;
@@ -19,19 +19,22 @@ export async function all_loads() {
 
 // Modules aren't fetched but imported, when they are needed.
 const all_files = () => [...loads.machine.files, ...loads.python.files, ...loads.kit.files].filter((file) => !file.module);
+
+/** The files of packs by their names: what the machine's guest gets besides, for labs that need it. */
+export const files_of = (packs) => packs.map((name) => loads.packs[name]);
 export const megabytes = (files) => Math.max(1, Math.round(files.reduce((sum, file) => sum + file.bytes, 0) / 1e6));
 
-/** The files that this browser doesn't have yet. */
-export const to_fetch = () => missing(base, all_files());
+/** The files that this browser doesn't have yet, with those of `packs`. */
+export const to_fetch = (packs) => missing(base, [...all_files(), ...files_of(packs)]);
 
 /** Fetch them; `on_share` is told how far it has come. */
-export async function fetch_all(on_share) {
-  const todo = await to_fetch();
+export async function fetch_all(packs, on_share) {
+  const todo = await to_fetch(packs);
   const whole = todo.reduce((sum, file) => sum + file.bytes, 0);
   let arrived = 0;
   // One after another: on a slow line each that has arrived is kept.
   for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
-  await sweep(base, all_files());
+  await sweep(base, [...all_files(), ...Object.values(loads.packs)]);
 }
 
 class Kit {

@@ -1,4 +1,6 @@
 // What a page fetches once and keeps, and a reader's runs. All of it stays in this browser.
+import { unpack } from "./tar.mjs";
+
 const KEPT = "measure-twice-machine-";
 const BOOKS = "measure-twice-runs";
 
@@ -57,6 +59,12 @@ async function unpacked(name, response) {
   const blob = await response.blob();
   if (!(await is_gzip(blob))) return new Response(blob);
   return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+/** The files of packs, tar files that a guest gets besides, as {path: Uint8Array}. */
+export async function from_packs(base, packs) {
+  const tars = await Promise.all(packs.map((file) => fetched(base, file)));
+  return Object.assign({}, ...tars.map((tar) => unpack(new Uint8Array(tar))));
 }
 
 /** Forget what an earlier edition of the site had fetched. */

@@ -1,7 +1,7 @@
 // "Open terminals here": a lab's network in this page, in real time, with shells on its nodes; ./lab up in a page.
 //
 // <div class="here" data-live='{"lab": "mathis", "case": 5, "show_me": false, "nodes": ["romeo", ...], "chosen": [...]}'></div>
-import { all_loads, base, fetch_all, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
+import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
 import { findings } from "./looks.mjs";
 import { Screens } from "./screens.mjs";
 
@@ -94,7 +94,7 @@ class Place {
   }
 
   async costs() {
-    const todo = await to_fetch();
+    const todo = await to_fetch(this.asked.packs);
     const fetches = todo.length ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. ` : "";
     return `${fetches}It needs about ${MEMORY_MB} MB of memory, and some ten seconds to come up.`;
   }
@@ -139,9 +139,9 @@ class Place {
 
   async bring_up() {
     const { lab, trial, show_me } = this.asked;
-    const size = megabytes(await to_fetch());
+    const size = megabytes(await to_fetch(this.asked.packs));
     this.bar.hidden = false;
-    await fetch_all((share) => {
+    await fetch_all(this.asked.packs, (share) => {
       this.says.textContent = `Fetching ${size} MB, once: ${Math.round(100 * share)} %`;
       this.bar.value = Math.min(1, share);
     });
@@ -149,11 +149,11 @@ class Place {
     this.says.textContent = "Starting Python, which prepares the network. A few seconds.";
     this.desk = await open_kit();
     const nodes = this.nodes();
-    const { folder, seed, files } = await this.desk.ask("live", { lab, trial, case: this.asked.case, show_me: Boolean(show_me), nodes });
+    const { folder, words, packs, files } = await this.desk.ask("live", { lab, trial, case: this.asked.case, show_me: Boolean(show_me), nodes });
     this.folder = folder;
     this.says.textContent = "Starting the machine.";
     const sizes = await this.lay_out(nodes);
-    await this.live.start({ seed, files, nodes, sizes });
+    await this.live.start({ words, packs: files_of(packs), files, sizes });
   }
 
   lay_out(nodes) {

@@ -1,15 +1,16 @@
 // A worker for one trial: it starts the saved machine, gives it what the guest reads, and hands back what that gave.
 // To cancel a trial is to end its worker.
-import { fetched } from "./store.mjs";
+import { fetched, from_packs } from "./store.mjs";
 import { Machine } from "./machine.mjs";
 import { pack } from "./tar.mjs";
 
 const TELL_MS = 200;
 
-addEventListener("message", async ({ data: { base, machine, seed, files } }) => {
+addEventListener("message", async ({ data: { base, machine, words, packs, files } }) => {
   try {
     const named = Object.fromEntries(machine.files.map((file) => [file.name, file]));
     const [wasm, state] = await Promise.all([fetched(base, named["v86.wasm.gz"]), fetched(base, named["state.bin.zst"])]);
+    const given = { ...(await from_packs(base, packs)), ...files };
     const { V86 } = await import(new URL(`libv86.mjs?${named["libv86.mjs"].digest}`, base));
     const said = [];
     let telling = 0;
@@ -21,12 +22,16 @@ addEventListener("message", async ({ data: { base, machine, seed, files } }) => 
         if (!/^(done|failed)/.test(text)) return;
         clearInterval(telling);
         guest.emulator.stop();
+        if (text.startsWith("failed")) {
+          postMessage({ problem: text.replace("failed:", "the machine failed:") });
+          return;
+        }
         const tar = guest.result();
         postMessage({ done: text, tar, said: said.join("") }, [tar.buffer]);
       },
     });
     guest.clock_address = machine.clock_address;
-    guest.give(`run ${seed}\n`, pack(files));
+    guest.give(`${words}\n`, pack(given));
     await guest.ready;
     const begun = guest.seconds();
     telling = setInterval(() => postMessage({ seconds: guest.seconds() - begun }), TELL_MS);

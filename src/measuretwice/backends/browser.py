@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+import tarfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend, Pace
-from measuretwice.backends.script import EDITED, guest_script
+from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
@@ -23,10 +24,12 @@ from measuretwice.lab import KernelFacts, Lab, Plan, Value
 BUILDER = "scripts/browser/build.sh"
 RUNNER = "scripts/browser/run.mjs"
 FACTS = "machine.json"
+# What node scripts in Python need besides.
+PYTHON = "python"
 # In a run's folder, while it is measured: what the guest gets at its root.
 GIVEN = "files"
 # As in docs/assets/machine/machine.mjs.
-MEMORY_BYTES = 2**27
+MEMORY_BYTES = 2**28
 # Measured: trial 7 of lab 01 takes some 30 s for 60, a trial of few packets 8 s.
 PACE = Pace(start_s=8.0, slowness=40.0)
 
@@ -105,6 +108,18 @@ def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     return {f"{INSIDE_ROOT[1:]}/{name}": path for name, path in found.items()}
 
 
+def guest_words(lab: Lab, plan: Plan, live: Sequence[str] = ()) -> str:
+    """Return what a guest is told first (scripts/browser/guest-init.c); `live` are nodes that get terminals."""
+    told = ["live" if live else "run", plan.kernel_seed, reader_interval_us(lab, plan), *live]
+    return " ".join(map(str, told))
+
+
+def packs_of(lab: Lab) -> list[str]:
+    """Return the tar files beside the machine, without their endings, that the lab's guest gets besides."""
+    in_python = any(path.suffix == ".py" for path in (lab.folder / "nodes").iterdir())
+    return [PYTHON] if in_python else []
+
+
 class Browser(Backend):
     """Trials each in a machine of their own, which begins where the saved one stood."""
 
@@ -143,13 +158,16 @@ class Browser(Backend):
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         memory = lab.file.run.memory
         if memory and any(float(plan.params[memory]) > MEMORY_BYTES for plan in plans):
-            return [f"{lab.name} needs more memory than the browser's machine has, 128 MB"]
+            return [f"{lab.name} needs more memory than the browser's machine has, 256 MB"]
         return []
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
         given = work / GIVEN
         for name, path in guest_files(lab, root).items():
             _copy(path, given / name)
+        for pack in packs_of(lab):
+            with tarfile.open(self._machine.folder / f"{pack}.tar.gz") as tar:
+                tar.extractall(given, filter="data")
         inside = given / INSIDE_RUN[1:]
         inside.mkdir(parents=True, exist_ok=True)
         (inside / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
@@ -164,7 +182,7 @@ class Browser(Backend):
             str(root / RUNNER),
             str(self._machine.folder),
             str(work),
-            str(plan.kernel_seed),
+            guest_words(lab, plan),
         ]
         try:
             done = subprocess.run(

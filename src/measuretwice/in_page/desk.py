@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.browser import PACE, BrowserMachine
+from measuretwice.backends.browser import PACE, BrowserMachine, guest_words, packs_of
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
 from measuretwice.book.book import BOOK, LabBook
@@ -132,12 +132,14 @@ class Desk:
         }
 
     def begin(self, *, folder: str) -> dict[str, Any]:
-        """What the machine needs for a trial: its seed, and the files that its guest finds."""
+        """What the machine needs for a trial: the words for its guest, and what that finds."""
         plan = self._job(folder).plan
         assert self._task is not None
+        lab = self._task.lab
         return {
-            "seed": plan.kernel_seed,
-            "files": given_to_guest(self._task.lab, plan, self._root),
+            "words": guest_words(lab, plan),
+            "packs": packs_of(lab),
+            "files": given_to_guest(lab, plan, self._root),
         }
 
     def conclude(self, *, folder: str, given: str, said: str) -> dict[str, Any]:
@@ -281,7 +283,7 @@ class Desk:
         show_me: bool = False,
         changes: list[str] | None = None,
     ) -> dict[str, Any]:
-        """What `./lab up` prepares: the folder, the machine's seed, and the files that its guest finds."""
+        """What `./lab up` prepares: the folder, the words for the machine's guest, and what that finds."""
         found = load_lab(self._root, lab)
         batch = open_batch(self._root, found, self._runs, self._machine)
         with _quiet():
@@ -290,7 +292,8 @@ class Desk:
             )
         return {
             "folder": folder.name,
-            "seed": plan.kernel_seed,
+            "words": guest_words(found, plan, nodes),
+            "packs": packs_of(found),
             "files": files,
             "book": self._book(found),
         }

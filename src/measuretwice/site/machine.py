@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.browser import BrowserMachine, find_machine
+from measuretwice.backends.browser import PYTHON, BrowserMachine, find_machine
 from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import PACKAGE
 from measuretwice.lab import Lab, published_labs
@@ -75,7 +75,8 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> Non
     }
     terminals = {path.name: path.read_bytes() for path in sorted(libraries.glob("xterm*"))}
     kit = {"kit.zip": kit_archive(root)}
-    for files in (machine, python, terminals, kit):
+    packs = {f"{PYTHON}.tar.gz": (folder / f"{PYTHON}.tar.gz").read_bytes()}
+    for files in (machine, python, terminals, kit, packs):
         for name, content in files.items():
             pages.write_bytes(content, f"{PLACE}/{name}")
     pages.copy(folder / "v86-LICENSE.txt", f"{PLACE}/v86-LICENSE.txt")
@@ -88,6 +89,9 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> Non
         },
         "python": {"files": _listed(python), "lock": {"info": lock["info"], "packages": {}}},
         "kit": {"files": _listed(kit)},
+        "packs": {
+            name.split(".")[0]: file for name, file in zip(packs, _listed(packs), strict=True)
+        },
         "parameters": {lab.name: _parameters(lab) for lab in labs},
     }
     pages.write(f"{PLACE}/loads.json", json.dumps(loads, indent=1) + "\n")

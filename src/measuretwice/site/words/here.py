@@ -6,7 +6,7 @@ import html
 import json
 from collections.abc import Sequence
 
-from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory
+from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
@@ -58,7 +58,13 @@ def _live_place(words: LabWords, params: Params, **what: str | int) -> str:
     if not words.runs_here or _cannot(lab, [params]):
         return ""
     nodes = [node.name for node in lab.file.topology.nodes]
-    asked = {"lab": lab.name, **what, "nodes": nodes, "chosen": _with_terminals(lab)}
+    asked = {
+        "lab": lab.name,
+        **what,
+        "nodes": nodes,
+        "chosen": _with_terminals(lab),
+        "packs": packs_of(lab),
+    }
     return f'<div class="here" data-live="{html.escape(json.dumps(asked))}"></div>\n\n'
 
 
@@ -87,7 +93,9 @@ def _place(words: LabWords, runs: Sequence[Params], **what: str | int) -> str:
     if why := _why_not(words.lab, runs):
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
     seconds = sum(likely_seconds(params, PACE) for params in runs)
-    asked = {"lab": words.lab.name, **what, "likely_s": round(seconds), "runs": len(runs)}
+    asked = {
+        "lab": words.lab.name, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(words.lab),
+    }  # fmt: skip
     return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
 
 
@@ -104,6 +112,4 @@ def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
     fitted = [{**params, **fitted_memory(lab, params)} for params in runs]
     if memory and any(float(params[memory]) > MEMORY_BYTES for params in fitted):
         return "That many flows need more memory than a page's machine has."
-    if any(path.suffix == ".py" for path in (lab.folder / "nodes").iterdir()):
-        return "Nodes of this lab need Python, which the page's machine doesn't have."
     return ""
