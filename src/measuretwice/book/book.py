@@ -56,6 +56,10 @@ class LabBook:
         """Return what the book holds, by case; nothing where there is no book."""
         return read_notes(self._read()) if self.exists else {}
 
+    def known_cases(self) -> set[int]:
+        """Return the cases whose cause is no secret any more."""
+        return {case for case, notes in self.all_notes().items() if notes.knows_cause}
+
     @property
     def text(self) -> str:
         """All that stands in it, word for word."""

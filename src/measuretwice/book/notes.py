@@ -94,6 +94,11 @@ class Notes:
         return bool(self.of("Shown"))
 
     @property
+    def knows_cause(self) -> bool:
+        """Is the cause no secret any more: diagnosed, told by the last hint, shown, or mended?"""
+        return self.diagnosis is not None or self.hints == 3 or self.shown or self.mended
+
+    @property
     def mended(self) -> bool:
         """Did a run of the student's own come out right?"""
         return bool(self.of("Outcome"))

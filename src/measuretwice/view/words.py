@@ -50,8 +50,8 @@ def _file(pair: Pair) -> RawFile:
 
 
 WORDS = (
-    Word("settings", "what was set: trial, seed, every parameter", ("plan.json", "live.json"), "",
-        lambda pair, source, root: documents.settings_blocks(_file(pair), root)),
+    Word("settings", "what was set: trial, seed, parameters", ("plan.json", "live.json"), "",
+        lambda pair, source, root: documents.settings_blocks(_file(pair), source, root)),
     Word("measured", "the values made from the raw files", ("result.json",), "",
         _of_file(documents.measured_blocks)),
     Word("ping", "round-trip times: ping", ("ping*.txt",), "ping", _of_file(programs.ping_blocks)),
