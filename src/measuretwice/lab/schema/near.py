@@ -28,7 +28,11 @@ def near_settings(parameters: Mapping[str, Parameter], asked: str) -> list[str]:
         if len(word) > 2 and word not in EMPTY and word not in UNITS
     }
     close = difflib.get_close_matches(asked.casefold(), parameters, n=2, cutoff=0.75)
-    named = [name for name in parameters if words & {*name.split("_")}]
+    named = [
+        name
+        for name in parameters
+        if any(part.startswith(word) for word in words for part in name.split("_"))
+    ]
     meant = [
         name
         for name, parameter in parameters.items()

@@ -14,11 +14,11 @@ from measuretwice.lab import (
     Lab,
     StageName,
     Value,
-    listed_settings,
     select_trials,
     settings_of,
     trial_params,
 )
+from measuretwice.lab.schema import Parameter
 from measuretwice.site.machine import settings_for_pages
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.pitfalls import pitfall
@@ -50,12 +50,21 @@ def of_mending(words: LabWords, name: str) -> str:
     return _place(words, runs, kind="mend", case=number, **_also(words, name))
 
 
-def _also(words: LabWords, name: str) -> dict[str, Any]:
-    """The settings that a case is about and no list has: a page names them once the case is diagnosed."""
+def of_trying(words: LabWords, name: str) -> str:
+    """The same before the diagnosis: it names no setting that tells the cause."""
+    number, runs = _case(words, name, "broken")
+    return _place(words, runs, kind="mend", case=number)
+
+
+def unlisted_of(words: LabWords, name: str) -> dict[str, Parameter]:
+    """Return the settings that a case is about and no list has: a page names them once the case is diagnosed."""
     about = settings_of(pitfall(words, name))
-    listed = listed_settings(words.lab)
     parameters = words.lab.file.parameters
-    hidden = {key: its for key, its in parameters.items() if key in about - set(listed)}
+    return {key: its for key, its in parameters.items() if its.unlisted and key in about}
+
+
+def _also(words: LabWords, name: str) -> dict[str, Any]:
+    hidden = unlisted_of(words, name)
     return {"also": settings_for_pages(words.lab, hidden)} if hidden else {}
 
 
