@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE, Entry, number_in
 from measuretwice.cli import terminal
 from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value
 from measuretwice.measure.fields import unit_of
+from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result
 
 # The seed of the runs that pages show.
@@ -143,10 +145,20 @@ def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     terminal.print_table(case.lab, list(results), verdicts=False)
     place = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
     folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
+    if taken := _taken_from(results):
+        print(
+            f"\nNothing was measured anew: what you changed is how files are judged, and no packet differs from {taken}'s."
+        )
     print(
         f"\nWhat the tools printed is in {folder}/raw. Look for what "
         f"doesn't fit.\n./lab check {folder} says what is off; with --hint 1, 2, 3 it helps a step further."
     )
+
+
+def _taken_from(results: Sequence[Result]) -> str:
+    """The run whose raw files these are; of a set of runs the first one's. Nothing where one was measured."""
+    names = [read_object(result.place / PROVENANCE).get("raw_of") for result in results]
+    return str(names[0]) if names and all(names) else ""
 
 
 def in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:

@@ -58,6 +58,8 @@ def check_command(
     if as_json:
         print(json.dumps(documents, indent=2))
     else:
+        earlier = books.earlier(documents)
+        documents = [document for document in documents if document["run"] not in earlier]
         for document in documents:
             _print(document, hint)
         books.after(documents)
