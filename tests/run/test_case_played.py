@@ -141,7 +141,12 @@ def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
     book = tmp_path / "runs/mathis/lab-book.md"
     assert "Prediction" not in book.read_text()
     code, said = lab_on_terminal(
-        *case, answers=[("Enter skips", "30 Mbit/s, since nothing else is different\n")]
+        *case,
+        answers=[
+            ("Enter skips", "25.7*0.93\n"),
+            ("Only the number", "30 Mbit/s\n"),
+            ("And why?", "since nothing else is different\n"),
+        ],
     )
     assert code == 0, said
     assert said.index("Your prediction") < said.index("measuring")

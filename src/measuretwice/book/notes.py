@@ -224,9 +224,36 @@ def _without_unit(found: re.Match[str]) -> str:
     return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
 
 
+def numbers_in(words: str) -> list[float]:
+    """Return all numbers of a prediction, in order."""
+    return [
+        float(found[0].replace(",", ""))
+        for found in NUMBER.finditer(words[:MAX_WORDS])
+        if any(sign.isdigit() for sign in found[0])
+    ]
+
+
 def number_in(words: str) -> float | None:
     """Return the first number of a prediction; None where it has none."""
-    for found in NUMBER.finditer(words):
-        if any(sign.isdigit() for sign in found[0]):
-            return float(found[0].replace(",", ""))
-    return None
+    return next(iter(numbers_in(words)), None)
+
+
+def stated_number(words: str, unit: str = "") -> float | None:
+    """Return the number that a prediction states: the one that it begins with, else the last with its unit, else the last.
+
+    A number in a calculation (25.7*0.93) isn't stated. None where there is none.
+    """
+    text = words[:MAX_WORDS]
+    stated = [
+        (found.start(), float(found[0].replace(",", "")), text[found.end() :].lstrip())
+        for found in NUMBER.finditer(text)
+        if any(sign.isdigit() for sign in found[0])
+        and not re.match(r"\s*[*x×·/^+]", text[found.end() :])
+        and not re.search(r"[*x×·/^+]\s*$", text[: found.start()])
+    ]
+    if not stated:
+        return None
+    if not text[: stated[0][0]].strip(" ~") and not re.match(r"=", stated[0][2]):
+        return stated[0][1]
+    measured = [value for _, value, after in stated if unit and after.startswith(unit)]
+    return (measured or [value for _, value, _ in stated])[-1]
