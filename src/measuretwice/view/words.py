@@ -90,8 +90,15 @@ TEXTS = {
     "experiment.log": "what that script said",
     "console.txt": "what the virtual kernel said",
     "provenance.json": "who ran it, when, with what",
-    "*.log": "what a step said besides: empty if all went well",
+    "*.log": "what a step's programs said besides: tcpdump and iperf3's server always say a little",
 }
+
+
+def text_name(file: RawFile) -> str:
+    """Return the short name of a tool's text that has no word: tcpdump of tcpdump.txt; empty for other files."""
+    stem, dot, ending = file.base.rpartition(".")
+    known = any(fnmatchcase(file.base, pattern) for pattern in TEXTS)
+    return stem if dot and ending == "txt" and known else ""
 
 
 def word_of(file: RawFile, source: Source) -> Word | None:
