@@ -155,6 +155,17 @@ def test_a_name_that_isnt_known_gets_its_neighbours(asked: str, answer: str) -> 
         MATHIS.read_value(asked, "1", "--set")
 
 
+def test_one_setting_has_one_description_in_all_labs() -> None:
+    """But where it is of other nodes: whose algorithm, whose queue, who waits."""
+    of_nodes = {"congestion_control", "limit_packets", "start_spread_ms", "rate_mbit", "buffer_bytes"}
+    described: dict[str, set[str]] = {}
+    for lab in LABS:
+        for name, parameter in lab.file.parameters.items():
+            if parameter.numeric and name not in of_nodes:
+                described.setdefault(name, set()).add(parameter.help)
+    assert [name for name, texts in described.items() if len(texts) > 1] == []
+
+
 def test_instructors_list_all() -> None:
     said = call_lab("list", "mathis", "--all").stdout
     assert all(f"  {name}" in said for name in MATHIS.file.parameters)
