@@ -157,7 +157,13 @@ def test_a_name_that_isnt_known_gets_its_neighbours(asked: str, answer: str) -> 
 
 def test_one_setting_has_one_description_in_all_labs() -> None:
     """But where it is of other nodes: whose algorithm, whose queue, who waits."""
-    of_nodes = {"congestion_control", "limit_packets", "start_spread_ms", "rate_mbit", "buffer_bytes"}
+    of_nodes = {
+        "congestion_control",
+        "limit_packets",
+        "start_spread_ms",
+        "rate_mbit",
+        "buffer_bytes",
+    }
     described: dict[str, set[str]] = {}
     for lab in LABS:
         for name, parameter in lab.file.parameters.items():
