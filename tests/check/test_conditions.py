@@ -130,8 +130,10 @@ def test_causes_come_with_what_follows_from_them() -> None:
     [found] = findings(run, run.conditions)
     assert found.id == "mtu"
     assert any("ratio is 0.4" in one for one in found.consequences)
-    said = call_lab("check", SAMPLES / "01-mathis/case-05-broken/trial-09-seed1").stdout
-    assert "and because of that: " in said
+    # Not before the second hint: what follows says where it comes from.
+    run_folder = SAMPLES / "01-mathis/case-05-broken/trial-09-seed1"
+    assert "and because of that: " not in call_lab("check", run_folder).stdout
+    assert "and because of that: " in call_lab("check", run_folder, "--hint", "2").stdout
 
 
 def test_a_cut_off_snapshot_is_one_line(tmp_path: Path) -> None:

@@ -82,16 +82,35 @@ def test_a_claim_made_afterwards_mends_no_case(tmp_path: Path) -> None:
     book = tmp_path / "runs/mathis/lab-book.md"
     assert lab(*case).returncode == 0
     first = {*book.parent.glob("case-12-*")}
-    assert lab(*case, "--set", "constant_claimed=1.31").returncode == 0
+    again = lab(*case, "--set", "constant_claimed=1.31")
+    # A claim changes no packet, so that nothing is measured anew.
+    assert again.returncode == 0
+    assert "Nothing was measured anew" in again.stdout
     [claim] = {*book.parent.glob("case-12-*")} - first
     checked = lab("check", str(claim))
     assert checked.returncode == 0
-    assert "the experiment that decides" in checked.stdout
+    assert "Which run would come out differently" in checked.stdout
+    raw = [(run / "raw/romeo/ss.txt").read_bytes() for run in (*first, claim)]
+    assert raw[0] == raw[1]
+    script = (claim / "experiment.sh").read_text()
+    assert "export CONSTANT_CLAIMED=1.31" in script
+    assert json.loads((claim / "provenance.json").read_text())["raw_of"] == next(iter(first)).name
     assert "Outcome" not in book.read_text()
-    decide = lab(*case, "--set", "constant_claimed=1.31", "--set", "acknowledge=every-segment")
-    assert decide.returncode == 0
-    assert "Case 12: nothing is off any more" in lab("check", str(claim)).stdout
+    before = {*book.parent.glob("case-12-*")}
+    assert lab(*case, "--set", "acknowledge=every-segment").returncode == 0
+    [decides] = {*book.parent.glob("case-12-*")} - before
+    wrong = lab("check", str(decides))
+    assert wrong.returncode == 1
+    assert "this run decides, and nothing is wrong with it" in wrong.stdout
+    both = lab(*case, "--set", "constant_claimed=1.31", "--set", "acknowledge=every-segment")
+    assert "Nothing was measured anew" in both.stdout
+    # Solved: the runs before are no fault any more.
+    done = lab("check", *map(str, book.parent.glob("case-12-*")))
+    assert done.returncode == 0
+    assert "Case 12 is solved, by case-12-" in done.stdout
+    assert "something is off" not in done.stdout
     assert "- Outcome: " in book.read_text()
+    assert "as before. The run measured the same" in lab("check", str(claim)).stdout
 
 
 @pytest.mark.parametrize(
@@ -122,7 +141,12 @@ def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
     book = tmp_path / "runs/mathis/lab-book.md"
     assert "Prediction" not in book.read_text()
     code, said = lab_on_terminal(
-        *case, answers=[("Enter skips", "30 Mbit/s, since nothing else is different\n")]
+        *case,
+        answers=[
+            ("Enter skips", "25.7*0.93\n"),
+            ("Only the number", "30 Mbit/s\n"),
+            ("And why?", "since nothing else is different\n"),
+        ],
     )
     assert code == 0, said
     assert said.index("Your prediction") < said.index("measuring")

@@ -28,6 +28,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert not re.search("bottleneck|delay|access|rate_mbit", first.stdout + first.stderr)
     book = tmp_path / "runs/queues/lab-book.md"
     assert "- Seed: 77" in book.read_text()
+    assert "## First try\n\n- Run: first try: " in book.read_text()
     runs = sorted((tmp_path / "runs/start/queues").glob("trial-*-seed77-*"))
     assert len(runs) == 2
 
@@ -59,6 +60,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert {row["trial"] for row in document["runs"]} == {1, 21}
     told = lab("start", "queues", *out)
     assert "That does not support the claim." in told.stdout
+    assert "With what you found in cases 1 and 2: rate_mbit as the trial has it" in told.stdout
     assert "first try: " in told.stdout
     assert "It makes a difference where packets wait" in told.stdout
     assert " · after cases 1 and 2: " in lab("progress", "queues", *out).stdout

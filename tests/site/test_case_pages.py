@@ -96,3 +96,26 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     page.evaluate("document.querySelector('details.behind[data-behind=diagnosis]').open = true")
     mend.first.wait_for(state="visible")
     page.close()
+
+
+@pytest.mark.parametrize(("lab", "number", "pitfall"), CASES)
+def test_a_mend_of_ones_own_comes_before_the_diagnosis(
+    student: Path, lab: Lab, number: int, pitfall: Pitfall
+) -> None:
+    """The command, the copy of the scripts and the check stand where no fold hides them; settings that tell the
+    cause are named behind it alone."""
+    page = student / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
+    before, _, after = page.read_text(encoding="utf-8").partition('data-behind="diagnosis"')
+    assert 'id="try-your-mend"' in before
+    step = re.sub(r"<[^>]+>", "", before.partition('id="try-your-mend"')[2])
+    assert f"./lab run {lab.name} --case {number} --set NAME=VALUE" in step
+    assert f"./lab check runs/{lab.name}/case-{number:02d}-*" in step
+    assert f"./lab edit {lab.name}" in step
+    assert ("a run in which two explanations would differ" in step) is bool(pitfall.settled_by)
+    parameters = lab.file.parameters
+    about = {*pitfall.broken.set, *pitfall.fixed.set}
+    for name in parameters:
+        if parameters[name].unlisted and (name in about or "_" in name):
+            assert name not in step
+    for name in about if "which no list has before" in after else ():
+        assert not parameters[name].unlisted or name in after

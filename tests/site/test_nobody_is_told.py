@@ -95,6 +95,25 @@ def test_the_checker_names_no_cause_before_the_last_hint(lab: Lab, pitfall: Pitf
     assert pitfall.finding in last
 
 
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("01-mathis/case-05", ["segment", "segments", "mss_bytes", "1460", "4312"]),
+        ("01-mathis/case-04", ["segment", "segments", "mss_bytes"]),
+        ("05-queues/case-01", ["link", "full", "in use", "its queue", "before it"]),
+    ],
+)
+def test_without_a_hint_the_checker_says_how_much_and_not_where(
+    place: str, words: list[str]
+) -> None:
+    folder = ROOT / "sample-data" / f"{place}-broken"
+    said = CliRunner().invoke(cli, ["check", str(folder)]).output
+    assert "something is off" in said
+    assert "and because of that" not in said
+    assert told(words, said) == []
+    assert told(words, CliRunner().invoke(cli, ["check", str(folder), "--hint", "2"]).output)
+
+
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
 def test_the_last_hint_does(lab: Lab, pitfall: Pitfall) -> None:
     assert told(pitfall.key_words, pitfall.hints[2])

@@ -99,10 +99,17 @@ def test_what_is_asked_is_measured(lab: str) -> None:
 @pytest.mark.parametrize(
     ("told", "value", "unit", "says"),
     [
-        ("16 percent, as ping shows", 0.08, "(1 = all)", "0.50"),
-        ("0.16", 0.08, "(1 = all)", "0.50"),
-        ("30 Mbit/s, since nothing else is different", 45.0, "Mbit/s", "1.50"),
-        ("30", 45.0, "Mbit/s", "1.50"),
+        ("16 percent, as ping shows", 0.08, "(1 = all)", "0.5"),
+        ("0.16", 0.08, "(1 = all)", "0.5"),
+        ("30 Mbit/s, since nothing else is different", 45.0, "Mbit/s", "1.5"),
+        ("30", 45.0, "Mbit/s", "1.5"),
+        ("25.7*0.93 is 23.9, but I write 31", 38.75, "Mbit/s", "1.25"),
+        ("30 Mbit/s, since 0.93 of it were 28", 45.0, "Mbit/s", "1.5"),
+        ("the model says 25, so 30 Mbit/s by 2 reasons", 45.0, "Mbit/s", "1.5"),
+        ("2 packets", 31.0, "packets", "16"),
+        # A factor of thousands, or thousandths, says nothing.
+        ("1", 4752.0, "packets", None),
+        ("1e6 packets", 31.0, "packets", None),
         ("1448 bytes", 45.0, "Mbit/s", None),
         ("20 %", 45.0, "packets", None),
         ("as before", 45.0, "packets", None),
@@ -113,6 +120,24 @@ def test_a_prediction_is_compared_in_one_unit(
 ) -> None:
     off = _off(told, value, unit)
     assert off == (f", {says} times that" if says else "")
+
+
+def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path: Path) -> None:
+    book = LabBook(tmp_path, LAB)
+    book.open(7)
+    own = CaseRun(LAB, CASE, None, {}, book, seed=7)._promised()
+    params = trial_params(LAB, MTU.trial, case=CASE, seed=7)
+    value = (
+        float(params["mss_bytes"])
+        * 8e3
+        / float(params["rtt_ms"])
+        / float(params["loss_ratio"]) ** 0.5
+    )
+    assert own.endswith(f"the model with C = 1 says {value / 1e6:.4g} Mbit/s.")
+    # Neither where no model is asked for, nor of a set of trials.
+    for name in ("netem-limit", "cherry-picking"):
+        number = LAB.case_number(LAB.pitfall(name))
+        assert CaseRun(LAB, number, None, {}, book, seed=7)._promised() == ""
 
 
 def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:

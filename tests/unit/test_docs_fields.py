@@ -124,7 +124,9 @@ def test_plan_and_provenance() -> None:
             key for key in docs_fields.PLAN if key not in ("case", "edited") or key in plan
         ]
     for provenance in recorded("provenance.json"):
-        assert list(provenance) == list(docs_fields.PROVENANCE)
+        assert list(provenance) == [
+            key for key in docs_fields.PROVENANCE if key != "raw_of" or key in provenance
+        ]
 
 
 def test_recorded_sets() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from dataclasses import fields
 from pathlib import Path
@@ -345,3 +346,24 @@ def test_a_terminal_gets_a_pager_only_where_it_is_too_short(run: Path) -> None:
     # The pager here prints nothing and says no: so nothing comes of what is longer than the terminal.
     code, said = lab_on_terminal("show", run, "qdisc", "--node", "router", lines=10, PAGER="false")
     assert "chance of each packet" not in said
+
+
+def test_what_has_no_word_is_shown_by_its_short_name(run: Path) -> None:
+    """tcpdump stands in the list, and is shown by that name."""
+    listed = call_lab("show", run).stdout
+    assert re.search(r"(?m)^tcpdump +tcpdump\.txt ", listed)
+    shown = call_lab("show", run, "tcpdump")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout == call_lab("show", run, "tcpdump.txt").stdout
+    assert "> 02:00" in shown.stdout
+    assert "tcpdump" in call_lab("show", run, "nosuch").stderr
+    # Some logs always say something: none is promised to be empty.
+    assert "empty if all went well" not in listed
+
+
+def test_a_word_behind_linklayer_is_its_value(tmp_path: Path) -> None:
+    tc = "qdisc tbf 1: dev eth2 root refcnt 2 rate 1Gbit burst 3125b/1 mpu 0b lat 80ms linklayer ethernet \n"
+    (tmp_path / "tc.txt").write_text(tc)
+    shown = call_lab("show", tmp_path / "tc.txt").stdout
+    assert re.search(r"linklayer +ethernet", shown)
+    assert not re.search(r"(?m)^ +ethernet ", shown)

@@ -138,24 +138,25 @@ class Panel {
   }
 
   add_row() {
-    const known = loads.parameters[this.asked.lab];
+    const known = { ...loads.parameters[this.asked.lab], ...this.asked.also };
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
     const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
-    const name = h("select", { id: this.id(`name-${number}`), onchange: () => tell() },
-      h("option", { value: "" }, "choose one"), ...Object.keys(known).map((each) => h("option", { value: each }, each)));
+    const names = h("datalist", { id: this.id(`names-${number}`) }, ...Object.keys(known).map((each) => h("option", { value: each })));
+    const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", size: 20, autocomplete: "off", spellcheck: "false",
+      placeholder: "its name", oninput: () => tell() });
     const tell = () => {
       const one = known[name.value];
       value.placeholder = one && one.default !== null ? String(one.default) : "";
       says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ") : "";
     };
     this.rows.append(h("div", { class: "here-field here-setting" },
-      h("label", { for: name.id }, "Setting"), name, h("label", { for: value.id }, "Value"), value, says));
+      h("label", { for: name.id }, "Setting"), name, names, h("label", { for: value.id }, "Value"), value, says));
     return name;
   }
 
   changes() {
-    return [...this.rows.children].map((row) => [row.querySelector("select").value, row.querySelector("input").value.trim()])
+    return [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()))
       .filter(([name, value]) => name && value !== "").map(([name, value]) => `${name}=${value}`);
   }
 

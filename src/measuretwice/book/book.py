@@ -8,7 +8,14 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.base.locks import wait_for
-from measuretwice.book.notes import Notes, read_notes, read_seed, with_entry
+from measuretwice.book.notes import (
+    Notes,
+    read_first_try,
+    read_notes,
+    read_seed,
+    with_entry,
+    with_first_try,
+)
 from measuretwice.lab import Lab
 
 BOOK = "lab-book.md"
@@ -56,10 +63,26 @@ class LabBook:
         """Return what the book holds, by case; nothing where there is no book."""
         return read_notes(self._read()) if self.exists else {}
 
+    def known_cases(self) -> set[int]:
+        """Return the cases whose cause is no secret any more."""
+        return {case for case, notes in self.all_notes().items() if notes.knows_cause}
+
     @property
     def text(self) -> str:
         """All that stands in it, word for word."""
         return self._read()
+
+    def first_try(self) -> Notes:
+        """Return what the book holds of the first try."""
+        return read_first_try(self._read()) if self.exists else Notes(0)
+
+    def add_first_try(self, kind: str, words: str) -> None:
+        """Add an entry on the first try, unless it is there already."""
+        said = " ".join(words.split())
+        with wait_for(self.path.with_name(f".{BOOK}.lock"), busy=lambda: None):
+            text = self._read()
+            if said not in read_first_try(text).of(kind):
+                write_text(self.path, with_first_try(text, kind, said))
 
     def add(self, case: int, kind: str, words: str) -> None:
         """Add an entry to a case: `- kind: words`, in one line."""

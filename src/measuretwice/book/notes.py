@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 HEADING = re.compile(r"^##\s+Case\s+(\d{1,4})\b", re.IGNORECASE)
+FIRST_TRY = re.compile(r"^##\s+First try\b", re.IGNORECASE)
 ANY_HEADING = re.compile(r"^#{1,2}\s")
 ENTRY = re.compile(
     r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Changed|Shown|Outcome)\b:?\s*(.*)$"
@@ -94,6 +95,11 @@ class Notes:
         return bool(self.of("Shown"))
 
     @property
+    def knows_cause(self) -> bool:
+        """Is the cause no secret any more: diagnosed, told by the last hint, shown, or mended?"""
+        return self.diagnosis is not None or self.hints == 3 or self.shown or self.mended
+
+    @property
     def mended(self) -> bool:
         """Did a run of the student's own come out right?"""
         return bool(self.of("Outcome"))
@@ -153,21 +159,54 @@ def with_entry(text: str, case: int, heading: str, kind: str, words: str) -> str
         int(found[1]): place for place, line in enumerate(lines) if (found := HEADING.match(line))
     }
     if case in places:
-        end = next(
-            (n for n in range(places[case] + 1, len(lines)) if ANY_HEADING.match(lines[n])),
-            len(lines),
-        )
-        while end > places[case] + 1 and not lines[end - 1].strip():
-            end -= 1
-        has_list = end > places[case] + 1
-        lines[end:end] = [entry] if has_list else ["", entry]
+        _append(lines, places[case], entry)
     else:
         later = [place for number, place in places.items() if number > case]
-        end = min(later, default=len(lines))
-        while end and not lines[end - 1].strip():
-            end -= 1
-        lines[end:end] = ["", f"## Case {case}: {heading}", "", entry]
+        _insert(lines, min(later, default=len(lines)), f"## Case {case}: {heading}", entry)
     return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def with_first_try(text: str, kind: str, words: str) -> str:
+    """Return a book's text with one more entry on the first try, which stands before all cases."""
+    lines = text.splitlines()
+    place = next((n for n, line in enumerate(lines) if FIRST_TRY.match(line)), None)
+    if place is not None:
+        _append(lines, place, f"- {kind}: {words}")
+    else:
+        cases = [n for n, line in enumerate(lines) if HEADING.match(line)]
+        _insert(lines, min(cases, default=len(lines)), "## First try", f"- {kind}: {words}")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def read_first_try(text: str) -> Notes:
+    """Return what a book holds of the first try, as of a case."""
+    lines = text.splitlines()
+    place = next((n for n, line in enumerate(lines) if FIRST_TRY.match(line)), None)
+    if place is None:
+        return Notes(0)
+    return Notes(0, tuple(_entries(lines[place + 1 : _end(lines, place)])))
+
+
+def _end(lines: list[str], place: int) -> int:
+    """Where the part ends whose heading is at `place`."""
+    after = range(place + 1, len(lines))
+    return next((n for n in after if ANY_HEADING.match(lines[n])), len(lines))
+
+
+def _append(lines: list[str], place: int, entry: str) -> None:
+    """Add an item at the end of the list below the heading at `place`."""
+    end = _end(lines, place)
+    while end > place + 1 and not lines[end - 1].strip():
+        end -= 1
+    has_list = end > place + 1
+    lines[end:end] = [entry] if has_list else ["", entry]
+
+
+def _insert(lines: list[str], end: int, heading: str, entry: str) -> None:
+    """Add a part with one item before the line `end`."""
+    while end and not lines[end - 1].strip():
+        end -= 1
+    lines[end:end] = ["", heading, "", entry]
 
 
 def has_unit(words: str) -> bool:
@@ -185,9 +224,36 @@ def _without_unit(found: re.Match[str]) -> str:
     return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
 
 
+def numbers_in(words: str) -> list[float]:
+    """Return all numbers of a prediction, in order."""
+    return [
+        float(found[0].replace(",", ""))
+        for found in NUMBER.finditer(words[:MAX_WORDS])
+        if any(sign.isdigit() for sign in found[0])
+    ]
+
+
 def number_in(words: str) -> float | None:
     """Return the first number of a prediction; None where it has none."""
-    for found in NUMBER.finditer(words):
-        if any(sign.isdigit() for sign in found[0]):
-            return float(found[0].replace(",", ""))
-    return None
+    return next(iter(numbers_in(words)), None)
+
+
+def stated_number(words: str, unit: str = "") -> float | None:
+    """Return the number that a prediction states: the one that it begins with, else the last with its unit, else the last.
+
+    A number in a calculation (25.7*0.93) isn't stated. None where there is none.
+    """
+    text = words[:MAX_WORDS]
+    stated = [
+        (found.start(), float(found[0].replace(",", "")), text[found.end() :].lstrip())
+        for found in NUMBER.finditer(text)
+        if any(sign.isdigit() for sign in found[0])
+        and not re.match(r"\s*[*x×·/^+]", text[found.end() :])
+        and not re.search(r"[*x×·/^+]\s*$", text[: found.start()])
+    ]
+    if not stated:
+        return None
+    if not text[: stated[0][0]].strip(" ~") and not re.match(r"=", stated[0][2]):
+        return stated[0][1]
+    measured = [value for _, value, after in stated if unit and after.startswith(unit)]
+    return (measured or [value for _, value, _ in stated])[-1]

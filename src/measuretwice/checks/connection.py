@@ -92,6 +92,7 @@ def segment_size(case: Case) -> Finding | None:
     if wanted is None or mss_bytes is None or mss_bytes == wanted:
         return None
     found, meant = f"segments of {mss_bytes:.0f} B (ss)", f"{wanted:.0f} B"
+    off = f"a property of the connection is {mss_bytes / wanted:.2g} times what was meant"
     mtu_bytes = case.want("mtu_bytes")
     options = TIMESTAMP_OPTION_BYTES if case.wanted.get("timestamps") == "on" else 0
     if (
@@ -102,11 +103,13 @@ def segment_size(case: Case) -> Finding | None:
             "mtu", "error", found, meant,
             f"An MTU of {mtu_bytes:.0f} B leaves no more than that. The model was asked about "
             "another segment size than the one on the wire.",
+            off=off,
         )  # fmt: skip
     if wanted - mss_bytes == TIMESTAMP_OPTION_BYTES:
         return Finding(
             "timestamps", "error", found, meant,
             "12 bytes of each segment are missing: the size of TCP's timestamp option.",
+            off=off,
         )  # fmt: skip
     return Finding(
         "segment-size",

@@ -67,6 +67,7 @@ def no_bottleneck(case: Case) -> Finding | None:
         "a link that is full, so that packets wait before it",
         "The queue is somewhere else, and this discipline had nothing to decide. Two arms of such "
         "runs are one experiment done twice.",
+        off="packets waited, and the discipline that is studied dropped and marked none",
     )
 
 

@@ -70,26 +70,56 @@ class CaseBooks:
             if hint > notes.hints:
                 case.book.add(case.number, "Hint", str(hint))
 
-    def after(self, documents: Sequence[dict[str, Any]]) -> None:
-        """Where all that a student changed came out right, say what the change did, and note it."""
-        off = {document["run"] for document in documents if document["findings"]}
-        off |= {
-            run
-            for document in documents
-            if document["findings"]
-            for run in document.get("runs", [])
-        }
+    def earlier(self, documents: Sequence[dict[str, Any]]) -> set[str]:
+        """Return the runs that a solved case leaves behind: what was off in them is what the student has mended."""
+        off, behind = _off(documents), set[str]()
         for case in self._cases:
             own = _latest(case, [run for run in case.runs if _is_own(case, run)])
-            if not own or any(str(run) in off for run in own):
+            if own and not any(str(run) in off for run in own) and _is_settled(case):
+                behind |= {str(run) for run in case.runs if run not in own}
+        return behind
+
+    def after(self, documents: Sequence[dict[str, Any]]) -> None:
+        """Where all that a student changed came out right, say what the change did, and note it."""
+        off = _off(documents)
+        for case in self._cases:
+            own = _latest(case, [run for run in case.runs if _is_own(case, run)])
+            if not own:
+                continue
+            if any(str(run) in off for run in own):
+                self._decided(case, own, documents)
                 continue
             if _is_settled(case):
                 self._outcome(case, own)
             else:
                 print(
                     f"Case {case.number}: nothing is off any more, but what you changed is a claim, made after "
-                    "the measurement. Its page has the experiment that decides (Mend it): predict, then run it."
+                    "the measurement. Which run would come out differently if you were wrong? Predict it, then make it."
                 )
+
+    def _decided(
+        self, case: _CaseOfRuns, own: Sequence[Path], documents: Sequence[dict[str, Any]]
+    ) -> None:
+        """Say of the experiment that decides that it does, where all that is off is the claim beside it."""
+        pitfall = case.lab.case(case.number)
+        off = {
+            finding["id"]
+            for document in documents
+            if document["run"] in map(str, own)
+            for finding in document["findings"]
+        }
+        result = read_result(own[-1])
+        if (
+            pitfall.settled_by is None
+            or result is None
+            or off != {pitfall.finding}
+            or pitfall.settled_by not in changes_of(case.lab, result)
+        ):
+            return
+        print(
+            f"Case {case.number}: this run decides, and nothing is wrong with it. What is off is the claim that still "
+            "stands beside it. A claim is a setting, too: changing it measures nothing anew."
+        )
 
     def _outcome(self, case: _CaseOfRuns, own: Sequence[Path]) -> None:
         pitfall = case.lab.case(case.number)
@@ -101,8 +131,9 @@ class CaseBooks:
             values = [result.value(pitfall.predict.value) for result in (before, after)]
             if None not in values:
                 first, last = (f"{value * scale:.4g}" for value in values if value is not None)
-                words += f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
-        print(f"Case {case.number}: {words}.")
+                words += _before_and_now(first, last, unit)
+        by = f", by {own[-1].name}" if len(own) == 1 else ""
+        print(f"Case {case.number} is solved{by}: {words}.")
         if again := try_again(case.lab, case.number):
             print(again)
         notes = case.book.notes(case.number)
@@ -112,6 +143,25 @@ class CaseBooks:
             said = ask_person("What was it, in your own words? (Enter skips): ")
             if said:
                 case.book.add(case.number, "Diagnosis", said)
+
+
+def _off(documents: Sequence[dict[str, Any]]) -> set[str]:
+    """The runs in which something is off, alone or taken together."""
+    return {
+        run
+        for document in documents
+        if document["findings"]
+        for run in (document["run"], *document.get("runs", []))
+    }
+
+
+def _before_and_now(first: str, last: str, unit: str) -> str:
+    if first == last:
+        return (
+            f": {first} {unit}".rstrip()
+            + ", as before. The run measured the same; it is judged otherwise"
+        )
+    return f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
 
 
 def after_live(root: Path, folder: Path, document: Mapping[str, Any]) -> None:

@@ -13,11 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
-from measuretwice.book.notes import NONE, Entry, number_in
+from measuretwice.book.notes import NONE, Entry, numbers_in, stated_number
 from measuretwice.cli import terminal
-from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value
+from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value, trial_params
 from measuretwice.measure.fields import unit_of
+from measuretwice.measure.judged import against_model
+from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result
 
 # The seed of the runs that pages show.
@@ -25,6 +28,10 @@ PAGES_SEED = 1
 # The unit of a share.
 SHARE = "0 to 1"
 OF_ALL = "(1 = all)"
+# Answers that the model has a word on.
+MODELLED = ("goodput_bps", "ratio")
+# Further off, a factor says nothing.
+LEAST_FACTOR = 0.01
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,7 @@ class CaseRun:
     own: OwnScripts | None = None
     varied: Mapping[str, Value] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
+    seed: int = PAGES_SEED
 
     @property
     def pitfall(self) -> Pitfall:
@@ -60,15 +68,36 @@ class CaseRun:
         values = ", ".join(f"{name} {value}" for name, value in self.varied.items())
         if values:
             heading += f"\nYour own run has {values}; the page's run has other values."
+        if promised := self._promised():
+            heading += f"\n{promised}"
         said = (
-            ask_person(
-                f"{heading}\n{self.pitfall.predict.ask}\nYour prediction: a number, its unit, and why (Enter skips): "
-            )
+            _ask_prediction(f"{heading}\n{self.pitfall.predict.ask}")
             if predicted is None
             else predicted
         )
         self._add_once("Prediction", said or NONE)
         self.said[:] = [said] if said else []
+
+    def _promised(self) -> str:
+        """What the model says of the student's own settings, where the answer is held against it: pages say it of theirs."""
+        asked, model = self.pitfall.predict, self.lab.file.model
+        if (
+            model is None
+            or not asked.compared
+            or asked.value not in MODELLED
+            or self.pitfall.trials
+        ):
+            return ""
+        params = trial_params(
+            self.lab, self.pitfall.trial, case=self.number, seed=self.seed, changes=self.changes
+        )
+        held = against_model(model, params, {})
+        if held.model is None or held.model.bandwidth_bps is None:
+            return ""
+        settings = ", ".join(
+            f"{name} {params[name]:.4g}" for name in (model.mss, model.rtt, model.loss)
+        )
+        return f"With {settings} the model with C = {model.constant:g} says {held.model.bandwidth_bps / 1e6:.4g} Mbit/s."
 
     def _add_once(self, kind: str, text: str) -> None:
         """Note it, unless a run that was begun for it, and broken off, has noted it already.
@@ -134,7 +163,7 @@ def open_case(
     varied = lab.varied_by(lab.case(number), seed)
     page = lab.varied_by(lab.case(number), PAGES_SEED)
     own_values = {name: value for name, value in varied.items() if value != page.get(name)}
-    return CaseRun(lab, number, stage, changes, book, own, own_values), seed
+    return CaseRun(lab, number, stage, changes, book, own, own_values, seed=seed), seed
 
 
 def print_case(case: CaseRun, results: Sequence[Result]) -> None:
@@ -143,10 +172,31 @@ def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     terminal.print_table(case.lab, list(results), verdicts=False)
     place = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
     folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
+    if taken := _taken_from(results):
+        print(
+            f"\nNothing was measured anew: what you changed is how files are judged, and no packet differs from {taken}'s."
+        )
     print(
         f"\nWhat the tools printed is in {folder}/raw. Look for what "
         f"doesn't fit.\n./lab check {folder} says what is off; with --hint 1, 2, 3 it helps a step further."
     )
+
+
+def _taken_from(results: Sequence[Result]) -> str:
+    """The run whose raw files these are; of a set of runs the first one's. Nothing where one was measured."""
+    names = [read_object(result.place / PROVENANCE).get("raw_of") for result in results]
+    return str(names[0]) if names and all(names) else ""
+
+
+def _ask_prediction(question: str) -> str:
+    """Ask for the number by itself, once more where there are several or none, then for the reason."""
+    number = ask_person(f"{question}\nYour prediction, one number with its unit (Enter skips): ")
+    if not number:
+        return ""
+    if len(numbers_in(number)) != 1:
+        number = ask_person("Only the number that you predict, with its unit: ") or number
+    why = ask_person("And why? (Enter skips): ")
+    return f"{number.rstrip('.,; ')}, {why}" if why else number
 
 
 def in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:
@@ -177,8 +227,8 @@ def unit_for_people(name: str) -> tuple[float, str]:
 
 
 def _off(told: str, value: float | None, unit: str) -> str:
-    """How many times what was told the value is; nothing where these may be of different units."""
-    number = number_in(told)
+    """How many times what was told the value is; nothing where these may be of different units, or hardly compare."""
+    number = stated_number(told, unit)
     if not number or value is None:
         return ""
     percent = re.search(r"\d\s*(%|per ?cent)", told, flags=re.IGNORECASE)
@@ -188,4 +238,7 @@ def _off(told: str, value: float | None, unit: str) -> str:
         r"\d\s*($|[,.;]|m(bit|bps|b/s))", told, flags=re.IGNORECASE
     ):
         return ""
-    return f", {value / (number / 100 if percent else number):.2f} times that"
+    factor = value / (number / 100 if percent else number)
+    if not LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR:
+        return ""
+    return f", {factor:.{2 if factor >= 10 else 3}g} times that"

@@ -58,6 +58,8 @@ def check_command(
     if as_json:
         print(json.dumps(documents, indent=2))
     else:
+        earlier = books.earlier(documents)
+        documents = [document for document in documents if document["run"] not in earlier]
         for document in documents:
             _print(document, hint)
         books.after(documents)
@@ -272,10 +274,11 @@ def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
     """
     name = finding["id"] if hint == 3 else "something is off"
     if finding["off"] and (hint or 0) < 2:
+        # What follows says where it comes from.
         lines = [finding["off"]]
     else:
         lines = [f"measured: {finding['measured']}", f"expected: {finding['expected']}"]
-    lines += [f"and because of that: {consequence}" for consequence in finding["consequences"]]
+        lines += [f"and because of that: {consequence}" for consequence in finding["consequences"]]
     # The reason often is the cause.
     if hint == 3:
         lines.append(finding["why"])

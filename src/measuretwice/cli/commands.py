@@ -52,12 +52,19 @@ def doctor(as_json: bool) -> None:
     is_flag=True,
     help="For instructors: each case's id, for --pitfall, and its cause.",
 )
+@click.option(
+    "--all", "every", is_flag=True, help="For instructors: settings that tell a case's cause, too."
+)
 @AS_JSON
-def list_labs(lab_name: str | None, causes: bool, as_json: bool) -> None:
+def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) -> None:
     """List the labs and their cases: what is seen, not why. Of one LAB, trials and settings too."""
     from measuretwice.cli import list as command_list
 
-    sys.exit(command_list.list_command(root_folder(), lab_name, causes=causes, as_json=as_json))
+    sys.exit(
+        command_list.list_command(
+            root_folder(), lab_name, causes=causes, every=every, as_json=as_json
+        )
+    )
 
 
 @cli.command()

@@ -10,9 +10,19 @@ import sys
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.execute.job import check_writable
-from measuretwice.lab import Lab, OwnCopy, copy_folder, load_lab, make_copy, put_aside, read_copy
+from measuretwice.lab import (
+    Lab,
+    OwnCopy,
+    copy_folder,
+    listed_settings,
+    load_lab,
+    make_copy,
+    put_aside,
+    read_copy,
+)
 from measuretwice.runs.folder import give_back
 
 
@@ -25,7 +35,8 @@ def edit_command(root: Path, lab_name: str, *, undo: bool, open_it: bool, out: P
         return 0
     editor = _editor() if open_it else []
     check_writable(runs)
-    made, folder = make_copy(runs, lab), copy_folder(runs, lab)
+    known = LabBook(runs / lab.name, lab).known_cases()
+    made, folder = make_copy(runs, lab, listed_settings(lab, known)), copy_folder(runs, lab)
     if made:
         give_back(folder, runs)
     if editor and (failed := subprocess.run([*editor, str(folder)], check=False).returncode):

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from measuretwice.book.book import LabBook
+from measuretwice.cli import terminal
 from measuretwice.cli.edition import refuse
-from measuretwice.lab import Lab, find_labs, load_lab, read_lab
+from measuretwice.lab import Lab, Trial, find_labs, listed_settings, load_lab, read_lab
 from measuretwice.lab.schema import Parameter
 
 
-def list_command(root: Path, lab_name: str | None, *, causes: bool, as_json: bool) -> int:
+def list_command(
+    root: Path, lab_name: str | None, *, causes: bool, every: bool, as_json: bool
+) -> int:
     """Print each lab, or one with its trials and settings; return 0.
 
-    `causes` are for instructors: ids and titles of the mistakes.
+    For instructors: `causes` are ids and titles of the mistakes, `every` setting is those that tell
+    causes, too.
     """
     if causes:
         refuse("what is wrong in each case")
+    if every:
+        refuse("the list of the settings that tell causes")
     if lab_name:
         labs = [load_lab(root, lab_name)]
     else:
         labs = [read_lab(folder) for folder in find_labs(root).values()]
     if as_json:
-        print(json.dumps([_document(lab, causes) for lab in labs], indent=2))
+        print(json.dumps([_document(root, lab, causes, every) for lab in labs], indent=2))
         return 0
     for lab in labs:
         about = lab.file.lab
         size = f"{about.minutes} min, {len(lab.trials)} trials{', draft' if about.draft else ''}"
         print(f"{lab.name}: {about.title} ({size})")
         if lab_name:
+            settings = _settings(root, lab, every)
             for trial in lab.trials.values():
-                print(f"  {trial.number:3d}  {trial.title}")
+                print(f"  {trial.number:3d}  {_title(trial, lab, settings)}")
             print("  settings, with what they are unless --set NAME=VALUE says otherwise:")
-            for name, parameter in lab.file.parameters.items():
+            for name, parameter in settings.items():
                 print(f"  {name}{_values(parameter)}: {parameter.help}")
         for number, pitfall in enumerate(lab.file.pitfalls, start=1):
             print(f"  --case {number}: {pitfall.symptom} (trial {pitfall.trials or pitfall.trial})")
@@ -42,6 +51,20 @@ def list_command(root: Path, lab_name: str | None, *, causes: bool, as_json: boo
     if not lab_name:
         print("\nOne lab's trials and settings: ./lab list LAB, as in ./lab list mathis")
     return 0
+
+
+def _title(trial: Trial, lab: Lab, settings: Mapping[str, Parameter]) -> str:
+    """A trial's title; of one that is made of its settings, those that are listed."""
+    parts = trial.title.split(", ")
+    hidden = lab.file.parameters.keys() - settings.keys()
+    return ", ".join(part for part in parts if part.split(" ")[0] not in hidden)
+
+
+def _settings(root: Path, lab: Lab, every: bool) -> dict[str, Parameter]:
+    """The settings to list: those that tell a cause only once the lab book has it."""
+    if every:
+        return lab.file.parameters
+    return listed_settings(lab, LabBook(terminal.default_out(root) / lab.name, lab).known_cases())
 
 
 def _values(parameter: Parameter) -> str:
@@ -53,13 +76,18 @@ def _values(parameter: Parameter) -> str:
     return f" = {default}" + (f" (or {', '.join(others)})" if others else "")
 
 
-def _document(lab: Lab, causes: bool) -> dict[str, Any]:
+def _document(root: Path, lab: Lab, causes: bool, every: bool) -> dict[str, Any]:
+    settings = _settings(root, lab, every)
     return {
         "lab": lab.name,
         "title": lab.file.lab.title,
         "minutes": lab.file.lab.minutes,
         "needs": lab.file.lab.needs,
-        "parameters": lab.defaults(),
+        "parameters": {
+            name: parameter.default
+            for name, parameter in settings.items()
+            if parameter.default is not None
+        },
         "cases": [
             {
                 "case": number,
@@ -70,7 +98,11 @@ def _document(lab: Lab, causes: bool) -> dict[str, Any]:
             for number, pitfall in enumerate(lab.file.pitfalls, start=1)
         ],
         "trials": [
-            {"trial": trial.number, "title": trial.title, "set": trial.set}
+            {
+                "trial": trial.number,
+                "title": _title(trial, lab, settings),
+                "set": {name: value for name, value in trial.set.items() if name in settings},
+            }
             for trial in lab.trials.values()
         ],
     }

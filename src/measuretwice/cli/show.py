@@ -55,14 +55,20 @@ def _example(source: Source) -> str:
 def _named(source: Source, what: str, node: str | None) -> RawFile:
     """The one file that a name means: NODE/FILE, or FILE where one node has it or --node says which."""
     files = source.of_node(node)
-    found = [file for file in files if file.name == what] or [
-        file for file in files if file.base == what
-    ]
+    found = (
+        [file for file in files if file.name == what]
+        or [file for file in files if file.base == what]
+        or [file for file in files if words.text_name(file) == what]
+    )
     if len(found) > 1:
         nodes = ", ".join(file.name for file in found)
         raise UserError(f"{what}: {len(found)} files have this name: {nodes}; name one of them")
     if not found:
-        known = {word.name: None for file in files if (word := words.word_of(file, source))}
+        known = {
+            word.name if word else words.text_name(file): None
+            for file in files
+            if (word := words.word_of(file, source)) or words.text_name(file)
+        }
         raise UserError(
             f"{what}: neither a file of {source.target} nor one of the words {', '.join(known)}; "
             "./lab show RUN lists all"
@@ -219,7 +225,12 @@ def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
             table.add_row(
                 *map(
                     plain_text,
-                    (word.name if word else "", name, _sizes(these), words.about(these[0], word)),
+                    (
+                        word.name if word else words.text_name(these[0]),
+                        name,
+                        _sizes(these),
+                        words.about(these[0], word),
+                    ),
                 )
             )
         out.print(table)

@@ -25,9 +25,11 @@ from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.record import duration_for_s
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.lab import (
+    FirstTry,
     Lab,
     TryPlan,
     Value,
+    after_cases,
     first_try_of,
     load_lab,
     plan_try,
@@ -78,12 +80,7 @@ def start_command(
         if fresh:
             for job in work:
                 shutil.rmtree(job.folder, ignore_errors=True)
-        asks = not as_json and not tries and len(finished(work)) < len(work)
-        said = (
-            ask_person(f"{about.claim}.\n{about.ask} Your prediction (Enter skips): ")
-            if asks
-            else ""
-        )
+        said = "" if as_json or tries else _ask(about, book, len(finished(work)) < len(work))
         results, failures = measure_jobs(work, jobs, as_json)
     if failures:
         for error in failures:
@@ -94,6 +91,7 @@ def start_command(
     this = Try(plan.cases, seed, names, came.brief, came.supports, said)
     tries = with_try(tries, this)
     write_tries(folder, tries)
+    book.add_first_try("Run", f"{this.after}: {came.brief}")
     own = [known for known in tries if known.seed == seed]
     written = _figure(root, lab, folder, own, book)
     started = _Started(lab, plan, came, own, written, _next_case(lab, book))
@@ -104,6 +102,44 @@ def start_command(
     if open_it and written:
         open_in_browser(written)
     return 0
+
+
+def _ask(about: FirstTry, book: LabBook, measures: bool) -> str:
+    """The prediction of the first try: as the book has it, or asked for and noted there before anything is run.
+
+    So a run that is broken off loses none.
+    """
+    if known := book.first_try().prediction:
+        return known
+    said = (
+        ask_person(f"{about.claim}.\n{about.ask} Your prediction (Enter skips): ")
+        if measures
+        else ""
+    )
+    if said:
+        book.add_first_try("Prediction", said)
+    return said
+
+
+def _mended(lab: Lab, plan: TryPlan) -> str:
+    """What solved cases change in the first try: settings, which are no secret then."""
+    first = plan_try(lab, ())
+    parts = []
+    for name in dict.fromkeys([*first.changes, *plan.changes]):
+        before, now = first.changes.get(name), plan.changes.get(name)
+        if before != now:
+            parts.append(f"{name} {'as the trial has it' if now is None else now}")
+    if plan.losses != first.losses and plan.losses:
+        parts.append(f"each trial for {plan.losses} losses")
+    if plan.repeat != first.repeat:
+        parts.append(f"each trial {plan.repeat} times")
+    if plan.trials != first.trials:
+        parts.append(f"{len(plan.trials)} trials instead of {len(first.trials)}")
+    return f"With what you found in {_cases(plan.cases)}: {', '.join(parts)}." if parts else ""
+
+
+def _cases(numbers: Sequence[int]) -> str:
+    return after_cases(numbers).removeprefix("after ")
 
 
 def _figure(root: Path, lab: Lab, folder: Path, own: Sequence[Try], book: LabBook) -> Path | None:
@@ -129,6 +165,8 @@ class _Started:
     def print(self, predicted: str) -> None:
         about = first_try_of(self.lab)
         print(f"The claim: {about.claim}.")
+        if mended := _mended(self.lab, self.plan):
+            print(mended)
         for line in self.came.lines:
             print(f"  {line}")
         print(self.came.counted, self.came.judged)

@@ -68,15 +68,17 @@ def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> No
     out = console(sys.stdout)
     roomy = out.width >= ROOMY_WIDTH
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
-    for heading in HEADINGS:
-        table.add_column(heading, justify="right", no_wrap=True)
+    rows = [row_of(lab, result) for result in results]
+    used = [place for place in range(len(HEADINGS)) if any(row[place] != "-" for row in rows)]
+    for place in used:
+        table.add_column(HEADINGS[place], justify="right", no_wrap=True)
     if verdicts:
         table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
-    for result in results:
+    for result, row in zip(results, rows, strict=True):
         run = result.place
         table.add_row(
-            *row_of(lab, result),
+            *(row[place] for place in used),
             *([verdict(result)] if verdicts else []),
             Text(
                 relative(run) if roomy else run.name.rsplit("-", 1)[-1],

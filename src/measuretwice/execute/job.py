@@ -21,6 +21,7 @@ from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.locks import hold
+from measuretwice.execute.same_packets import take_raw_files, texts_of
 from measuretwice.lab import OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result
@@ -128,8 +129,13 @@ def _run_in(work: Path, job: Job) -> Result:
     write_json(work / PLAN, plan.to_json())
     if job.own:
         job.own.lay_out(lab, job.root / "scripts", work / EDITED)
+    raw_of = ""
     try:
-        backend.measure(lab, plan, job.root, work, job.wall_limit_s)
+        if not backend.real_time:
+            texts = texts_of(lab, job.root, job.own)
+            raw_of = take_raw_files(work, job.folder, plan, lab, texts)
+        if not raw_of:
+            backend.measure(lab, plan, job.root, work, job.wall_limit_s)
     except TimeoutError:
         raise UserError(
             f"trial {plan.trial}: not finished after {job.wall_limit_s:.0f} s of wall time; "
@@ -139,7 +145,8 @@ def _run_in(work: Path, job: Job) -> Result:
     if shutil.disk_usage(work).free < DISK_RESERVE_BYTES:
         # What the guest wrote last may be lost without a word: its kernel wrote it later.
         raise _disk_full(job)
-    check_finished(work, f"trial {plan.trial}", backend)
+    if not raw_of:
+        check_finished(work, f"trial {plan.trial}", backend)
     if job.own:
         shutil.rmtree(work / EDITED)
         (work / EDIT_DIFF).write_text(job.own.diff(lab), encoding="utf-8")
@@ -148,7 +155,7 @@ def _run_in(work: Path, job: Job) -> Result:
     result = derive(job.lab_folder, plan, work / "raw")
     provenance = provenance_now(
         plan, lab, job.root, started=started, kernel=backend.kernel_facts(),
-        start_ns=backend.start_ns, option=backend.option,
+        start_ns=backend.start_ns, option=backend.option, raw_of=raw_of,
     )  # fmt: skip
     write_json(work / PROVENANCE, provenance.to_json())
     write_json(work / RESULT, result.to_json())

@@ -11,6 +11,7 @@ from measuretwice.lab.first_try import (
     step_cases,
 )
 from measuretwice.lab.lab import Lab, Trial
+from measuretwice.lab.listed import listed_settings, settings_of
 from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
 from measuretwice.lab.own_copy import (
     OwnCopy,
@@ -132,6 +133,7 @@ __all__ = [
     "find_labs",
     "first_try_of",
     "kernel_seed",
+    "listed_settings",
     "load_lab",
     "make_copy",
     "make_plan",
@@ -146,6 +148,7 @@ __all__ = [
     "recorded_steps",
     "refers",
     "select_trials",
+    "settings_of",
     "step_cases",
     "trial_params",
 ]

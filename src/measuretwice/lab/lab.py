@@ -9,6 +9,7 @@ from typing import Literal
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab.schema import LabFile, Pitfall, Stage, Value, refers
+from measuretwice.lab.schema.near import near_settings
 
 
 @dataclass(frozen=True)
@@ -136,12 +137,18 @@ class Lab:
         """Return a parameter's value from text or number; UserError names `where`."""
         parameter = self.file.parameters.get(name)
         if parameter is None:
-            known = ", ".join(self.file.parameters)
-            raise UserError(f"{where}: {self.name} has no parameter {name!r}; it has {known}")
+            raise UserError(f"{where}: {self.name} has no parameter {name!r}; {self._meant(name)}")
         try:
             return parameter.read(name, given)
         except ValueError as error:
             raise UserError(f"{where}: {error}") from None
+
+    def _meant(self, name: str) -> str:
+        """What may be meant by a name that isn't known; else what is listed."""
+        parameters = self.file.parameters
+        if near := near_settings(parameters, name):
+            return f"near it are {', '.join(near)}" if near[1:] else f"near it is {near[0]}"
+        return f"it has {', '.join(n for n, its in parameters.items() if not its.unlisted)}"
 
     def read_set(self, values: dict[str, Value], where: str) -> None:
         """Check the values that a stage sets; UserError names `where`."""

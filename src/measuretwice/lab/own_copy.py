@@ -20,7 +20,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab
-from measuretwice.lab.schema import Value
+from measuretwice.lab.schema import Parameter, Value
 
 FOLDER = "edit"
 NODES, SETTINGS = "nodes", "settings.toml"
@@ -98,8 +98,8 @@ def copy_folder(out: Path, lab: Lab) -> Path:
     return out / lab.name / FOLDER
 
 
-def make_copy(out: Path, lab: Lab) -> bool:
-    """Make the copy; False where there is one, which stays as it is. OSError where it can't be."""
+def make_copy(out: Path, lab: Lab, settings: Mapping[str, Parameter]) -> bool:
+    """Make the copy, which names these settings; False where there is one, which stays as it is. OSError where it can't be."""
     folder = copy_folder(out, lab)
     if folder.exists():
         return False
@@ -107,7 +107,7 @@ def make_copy(out: Path, lab: Lab) -> bool:
     (part / NODES).mkdir(parents=True, exist_ok=True)
     for name, text in _scripts(lab.folder / NODES).items():
         _write_script(part / NODES / name, text)
-    (part / SETTINGS).write_text(_settings_text(lab), encoding="utf-8")
+    (part / SETTINGS).write_text(_settings_text(lab, settings), encoding="utf-8")
     part.rename(folder)
     return True
 
@@ -189,13 +189,14 @@ def _read_settings(path: Path, lab: Lab) -> dict[str, Value]:
     return settings
 
 
-def _settings_text(lab: Lab) -> str:
-    """Each setting of the lab in a comment, with its meaning and its default."""
+def _settings_text(lab: Lab, settings: Mapping[str, Parameter]) -> str:
+    """Each of these settings in a comment, with its meaning and its default."""
     lines = [
         f"# Your settings of the lab {lab.name}. Take the # before a setting away and change its value:",
         "# it then holds for each of your runs, over what a trial or a case sets. --set goes over it.",
+        "# Whatever else --set takes may be added.",
     ]
-    for name, parameter in lab.file.parameters.items():
+    for name, parameter in settings.items():
         lines += [
             "",
             *textwrap.wrap(parameter.help, 92, initial_indent="# ", subsequent_indent="# "),

@@ -25,6 +25,9 @@ _STAT = re.compile(r"([A-Za-z]\w*):? (-?\d\S*?)(?=[ )]|$)")
 # Gilbert-Elliott model begin with a digit.
 _NAME = re.compile(r"[A-Za-z]|1-[hk]$")
 
+# Names whose value is a word, too.
+_WORDY = frozenset({"linklayer"})
+
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)(?:([KMG]?)b)?(?:/\d+(?:mpu)?)?")
 _SIZE_SCALE = {None: 1, "": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(i?)bit", re.IGNORECASE)
@@ -131,9 +134,10 @@ def _read_fields(
 def _options(text: str) -> dict[str, list[str]]:
     options: dict[str, list[str]] = {}
     words: list[str] = []
+    name = ""
     for word in text.split():
-        if _NAME.match(word):
-            words = options.setdefault(word, [])
+        if _NAME.match(word) and not (name in _WORDY and not words):
+            name, words = word, options.setdefault(word, [])
         else:
             words.append(word)
     return options

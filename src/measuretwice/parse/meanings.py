@@ -134,6 +134,7 @@ _TBF = _table(
         "peakrate": ("bytes/s", "rate within a burst"),
         "burst": ("bytes", "size of the bucket: what may go at once"),
         "limit": ("bytes", "how much may wait for tokens"),
+        "linklayer": ("", "which link's framing the rate is computed for"),
         "lat": ("µs", "how long the last of a full queue waits at that rate, less the burst"),
     },
 )

@@ -40,7 +40,8 @@ class Provenance:
     Times are in UTC, to the second. `git_commit` is the checkout's, where it is one;
     `virtual_start_ns` is the moment, in ns since 1970, that the virtual kernel's clock began at;
     `command` makes the run again. `edited` are the digests of the node scripts that were the student's own;
-    what was changed in them stands in edit.diff.
+    what was changed in them stands in edit.diff. `raw_of` is the run whose raw files these are, where
+    nothing differs but how they are judged.
     """
 
     measuretwice: str
@@ -53,11 +54,14 @@ class Provenance:
     command: str
     plan_digest: str
     edited: dict[str, str] | None = None
+    raw_of: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         content = {**asdict(self), "kernel": self.kernel.to_json()}
         if self.edited is None:
             del content["edited"]
+        if self.raw_of is None:
+            del content["raw_of"]
         return content
 
 
@@ -70,6 +74,7 @@ def provenance_now(
     kernel: KernelFacts,
     start_ns: int | None,
     option: str,
+    raw_of: str = "",
 ) -> Provenance:
     """Return the provenance of a run that ends now. `option` is what its command says of the place."""
     return Provenance(
@@ -83,6 +88,7 @@ def provenance_now(
         command=command_again(plan, lab, option),
         plan_digest=plan.digest,
         edited=plan.edited,
+        raw_of=raw_of or None,
     )
 
 

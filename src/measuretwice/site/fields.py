@@ -84,6 +84,7 @@ PROVENANCE = {
     "virtual_start_ns": "what the virtual clock says at the start of every run",
     "command": "the command that does this run again",
     "plan_digest": "the plan's digest",
+    "raw_of": "the run whose raw files these are, where a case's run differs from it only in how it is judged. Only there",
 }
 RECORDED_SET = {
     "set": "the set's name",

@@ -15,6 +15,7 @@ import importlib.metadata
 import importlib.util
 import json
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from typing import Any
 from measuretwice.backends.browser import PYTHON, BrowserMachine, find_machine
 from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import PACKAGE
-from measuretwice.lab import Lab, published_labs
+from measuretwice.lab import Lab, listed_settings, published_labs
 from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
+from measuretwice.lab.schema import Parameter
 from measuretwice.lab.sealed import SEALED, seal, split_facts
 from measuretwice.site.folder import Folder
 from measuretwice.view.documents import parameter_meaning
@@ -92,7 +94,7 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> Non
         "packs": {
             name.split(".")[0]: file for name, file in zip(packs, _listed(packs), strict=True)
         },
-        "parameters": {lab.name: _parameters(lab) for lab in labs},
+        "parameters": {lab.name: settings_for_pages(lab, listed_settings(lab)) for lab in labs},
     }
     pages.write(f"{PLACE}/loads.json", json.dumps(loads, indent=1) + "\n")
 
@@ -110,8 +112,8 @@ def _listed(files: dict[str, bytes]) -> list[dict[str, Any]]:
     ]
 
 
-def _parameters(lab: Lab) -> dict[str, Any]:
-    """What `--set` takes: for a page's fields."""
+def settings_for_pages(lab: Lab, settings: Mapping[str, Parameter]) -> dict[str, Any]:
+    """What `--set` takes of these: for a page's fields."""
     return {
         name: {
             "help": known.help,
@@ -122,7 +124,7 @@ def _parameters(lab: Lab) -> dict[str, Any]:
             "choices": known.choices,
             "whole": known.integer,
         }
-        for name, known in lab.file.parameters.items()
+        for name, known in settings.items()
     }
 
 

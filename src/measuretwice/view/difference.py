@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import filecmp
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -19,6 +20,7 @@ from measuretwice.measure.values import Measured
 from measuretwice.runs.reread import measure_again
 from measuretwice.view.blocks import Cell
 from measuretwice.view.documents import OF_PLAN, lab_of, parameter_meaning, plain
+from measuretwice.view.listed import listed_of
 from measuretwice.view.source import OWN, RawFile, Source
 
 # Of files with more lines than that, only how many differ is told: to pair them takes too long.
@@ -107,7 +109,10 @@ def _settings(root: Path, a: Source, b: Source) -> Iterator[Pair]:
         each if isinstance(each := source.plan.get("params"), dict) else {} for source in (a, b)
     ]
     lab = lab_of(root, a.plan)
+    listed = None if _of_one_case(a, b) else listed_of(root, lab, a, b)
     for name in dict.fromkeys([*params[0], *params[1]]):
+        if listed is not None and name not in listed:
+            continue
         unit = parameter_meaning(lab, name).unit
         yield from _pair(name, unit, params[0].get(name), params[1].get(name))
     for what in ("tools", "scripts"):
@@ -118,6 +123,23 @@ def _settings(root: Path, a: Source, b: Source) -> Iterator[Pair]:
             yield from _pair(
                 f"{what.removesuffix('s')} {name}", "", both[0].get(name), both[1].get(name)
             )
+
+
+def _of_one_case(a: Source, b: Source) -> bool:
+    """Are both runs of one case? Then what they have otherwise is what somebody changed, or asked to see."""
+    cases = [
+        (source.plan.get("case"), source.plan.get("pitfall"), _recorded_case(source))
+        for source in (a, b)
+    ]
+    return cases[0] == cases[1] and any(cases[0]) and a.plan.get("lab") == b.plan.get("lab")
+
+
+def _recorded_case(source: Source) -> str:
+    """Which case a run in sample-data/ is of: its set's folder says it."""
+    found = re.match(r"case-\d+(?=-)", source.target.absolute().parent.name) or re.match(
+        r"case-\d+(?=-)", source.target.absolute().name
+    )
+    return found[0] if found else ""
 
 
 def _pair(name: str, unit: str, a: object, b: object, ratio: bool = False) -> Iterator[Pair]:

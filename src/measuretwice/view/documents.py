@@ -14,7 +14,8 @@ from measuretwice.measure.fields import CATALOGUE, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.meanings import Meaning
 from measuretwice.view.blocks import Block, Row
-from measuretwice.view.source import RawFile
+from measuretwice.view.listed import listed_of
+from measuretwice.view.source import RawFile, Source
 
 # Of a plan beside its parameters. Which mistake was staged is no setting of the network.
 OF_PLAN = {
@@ -28,8 +29,9 @@ OF_PLAN = {
 SHORT_UNITS = {"mbit": "Mbit/s", "ratio": "0 to 1", "percent": "%", "us": "µs", "count": ""}
 
 
-def settings_blocks(file: RawFile, root: Path) -> list[Block]:
-    """Return what decided a run, with each parameter's meaning from its lab.toml."""
+def settings_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
+    """Return what decided a run, with each parameter's meaning from its lab.toml; of those that tell a
+    case's cause only those that are due."""
     plan = _object(file)
     about = [
         Row(name, (str(plan[name]),), Meaning("", text, "plan.json"))
@@ -38,9 +40,11 @@ def settings_blocks(file: RawFile, root: Path) -> list[Block]:
     ]
     params = plan.get("params")
     lab = lab_of(root, plan)
+    listed = listed_of(root, lab, source)
     rows = [
         Row(name, (plain(value),), parameter_meaning(lab, name))
         for name, value in (params.items() if isinstance(params, dict) else ())
+        if listed is None or name in listed
     ]
     blocks = [Block("the run", file.name, ("value",), tuple(about))]
     return [*blocks, Block("its parameters", f"{file.name}, 'params'", ("value",), tuple(rows))]

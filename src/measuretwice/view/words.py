@@ -50,8 +50,8 @@ def _file(pair: Pair) -> RawFile:
 
 
 WORDS = (
-    Word("settings", "what was set: trial, seed, every parameter", ("plan.json", "live.json"), "",
-        lambda pair, source, root: documents.settings_blocks(_file(pair), root)),
+    Word("settings", "what was set: trial, seed, parameters", ("plan.json", "live.json"), "",
+        lambda pair, source, root: documents.settings_blocks(_file(pair), source, root)),
     Word("measured", "the values made from the raw files", ("result.json",), "",
         _of_file(documents.measured_blocks)),
     Word("ping", "round-trip times: ping", ("ping*.txt",), "ping", _of_file(programs.ping_blocks)),
@@ -90,8 +90,15 @@ TEXTS = {
     "experiment.log": "what that script said",
     "console.txt": "what the virtual kernel said",
     "provenance.json": "who ran it, when, with what",
-    "*.log": "what a step said besides: empty if all went well",
+    "*.log": "what a step's programs said besides: tcpdump and iperf3's server always say a little",
 }
+
+
+def text_name(file: RawFile) -> str:
+    """Return the short name of a tool's text that has no word: tcpdump of tcpdump.txt; empty for other files."""
+    stem, dot, ending = file.base.rpartition(".")
+    known = any(fnmatchcase(file.base, pattern) for pattern in TEXTS)
+    return stem if dot and ending == "txt" and known else ""
 
 
 def word_of(file: RawFile, source: Source) -> Word | None:

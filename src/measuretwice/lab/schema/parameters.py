@@ -34,6 +34,8 @@ class Parameter(Strict):
     apart is how a mistake is staged (a loss in percent that isn't the ratio that was meant).
     `sets`, by choice: the values that other parameters have with it, unless a trial, a stage or
     --set says otherwise.
+    `unlisted`: it is set like any other, but lists leave it out until a case that is about it is
+    known, or somebody has set it. So are settings that stage a mistake, or say how to judge.
     """
 
     default: Value | None = None
@@ -43,6 +45,7 @@ class Parameter(Strict):
     integer: bool = False
     choices: list[str] | None = None
     pattern: str | None = None
+    unlisted: bool = False
     sets: dict[str, dict[Name, Value]] = {}
 
     @property

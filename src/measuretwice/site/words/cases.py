@@ -70,17 +70,46 @@ def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
     return f'<div class="notebook" data-case="{case}" data-kind="{kind}" data-asked="{html.escape(asked)}"></div>'
 
 
+@word('try_mend("mtu")')
+def try_mend(words: LabWords, name: str) -> Block:
+    """The step before the diagnosis: how to try a mend of one's own. It names no cause."""
+    number, lab = case_number(words, name), words.lab.name
+    decides = (
+        " A claim that was chosen to fit what was measured proves nothing: think of a run in which two explanations would "
+        "differ, predict it, and make it."
+        if pitfall(words, name).settled_by
+        else ""
+    )
+    return Block(
+        "Do you have an idea? Try it before you read on: change a setting, or your own copy of the nodes' scripts "
+        f"(`./lab edit {lab}`).{decides}\n\n{here.of_trying(words, name)}{_commands(lab, number)}\n\n"
+        f"`./lab list {lab}` has the usual settings. `--set` offers the nearest to a name that it doesn't know."
+    )
+
+
+def _commands(lab: str, number: int) -> str:
+    return (
+        f"```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"./lab check runs/{lab}/case-{number:02d}-*\n```"
+    )
+
+
 @word('mend("mtu")')
 def mend(words: LabWords, name: str) -> Block:
     """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
     number, lab = case_number(words, name), words.lab.name
     return Block(
-        f"{here.of_mending(words, name)}```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
-        f"./lab check runs/{lab}/case-{number:02d}-*\n```\n\n"
-        f"You may also change the node scripts: `./lab edit {lab}` makes your own copy, and your runs use it. Or type the "
-        f"commands yourself, in [live terminals](../../start/terminals.md#live): `./lab up {lab} --case {number}`. "
-        "In each way `./lab check` says what is still off."
+        f"{here.of_mending(words, name)}{_commands(lab, number)}\n\n{_settings(words, name)}"
+        "Or type the commands yourself, in [live terminals](../../start/terminals.md#live): "
+        f"`./lab up {lab} --case {number}`."
     )
+
+
+def _settings(words: LabWords, name: str) -> str:
+    """Which settings the case is about that no list names."""
+    names = here.unlisted_of(words, name)
+    listed = ", ".join(f"`{each}`" for each in names)
+    return f"Its own settings, which no list has before: {listed}.\n\n" if names else ""
 
 
 @site_word('opens("prediction")')

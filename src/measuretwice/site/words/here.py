@@ -5,11 +5,21 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.execute.estimate import likely_seconds
-from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
+from measuretwice.lab import (
+    Lab,
+    StageName,
+    Value,
+    select_trials,
+    settings_of,
+    trial_params,
+)
+from measuretwice.lab.schema import Parameter
+from measuretwice.site.machine import settings_for_pages
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import word
@@ -37,7 +47,25 @@ def of_stage(words: LabWords, name: str, stage: StageName) -> str:
 def of_mending(words: LabWords, name: str) -> str:
     """Where a page runs what a student changed in a case."""
     number, runs = _case(words, name, "broken")
+    return _place(words, runs, kind="mend", case=number, **_also(words, name))
+
+
+def of_trying(words: LabWords, name: str) -> str:
+    """The same before the diagnosis: it names no setting that tells the cause."""
+    number, runs = _case(words, name, "broken")
     return _place(words, runs, kind="mend", case=number)
+
+
+def unlisted_of(words: LabWords, name: str) -> dict[str, Parameter]:
+    """Return the settings that a case is about and no list has: a page names them once the case is diagnosed."""
+    about = settings_of(pitfall(words, name))
+    parameters = words.lab.file.parameters
+    return {key: its for key, its in parameters.items() if its.unlisted and key in about}
+
+
+def _also(words: LabWords, name: str) -> dict[str, Any]:
+    hidden = unlisted_of(words, name)
+    return {"also": settings_for_pages(words.lab, hidden)} if hidden else {}
 
 
 def of_live(words: LabWords, name: str, stage: StageName) -> str:
@@ -86,7 +114,7 @@ def _case(words: LabWords, name: str, stage: StageName) -> tuple[int, list[Param
     return number, runs * staged.stage(stage).repeat
 
 
-def _place(words: LabWords, runs: Sequence[Params], **what: str | int) -> str:
+def _place(words: LabWords, runs: Sequence[Params], **what: Any) -> str:
     """The place that docs/assets/machine/here.mjs fills in; or why a page can't run it."""
     if not words.runs_here:
         return ""

@@ -1,0 +1,93 @@
+"""A setting that no script reads changes no packet: then the run is judged anew from the raw files that are there.
+
+Only where time is virtual, and only of cases: there equal scripts, kernel and seed make equal bytes, and a student
+who changes a claim waits for nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.script import environment
+from measuretwice.base.files import read_object
+from measuretwice.lab import Lab, OwnScripts, Plan
+from measuretwice.runs.folder import PLAN, is_finished
+
+SCRIPT = "experiment.sh"
+# What else of a plan decides what is sent.
+DECIDES = ("lab", "trial", "seed", "where", "kernel", "scripts", "tools", "recipe", "edited")
+TAKEN = (SCRIPT, "experiment.log", "console.txt")
+
+
+def take_raw_files(work: Path, folder: Path, plan: Plan, lab: Lab, scripts: Iterable[str]) -> str:
+    """Copy the raw files of a run beside `folder` that had the same packets; return its name, or nothing.
+
+    `scripts` are the texts of all scripts that take part.
+    """
+    if plan.case is None:
+        return ""
+    read = _read_by(lab, plan, scripts)
+    for other in sorted(folder.parent.glob(f"*-seed{plan.seed}-*/{PLAN}")):
+        run = other.parent
+        if run == folder or not is_finished(run) or not _same(_plan(other), plan, read):
+            continue
+        shutil.copytree(run / "raw", work / "raw", dirs_exist_ok=True)
+        for name in TAKEN:
+            if (run / name).is_file():
+                shutil.copy2(run / name, work / name)
+        _name_settings(work / SCRIPT, plan)
+        return run.name
+    return ""
+
+
+def texts_of(lab: Lab, root: Path, own: OwnScripts | None) -> list[str]:
+    """Return the texts of the scripts that take part in a run, a student's own among them."""
+    paths = [
+        path
+        for folder in (lab.folder / "nodes", root / "scripts")
+        for path in folder.glob("*")
+        if path.suffix in (".sh", ".py")
+    ]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+    return [*texts, *(text.decode("utf-8", "replace") for _, text in (own.files if own else ()))]
+
+
+def _read_by(lab: Lab, plan: Plan, scripts: Iterable[str]) -> set[str]:
+    """The settings that scripts or the set-up of the network read."""
+    words = set(re.findall(r"[A-Z][A-Z0-9_]+", "\n".join(scripts)))
+    facts = " ".join(
+        str(each) for each in (lab.file.run, lab.file.topology.edges, lab.file.topology.links)
+    )
+    named = set(re.findall(r"[a-z][a-z0-9_]+", facts))
+    return {name for name in plan.params if name.upper() in words or name in named}
+
+
+def _plan(path: Path) -> dict[str, Any]:
+    try:
+        return read_object(path)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+
+
+def _same(other: Mapping[str, Any], plan: Plan, read: set[str]) -> bool:
+    mine, params = plan.to_json(), other.get("params")
+    if any(other.get(name) != mine.get(name) for name in DECIDES) or not isinstance(params, dict):
+        return False
+    differ = {
+        name for name in {**params, **plan.params} if params.get(name) != plan.params.get(name)
+    }
+    return not differ & (read | (params.keys() - plan.params.keys()))
+
+
+def _name_settings(script: Path, plan: Plan) -> None:
+    """The script as it is for this plan: what it exports, and nothing else, is this plan's."""
+    text = script.read_text(encoding="utf-8")
+    for name, value in environment(plan).items():
+        line = f"export {name}={shlex.quote(value)}"
+        text = re.sub(rf"(?m)^export {name}=.*$", line.replace("\\", r"\\"), text)
+    script.write_text(text, encoding="utf-8")

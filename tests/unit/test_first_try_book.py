@@ -1,0 +1,49 @@
+"""The first try in the lab book: a prediction is noted before anything is run, and asked for once."""
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.book.book import LabBook
+from measuretwice.cli import start
+from measuretwice.lab import first_try_of, load_lab, plan_try
+
+ROOT = Path(__file__).parents[2]
+LAB = load_lab(ROOT, "mathis")
+
+
+def test_a_run_that_is_broken_off_keeps_the_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = LabBook(tmp_path, LAB)
+    book.open(7)
+    book.add(5, "Prediction", "80 Mbit/s")
+    asked: list[str] = []
+    answers = iter(["", "all sixty, the model is old and proven"])
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    monkeypatch.setattr(start, "ask_person", answer)
+    about = first_try_of(LAB)
+    assert [start._ask(about, book, True) for _ in range(3)] == [
+        "",
+        *2 * ["all sixty, the model is old and proven"],
+    ]
+    assert len(asked) == 2
+    text = book.text
+    assert text.index("- Seed: 7") < text.index("## First try") < text.index("## Case 5")
+    assert book.notes(5).prediction == "80 Mbit/s"
+    book.add_first_try("Run", "first try: 0 of 60")
+    book.add_first_try("Run", "first try: 0 of 60")
+    assert book.first_try().of("Run") == ["first try: 0 of 60"]
+    assert LabBook(tmp_path, LAB).open() == 7
+
+
+def test_it_says_which_mends_were_used() -> None:
+    assert start._mended(LAB, plan_try(LAB, ())) == ""
+    number = LAB.case_number(LAB.pitfall("offload"))
+    said = start._mended(LAB, plan_try(LAB, {*range(1, number + 1)}))
+    assert "With what you found in cases 1" in said
+    assert "offloads as the trial has it" in said

@@ -1,0 +1,23 @@
+"""The table after a run: columns that say nothing aren't there."""
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.cli.terminal import print_table
+from measuretwice.lab import load_lab
+from measuretwice.runs.recorded import read_set
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(("name", "has_model"), [("mathis", True), ("queues", False)])
+def test_no_column_is_empty(name: str, has_model: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    lab = load_lab(ROOT, name)
+    recorded = read_set(ROOT / "sample-data" / lab.folder.name / "case-01-broken")
+    results = [run.result for run in recorded.runs]
+    print_table(lab, results, verdicts=False)
+    said = capsys.readouterr().out
+    assert ("model" in said) is has_model
+    assert "goodput" in said
+    assert " - " not in said.splitlines()[2]
