@@ -29,7 +29,38 @@ COUNTER_SHARE = 0.01
 COUNTER_SLACK_BYTES = 100_000
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
+# Two hosts' clocks, and iperf3's, which says when it began to a second.
+CLOCK_SLACK_S = 5.0
 SPAN_SLACK_RATIO = 0.1
+
+
+@check(
+    Help(
+        "unfit",
+        explains=(
+            "bandwidth",
+            "path",
+            "other-traffic",
+            "flows",
+            "duration",
+            "queueing",
+            "unexplained",
+        ),
+    ),
+    needs=(),
+)
+def unfit(case: Case) -> Finding | None:
+    """What iperf3 says that it was asked to do: send TCP from the sender to the receiver?"""
+    for end in case.conditions.ends if case.conditions else ():
+        if end.unfit:
+            return Finding(
+                "unfit",
+                "error",
+                f"{end.source}: {end.unfit}",
+                "a test of TCP from the sender to the receiver",
+                "What is measured is of another test than the lab's.",
+            )
+    return None
 
 
 @check(
@@ -167,21 +198,21 @@ def sums(case: Case) -> Finding | None:
 @check(
     Help(
         "samples",
-        "When the queue was sampled, against when the flows were there; and the size of a packet in it.",
-        explains=("unexplained",),
+        "When sockets and queue were sampled, against when the test ran by iperf3 and when the flows were there; and the size of a packet in the queue.",
+        explains=("unexplained", "two-runs"),
         hints=(
             "Each sample of ss and of tc has its time before it. Which is the first and which the last, in each file?",
             "Divide the queue's bytes by its packets: that is the size of a packet.",
-            "The queue's samples aren't what they are taken for: of another time (a clock that is off), cut short, or with numbers in each other's places.",
+            "These samples aren't what they are taken for: of another time (a clock that is off), cut short, of two runs in one file, or with numbers in each other's places.",
         ),
     ),
     needs=("queue_mean_bytes", "queue_mean_packets"),
 )
 def samples(case: Case) -> Finding | None:
-    for found, meant in (*_packet_size(case), *_times(case)):
+    for found, meant in (*_packet_size(case), *_clocks(case), *_times(case)):
         return Finding(
             "samples", "error", found, meant,
-            "What is said of the queue rests on samples that can't be of it, or not of all of the time.",
+            "What is said of the run rests on samples that can't be of it, or not of all of the time.",
         )  # fmt: skip
     return None
 
@@ -193,6 +224,37 @@ def _packet_size(case: Case) -> Iterator[tuple[str, str]]:
             f"{bytes_ / packets:.3g} B for each packet in the queue (tc)",
             f"at least {IP_TCP_HEADERS_BYTES} B: no packet is smaller than its headers",
         )
+
+
+def _clocks(case: Case) -> Iterator[tuple[str, str]]:
+    """A host has one clock, so iperf3 and the samples of ss beside it tell the same time."""
+    conditions = case.conditions
+    if conditions is None:
+        return
+    for span in (*conditions.flows_sampled, *conditions.queues_sampled):
+        if span.went_back:
+            yield (
+                f"time goes back {span.went_back} times in {span.source}",
+                "samples one after the other, of one run",
+            )
+    for span in conditions.flows_sampled:
+        tests = [
+            (end.begin_s, end.end_s)
+            for end in conditions.ends
+            if end.node == span.node and not end.is_server and end.begin_s and end.end_s
+        ]
+        if not tests:
+            continue
+        begin_s, end_s = min(begin for begin, _ in tests), max(end for _, end in tests)
+        slack_s = CLOCK_SLACK_S + SPAN_SLACK_RATIO * (end_s - begin_s)
+        late_s, early_s = span.first_s - begin_s, end_s - span.last_s
+        if max(late_s, early_s) > slack_s:
+            words = [f"from {late_s:.1f} s after the test's begin"] * (late_s > slack_s)
+            words += [f"until {early_s:.1f} s before its end"] * (early_s > slack_s)
+            yield (
+                f"{span.source} has samples only {' and '.join(words)}, by iperf3's clock",
+                "samples as long as the test ran",
+            )
 
 
 def _times(case: Case) -> Iterator[tuple[str, str]]:
