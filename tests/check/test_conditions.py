@@ -106,9 +106,9 @@ def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Reread) -
 
 def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
     router = mathis.conditions.nodes["router"]
-    out = router.interfaces["eth1"]
-    fewer = replace(out, sent_packets=int(out.sent_packets or 0) - 5000)
-    node = replace(router, interfaces={**router.interfaces, "eth1": fewer})
+    into = router.interfaces["eth0"]
+    more = replace(into, received_packets=int(into.received_packets or 0) + 5000)
+    node = replace(router, interfaces={**router.interfaces, "eth0": more})
     [found] = findings(
         mathis, replace(mathis.conditions, nodes={**mathis.conditions.nodes, "router": node})
     )
@@ -343,3 +343,54 @@ def test_who_ends_a_connection_nearer_also_offers_the_window() -> None:
     run = measure_again(ROOT, SAMPLES / "04-variants/case-02-broken/trial-07-seed1")
     found = findings(run, with_socket(run, rwnd_limited_ratio=0.5, window_max_bytes=64_000))
     assert [one.id for one in found] == ["terminated-tcp"]
+
+
+def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Reread) -> None:
+    """What tc printed of another run of the same settings differs by chance alone: by less than a hundredth."""
+    router = mathis.conditions.nodes["router"]
+    out = router.interfaces["eth1"]
+    assert out.qdiscs_after
+    assert out.sent_packets
+    for count, found in ((40, []), (out.sent_packets // 500, ["two-runs"])):
+        after = [
+            replace(one, sent_packets=one.sent_packets + count) if one.root else one
+            for one in out.qdiscs_after
+            if one.sent_packets is not None
+        ]
+        other = replace(out, qdiscs_after=tuple(after))
+        node = replace(router, interfaces={**router.interfaces, "eth1": other})
+        nodes = {**mathis.conditions.nodes, "router": node}
+        assert [
+            one.id for one in findings(mathis, replace(mathis.conditions, nodes=nodes))
+        ] == found
+
+
+@pytest.mark.parametrize(("late_s", "off"), [(0, False), (3, False), (60, True)])
+def test_a_sender_that_begins_late_is_said(late_s: float, off: bool) -> None:
+    run = measure_again(ROOT, SAMPLES / HONEST[1])
+    ends = [
+        replace(one, begin_s=(one.begin_s or 0) + late_s, end_s=(one.end_s or 0) + late_s)
+        if one.node == "s2"
+        else one
+        for one in run.conditions.ends
+    ]
+    spans = [
+        replace(one, first_s=one.first_s + late_s, last_s=one.last_s + late_s)
+        if one.node == "s2"
+        else one
+        for one in run.conditions.flows_sampled
+    ]
+    changed = replace(
+        run.conditions, ends=tuple(ends), flows_sampled=tuple(spans), queues_sampled=()
+    )
+    found = findings(run, changed)
+    assert [one.id for one in found] == (["unexplained"] if off else [])
+    assert not off or "s2's test began 59 s after" in found[0].measured
+
+
+@pytest.mark.parametrize(("stalled_s", "off"), [(1.5, False), (3.2, True)])
+def test_an_outage_is_told_from_losses_in_a_row(
+    mathis: Reread, stalled_s: float, off: bool
+) -> None:
+    found = findings(mathis, with_socket(mathis, stalled_s=stalled_s))
+    assert [one.id for one in found] == (["unexplained"] if off else [])
