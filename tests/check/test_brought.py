@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from brought_runs import ROOT, WAYS, bring_run
+from brought_runs import BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, WAYS, bring_run, recorded
 from command_line import call_lab, start_lab
 
 from measuretwice.checks import case_of, check_run
@@ -25,28 +25,9 @@ from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.reread import measure_again
 
-# Files that a person made of the tools' output: without names nobody can know what they are.
-BY_NAME = {
-    "averages-hide", "default-qdisc", "field-number", "halving-counter", "mislabelled-row",
-    "mixed-runs", "red-bandwidth", "red-limits", "standing-queue", "summary-row",
-    "unequal-intervals", "units", "wrong-socket",
-}  # fmt: skip
-# What stands in counters of nodes that somebody with the tools' output alone doesn't bring.
-BY_SNAPSHOT = {"other-drops", "receiver-drops"}
-# Tests that failed, or are of another run, stand among those runs' files; ours don't look at them.
-ONLY_BROUGHT = {"unfit", "two-runs"}
 QUICK = 2
 # A Python that is no user's own, of the version that the libraries are for.
 PYTHON = shutil.which(f"python3.{sys.version_info.minor}", path="/usr/bin:/usr/local/bin")
-
-
-def recorded(lab: str) -> list[Path]:
-    """A lab's recorded runs that have their raw files."""
-    return sorted(
-        plan.parent
-        for plan in ROOT.glob(f"sample-data/{lab}/*/**/plan.json")
-        if (plan.parent / ARCHIVE).is_file()
-    )
 
 
 def chosen() -> list[Any]:
