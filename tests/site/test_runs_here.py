@@ -186,7 +186,8 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     graded = call_lab(
         "grade", tmp_path / "class", "--again", "all", "--costly", "--out", tmp_path / "grades"
     )
-    assert "Run again, of 2 runs: 2 the same bytes, 0 not" in graded.stdout + graded.stderr
+    said = graded.stdout + graded.stderr
+    assert "Run again, of 2 runs: 2 the same bytes, 0 not" in said, said
 
 
 def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None:
@@ -198,6 +199,32 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel.get_by_role("button", name="Run it here").click()
     panel.get_by_text("Measured already").wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
+    panel.get_by_role("button", name="Forget my runs").click()
+    panel.get_by_text("Forgotten.").wait_for()
+    page.reload()
+    panel.get_by_text("A run takes about").wait_for()
+    assert not panel.get_by_role("button", name="Show my earlier runs").count()
+
+
+def test_without_a_connection_it_says_so_and_goes_on_later(page: Any) -> None:
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    panel = page.locator(".here[data-here]").first
+    press = panel.get_by_role("button", name="Run it here")
+    page.context.route("**/kit.zip*", lambda route: route.abort())
+    press.click()
+    panel.get_by_text("kit.zip can't be fetched. Is there a connection?").wait_for()
+    page.context.unroute("**/kit.zip*")
+    # What a full disk leaves of a file that was kept.
+    page.evaluate("""(async () => {
+      const cache = await caches.open("measure-twice-machine-files");
+      const [state] = (await cache.keys()).filter((request) => request.url.includes("state.bin"));
+      await cache.put(state, new Response(new Blob([new Uint8Array(1000)])));
+    })()""")
+    press.click()
+    panel.get_by_text("s in the experiment").wait_for()
+    panel.get_by_role("button", name="Cancel").click()
+    panel.get_by_text("Cancelled.").wait_for()
 
 
 def test_a_run_can_be_cancelled(page: Any) -> None:

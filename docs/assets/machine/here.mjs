@@ -297,7 +297,8 @@ class Panel {
         button("What the tools printed", () => this.files(desk, chosen(), look)),
         button("Over time", async () => over_time(await desk.ask("over_time", { lab, folder: chosen().folder }))),
         button("Is something off?", () => this.check(desk, runs, chosen(), null, look)),
-        h("button", { type: "button", class: "md-button here-small", onclick: () => this.save(desk) }, "Save my runs")),
+        h("button", { type: "button", class: "md-button here-small", onclick: () => this.save(desk) }, "Save my runs"),
+        h("button", { type: "button", class: "md-button here-small", onclick: () => this.forget(desk) }, "Forget my runs")),
       detail);
   }
 
@@ -333,6 +334,25 @@ class Panel {
     } catch (error) {
       this.says.textContent = `It can't be saved: ${error.message}`;
     }
+  }
+
+  /** On a computer that others use, too. */
+  async forget(desk) {
+    const { lab } = this.asked;
+    if (running) {
+      this.says.textContent = "Something is running. Wait for it, or cancel it, before you forget runs.";
+      return;
+    }
+    if (!confirm(`Delete all your runs and the lab book of ${lab} from this browser? Runs that you saved stay where you saved them.`)) return;
+    await desk.call("forget", { lab });
+    for (const panel of panels) if (panel.asked.lab === lab) panel.clear();
+    this.says.textContent = "Forgotten.";
+  }
+
+  clear() {
+    this.shown = false;
+    this.chosen = this.said = null;
+    this.results.replaceChildren();
   }
 }
 

@@ -18,8 +18,14 @@ export async function fetched(base, file, on_bytes = () => {}) {
   const cache = await cache_of("files");
   const url = address(base, file);
   let response = cache && (await cache.match(url));
+  if (response) {
+    const here = await response.blob();
+    response = (await is_whole(file, here)) ? new Response(here) : null;
+  }
   if (!response) {
-    response = await fetch(url);
+    response = await fetch(url).catch(() => {
+      throw new Error(`${file.name} can't be fetched. Is there a connection? What has arrived is kept.`);
+    });
     if (!response.ok) throw new Error(`${file.name} is missing from this site (${response.status})`);
     const reader = response.body.getReader();
     const parts = [];
@@ -28,6 +34,7 @@ export async function fetched(base, file, on_bytes = () => {}) {
       on_bytes(part.value.length);
     }
     const whole = new Blob(parts);
+    if (!(await is_whole(file, whole))) throw new Error(`${file.name} didn't arrive whole. Try again.`);
     if (cache) await cache.put(url, new Response(whole)).catch(() => {});
     response = new Response(whole);
   }
@@ -35,11 +42,20 @@ export async function fetched(base, file, on_bytes = () => {}) {
 }
 
 // Some hosts serve a .gz as what is in it.
+async function is_gzip(blob) {
+  const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
+  return head[0] === 0x1f && head[1] === 0x8b;
+}
+
+async function is_whole(file, blob) {
+  if (file.name.endsWith(".gz") && blob.size && !(await is_gzip(blob))) return true;
+  return blob.size === file.bytes;
+}
+
 async function unpacked(name, response) {
   if (!name.endsWith(".gz")) return response;
   const blob = await response.blob();
-  const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
-  if (head[0] !== 0x1f || head[1] !== 0x8b) return new Response(blob);
+  if (!(await is_gzip(blob))) return new Response(blob);
   return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
 }
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -49,3 +52,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise UserError(
             f"{path}: can't be written ({error.strerror}); choose another place with --out"
         ) from None
+
+
+def pack_zip(files: Mapping[str, Path | bytes]) -> bytes:
+    """Return a zip file of `files` by name, in order and with one date: the same files are the same bytes."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            given = content.read_bytes() if isinstance(content, Path) else content
+            archive.writestr(entry, given, zipfile.ZIP_DEFLATED)
+    return out.getvalue()

@@ -7,14 +7,13 @@ import os
 import subprocess
 import sys
 import time
-import zipfile
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
 from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_text
+from measuretwice.base.files import pack_zip, write_text
 from measuretwice.base.locks import wait_for
 from measuretwice.cli.edition import refuse
 
@@ -114,14 +113,10 @@ def _zip(site: Path, target: Path) -> None:
     """One folder of files, in order and with one date: the same site is the same zip."""
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(target.name + ".part")
-    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(path for path in site.rglob("*") if path.is_file()):
-            name = f"measuretwice/{path.relative_to(site).as_posix()}"
-            archive.writestr(
-                zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)),
-                path.read_bytes(),
-                zipfile.ZIP_DEFLATED,
-            )
+    files = (path for path in site.rglob("*") if path.is_file())
+    part.write_bytes(
+        pack_zip({f"measuretwice/{path.relative_to(site).as_posix()}": path for path in files})
+    )
     part.replace(target)
 
 

@@ -61,7 +61,7 @@ def run_command(
         case, seed = open_case(
             lab, case_number, own.scripts, show_me=show_me, changes=settings, out=out, seed=seed
         )
-    what = _choose(lab, trials, pitfall, stage, case, repeat)
+    what = choose(lab, trials, pitfall, stage, case, repeat)
     with kind.opened(where, lab, root) as backend:
         batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit, own=own.scripts)
 
@@ -97,7 +97,7 @@ def _own_copy(lab: Lab, out: Path, jobs: int | Scheduler | None, *, leave_out: b
 
 
 @dataclass(frozen=True)
-class _Choice:
+class Choice:
     """Which trials, each how often, and whether what comes out odd is run once more."""
 
     trials: list[int]
@@ -105,25 +105,25 @@ class _Choice:
     again: Again | None
 
 
-def _choose(
+def choose(
     lab: Lab,
     trials: str | None,
     pitfall: str | None,
     stage: StageName | None,
     case: CaseRun | None,
     repeat: int | None,
-) -> _Choice:
+) -> Choice:
     """The trials that were named, those of a pitfall or a case, or all."""
     check_stage(pitfall, stage)
     chosen = case.pitfall if case else lab.pitfall(pitfall) if pitfall else None
     if chosen is None:
-        return _Choice(select_trials(lab, trials or "all"), repeat or 1, None)
+        return Choice(select_trials(lab, trials or "all"), repeat or 1, None)
     numbers = select_trials(lab, trials or chosen.trials or str(chosen.trial))
     staged = chosen.stage((case.stage if case else stage) or "broken")
     if case and repeat:
         # How often is the student's own choice then, and nothing is run a time more than that.
-        return _Choice(numbers, repeat, None)
-    return _Choice(numbers, staged.repeat * (repeat or 1), staged.again)
+        return Choice(numbers, repeat, None)
+    return Choice(numbers, staged.repeat * (repeat or 1), staged.again)
 
 
 def _measure_all(

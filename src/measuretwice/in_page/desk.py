@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 
 from measuretwice.backends.browser import PACE, BrowserMachine
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import pack_zip
 from measuretwice.book.book import BOOK, LabBook
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
@@ -24,21 +24,19 @@ from measuretwice.cli.cases import CaseRun, open_case
 from measuretwice.cli.check import check_one, check_together, taken, told
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.report import report_command
+from measuretwice.cli.run import choose
 from measuretwice.execute.batch import Batch, odd_trials, open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
 from measuretwice.in_page.machine import PagesMachine, given_to_guest
-from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
+from measuretwice.lab import Again, KernelFacts, Lab, load_lab, select_trials
 from measuretwice.runs.folder import is_finished
 from measuretwice.runs.goodput import goodput_means
 from measuretwice.runs.result import Result, read_result
 from measuretwice.view import words
 from measuretwice.view.over_time import read_over_time
 from measuretwice.view.source import opened
-
-# One date for all that an archive holds, as everywhere: nothing in it depends on today.
-DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass
@@ -49,6 +47,7 @@ class _Task:
     batch: Batch
     settings: dict[str, Any]
     case: CaseRun | None
+    again: Again | None
     jobs: dict[str, Job] = field(default_factory=dict)
 
 
@@ -86,7 +85,6 @@ class Desk:
         seed: int | None = None,
         changes: list[str] | None = None,
         predicted: str = "",
-        repeat: int | None = None,
     ) -> dict[str, Any]:
         """What a command means, as `./lab run` reads it: its trials, each with its folder and what it may cost."""
         found = load_lab(self._root, lab)
@@ -98,16 +96,11 @@ class Desk:
                 of_case, seed = open_case(
                     found, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
                 )
-        task = self._task = _Task(found, batch, settings, of_case)
-        pitfall = of_case.pitfall if of_case else None
-        chosen = trials or (pitfall.trials or str(pitfall.trial) if pitfall else "1")
-        staged = (
-            pitfall.stage((of_case.stage if of_case else None) or "broken") if pitfall else None
-        )
-        times = repeat or (staged.repeat if staged else 1)
+        what = choose(found, trials, None, None, of_case, None)
+        task = self._task = _Task(found, batch, settings, of_case, what.again)
         first = 1 if seed is None else seed
-        for number in select_trials(found, chosen):
-            for each in range(times):
+        for number in what.trials:
+            for each in range(what.repeat):
                 self._add(task, number, first + each)
         jobs = list(task.jobs.values())
         if problems := self._machine.problems(found, [job.plan for job in jobs]):
@@ -167,9 +160,10 @@ class Desk:
             raise UserError("nothing was begun; run it again")
         results = list(finished(list(task.jobs.values())).values())
         case = task.case
-        if case and (again := case.pitfall.stage(case.stage or "broken").again):
+        if task.again:
             known = set(task.jobs)
-            more = [self._add(task, number, seed) for number, seed in odd_trials(again, results)]
+            odd = odd_trials(task.again, results)
+            more = [self._add(task, number, seed) for number, seed in odd]
             if todo := [job for job in more if job.folder.name not in known]:
                 return {"jobs": [self._about(job) for job in todo]}
         said = ""
@@ -207,7 +201,6 @@ class Desk:
         return {"headings": [*terminal.HEADINGS], "runs": runs}
 
     def _run(self, lab: Lab, result: Result) -> dict[str, Any]:
-        job_plan = json.loads((result.place / "plan.json").read_text(encoding="utf-8"))
         return {
             "folder": result.place.name,
             "trial": result.trial,
@@ -218,7 +211,6 @@ class Desk:
             "verdict": None if result.case else terminal.verdict(result),
             "expectations": [] if result.case else terminal.expectation_rows(result),
             "goodput": goodput_means(lab, result.params),
-            "digest": job_plan["digest"],
         }
 
     def check(
@@ -337,11 +329,8 @@ class Desk:
             if path.is_file()
             and not any(part.startswith(".") for part in path.relative_to(place).parts)
         ]
-        with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in files:
-                entry = zipfile.ZipInfo(path.relative_to(self._runs).as_posix(), DATE)
-                entry.external_attr = 0o644 << 16
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED)
+        packed = pack_zip({path.relative_to(self._runs).as_posix(): path for path in files})
+        Path(to).write_bytes(packed)
         return {"name": f"{found.name}-runs.zip", "files": len(files)}
 
 

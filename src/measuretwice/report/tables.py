@@ -179,10 +179,7 @@ def provenance_table(run: RunData) -> Table:
         ["command, by the plan", _command(run)],
         ["seed", str(plan.seed)],
         ["where", what_differs(plan.where) or plan.where],
-        [
-            "kernel",
-            f"{plan.kernel}{f' ({differs})' if (differs := what_differs(plan.where)) else ''}",
-        ],
+        ["kernel", plan.kernel],
         ["begun", _plain(provenance.get("started"))],
         ["ended", _plain(provenance.get("ended"))],
         ["Measure Twice", _plain(provenance.get("measuretwice"))],

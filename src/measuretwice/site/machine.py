@@ -15,13 +15,12 @@ import importlib.metadata
 import importlib.util
 import json
 import subprocess
-import zipfile
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from measuretwice.backends.browser import BrowserMachine, find_machine
+from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import PACKAGE
 from measuretwice.lab import Lab, published_labs
 from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
@@ -37,7 +36,6 @@ NOT_IN_PAGES = ("site", "release", "testbeds", "grading", "audit")
 PACKED = ("click", "rich", "jinja2", "markupsafe")
 # What Pyodide could load besides: nothing of it is used, but it asks for the file.
 LOCK = "pyodide-lock.json"
-DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -136,13 +134,7 @@ def kit_archive(root: Path) -> bytes:
             files[f"src/{PACKAGE.name}/{below.as_posix()}"] = path
     for name in PACKED:
         files |= _installed(name)
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            if isinstance(content, Path):
-                content = content.read_bytes()
-            archive.writestr(zipfile.ZipInfo(name, DATE), content, zipfile.ZIP_DEFLATED)
-    return out.getvalue()
+    return pack_zip(files)
 
 
 def _lab_files(lab: Lab) -> dict[str, bytes | Path]:
