@@ -23,12 +23,13 @@ from typing import Any, cast
 
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
-from measuretwice.checks import check_set
+from measuretwice.checks import case_of, check_run, check_set
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.estimate import longest_first
 from measuretwice.execute.job import Job
 from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
+from measuretwice.runs.reread import measure_again
 from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
@@ -172,7 +173,12 @@ def wrong(cell: Cell, raised: set[str]) -> str | None:
 
 def findings(lab: Lab, results: list[Result]) -> set[str]:
     """What the checker says of a case's runs, each by itself and all together."""
-    raised = {finding.id for result in results for finding in result.findings}
+    raised = set()
+    for result in results:
+        again = measure_again(ROOT, result.place)
+        plan = again.plan
+        case = case_of(lab, plan.params, again.measured, plan.trial, again.conditions)
+        raised |= {finding.id for finding in check_run(lab, case)}
     members = [result.member for result in results]
     return raised | {told.finding.id for told in check_set(lab, members)}
 

@@ -7,13 +7,16 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from brought_runs import ROOT, WAYS, bring_run
+from brought_runs import BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, WAYS, bring_run, recorded
 from command_line import call_lab, start_lab
 
 from measuretwice.checks import case_of, check_run
@@ -22,26 +25,9 @@ from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.reread import measure_again
 
-# Files that a person made of the tools' output: without names nobody can know what they are.
-BY_NAME = {
-    "averages-hide", "default-qdisc", "field-number", "halving-counter", "mislabelled-row",
-    "mixed-runs", "red-bandwidth", "red-limits", "standing-queue", "summary-row",
-    "unequal-intervals", "units", "wrong-socket",
-}  # fmt: skip
-# What stands in counters of nodes that somebody with the tools' output alone doesn't bring.
-BY_SNAPSHOT = {"other-drops", "receiver-drops"}
-# Tests that failed, or are of another run, stand among those runs' files; ours don't look at them.
-ONLY_BROUGHT = {"unfit", "two-runs"}
 QUICK = 2
-
-
-def recorded(lab: str) -> list[Path]:
-    """A lab's recorded runs that have their raw files."""
-    return sorted(
-        plan.parent
-        for plan in ROOT.glob(f"sample-data/{lab}/*/**/plan.json")
-        if (plan.parent / ARCHIVE).is_file()
-    )
+# A Python that is no user's own, of the version that the libraries are for.
+PYTHON = shutil.which(f"python3.{sys.version_info.minor}", path="/usr/bin:/usr/local/bin")
 
 
 def chosen() -> list[Any]:
@@ -475,6 +461,7 @@ def test_pipes_devices_and_links_are_one_line_at_once(by_hand: Path, tmp_path: P
     assert f"nothing here can be checked: {only / 'pipe'}: a pipe" in done.stderr
 
 
+@pytest.mark.user
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_what_may_not_be_read_is_said(by_hand: Path) -> None:
     locked = by_hand / "locked"
@@ -488,3 +475,61 @@ def test_what_may_not_be_read_is_said(by_hand: Path) -> None:
         2,
         f"lab: {locked}: can't be read (Permission denied)\n",
     )
+
+
+def as_nobody(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
+    """`./lab` of root's, as a user who owns nothing; of another user as that one. `home` holds what it writes."""
+    become = (
+        ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
+    )
+    modules = os.pathsep.join((str(ROOT / "src"), *filter(None, sys.path)))
+    return subprocess.run(
+        (*become, "env", f"HOME={home}", f"PYTHONPATH={modules}", "PYTHONDONTWRITEBYTECODE=1", PYTHON, "-m", "measuretwice", *words),
+        cwd=ROOT, text=True, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def shut(tmp_path: Path) -> Iterator[Path]:
+    """Copies of a run, each with something that its owner may not read: named by that; and `parent`, with one that he may."""
+    if not PYTHON:
+        pytest.skip("no Python here that any user may start")
+    run = ROOT / "sample-data/01-mathis/step-7-offloads/trial-07-seed1"
+    place = Path(tempfile.mkdtemp(prefix="measuretwice-shut-"))
+    for name in ("raw", "plan.json", "raw/romeo", "raw/romeo/iperf3.json", ".", "parent/other"):
+        folder = place / name.replace("/", "-") if name != "." else place / "all"
+        if name == "parent/other":
+            folder, name = place / "parent" / "run", "../other"
+            (folder / name).mkdir(parents=True)
+        shutil.copytree(run, folder, dirs_exist_ok=True)
+        (folder / ARCHIVE).unlink()
+        with raw_folder(run) as raw:
+            shutil.copytree(raw, folder / "raw")
+        (folder / name).chmod(0)
+    if os.geteuid() == 0:
+        for path in (place, *place.rglob("*")):
+            os.chown(path, 65534, 65534)
+    yield place
+    for path in sorted(place.rglob("*")):
+        path.chmod(0o700)
+    shutil.rmtree(place)
+
+
+def test_what_a_user_may_not_read_is_one_line_at_once(shut: Path) -> None:
+    """Root reads all: root becomes somebody else for this."""
+    names = {
+        "raw": "raw", "plan.json": "plan.json", "raw-romeo": "raw/romeo", "raw-romeo-iperf3.json": "raw/romeo/iperf3.json",
+    }  # fmt: skip
+    for folder, file in names.items():
+        done = as_nobody("check", str(shut / folder), home=shut)
+        assert (done.returncode, done.stdout) == (2, ""), folder
+        [line] = done.stderr.splitlines()
+        assert line.startswith(f"lab: {shut / folder / file}"), folder
+        assert line.endswith("can't be read (Permission denied); it belongs to another user")
+    done = as_nobody("check", str(shut / "all"), home=shut)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    done = as_nobody("check", str(shut / "parent"), home=shut)
+    assert done.stderr == (
+        f"lab: {shut}/parent/other: can't be read (Permission denied); it is left out\n"
+    )
+    assert (done.returncode, done.stdout) == (2, f"{shut}/parent/run: no finding\n")

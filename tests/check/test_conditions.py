@@ -13,6 +13,7 @@ from measuretwice.checks.configuration import differences
 from measuretwice.execute.reference import reference_conditions
 from measuretwice.lab import load_lab
 from measuretwice.measure.conditions import Conditions, Socket, read_conditions, sockets_of
+from measuretwice.measure.ends import ends_of, why_unfit
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.reread import Reread, measure_again
 
@@ -105,9 +106,9 @@ def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Reread) -
 
 def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
     router = mathis.conditions.nodes["router"]
-    out = router.interfaces["eth1"]
-    fewer = replace(out, sent_packets=int(out.sent_packets or 0) - 5000)
-    node = replace(router, interfaces={**router.interfaces, "eth1": fewer})
+    into = router.interfaces["eth0"]
+    more = replace(into, received_packets=int(into.received_packets or 0) + 5000)
+    node = replace(router, interfaces={**router.interfaces, "eth0": more})
     [found] = findings(
         mathis, replace(mathis.conditions, nodes={**mathis.conditions.nodes, "router": node})
     )
@@ -285,3 +286,113 @@ def test_a_plain_queue_counts_where_it_does_something(mathis: Reread) -> None:
     assert with_queue(7) == [
         f"romeo: {interface.name} has a queue of pfifo at root, which the lab doesn't set"
     ]
+
+
+@pytest.mark.parametrize("problem", ["(-R)", "UDP", "(--bidir)"])
+def test_a_test_of_another_kind_is_named_and_its_consequences_are_not(
+    mathis: Reread, problem: str
+) -> None:
+    """A server that sends makes every number that rests on the client's socket wrong."""
+    whys = [
+        why_unfit("UDP", None, None),
+        why_unfit("TCP", True, None),
+        why_unfit("TCP", None, True),
+    ]
+    [why] = [why for why in whys if why and problem in why]
+    ends = [one if one.is_server else replace(one, unfit=why) for one in mathis.conditions.ends]
+    found = findings(mathis, replace(mathis.conditions, ends=tuple(ends)), goodput_bps=1e5)
+    assert [one.id for one in found] == ["unfit"]
+    assert problem in found[0].measured
+    assert found[0].consequences
+
+
+def test_the_direction_of_a_test_is_read_from_its_own_file(tmp_path: Path) -> None:
+    for name in ("iperf3-3.18-reverse.json", "iperf3-3.18-bidir.json", "iperf3-3.22-udp.json"):
+        folder = tmp_path / name
+        folder.mkdir()
+        shutil.copy(ROOT / "tests/data/parse/iperf3" / name, folder / "iperf3.json")
+        [end] = ends_of([folder])
+        assert end.unfit
+
+
+@pytest.mark.parametrize(
+    ("shift_s", "shorter_s", "went_back", "said"),
+    [
+        (3600, 0, 0, "from 3600"),
+        (-3600, 0, 0, "until 3599"),
+        (0, 0, 0, None),
+        (0, 20, 0, None),
+        (0, 150, 0, "until 1"),
+        (0, 0, 1, "time goes back"),
+    ],
+)
+def test_samples_are_held_against_the_tests_own_time(
+    mathis: Reread, shift_s: float, shorter_s: float, went_back: int, said: str | None
+) -> None:
+    """A sampler that died, a clock of another time zone, a file with two runs in it."""
+    [span] = mathis.conditions.flows_sampled
+    assert 230 < span.last_s - span.first_s < 250
+    other = replace(
+        span, first_s=span.first_s + shift_s, last_s=span.last_s + shift_s - shorter_s, went_back=went_back,
+    )  # fmt: skip
+    found = findings(mathis, replace(mathis.conditions, flows_sampled=(other,)))
+    assert [one.id for one in found] == (["samples"] if said else [])
+    assert said is None or said in found[0].measured
+
+
+def test_who_ends_a_connection_nearer_also_offers_the_window() -> None:
+    """A gateway that ends TCP keeps what it can't pass on, and its window holds the sender up."""
+    run = measure_again(ROOT, SAMPLES / "04-variants/case-02-broken/trial-07-seed1")
+    found = findings(run, with_socket(run, rwnd_limited_ratio=0.5, window_max_bytes=64_000))
+    assert [one.id for one in found] == ["terminated-tcp"]
+
+
+def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Reread) -> None:
+    """What tc printed of another run of the same settings differs by chance alone: by less than a hundredth."""
+    router = mathis.conditions.nodes["router"]
+    out = router.interfaces["eth1"]
+    assert out.qdiscs_after
+    assert out.sent_packets
+    for count, found in ((40, []), (out.sent_packets // 500, ["two-runs"])):
+        after = [
+            replace(one, sent_packets=one.sent_packets + count) if one.root else one
+            for one in out.qdiscs_after
+            if one.sent_packets is not None
+        ]
+        other = replace(out, qdiscs_after=tuple(after))
+        node = replace(router, interfaces={**router.interfaces, "eth1": other})
+        nodes = {**mathis.conditions.nodes, "router": node}
+        assert [
+            one.id for one in findings(mathis, replace(mathis.conditions, nodes=nodes))
+        ] == found
+
+
+@pytest.mark.parametrize(("late_s", "off"), [(0, False), (3, False), (60, True)])
+def test_a_sender_that_begins_late_is_said(late_s: float, off: bool) -> None:
+    run = measure_again(ROOT, SAMPLES / HONEST[1])
+    ends = [
+        replace(one, begin_s=(one.begin_s or 0) + late_s, end_s=(one.end_s or 0) + late_s)
+        if one.node == "s2"
+        else one
+        for one in run.conditions.ends
+    ]
+    spans = [
+        replace(one, first_s=one.first_s + late_s, last_s=one.last_s + late_s)
+        if one.node == "s2"
+        else one
+        for one in run.conditions.flows_sampled
+    ]
+    changed = replace(
+        run.conditions, ends=tuple(ends), flows_sampled=tuple(spans), queues_sampled=()
+    )
+    found = findings(run, changed)
+    assert [one.id for one in found] == (["unexplained"] if off else [])
+    assert not off or "s2's test began 59 s after" in found[0].measured
+
+
+@pytest.mark.parametrize(("stalled_s", "off"), [(1.5, False), (3.2, True)])
+def test_an_outage_is_told_from_losses_in_a_row(
+    mathis: Reread, stalled_s: float, off: bool
+) -> None:
+    found = findings(mathis, with_socket(mathis, stalled_s=stalled_s))
+    assert [one.id for one in found] == (["unexplained"] if off else [])

@@ -20,6 +20,8 @@ TITLES = {
     "known": "Kinds of faults that the checks were written with",
     "kept": "Kinds kept to judge the checks",
     "kept-first": "The same, when they judged for the first time",
+    "later": "Kinds kept to judge the checks a second time",
+    "later-first": "The same, when they judged for the first time",
     "review": "Runs that a reviewer broke",
     "honest": "Honest runs",
 }
@@ -85,7 +87,7 @@ class Table:
 def record(path: Path, tables: Mapping[str, Table], says: Mapping[str, str]) -> None:
     """Keep these tables; of others that the file has, it keeps what it had. `says` are what a checker should say of a kind.
 
-    The first table of the kept kinds stays beside all later ones.
+    The first tables of the kept kinds stay beside all later ones.
     """
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for group, table in tables.items():
@@ -94,8 +96,8 @@ def record(path: Path, tables: Mapping[str, Table], says: Mapping[str, str]) -> 
             if name in says:
                 rows[name]["says"] = says[name]
         kept[group] = rows
-    if "kept" in kept:
-        kept.setdefault("kept-first", kept["kept"])
+    for judging in kept.keys() & {"kept", "later"}:
+        kept.setdefault(f"{judging}-first", kept[judging])
     write_json(path, kept)
 
 

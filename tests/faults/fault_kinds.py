@@ -165,7 +165,7 @@ def changed_meanwhile(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """Somebody changes the sender's queue while the test runs."""
     return Fault(
         during=[
-            f"sleep 6; {replaced_root(sender(lab, chance), 'eth0', 'netem limit 100000 delay 30ms')}"
+            f"sleep {min(6, round(float(params.get('duration_s', 15)) * 0.4))}; {replaced_root(sender(lab, chance), 'eth0', 'netem limit 100000 delay 30ms')}"
         ]
     )
 
@@ -202,7 +202,7 @@ def quickack(lab: Lab, params: Params, chance: random.Random) -> Fault:
     node = receiver(lab, chance)
     return Fault(
         before=[
-            f"ip -n {node} route show | grep default | head -1 | while read -r route; do ip -n {node} route change $route quickack 1; done"
+            f"ip -n {node} route show | grep -m1 via | while read -r route; do ip -n {node} route change $route quickack 1; done"
         ]
     )
 
@@ -211,7 +211,7 @@ def route_window(lab: Lab, params: Params, chance: random.Random) -> Fault:
     node = receiver(lab, chance)
     return Fault(
         before=[
-            f"ip -n {node} route show | grep default | head -1 | while read -r route; do ip -n {node} route change $route window {chance.choice((8000, 16000, 30000))}; done"
+            f"ip -n {node} route show | grep -m1 via | while read -r route; do ip -n {node} route change $route window {chance.choice((8000, 16000, 30000))}; done"
         ]
     )
 
@@ -303,8 +303,8 @@ KNOWN = (
     kind("rate-limited-sender", {"application-limited"}, option("-b 500K"), "mathis", "buffers", "variants"),
     kind("window-option", {"receive-window", "send-buffer", "application-limited"}, option("-w 8K"), "mathis", "buffers", "variants"),
     kind("two-streams", {"flows", "other-traffic", "unexplained"}, option("-P 2"), "mathis", "variants", "queues"),
-    kind("reverse", {"refused", "unexplained"}, option("-R"), "mathis", "buffers"),
-    kind("udp", {"refused", "unexplained"}, option("-u -b 2M"), "mathis", "buffers"),
+    kind("reverse", {"unfit", "refused", "unexplained"}, option("-R"), "mathis", "buffers"),
+    kind("udp", {"unfit", "refused", "unexplained"}, option("-u -b 2M"), "mathis", "buffers"),
     kind("other-flow", {"other-traffic", "flows"}, second_flow),
     kind("changed-meanwhile", SET, changed_meanwhile),
     kind("cable-out", {"unexplained", "configuration", "retransmissions", "interface-drops"}, down_and_up),

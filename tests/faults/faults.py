@@ -329,6 +329,7 @@ def prove(drawn: Sequence[Case], workers: int, talk: bool) -> Table:
 
 def main() -> int:
     from fault_kinds import KEPT, KNOWN
+    from later_kinds import LATER
     from review_kinds import REVIEW
 
     options = argparse.ArgumentParser(
@@ -347,7 +348,8 @@ def main() -> int:
         "--record", nargs="?", type=Path, const=RECORD, help="keep the tables (JSON)"
     )
     chosen = options.parse_args()
-    groups = {"known": () if chosen.kept else KNOWN, "kept": () if chosen.known else KEPT}
+    groups = {"known": () if chosen.kept else KNOWN}
+    groups |= {} if chosen.known else {"kept": KEPT, "later": LATER}
     if chosen.review:
         groups, chosen.times = {"review": REVIEW}, 1
     wanted = {

@@ -453,7 +453,7 @@ KEPT: tuple[Kind, ...] = (
     judge("suspended-receiver", {"receive-window"}, suspended_receiver, "the receiver's window was shut for much of the time", LONG_PATH),
     judge("paced", {"application-limited"}, paced, "the sender was paced far below what path and window allow"),
     judge("omitted-start", {"duration", "other-traffic"}, omitted_start, "iperf3's result leaves out much of what went through the link"),
-    judge("both-directions", {"other-traffic", "flows", "refused"}, both_directions, "the test went both ways at once", ("mathis", "buffers", "variants", "queues")),
+    judge("both-directions", {"unfit", "other-traffic", "flows", "refused"}, both_directions, "the test went both ways at once", ("mathis", "buffers", "variants", "queues")),
     judge("one-sender-late", {"flows"}, one_sender_late, "the flows hardly ran at the same time", SEVERAL),
     judge("pinged-gateway", {"round-trip-time", "rtt-doubling", "path"}, pinged_gateway, "ping's round-trip time isn't that of the path"),
     judge("rare-samples", {"samples"}, rare_samples, "there are far fewer samples than the settings say", ("buffers", "variants", "scale", "mathis")),

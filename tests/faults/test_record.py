@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from confusion import RECORD, Table, record
 from fault_kinds import KEPT, KNOWN
+from later_kinds import LATER
 from review_kinds import REVIEW
 
 RECORDED: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -13,17 +14,28 @@ RECORDED: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize(
     ("group", "kinds"),
-    [("known", KNOWN), ("kept", KEPT), ("review", REVIEW)],
-    ids=["known", "kept", "review"],
+    [("known", KNOWN), ("kept", KEPT), ("later", LATER), ("review", REVIEW)],
+    ids=["known", "kept", "later", "review"],
 )
 def test_every_kind_stands_in_the_record(group: str, kinds: Any) -> None:
     assert set(RECORDED[group]) == {kind.name for kind in kinds}
 
 
+def test_there_are_a_thousand_runs_and_as_many_honest_ones_as_of_known_faults() -> None:
+    today = ("known", "kept", "later", "review", "honest")
+    runs = {group: Table.from_json(RECORDED[group]).sums.total() for group in today}
+    assert sum(runs.values()) >= 1000
+    assert runs["honest"] >= runs["known"]
+    # What judged blind stays as it was, whatever is measured later.
+    assert Table.from_json(RECORDED["kept-first"]).sums.total() == 84
+    assert Table.from_json(RECORDED["later-first"]).sums["silent"] == 1
+
+
 def test_kept_kinds_are_others_than_the_known() -> None:
     assert len(KEPT) >= 20
-    assert {kind.name for kind in KEPT}.isdisjoint(kind.name for kind in KNOWN)
-    assert all(kind.says and kind.causes for kind in KEPT)
+    names = [kind.name for kind in (*KNOWN, *KEPT, *LATER)]
+    assert len({*names}) == len(names)
+    assert all(kind.says and kind.causes for kind in (*KEPT, *LATER))
 
 
 def test_nobody_honest_was_blamed_and_no_known_fault_passed_over() -> None:

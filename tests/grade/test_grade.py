@@ -155,6 +155,10 @@ def test_whose_plan_lies_about_its_seed(
         assert [r["kind"] for r in one["remarks"]] == ["copy"]
         assert one["remarks"][0]["says"].startswith("55 of 56 raw files the same as")
         assert one["low"] == 0
+    [line] = [line for line in json.loads(done.stdout)["says"] if "--again all" in line]
+    assert line.startswith(
+        "2 runs are claimed by two seeds, and nothing in the folders tells whose"
+    )
 
 
 def test_recorded_runs(tmp_path: Path) -> None:

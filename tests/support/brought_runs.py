@@ -11,13 +11,32 @@ from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.lab import Lab, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.measure.brought import Brought
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.archive import ARCHIVE, raw_folder
 
 ROOT = Path(__file__).parents[2]
 Way = Literal["folders", "flat", "nameless"]
 WAYS: tuple[Way, ...] = ("folders", "flat", "nameless")
 # What somebody has who typed the commands: no snapshots of nodes but the router's qdiscs.
 BY_HAND = ("iperf3", "ss.txt", "ping", "queue.txt", "qdisc.", "tcpdump.txt")
+# Files that a person made of the tools' output: without names nobody can know what they are.
+BY_NAME = {
+    "averages-hide", "default-qdisc", "field-number", "halving-counter", "mislabelled-row",
+    "mixed-runs", "red-bandwidth", "red-limits", "standing-queue", "summary-row",
+    "unequal-intervals", "units", "wrong-socket",
+}  # fmt: skip
+# What stands in counters of nodes that somebody with the tools' output alone doesn't bring.
+BY_SNAPSHOT = {"other-drops", "receiver-drops"}
+# Tests that failed, or are of another run, stand among those runs' files; ours don't look at them.
+ONLY_BROUGHT = {"unfit", "two-runs"}
+
+
+def recorded(lab: str) -> list[Path]:
+    """A lab's recorded runs that have their raw files."""
+    return sorted(
+        plan.parent
+        for plan in ROOT.glob(f"sample-data/{lab}/*/**/plan.json")
+        if (plan.parent / ARCHIVE).is_file()
+    )
 
 
 def bring_run(run: Path, way: Way, folder: Path) -> tuple[Brought, list[Finding]]:

@@ -27,9 +27,14 @@ PACED = frozenset({"bbr"})
 DELAY_SLACK_MS = 10.0
 DELAY_SLACK_RATIO = 0.25
 FULL_RATIO = 0.85
-# A timeout backs off: twice or three times are chance, this isn't.
+# A timeout backs off: twice or three times are chance, this isn't. Where losses are drawn one by one, four in a row
+# of one segment, 0.2 + 0.4 + 0.8 + 1.6 s, come once in 1/p^4.
 STALL_S = 4.0
+STALL_DRAWN_S = 3.0
 STALL_ROUND_TRIPS = 40
+# Senders whose tests begin so much later than others', beyond what they were to wait, hardly ran at the same time.
+LATE_S = 3.0
+LATE_RATIO = 0.15
 COMPARE = (
     "compare the settings of each node with what you meant (./lab show RUN qdisc, link, sysctl, "
     "ethtool), and the run with one that is right (./lab diff RUN RUN)"
@@ -64,7 +69,7 @@ COMPARE = (
 )
 def unexplained(case: Case) -> Finding | None:
     off = [
-        *_expectations(case), *_window_use(case), *_delay(case), *_link(case), *_stalls(case), *_nothing_sent(case),
+        *_expectations(case), *_window_use(case), *_delay(case), *_link(case), *_stalls(case), *_nothing_sent(case), *_apart(case),
     ]  # fmt: skip
     if not off:
         return None
@@ -165,12 +170,34 @@ def _link(case: Case) -> Iterator[str]:
 
 def _stalls(case: Case) -> Iterator[str]:
     """Something is always on its way, and acknowledged a round trip later; but where timeouts rule."""
-    if (case.want("loss_ratio") or 0) >= (case.max_loss_ratio or 1):
+    loss_ratio = case.want("loss_ratio") or 0
+    if loss_ratio >= (case.max_loss_ratio or 1):
         return
+    most_s = STALL_DRAWN_S if loss_ratio else STALL_S
     rtt_s = (case.got("rtt_mean_ms") or 0) / 1e3
     for socket in case.data_sockets():
-        if socket.stalled_s > max(STALL_S, STALL_ROUND_TRIPS * rtt_s):
+        if socket.stalled_s > max(most_s, STALL_ROUND_TRIPS * rtt_s):
             yield f"{socket.node}'s flow got nothing acknowledged for {socket.stalled_s:.1f} s on end (ss)"
+
+
+def _apart(case: Case) -> Iterator[str]:
+    """Senders that begin together, but for the time that each was to wait at random."""
+    ends = case.conditions.ends if case.conditions else ()
+    begins = {
+        end.node: end.begin_s for end in ends if end.begin_s and end.end_s and not end.is_server
+    }
+    lasted_s = max(
+        (end.end_s - end.begin_s for end in ends if end.begin_s and end.end_s), default=0
+    )
+    if len(begins) < 2:
+        return
+    last = max(begins, key=begins.__getitem__)
+    late_s = begins[last] - min(begins.values())
+    spread_s = (case.want("start_spread_ms") or 0) / 1e3
+    if late_s > spread_s + max(LATE_S, LATE_RATIO * lasted_s):
+        yield (
+            f"{last}'s test began {late_s:.0f} s after the first one (iperf3), of tests that last {lasted_s:.0f} s"
+        )
 
 
 def _nothing_sent(case: Case) -> Iterator[str]:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.measure.conditions import place_of
+from measuretwice.measure.conditions import Interface, place_of
+from measuretwice.parse import Qdisc
 from measuretwice.tcp.headers import (
     ETHERNET_HEADER_BYTES,
     IP_TCP_HEADERS_BYTES,
@@ -27,9 +28,44 @@ LEAST_SUM_BYTES = 100_000
 # What an interface and its root qdisc may differ in; with offloads in each segment's headers besides.
 COUNTER_SHARE = 0.01
 COUNTER_SLACK_BYTES = 100_000
+# Where nothing cuts packets up both count the same ones; but for what is sent between the two snapshots. Of bytes
+# some cards count more: a frame's checksum.
+PACKET_SHARE = 0.0005
+PACKET_SLACK = 50
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
+# Two hosts' clocks, and iperf3's, which says when it began to a second.
+CLOCK_SLACK_S = 5.0
 SPAN_SLACK_RATIO = 0.1
+
+
+@check(
+    Help(
+        "unfit",
+        explains=(
+            "bandwidth",
+            "path",
+            "other-traffic",
+            "flows",
+            "duration",
+            "queueing",
+            "unexplained",
+        ),
+    ),
+    needs=(),
+)
+def unfit(case: Case) -> Finding | None:
+    """What iperf3 says that it was asked to do: send TCP from the sender to the receiver?"""
+    for end in case.conditions.ends if case.conditions else ():
+        if end.unfit:
+            return Finding(
+                "unfit",
+                "error",
+                f"{end.source}: {end.unfit}",
+                "a test of TCP from the sender to the receiver",
+                "What is measured is of another test than the lab's.",
+            )
+    return None
 
 
 @check(
@@ -135,12 +171,22 @@ def _counters(case: Case) -> Iterator[str]:
                 cut_up = interface.settings.get("generic-segmentation-offload") != "off"
                 share = COUNTER_SHARE + (headers / mss_bytes if cut_up else 0)
                 slack = COUNTER_SLACK_BYTES + share * interface.sent_bytes
+                same = cut_up or _same_packets(one, earlier, interface)
                 # An interface without a queue counts nothing there.
-                if one.sent_bytes and abs(by_qdisc - interface.sent_bytes) > slack:
+                if one.sent_bytes and (abs(by_qdisc - interface.sent_bytes) > slack or not same):
                     yield (
                         f"{node.name}'s {interface.name} sent {interface.sent_bytes} B by its own count, and "
                         f"{by_qdisc} B by its {one.kind} qdisc's"
                     )
+
+
+def _same_packets(one: Qdisc, earlier: Qdisc, interface: Interface) -> bool:
+    """Whether a root qdisc and its interface counted as many packets; true where one of them has no number."""
+    if one.sent_packets is None or earlier.sent_packets is None or not interface.sent_packets:
+        return True
+    by_qdisc = one.sent_packets - earlier.sent_packets
+    slack = PACKET_SLACK + PACKET_SHARE * interface.sent_packets
+    return abs(by_qdisc - interface.sent_packets) <= slack
 
 
 @check(Help("bandwidth"), needs=())
@@ -167,21 +213,21 @@ def sums(case: Case) -> Finding | None:
 @check(
     Help(
         "samples",
-        "When the queue was sampled, against when the flows were there; and the size of a packet in it.",
-        explains=("unexplained",),
+        "When sockets and queue were sampled, against when the test ran by iperf3 and when the flows were there; and the size of a packet in the queue.",
+        explains=("unexplained", "two-runs"),
         hints=(
             "Each sample of ss and of tc has its time before it. Which is the first and which the last, in each file?",
             "Divide the queue's bytes by its packets: that is the size of a packet.",
-            "The queue's samples aren't what they are taken for: of another time (a clock that is off), cut short, or with numbers in each other's places.",
+            "These samples aren't what they are taken for: of another time (a clock that is off), cut short, of two runs in one file, or with numbers in each other's places.",
         ),
     ),
     needs=("queue_mean_bytes", "queue_mean_packets"),
 )
 def samples(case: Case) -> Finding | None:
-    for found, meant in (*_packet_size(case), *_times(case)):
+    for found, meant in (*_packet_size(case), *_clocks(case), *_times(case)):
         return Finding(
             "samples", "error", found, meant,
-            "What is said of the queue rests on samples that can't be of it, or not of all of the time.",
+            "What is said of the run rests on samples that can't be of it, or not of all of the time.",
         )  # fmt: skip
     return None
 
@@ -193,6 +239,37 @@ def _packet_size(case: Case) -> Iterator[tuple[str, str]]:
             f"{bytes_ / packets:.3g} B for each packet in the queue (tc)",
             f"at least {IP_TCP_HEADERS_BYTES} B: no packet is smaller than its headers",
         )
+
+
+def _clocks(case: Case) -> Iterator[tuple[str, str]]:
+    """A host has one clock, so iperf3 and the samples of ss beside it tell the same time."""
+    conditions = case.conditions
+    if conditions is None:
+        return
+    for span in (*conditions.flows_sampled, *conditions.queues_sampled):
+        if span.went_back:
+            yield (
+                f"time goes back {span.went_back} times in {span.source}",
+                "samples one after the other, of one run",
+            )
+    for span in conditions.flows_sampled:
+        tests = [
+            (end.begin_s, end.end_s)
+            for end in conditions.ends
+            if end.node == span.node and not end.is_server and end.begin_s and end.end_s
+        ]
+        if not tests:
+            continue
+        begin_s, end_s = min(begin for begin, _ in tests), max(end for _, end in tests)
+        slack_s = CLOCK_SLACK_S + SPAN_SLACK_RATIO * (end_s - begin_s)
+        late_s, early_s = span.first_s - begin_s, end_s - span.last_s
+        if max(late_s, early_s) > slack_s:
+            words = [f"from {late_s:.1f} s after the test's begin"] * (late_s > slack_s)
+            words += [f"until {early_s:.1f} s before its end"] * (early_s > slack_s)
+            yield (
+                f"{span.source} has samples only {' and '.join(words)}, by iperf3's clock",
+                "samples as long as the test ran",
+            )
 
 
 def _times(case: Case) -> Iterator[tuple[str, str]]:

@@ -77,7 +77,7 @@ def host_queue(case: Case) -> Finding | None:
     Help(
         "terminated-tcp",
         "TCP's smallest round-trip time, and cwnd over rate, against ping's.",
-        explains=("ten-seconds",),
+        explains=("ten-seconds", "receive-window", "send-buffer", "application-limited"),
     ),
     needs=(
         "sender_path_rtt_ms",
@@ -176,7 +176,7 @@ def averages_hide(case: Case) -> Finding | None:
     Help(
         "mixed-runs",
         "The windows in a table, against those of the connection that it is said to be of.",
-        explains=("other-traffic", "two-runs"),
+        explains=("other-traffic", "two-runs", "samples"),
     ),
     needs=(
         "table_rows",

@@ -22,7 +22,7 @@ from measuretwice.measure import brought as bring
 from measuretwice.measure.brought.pieces import SNAPSHOT
 from measuretwice.measure.conditions import Conditions
 from measuretwice.measure.values import Measured
-from measuretwice.runs.folder import runs_in
+from measuretwice.runs.folder import PLAN, runs_in
 from measuretwice.runs.reread import measure_again
 
 # So many files that can't be used are named; of the others only how many there are.
@@ -41,8 +41,12 @@ def check_command(
     hint: int | None,
     as_json: bool,
 ) -> int:
-    """Check and print; return 0 without findings, 1 with. Unusable input is a UserError."""
+    """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read. Unusable input is a
+    UserError."""
     runs = [(target, runs_in(target)) for target in targets]
+    shut = [line for target, folders in runs if folders for line in _shut(target)]
+    for line in shut:
+        print(f"lab: {line}; it is left out", file=sys.stderr)
     books = CaseBooks(root, [folder for _, folders in runs for folder in folders])
     if not as_json:
         books.before(hint)
@@ -65,7 +69,23 @@ def check_command(
         books.after(documents)
         for folder, document in zip(live, of_live, strict=True):
             after_live(root, folder, document)
-    return 1 if any(document["findings"] for document in documents) else 0
+    if any(document["findings"] for document in documents):
+        return 1
+    return 2 if shut else 0
+
+
+def _shut(target: Path) -> list[str]:
+    """The folders beside runs that can't be looked into, with the reason. What is inside of a run, that run names."""
+    found: list[str] = []
+
+    def refuse(error: OSError) -> None:
+        found.append(f"{error.filename}: can't be read ({error.strerror})")
+
+    for _, folders, names in os.walk(target, onerror=refuse):
+        if PLAN in names:
+            folders.clear()
+        folders.sort()
+    return found
 
 
 def _with_files(targets: list[Path], others: bool) -> list[Path]:

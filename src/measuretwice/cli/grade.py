@@ -79,7 +79,8 @@ def grade_command(
     title = assignment or f"Measure Twice: {lab.name}"
     files, export = all_files(it, title, reports, target, named=assignment is not None)
     add_places(target / FILE, places_of(graded))
-    said = [*(roster.says if roster else ()), *ran, *marks.says, *write_files(target, files)]
+    said = [*(roster.says if roster else ()), *ran, *it.advice, *marks.says]
+    said += write_files(target, files)
     if as_json:
         document = {
             "lab": lab.name,

@@ -22,7 +22,7 @@ from measuretwice.grading.pages import (
     render_sheet,
     stems,
 )
-from measuretwice.grading.remarks import lines
+from measuretwice.grading.remarks import advice, lines
 from measuretwice.grading.roster import Roster
 from measuretwice.grading.rubric import Rubric
 from measuretwice.grading.text_table import csv_text
@@ -71,6 +71,11 @@ class ClassGrades:
     graded: Sequence[Graded]
     others: Sequence[str]
     made: datetime
+
+    @property
+    def advice(self) -> list[str]:
+        """What to do about runs of which nothing in the folders tells whose they are: a line, or none."""
+        return advice([remark for entry in self.graded for remark in entry.remarks])
 
 
 def all_files(
@@ -138,7 +143,7 @@ def make_page(it: ClassGrades, sheets: Sequence[Sheet], import_file: str) -> Pag
             frozenset(range(2, 13)),
             links=[pages.get(id(entry), "") for entry in graded],
         ),
-        others=list(it.others),
+        others=[*it.others, *it.advice],
         students=[_part(entry, pages.get(id(entry))) for entry in graded],
         marks_file=FILE,
         import_file=import_file,

@@ -18,6 +18,8 @@ ODD = frozenset(
 )
 # What came of running it again.
 AGAIN = frozenset({"same bytes", "again", "not again"})
+# With this ends what is said of a run that two claim, and whose folders both agree with themselves.
+UNSETTLED = "--again tells whose it is"
 MAX_NAMES = 3
 
 
@@ -36,6 +38,11 @@ class Remark:
     def is_odd(self) -> bool:
         return self.kind in ODD
 
+    @property
+    def is_unsettled(self) -> bool:
+        """Does nothing in the folders tell whose run it is?"""
+        return self.says.endswith(UNSETTLED)
+
 
 @dataclass(frozen=True)
 class Remade:
@@ -44,6 +51,18 @@ class Remade:
 
     same: bool | None
     says: str
+
+
+def advice(remarks: Sequence[Remark]) -> list[str]:
+    """What to do about runs that two claim, in a line; none where there are none."""
+    runs = sum(remark.is_unsettled for remark in remarks)
+    if not runs:
+        return []
+    many = f"{runs} runs are claimed" if runs > 1 else "1 run is claimed"
+    return [
+        f"{many} by two seeds, and nothing in the folders tells whose: ./lab grade ... --again all makes them again "
+        "and decides"
+    ]
 
 
 def brief(run: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,8 @@ class Sum:
 class End:
     """One end of an iperf3 test, from its JSON. Both ends of a test have the same cookie.
 
-    `sent_bytes` is what a client handed to its sockets.
+    `sent_bytes` is what a client handed to its sockets; `begin_s` and `end_s` are when the test was on (Unix times);
+    `unfit` says why nothing can be concluded from such a test, None where it is one of TCP from sender to receiver.
     """
 
     node: str
@@ -38,16 +40,20 @@ class End:
     cookie: str | None
     sums: tuple[Sum, ...]
     sent_bytes: float | None
+    begin_s: float | None = None
+    end_s: float | None = None
+    unfit: str | None = None
 
 
 @dataclass(frozen=True)
 class Span:
-    """When a sampler took its first and its last sample (Unix times, s)."""
+    """When a sampler took its first and its last sample (Unix times, s); how often its clock `went_back` between two."""
 
     node: str
     source: str
     first_s: float
     last_s: float
+    went_back: int = 0
 
 
 def ends_of(folders: Sequence[Path]) -> Iterator[End]:
@@ -71,7 +77,25 @@ def _end(node: str, source: str, document: Mapping[str, Any]) -> End:
     is_server = "accepted_connection" in start
     sent = end.get("sum_sent", {}).get("bytes")
     cookie = start.get("cookie")
-    return End(node, source, is_server, cookie, sums, None if is_server else sent)
+    test, begin_s = start.get("test_start", {}), start.get("timestamp", {}).get("timesecs")
+    lasted_s = max((one.seconds for one in sums), default=None)
+    return End(
+        node, source, is_server, cookie, sums, None if is_server else sent,
+        begin_s=begin_s if lasted_s else None,
+        end_s=begin_s + lasted_s if begin_s and lasted_s else None,
+        unfit=why_unfit(test.get("protocol"), bool(test.get("bidir")), bool(test.get("reverse"))),
+    )  # fmt: skip
+
+
+def why_unfit(protocol: str | None, bidirectional: bool | None, reverse: bool | None) -> str | None:
+    """Say why nothing can be concluded from a test of that kind; None where it is one of TCP, from sender to receiver."""
+    if protocol == "UDP":
+        return "a test of UDP, which has neither window nor recovery"
+    if bidirectional:
+        return "a test in both directions at once (--bidir): each is in the other's way"
+    if reverse:
+        return "a test in which the server sent (-R): its data went the other way"
+    return None
 
 
 def span_of(path: Path) -> Span | None:
@@ -82,6 +106,8 @@ def span_of(path: Path) -> Span | None:
     if len(times) < 2:
         return None
     try:
-        return Span(path.parent.name, name_of(path), float(times[0]), float(times[-1]))
+        moments = [float(time) for time in times]
     except ValueError:
         return None
+    went_back = sum(later < earlier for earlier, later in pairwise(moments))
+    return Span(path.parent.name, name_of(path), moments[0], moments[-1], went_back)

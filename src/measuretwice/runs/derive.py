@@ -10,7 +10,6 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.imports import digest_of_code
-from measuretwice.checks import case_of, check_run
 from measuretwice.lab import Plan, read_lab
 from measuretwice.measure.run import measure
 from measuretwice.parse import ParseError
@@ -27,11 +26,11 @@ def code_digest(lab_folder: Path) -> str:
 
 
 def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
-    """Return the result that a run's raw files hold. ParseError or OSError where they don't."""
+    """Return the result that a run's raw files hold, without findings: these are for who asks for them, and
+    then from all files (runs.reread). ParseError or OSError where they don't hold one."""
     lab = read_lab(lab_folder)
     measured, flows = measure(lab, raw, plan.params)
-    findings = check_run(lab, case_of(lab, plan.params, measured))
-    result = make_result(lab, plan, measured, flows, findings)
+    result = make_result(lab, plan, measured, flows)
     return replace(result, derived_by=code_digest(lab_folder))
 
 
@@ -44,9 +43,7 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
     if result is None:
         return None
     if result.derived_by == code_digest(lab_folder):
-        lab = read_lab(lab_folder)
-        found = check_run(lab, case_of(lab, plan.params, result.measured))
-        return replace(result, findings=tuple(found))
+        return result
     try:
         result = derive(lab_folder, plan, run / "raw")
         write_json(run / RESULT, result.to_json())

@@ -26,7 +26,8 @@ class Result:
     """What result.json holds; and `folder`, which is where the reader found it.
 
     `ratio` is the goodput over the model's bandwidth. `flows` are there where the lab has several.
-    `findings` are no part of result.json: they name causes, and who opens the file is still looking for them.
+    `findings` are no part of result.json: they name causes, and who opens the file is still looking for them. They are
+    there where somebody asked what the checker says.
     `derived_by` is the digest of the code that read the raw files, `edited` the digests of the node scripts
     that were the student's own.
     """

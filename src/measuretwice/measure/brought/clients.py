@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from measuretwice.measure.brought.pieces import Piece, Pieces
+from measuretwice.measure.ends import why_unfit
 from measuretwice.parse import Iperf2Connection, Iperf3Run
 
 # Where two clients' clocks, or the moment at which each is said to have begun, differ by so little.
@@ -111,12 +112,8 @@ def problem_of(run: Iperf3Run) -> str | None:
     """Say why nothing can be concluded from a test; None where it is one of TCP, run to its end."""
     if run.error:
         return f"iperf3 says: {run.error}"
-    if run.protocol == "UDP":
-        return "a test of UDP, which has neither window nor recovery"
-    if run.bidirectional:
-        return "a test in both directions at once (--bidir): each is in the other's way"
-    if run.reverse:
-        return "a test in which the server sent (-R): its data went the other way"
+    if problem := why_unfit(run.protocol, run.bidirectional, run.reverse):
+        return problem
     if run.sent_bytes == 0:
         return "0 bit/s: nothing was sent"
     if not run.received_bytes and not (run.server and run.sent_bytes):

@@ -84,7 +84,7 @@ def both_machines(site: SiteWords) -> dict[str, Any] | None:
 
 @site_word("checker_faults", fact=True)
 def checker_faults(site: SiteWords) -> dict[str, Any] | None:
-    """What `make checker-faults` recorded: `.known`, `.kept`, `.first`, `.honest`, `.review`, each with `.rows` (`.name`, `.runs`,
+    """What `make checker-faults` recorded: `.known`, `.kept`, `.first`, `.later`, `.later_first`, `.honest`, `.review`, each with `.rows` (`.name`, `.runs`,
     `.right`, `.said`, `.silent`, `.blamed`, `.findings`, `.says`) and their sums by the same names; none where it hasn't yet.
     """
     path = site.root / "docs/includes/checker-faults.json"
@@ -94,7 +94,7 @@ def checker_faults(site: SiteWords) -> dict[str, Any] | None:
     for group, kinds in json.loads(path.read_text(encoding="utf-8")).items():
         rows = [_fault_row(name, row) for name, row in kinds.items()]
         sums = {word: sum(row[word] for row in rows) for word in ("runs", *VERDICTS)}
-        found[group.removeprefix("kept-")] = {"rows": rows, **sums}
+        found[group.removeprefix("kept-").replace("-", "_")] = {"rows": rows, **sums}
     return found
 
 
