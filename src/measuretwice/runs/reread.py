@@ -98,7 +98,7 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:
-        raise _not_there(error, run) from None
+        raise _not_there(error, run, f"{error.filename or run}: {error.strerror}") from None
     except (*BROKEN, RecursionError) as error:
         raise UserError(
             f"{run}: its raw files are broken ({_words(error)}); run it again"
@@ -143,7 +143,7 @@ def _read_object(path: Path) -> dict[str, Any]:
         _refuse_links(path)
         return read_object(path)
     except OSError as error:
-        raise _not_there(error, path) from None
+        raise _not_there(error, path, f"{path}: can't be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: can't be read ({_words(error)}); run it again") from None
     except TypeError as error:
@@ -175,13 +175,13 @@ def _read_provenance(run: Path) -> dict[str, Any] | None:
         return None
 
 
-def _not_there(error: OSError, path: Path) -> UserError:
+def _not_there(error: OSError, path: Path, says: str) -> UserError:
     """What to say of a file that isn't there, or isn't for this user: only the first is mended by another run."""
     if isinstance(error, PermissionError):
         return UserError(
             f"{error.filename or path}: can't be read ({error.strerror}); it belongs to another user"
         )
-    return UserError(f"{error.filename or path}: can't be read ({error.strerror}); run it again")
+    return UserError(f"{says}; run it again")
 
 
 def _refuse_links(path: Path) -> None:
