@@ -12,7 +12,7 @@ from measuretwice.grading.likeness import ALIKE, likeness, sketch, sketches
 from measuretwice.grading.originals import Claim, find_origins
 from measuretwice.grading.read import read_submission
 from measuretwice.grading.recorded import Recorded, read_recorded
-from measuretwice.grading.remarks import UNSETTLED, Remark, advice
+from measuretwice.grading.remarks import Remark, advice
 from measuretwice.grading.same_words import find_same_words
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_files
@@ -157,7 +157,9 @@ def test_lines_of_a_tool_are_nobodys_words() -> None:
 
 def test_what_folders_cant_tell_is_one_line_of_advice() -> None:
     """A copy rewritten in every place agrees with itself, as the original does: only --again decides."""
-    unsettled = [Remark("copy", f"run-{n}", f"53 of 56 raw files; {UNSETTLED}") for n in (1, 2)]
+    unsettled = [
+        Remark("copy", f"run-{n}", "53 of 56 raw files", is_unsettled=True) for n in (1, 2)
+    ]
     settled = Remark("copy", "run-3", "53 of 56 raw files the same as Ada's, whose seed 1 is right")
     assert advice([settled]) == []
     [line] = advice([*unsettled, settled])

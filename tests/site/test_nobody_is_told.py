@@ -9,18 +9,13 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from all_cases import CASES, LABS, told
 from click.testing import CliRunner
 
 from measuretwice.cli.commands import cli
-from measuretwice.lab import Lab, Pitfall, find_labs, load_lab, trial_params
+from measuretwice.lab import Lab, Pitfall, trial_params
 
 ROOT = Path(__file__).parents[2]
-LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]
-CASES = [
-    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
-    for lab in LABS
-    for pitfall in lab.file.pitfalls
-]
 # What tools printed and what is typed is shown as it is: there the clue is to be found.
 VERBATIM = {"pre", "script", "style", "svg"}
 VOID = {"br", "img", "input", "hr", "meta", "link", "wbr"}
@@ -56,16 +51,6 @@ class BeforeDiagnosis(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._in_article and not self._done and not any(unread for _, unread in self._open):
             self.words.append(data)
-
-
-def told(key_words: list[str], text: str) -> list[str]:
-    """Which of the words stand in a text, as words of their own."""
-    plain = " ".join(text.split())
-    return [
-        word
-        for word in key_words
-        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain, re.IGNORECASE)
-    ]
 
 
 def page_of(site: Path, lab: Lab, pitfall: Pitfall) -> Path:

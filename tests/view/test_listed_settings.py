@@ -5,30 +5,16 @@ import re
 from pathlib import Path
 
 import pytest
+from all_cases import CASES, LABS, told
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
-from measuretwice.lab import find_labs, listed_settings, load_lab, make_copy, trial_params
+from measuretwice.lab import listed_settings, make_copy, trial_params
 from measuretwice.site.machine import settings_for_pages
 
 ROOT = Path(__file__).parents[2]
-LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]
-CASES = [
-    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
-    for lab in LABS
-    for pitfall in lab.file.pitfalls
-]
 MATHIS = next(lab for lab in LABS if lab.name == "mathis")
-
-
-def told(words: list[str], text: str) -> list[str]:
-    plain = " ".join(text.split())
-    return [
-        word
-        for word in words
-        if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", plain, re.IGNORECASE)
-    ]
 
 
 def no_design(lab: object, text: str) -> str:

@@ -158,7 +158,9 @@ class Browser(Backend):
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         memory = lab.file.run.memory
         if memory and any(float(plan.params[memory]) > MEMORY_BYTES for plan in plans):
-            return [f"{lab.name} needs more memory than the browser's machine has, 256 MB"]
+            return [
+                f"{lab.name} needs more memory than the browser's machine has, {MEMORY_BYTES >> 20} MB"
+            ]
         return []
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:

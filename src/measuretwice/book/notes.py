@@ -224,13 +224,16 @@ def _without_unit(found: re.Match[str]) -> str:
     return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
 
 
+def _numbers(words: str) -> Iterator[tuple[re.Match[str], float]]:
+    """Where numbers stand in a prediction, and what they are."""
+    for found in NUMBER.finditer(words[:MAX_WORDS]):
+        if any(sign.isdigit() for sign in found[0]):
+            yield found, float(found[0].replace(",", ""))
+
+
 def numbers_in(words: str) -> list[float]:
     """Return all numbers of a prediction, in order."""
-    return [
-        float(found[0].replace(",", ""))
-        for found in NUMBER.finditer(words[:MAX_WORDS])
-        if any(sign.isdigit() for sign in found[0])
-    ]
+    return [value for _, value in _numbers(words)]
 
 
 def number_in(words: str) -> float | None:
@@ -245,10 +248,9 @@ def stated_number(words: str, unit: str = "") -> float | None:
     """
     text = words[:MAX_WORDS]
     stated = [
-        (found.start(), float(found[0].replace(",", "")), text[found.end() :].lstrip())
-        for found in NUMBER.finditer(text)
-        if any(sign.isdigit() for sign in found[0])
-        and not re.match(r"\s*[*x×·/^+]", text[found.end() :])
+        (found.start(), value, text[found.end() :].lstrip())
+        for found, value in _numbers(text)
+        if not re.match(r"\s*[*x×·/^+]", text[found.end() :])
         and not re.search(r"[*x×·/^+]\s*$", text[: found.start()])
     ]
     if not stated:

@@ -263,13 +263,18 @@ def _clocks(case: Case) -> Iterator[tuple[str, str]]:
         begin_s, end_s = min(begin for begin, _ in tests), max(end for _, end in tests)
         slack_s = CLOCK_SLACK_S + SPAN_SLACK_RATIO * (end_s - begin_s)
         late_s, early_s = span.first_s - begin_s, end_s - span.last_s
-        if max(late_s, early_s) > slack_s:
-            words = [f"from {late_s:.1f} s after the test's begin"] * (late_s > slack_s)
-            words += [f"until {early_s:.1f} s before its end"] * (early_s > slack_s)
+        if words := _short_of(late_s, early_s, slack_s, "the test's begin", "its end"):
             yield (
-                f"{span.source} has samples only {' and '.join(words)}, by iperf3's clock",
+                f"{span.source} has samples only {words}, by iperf3's clock",
                 "samples as long as the test ran",
             )
+
+
+def _short_of(late_s: float, early_s: float, slack_s: float, begin: str, end: str) -> str:
+    """Say at which end samples lack more than the slack; nothing where they lack none."""
+    words = [f"from {late_s:.1f} s after {begin}"] * (late_s > slack_s)
+    words += [f"until {early_s:.1f} s before {end}"] * (early_s > slack_s)
+    return " and ".join(words)
 
 
 def _times(case: Case) -> Iterator[tuple[str, str]]:
@@ -281,10 +286,8 @@ def _times(case: Case) -> Iterator[tuple[str, str]]:
     slack_s = max(SPAN_SLACK_S, SPAN_SLACK_RATIO * (last_s - first_s))
     for span in conditions.queues_sampled:
         late_s, early_s = span.first_s - first_s, last_s - span.last_s
-        if max(late_s, early_s) > slack_s:
-            words = [f"from {late_s:.1f} s after their first sample"] * (late_s > slack_s)
-            words += [f"until {early_s:.1f} s before their last"] * (early_s > slack_s)
+        if words := _short_of(late_s, early_s, slack_s, "their first sample", "their last"):
             yield (
-                f"{span.source} has the queue only {' and '.join(words)}, by the clocks of these files",
+                f"{span.source} has the queue only {words}, by the clocks of these files",
                 "the queue sampled as long as the flows were",
             )

@@ -21,7 +21,7 @@ from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.locks import hold
-from measuretwice.execute.same_packets import take_raw_files, texts_of
+from measuretwice.execute.same_packets import take_raw_files
 from measuretwice.lab import OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result
@@ -132,8 +132,7 @@ def _run_in(work: Path, job: Job) -> Result:
     raw_of = ""
     try:
         if not backend.real_time:
-            texts = texts_of(lab, job.root, job.own)
-            raw_of = take_raw_files(work, job.folder, plan, lab, texts)
+            raw_of = take_raw_files(work, job.folder, plan, lab, job.root, job.own)
         if not raw_of:
             backend.measure(lab, plan, job.root, work, job.wall_limit_s)
     except TimeoutError:

@@ -24,17 +24,17 @@ DECIDES = ("lab", "trial", "seed", "where", "kernel", "scripts", "tools", "recip
 TAKEN = (SCRIPT, "experiment.log", "console.txt")
 
 
-def take_raw_files(work: Path, folder: Path, plan: Plan, lab: Lab, scripts: Iterable[str]) -> str:
-    """Copy the raw files of a run beside `folder` that had the same packets; return its name, or nothing.
-
-    `scripts` are the texts of all scripts that take part.
-    """
+def take_raw_files(
+    work: Path, folder: Path, plan: Plan, lab: Lab, root: Path, own: OwnScripts | None
+) -> str:
+    """Copy the raw files of a run beside `folder` that had the same packets; return its name, or nothing."""
     if plan.case is None:
         return ""
-    read = _read_by(lab, plan, scripts)
-    for other in sorted(folder.parent.glob(f"*-seed{plan.seed}-*/{PLAN}")):
-        run = other.parent
-        if run == folder or not is_finished(run) or not _same(_plan(other), plan, read):
+    beside = [place.parent for place in sorted(folder.parent.glob(f"*-seed{plan.seed}-*/{PLAN}"))]
+    others = [run for run in beside if run != folder and is_finished(run)]
+    read = _read_by(lab, plan, _scripts(lab, root, own)) if others else set()
+    for run in others:
+        if not _same(_plan(run / PLAN), plan, read):
             continue
         shutil.copytree(run / "raw", work / "raw", dirs_exist_ok=True)
         for name in TAKEN:
@@ -45,8 +45,8 @@ def take_raw_files(work: Path, folder: Path, plan: Plan, lab: Lab, scripts: Iter
     return ""
 
 
-def texts_of(lab: Lab, root: Path, own: OwnScripts | None) -> list[str]:
-    """Return the texts of the scripts that take part in a run, a student's own among them."""
+def _scripts(lab: Lab, root: Path, own: OwnScripts | None) -> list[str]:
+    """The texts of the scripts that take part in a run, a student's own among them."""
     paths = [
         path
         for folder in (lab.folder / "nodes", root / "scripts")
@@ -87,7 +87,9 @@ def _same(other: Mapping[str, Any], plan: Plan, read: set[str]) -> bool:
 def _name_settings(script: Path, plan: Plan) -> None:
     """The script as it is for this plan: what it exports, and nothing else, is this plan's."""
     text = script.read_text(encoding="utf-8")
-    for name, value in environment(plan).items():
-        line = f"export {name}={shlex.quote(value)}"
-        text = re.sub(rf"(?m)^export {name}=.*$", line.replace("\\", r"\\"), text)
-    script.write_text(text, encoding="utf-8")
+    exports = {
+        f"export {name}": f"export {name}={shlex.quote(value)}"
+        for name, value in environment(plan).items()
+    }
+    lines = [exports.get(line.partition("=")[0], line) for line in text.split("\n")]
+    script.write_text("\n".join(lines), encoding="utf-8")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from measuretwice.grading.contents import OurRun
 from measuretwice.grading.likeness import alike_pairs
 from measuretwice.grading.recorded import Recorded, RecordedTrace
-from measuretwice.grading.remarks import UNSETTLED, Remark, brief, few
+from measuretwice.grading.remarks import Remark, brief, few
 from measuretwice.grading.unpack import shown
 
 
@@ -163,8 +163,8 @@ def remark_on(origin: Origin, place: int, run: OurRun, name_of: Callable[[int], 
         return Remark("original", run.run, f"the original, by its seed; also handed in by {whose}")
     if not origin.originals:
         same = _shared(run.files, origin.others[0].run.files, origin.file)
-        says = f"{same} in the submission of {whose}, whose plan says another seed or trial; {UNSETTLED}"
-        return Remark("copy", run.run, says)
+        says = f"{same} in the submission of {whose}, whose plan says another seed or trial; --again tells whose it is"
+        return Remark("copy", run.run, says, is_unsettled=True)
     original = origin.originals[0]
     named = f"{_name(original, place, name_of)}, whose seed {shown(original.run.seed)} is right"
     same = _shared(run.files, original.run.files, origin.file)

@@ -18,8 +18,6 @@ ODD = frozenset(
 )
 # What came of running it again.
 AGAIN = frozenset({"same bytes", "again", "not again"})
-# With this ends what is said of a run that two claim, and whose folders both agree with themselves.
-UNSETTLED = "--again tells whose it is"
 MAX_NAMES = 3
 
 
@@ -27,21 +25,17 @@ MAX_NAMES = 3
 class Remark:
     """What is to be said of where a run comes from; of an answer, `run` is its question.
 
-    Where it `is_odd`, who made the run is open.
+    Where it `is_odd`, who made the run is open; where it `is_unsettled`, nothing in the folders tells.
     """
 
     kind: Kind
     run: str
     says: str
+    is_unsettled: bool = False
 
     @property
     def is_odd(self) -> bool:
         return self.kind in ODD
-
-    @property
-    def is_unsettled(self) -> bool:
-        """Does nothing in the folders tell whose run it is?"""
-        return self.says.endswith(UNSETTLED)
 
 
 @dataclass(frozen=True)
