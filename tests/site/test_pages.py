@@ -162,7 +162,8 @@ def plain(text: str) -> str:
 PROGRAMS = {
     f"assets/machine/{name}"
     for name in (
-        "state.bin.zst", "v86.wasm.gz", "python/pyodide.asm.wasm.gz", "python/python_stdlib.zip",
+        "state.bin.zst", "v86.wasm.gz", "python.tar.gz", "python/pyodide.asm.wasm.gz",
+        "python/python_stdlib.zip",
     )
 }  # fmt: skip
 

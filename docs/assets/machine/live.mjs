@@ -3,7 +3,7 @@
 //
 // It gets {base, machine, words, packs, files, sizes: [[rows, columns], ...]} first, then {line, typed: bytes},
 // {line, size: [rows, columns]} and {wanted: "files"}; it tells {up}, {line, shown: bytes}, {tar} and {problem}.
-import { fetched } from "./store.mjs";
+import { fetched, from_packs } from "./store.mjs";
 import { Machine } from "./machine.mjs";
 import { pack, unpack } from "./tar.mjs";
 
