@@ -43,6 +43,9 @@ def check_command(
 ) -> int:
     """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read. Unusable input is a
     UserError."""
+    for target in targets:
+        if problem := bring.unreadable(target):
+            raise UserError(f"{target}: {problem}")
     runs = [(target, runs_in(target)) for target in targets]
     shut = [line for target, folders in runs if folders for line in _shut(target)]
     for line in shut:
@@ -89,14 +92,10 @@ def _shut(target: Path) -> list[str]:
 
 
 def _with_files(targets: list[Path], others: bool) -> list[Path]:
-    """Those of the targets that hold anything. An empty folder beside `others` is only named.
-
-    UserError for what is neither a file nor a folder, or can't be read.
-    """
+    """Those of the targets that hold anything; an empty folder is only named, but for a UserError where nothing else
+    is there: no `others`, and none of the targets."""
     held: list[Path] = []
     for target in targets:
-        if problem := bring.unreadable(target):
-            raise UserError(f"{target}: {problem}")
         if target.is_dir() and not any(names for _, _, names in os.walk(target)):
             empty = f"{target}: an empty folder, nothing was measured there"
             if target == targets[-1] and not held and not others:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     # ./lab --help needs no labs, and reading their schema takes its time.
     from measuretwice.lab import Lab, StageName, Value
 
-PATH = click.Path(path_type=Path)
+# Who reads it says in the same words everywhere that it may not be read.
+PATH = click.Path(path_type=Path, readable=False)
 AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on standard output."
 )
