@@ -459,3 +459,19 @@ def test_questions_on_cases_wait_until_these_are_mended() -> None:
         assert asked(book, **options) == (set(questions), [])
     kept, _ = asked(begun, answers={on_case_5[0]: "my answer"})
     assert kept == {*on_none, on_case_5[0]}
+
+
+def test_the_first_try_of_a_book_is_in_the_report() -> None:
+    """With its prediction, and what came out then and after each case; also where no case is begun."""
+    run = read_run(ROOT, RECORDED, "a run")
+    tried = "## First try\n\n- Prediction: 40 of 60\n- Run: first try: 0 of 60\n- Run: after case 1: 7 of 60\n"
+    case = "\n## Case 5: far too slow\n\n- Prediction: 66 Mbit/s\n- Run: x: 61 Mbit/s\n"
+    for book, tables in ((tried, 1), (tried + case, 2), (case, 1), ("- Seed: 7\n", 0)):
+        made = make_report([run], title=None, author=None, made=MADE, books={"mathis": book})
+        html, markdown = render_html(made), render_markdown(made)
+        check_page(html)
+        check_tables(markdown)
+        assert [len(each.tables) for each in made.books] == [tables][: bool(tables)]
+        assert ("| after case 1 | 7 of 60 |" in markdown) == ("First try" in book)
+        assert (">40 of 60<" in html) == ("First try" in book)
+        assert ("66 Mbit/s" in markdown) == ("Case 5" in book)

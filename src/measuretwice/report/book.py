@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.book.notes import Notes
+from measuretwice.book.notes import Notes, read_first_try, read_notes
 from measuretwice.checks import Finding
 from measuretwice.lab import Lab
 from measuretwice.report.tables import NONE, Table
@@ -18,11 +18,28 @@ OFF = "something is off"
 
 @dataclass(frozen=True)
 class BookOfLab:
-    """A lab's book in a report: its cases in a table, and all of it word for word."""
+    """A lab's book in a report: its first try and its cases, a table each, and all of it word for word."""
 
     lab: str
-    table: Table
+    tables: tuple[Table, ...]
     text: str
+
+
+def book_of_lab(lab: Lab, text: str) -> BookOfLab | None:
+    """Return a lab's book as a report has it; None where nothing is noted in it."""
+    tables = (first_try_table(lab, read_first_try(text)), book_table(lab, read_notes(text)))
+    noted = tuple(table for table in tables if table is not None)
+    return BookOfLab(lab.name, noted, text.strip("\n")) if noted else None
+
+
+def first_try_table(lab: Lab, notes: Notes) -> Table | None:
+    """Return what was predicted of the first try, and what came out, then and after each case; None without."""
+    runs = [text.partition(": ") for text in notes.of("Run")]
+    rows = [["predicted", text] for text in notes.of("Prediction")]
+    rows += [[after, came] if colon else ["", after] for after, colon, came in runs]
+    if not rows:
+        return None
+    return Table(f"First try: {lab.file.lab.title}", ["when", "what came out"], rows, frozenset())
 
 
 def book_table(lab: Lab, notes: Mapping[int, Notes]) -> Table | None:

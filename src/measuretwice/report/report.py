@@ -14,7 +14,7 @@ from measuretwice.book.notes import Notes, read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
 from measuretwice.lab.questions import cases_asked_about
-from measuretwice.report.book import BookOfLab, book_table, is_known, without_cause
+from measuretwice.report.book import BookOfLab, book_of_lab, is_known, without_cause
 from measuretwice.report.tables import (
     Table,
     all_values_table,
@@ -123,9 +123,9 @@ def make_report(
         together=[finding for lab in labs.values() for finding in _together(lab, runs, tells)],
         unusable=list(unusable),
         books=[
-            BookOfLab(lab.name, table, texts[lab.name].strip("\n"))
+            book
             for lab in labs.values()
-            if (table := book_table(lab, notes.get(lab.name, {}))) is not None
+            if (book := book_of_lab(lab, texts.get(lab.name, ""))) is not None
         ],
     )
 
