@@ -290,3 +290,17 @@ def test_the_archive_tells_no_cause(kit: Path) -> None:
         for pitfall in lab.file.pitfalls:
             assert not [hint for hint in pitfall.hints if hint in said]
         assert read_lab(folder).file.pitfalls == lab.file.pitfalls
+
+
+def test_a_changed_claim_needs_no_machine(worker: Worker) -> None:
+    """No packet differs: the raw files of the run that is there are judged anew, as in a terminal."""
+    first = worker.run("mathis", "01-mathis/case-12-broken", case=12)
+    claim = {"lab": "mathis", "case": 12, "changes": ["constant_claimed=1.31"]}
+    [job] = worker.ask("plan", **claim)["jobs"]
+    begun = worker.ask("begin", folder=job["folder"])
+    assert f"mathis/{job['folder']}/DONE" in begun["files_of_run"]
+    assert "Nothing was measured anew" in begun["said"]
+    ss = [worker.runs / f"mathis/{name}/raw/romeo/ss.txt" for name in (first, job["folder"])]
+    assert ss[0].read_bytes() == ss[1].read_bytes()
+    [job] = worker.ask("plan", **{**claim, "changes": ["acknowledge=every-segment"]})["jobs"]
+    assert "words" in worker.ask("begin", folder=job["folder"])

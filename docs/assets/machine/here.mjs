@@ -227,6 +227,7 @@ class Panel {
     const plan = await desk.ask("plan", request);
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
+    this.ended = "Done.";
     for (let jobs = plan.jobs; jobs.length;) {
       for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(desk, job, n + 1, jobs.length);
       const end = await desk.ask("finish", {});
@@ -234,14 +235,18 @@ class Panel {
       folders.push(...jobs.map((job) => job.folder));
       this.said = end.said;
     }
-    this.step(measured ? "Measured already: with the same seed and settings it would be the same again, byte for byte." : "Done.", 1);
+    this.step(measured ? "Measured already: with the same seed and settings it would be the same again, byte for byte." : this.ended, 1);
     await this.show(desk, folders);
     for (const other of panels) if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
   }
 
   async trial(desk, job, number, of) {
     const label = of > 1 ? `Run ${number} of ${of}` : "Running";
-    const { words, packs, files } = await desk.ask("begin", { folder: job.folder });
+    const { is_made, is_kept, said: why, words, packs, files } = await desk.call("begin", { lab: this.asked.lab, folder: job.folder });
+    if (is_made) {
+      this.ended = why;
+      return this.unkept_unless(is_kept);
+    }
     this.still_wanted();
     const virtual_s = job.duration_s + SETTLE_S;
     const begun = performance.now();
@@ -260,7 +265,10 @@ class Panel {
     this.handle.cancel = null;
     learn(job.likely_s, (performance.now() - begun) / 1e3);
     this.step("Reading what the tools printed.");
-    const is_kept = await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said }, [tar.buffer]);
+    this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said }, [tar.buffer]));
+  }
+
+  unkept_unless(is_kept) {
     if (!is_kept) this.unkept = "This browser keeps no runs: save the folder before you leave the page.";
   }
 

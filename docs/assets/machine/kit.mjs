@@ -75,6 +75,8 @@ async function keep_run(lab, folder, files) {
   await keep(`${lab}/${folder}`, { at: Date.now(), tar: tar.buffer });
 }
 
+const is_kept = (lab, folder, files) => keep_run(lab, folder, files).then(() => true, () => false);
+
 async function keep_books(books) {
   for (const [name, text] of Object.entries(books || {})) {
     await keep(name, { at: Date.now(), tar: pack({ [BOOK]: text }).buffer });
@@ -90,10 +92,15 @@ const works = {
     await keep_books(answer && answer.book).catch(() => {});
     return answer;
   },
+  /** What a trial's machine needs; or {is_made, is_kept, said}, where its run needs none. */
+  begin: async ({ lab, folder }) => {
+    const { files_of_run, ...rest } = ask("begin", { folder });
+    return files_of_run ? { is_made: true, is_kept: await is_kept(lab, folder, files_of_run), ...rest } : rest;
+  },
   conclude: async ({ lab, folder, tar, said }) => {
     python.FS.writeFile(GIVEN, tar);
     const answer = ask("conclude", { folder, given: GIVEN, said });
-    return keep_run(lab, folder, answer.files).then(() => true, () => false);
+    return is_kept(lab, folder, answer.files);
   },
   keep_live: async ({ lab, folder, tar }) => {
     python.FS.writeFile(GIVEN, tar);

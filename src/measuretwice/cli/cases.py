@@ -173,12 +173,18 @@ def print_case(case: CaseRun, results: Sequence[Result]) -> None:
     place = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
     folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
     if taken := _taken_from(results):
-        print(
-            f"\nNothing was measured anew: what you changed is how files are judged, and no packet differs from {taken}'s."
-        )
+        print(f"\n{nothing_new(taken)}")
     print(
         f"\nWhat the tools printed is in {folder}/raw. Look for what "
         f"doesn't fit.\n./lab check {folder} says what is off; with --hint 1, 2, 3 it helps a step further."
+    )
+
+
+def nothing_new(run: str) -> str:
+    """What is said of a run whose raw files are another one's."""
+    return (
+        "Nothing was measured anew: what you changed is how files are judged, and no packet differs "
+        f"from {run}'s."
     )
 
 

@@ -21,7 +21,7 @@ from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.locks import hold
-from measuretwice.execute.same_packets import take_raw_files
+from measuretwice.execute.same_packets import run_with_same_packets, take_raw_files
 from measuretwice.lab import OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result
@@ -55,6 +55,13 @@ class Job:
     @property
     def folder(self) -> Path:
         return self.out / self.plan.lab / self.plan.folder_name
+
+    def same_packets(self) -> Path | None:
+        """The run beside it whose raw files are this one's, too, byte for byte; None where it has to be measured."""
+        if self.backend.real_time:
+            return None
+        lab = read_lab(self.lab_folder)
+        return run_with_same_packets(self.folder, self.plan, lab, self.root, self.own)
 
 
 def check_writable(out: Path) -> None:
@@ -129,11 +136,11 @@ def _run_in(work: Path, job: Job) -> Result:
     write_json(work / PLAN, plan.to_json())
     if job.own:
         job.own.lay_out(lab, job.root / "scripts", work / EDITED)
-    raw_of = ""
+    same = job.same_packets()
     try:
-        if not backend.real_time:
-            raw_of = take_raw_files(work, job.folder, plan, lab, job.root, job.own)
-        if not raw_of:
+        if same:
+            take_raw_files(same, work, plan)
+        else:
             backend.measure(lab, plan, job.root, work, job.wall_limit_s)
     except TimeoutError:
         raise UserError(
@@ -144,7 +151,7 @@ def _run_in(work: Path, job: Job) -> Result:
     if shutil.disk_usage(work).free < DISK_RESERVE_BYTES:
         # What the guest wrote last may be lost without a word: its kernel wrote it later.
         raise _disk_full(job)
-    if not raw_of:
+    if not same:
         check_finished(work, f"trial {plan.trial}", backend)
     if job.own:
         shutil.rmtree(work / EDITED)
@@ -154,7 +161,7 @@ def _run_in(work: Path, job: Job) -> Result:
     result = derive(job.lab_folder, plan, work / "raw")
     provenance = provenance_now(
         plan, lab, job.root, started=started, kernel=backend.kernel_facts(),
-        start_ns=backend.start_ns, option=backend.option, raw_of=raw_of,
+        start_ns=backend.start_ns, option=backend.option, raw_of=same.name if same else "",
     )  # fmt: skip
     write_json(work / PROVENANCE, provenance.to_json())
     write_json(work / RESULT, result.to_json())

@@ -24,25 +24,26 @@ DECIDES = ("lab", "trial", "seed", "where", "kernel", "scripts", "tools", "recip
 TAKEN = (SCRIPT, "experiment.log", "console.txt")
 
 
-def take_raw_files(
-    work: Path, folder: Path, plan: Plan, lab: Lab, root: Path, own: OwnScripts | None
-) -> str:
-    """Copy the raw files of a run beside `folder` that had the same packets; return its name, or nothing."""
+def run_with_same_packets(
+    folder: Path, plan: Plan, lab: Lab, root: Path, own: OwnScripts | None
+) -> Path | None:
+    """Return a finished run beside `folder` that had the packets that this plan's run would have; None without one."""
     if plan.case is None:
-        return ""
+        return None
     beside = [place.parent for place in sorted(folder.parent.glob(f"*-seed{plan.seed}-*/{PLAN}"))]
     others = [run for run in beside if run != folder and is_finished(run)]
     read = _read_by(lab, plan, _scripts(lab, root, own)) if others else set()
-    for run in others:
-        if not _same(_plan(run / PLAN), plan, read):
-            continue
-        shutil.copytree(run / "raw", work / "raw", dirs_exist_ok=True)
-        for name in TAKEN:
-            if (run / name).is_file():
-                shutil.copy2(run / name, work / name)
+    return next((run for run in others if _same(_plan(run / PLAN), plan, read)), None)
+
+
+def take_raw_files(run: Path, work: Path, plan: Plan) -> None:
+    """Copy a run's raw files into the folder `work`, and its script with this plan's settings."""
+    shutil.copytree(run / "raw", work / "raw", dirs_exist_ok=True)
+    for name in TAKEN:
+        if (run / name).is_file():
+            shutil.copy2(run / name, work / name)
+    if (work / SCRIPT).is_file():
         _name_settings(work / SCRIPT, plan)
-        return run.name
-    return ""
 
 
 def _scripts(lab: Lab, root: Path, own: OwnScripts | None) -> list[str]:

@@ -20,7 +20,7 @@ from measuretwice.base.files import pack_zip
 from measuretwice.book.book import BOOK, LabBook
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
-from measuretwice.cli.cases import CaseRun, open_case
+from measuretwice.cli.cases import CaseRun, nothing_new, open_case
 from measuretwice.cli.check import check_one, check_together, taken, told
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.report import report_command
@@ -132,8 +132,16 @@ class Desk:
         }
 
     def begin(self, *, folder: str) -> dict[str, Any]:
-        """What the machine needs for a trial: the words for its guest, and what that finds."""
-        plan = self._job(folder).plan
+        """What the machine needs for a trial: the words for its guest, and what that finds.
+
+        Where a run that is there had the same packets nothing is needed: then the run's folder is made already, these
+        are its files, and this is what is said of it.
+        """
+        job = self._job(folder)
+        plan = job.plan
+        if same := job.same_packets():
+            run_job(job)
+            return {"files_of_run": self._files_of(job.folder), "said": nothing_new(same.name)}
         assert self._task is not None
         lab = self._task.lab
         return {
