@@ -1,4 +1,5 @@
-"""The pages' JavaScript modules import what they call: a name that is missing is only found by whoever presses the button."""
+"""The pages' JavaScript modules: they import what they call (a name that is missing is only found by whoever presses the
+button), and pages say of their memory what they say."""
 
 from __future__ import annotations
 
@@ -35,3 +36,14 @@ def test_what_is_missing_is_found() -> None:
     assert "from_packs" in NAMES
     live = (FOLDER / "live.mjs").read_text("utf-8")
     assert not_imported(live.replace(", from_packs }", " }"), NAMES) == ["from_packs"]
+
+
+def test_pages_say_what_memory_modules_take() -> None:
+    page = (FOLDER.parents[1] / "start/browser.md").read_text("utf-8")
+    for module, words in (
+        ("machine.mjs", "It has {} MB of memory"),
+        ("page.mjs", "about {} MB of memory"),
+    ):
+        found = re.search(r"MEMORY_MB = (\d+);", (FOLDER / module).read_text("utf-8"))
+        assert found
+        assert words.format(found[1]) in page
