@@ -17,7 +17,16 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import KINDS, Case, Finding, Member, causes, check_set, with_help
+from measuretwice.checks import (
+    KINDS,
+    Case,
+    Finding,
+    Member,
+    case_of,
+    causes,
+    check_set,
+    with_help,
+)
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import brought as bring
 from measuretwice.runs.reread import measure_again
@@ -410,6 +419,25 @@ def test_a_lab_may_mean_what_elsewhere_is_a_mistake() -> None:
         assert found == [], run.name
     for name in find_labs(ROOT):
         assert {*load_lab(ROOT, name).file.checks.leave_out} <= {*KINDS}
+
+
+@pytest.mark.parametrize(
+    ("run", "meaning", "blamed"),
+    [
+        ("case-02-broken/trial-07-seed1", "tcp-split", "lost-between"),
+        ("case-02-fixed/trial-07-seed1", "rate-varies", "unexplained"),
+        ("case-03-broken/trial-03-seed1", "others-send", "other-traffic"),
+    ],
+)
+def test_a_lab_says_what_its_settings_are_meant_to_do(run: str, meaning: str, blamed: str) -> None:
+    """Without its word a check would blame what was asked for."""
+    lab = load_lab(ROOT, "variants")
+    again = measure_again(ROOT, ROOT / "sample-data/04-variants" / run)
+    case = case_of(lab, again.plan.params, again.measured, again.plan.trial, again.conditions)
+    assert meaning in case.meant
+    assert blamed not in {finding.id for finding in causes(case)}
+    assert blamed in {finding.id for finding in causes(replace(case, meant=frozenset()))}
+    assert not lab.file.checks.meant(lab.defaults())
 
 
 def test_an_edited_plan_is_refused(tmp_path: Path) -> None:

@@ -174,6 +174,19 @@ def test_a_stage_may_set_a_parameter_to_anothers_value(folder: Path) -> None:
     assert "pitfalls: rtt-doubling: broken: delay_ms = '=rtt': no such parameter" in said
 
 
+def test_what_a_setting_means_is_said_of_one_that_is_there(folder: Path) -> None:
+    before = "[model]"
+    for setting, told in (
+        ("hops = ['x']", "hops"),
+        ("timestamps = ['perhaps']", "expected one of"),
+    ):
+        after = f"[checks.means.tcp-split]\n{setting}\n\n[model]"
+        said = broken(folder, before, after)
+        before = after
+        assert "checks.means.tcp-split" in said
+        assert told in said
+
+
 def test_a_pitfalls_trials_must_be_there(folder: Path) -> None:
     said = broken(folder, 'trials = "1,3,4,7,9"', 'trials = "1,61"')
     assert "cherry-picking" in said

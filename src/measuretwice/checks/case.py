@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from measuretwice.lab import Value
+from measuretwice.lab.schema.expect import Meaning
 from measuretwice.measure import fields
 from measuretwice.measure.conditions import Conditions, Socket
 from measuretwice.measure.judged import Verdict
@@ -19,7 +20,7 @@ class Case:
     """A run as the checks see it: what was wanted, and what was measured (None: not known).
 
     A check gets only the measured values that it says it `needs`. `algorithms` are the congestion
-    controls that the run was meant to have, by its settings; `verdicts` are those on what its lab expects;
+    controls that the run was meant to have, by its settings, `meant` what these mean beside (`[checks] means`); `verdicts` are those on what its lab expects;
     `conditions` are None where only measured values are left, `reference` (how the lab's own scripts set
     the nodes up) where that isn't asked for.
     """
@@ -29,6 +30,7 @@ class Case:
     max_loss_ratio: float | None = None
     needs: frozenset[str] = frozenset()
     algorithms: frozenset[str] = frozenset()
+    meant: frozenset[Meaning] = frozenset()
     verdicts: tuple[Verdict, ...] = ()
     conditions: Conditions | None = None
     reference: Conditions | None = None

@@ -69,7 +69,7 @@ def configuration(case: Case) -> Finding | None:
     if case.conditions is None or case.reference is None:
         return None
     # A radio's rate changes all the time: that is what its node is there for.
-    steady = case.wanted.get("hop") != "radio"
+    steady = "rate-varies" not in case.meant
     found = list(differences(case.conditions, case.reference, steady=steady))
     if not found:
         return None

@@ -144,7 +144,7 @@ def _delay(case: Case) -> Iterator[str]:
     mean_ms, queue_ms = case.got("rtt_mean_ms"), case.got("queue_delay_mean_ms")
     paths = [ms for ms in case.family("*_path_rtt_ms").values() if ms]
     path_ms = sum(paths) / len(paths) if paths else case.got("path_rtt_ms")
-    if mean_ms is None or queue_ms is None or not path_ms or case.wanted.get("hop") == "radio":
+    if mean_ms is None or queue_ms is None or not path_ms or "rate-varies" in case.meant:
         return
     known_ms = path_ms + queue_ms
     if mean_ms > known_ms + max(DELAY_SLACK_MS, DELAY_SLACK_RATIO * known_ms):
@@ -159,9 +159,8 @@ def _link(case: Case) -> Iterator[str]:
     used, drops = case.got("utilisation"), case.got("queue_drops")
     if used is None or drops is None or used >= FULL_RATIO or drops:
         return
-    others = case.wanted.get("background", "none") != "none" or case.wanted.get("hop") == "radio"
     sockets = case.data_sockets()
-    if others or not sockets or limited_by_buffers(sockets):
+    if case.meant & {"others-send", "rate-varies"} or not sockets or limited_by_buffers(sockets):
         return
     rate_mbit = case.want("rate_mbit")
     most = f" of {payload_limit(rate_mbit, wire=False):.4g} Mbit/s" if rate_mbit else ""

@@ -183,7 +183,7 @@ def application_limited(case: Case) -> Finding | None:
 )
 def other_traffic(case: Case) -> Finding | None:
     sockets = case.data_sockets()
-    if not sockets or case.conditions is None or case.wanted.get("background", "none") != "none":
+    if not sockets or case.conditions is None or "others-send" in case.meant:
         return None
     for other in case.other_sockets():
         return Finding(
@@ -270,7 +270,7 @@ def interface_drops(case: Case) -> Finding | None:
 )
 def lost_between(case: Case) -> Finding | None:
     """What a forwarding node received, it sent on, or a root qdisc dropped it."""
-    if case.conditions is None or case.wanted.get("relay", "off") != "off":
+    if case.conditions is None or "tcp-split" in case.meant:
         return None
     for node in case.conditions.nodes.values():
         counts = _passed(node)

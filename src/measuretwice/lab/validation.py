@@ -24,6 +24,10 @@ def check_uses(lab: Lab) -> None:
         if name not in lab.file.parameters:
             known = ", ".join(lab.file.parameters)
             raise lab.problem(key, f"{name!r} is no parameter; parameters are {known}")
+    for meaning, settings in lab.file.checks.means.items():
+        for name, words in settings.items():
+            for word in words:
+                lab.read_set({name: word}, f"{lab.place}: checks.means.{meaning}")
 
 
 def check_trials_uses(lab: Lab) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Literal
+
 from pydantic import Field, model_validator
 
-from measuretwice.lab.schema.base import Strict
+from measuretwice.lab.schema.base import Name, Strict
+
+Meaning = Literal["rate-varies", "others-send", "tcp-split"]
 
 
 class ModelUse(Strict):
@@ -66,7 +71,18 @@ class Expectation(Strict):
 class Checks(Strict):
     """What the checker must not say of this lab's runs, because they are meant to be so.
 
-    A path that was made to have a queue, for one, is no sign of a mistake (`queueing`).
+    A path that was made to have a queue, for one, is no sign of a mistake (`queueing`). `means` says of a parameter's
+    words what they are meant to do: `rate-varies` makes a link's rate change all the time, `others-send` lets others send
+    over the same link, `tcp-split` lets a node end connections and open its own.
     """
 
     leave_out: list[str] = []
+    means: dict[Meaning, dict[Name, list[str]]] = {}
+
+    def meant(self, params: Mapping[str, object]) -> frozenset[Meaning]:
+        """Return what a run's settings mean, beyond their values."""
+        return frozenset(
+            meaning
+            for meaning, settings in self.means.items()
+            if any(str(params.get(name)) in words for name, words in settings.items())
+        )
