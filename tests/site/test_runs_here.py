@@ -203,7 +203,7 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     mend = page.locator(".here[data-here]").nth(1)
     mend.locator(".here-setting .here-name").fill("constant_claimed")
-    mend.locator(".here-setting input:not(.here-name)").fill("1.1")
+    mend.locator(".here-setting input:not(.here-name)").fill("1.31")
     mend.get_by_role("button", name="Run it here").click()
     mend.get_by_text("Nothing was measured anew").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
