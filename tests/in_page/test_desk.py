@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 from command_line import call_lab
 
-from measuretwice.lab import published_labs, read_lab
+from measuretwice.lab import load_lab, published_labs, read_lab
 from measuretwice.runs.archive import raw_folder
 from measuretwice.site.machine import kit_archive
+from measuretwice.site.words.here import of_mending, of_stage
+from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -304,3 +306,14 @@ def test_a_changed_claim_needs_no_machine(worker: Worker) -> None:
     assert ss[0].read_bytes() == ss[1].read_bytes()
     [job] = worker.ask("plan", **{**claim, "changes": ["acknowledge=every-segment"]})["jobs"]
     assert "words" in worker.ask("begin", folder=job["folder"])
+
+
+def test_what_a_pages_machine_is_too_slow_for_is_said(worker: Worker) -> None:
+    """Also by the page itself, which doesn't name the setting: it may be what the case is about."""
+    problem = worker.problem("plan", lab="variants", trials="7", changes=["relay=on"])
+    assert problem.startswith("relay=on is too slow for the browser's machine: use the virtual")
+    words = LabWords(ROOT, load_lab(ROOT, "variants"), runs_here=True)
+    first, mended = (of_stage(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
+    assert first.startswith("A page's machine is too slow for this network. Use a terminal")
+    assert "data-here=" in mended
+    assert "data-here=" in of_mending(words, "terminated-tcp")

@@ -114,6 +114,22 @@ def guest_words(lab: Lab, plan: Plan, live: Sequence[str] = ()) -> str:
     return " ".join(map(str, told))
 
 
+def lacks_memory(lab: Lab, plans: Iterable[Plan]) -> list[str]:
+    """Say in a line, where it is so, that the browser's machine has too little memory for these."""
+    memory = lab.file.run.memory
+    if memory and any(float(plan.params[memory]) > MEMORY_BYTES for plan in plans):
+        return [
+            f"{lab.name} needs more memory than the browser's machine has, {MEMORY_BYTES >> 20} MB"
+        ]
+    return []
+
+
+def too_slow(lab: Lab, params: Mapping[str, Value]) -> list[str]:
+    """Return those of a run's settings, as KEY=VALUE, that the browser's machine is too slow for."""
+    slow = lab.file.run.too_slow_in_browser
+    return [f"{name}={params[name]}" for name, words in slow.items() if params[name] in words]
+
+
 def packs_of(lab: Lab) -> list[str]:
     """Return the tar files beside the machine, without their endings, that the lab's guest gets besides."""
     in_python = any(path.suffix == ".py" for path in (lab.folder / "nodes").iterdir())
@@ -156,12 +172,12 @@ class Browser(Backend):
         return changes | fitted_memory(lab, meant)
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
-        memory = lab.file.run.memory
-        if memory and any(float(plan.params[memory]) > MEMORY_BYTES for plan in plans):
-            return [
-                f"{lab.name} needs more memory than the browser's machine has, {MEMORY_BYTES >> 20} MB"
-            ]
-        return []
+        plans = list(plans)
+        slow = sorted({setting for plan in plans for setting in too_slow(lab, plan.params)})
+        return lacks_memory(lab, plans) + [
+            f"{setting} is too slow for the browser's machine: use the virtual kernel, ./lab run in a terminal"
+            for setting in slow
+        ]
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
         given = work / GIVEN

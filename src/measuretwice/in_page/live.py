@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from measuretwice.backends.browser import lacks_memory
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.base.errors import UserError
 from measuretwice.cli.case_books import after_live
@@ -41,7 +42,7 @@ def begin(
     number = one_trial(lab, trial, lab.case(case) if case is not None else None)
     settings = without_edges(lab, read_changes(lab, tuple(changes), None))
     plan = live_plan(batch, number, settings, case=case, stage="fixed" if show_me else None)
-    if problems := batch.backend.problems(lab, [plan]):
+    if problems := lacks_memory(lab, [plan]):
         raise UserError("; ".join(problems))
     files = given_to_live_guest(lab, plan, batch.root)
     [script] = (text for name, text in files.items() if name.endswith("/experiment.sh"))

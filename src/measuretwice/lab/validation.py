@@ -24,10 +24,14 @@ def check_uses(lab: Lab) -> None:
         if name not in lab.file.parameters:
             known = ", ".join(lab.file.parameters)
             raise lab.problem(key, f"{name!r} is no parameter; parameters are {known}")
-    for meaning, settings in lab.file.checks.means.items():
+    said = {f"checks.means.{meaning}": its for meaning, its in lab.file.checks.means.items()}
+    for key, settings in {
+        **said,
+        "run.too_slow_in_browser": lab.file.run.too_slow_in_browser,
+    }.items():
         for name, words in settings.items():
             for word in words:
-                lab.read_set({name: word}, f"{lab.place}: checks.means.{meaning}")
+                lab.read_set({name: word}, f"{lab.place}: {key}")
 
 
 def check_trials_uses(lab: Lab) -> None:

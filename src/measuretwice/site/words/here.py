@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of
+from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_slow
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import (
@@ -114,15 +114,19 @@ def _case(words: LabWords, name: str, stage: StageName) -> tuple[int, list[Param
     return number, runs * staged.stage(stage).repeat
 
 
-def _place(words: LabWords, runs: Sequence[Params], **what: Any) -> str:
+def _place(words: LabWords, runs: Sequence[Params], kind: str, **what: Any) -> str:
     """The place that docs/assets/machine/here.mjs fills in; or why a page can't run it."""
     if not words.runs_here:
         return ""
-    if why := _why_not(words.lab, runs):
+    why = _why_not(words.lab, runs)
+    # What it is may be what the case is about, and what is mended.
+    if kind != "mend" and any(too_slow(words.lab, params) for params in runs):
+        why = "A page's machine is too slow for this network."
+    if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
     seconds = sum(likely_seconds(params, PACE) for params in runs)
     asked = {
-        "lab": words.lab.name, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(words.lab),
+        "lab": words.lab.name, "kind": kind, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(words.lab),
     }  # fmt: skip
     return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
 
