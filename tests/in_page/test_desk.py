@@ -308,12 +308,12 @@ def test_a_changed_claim_needs_no_machine(worker: Worker) -> None:
     assert "words" in worker.ask("begin", folder=job["folder"])
 
 
-def test_what_a_pages_machine_is_too_slow_for_is_said(worker: Worker) -> None:
+def test_what_is_too_much_for_a_pages_machine_is_said(worker: Worker) -> None:
     """Also by the page itself, which doesn't name the setting: it may be what the case is about."""
     problem = worker.problem("plan", lab="variants", trials="7", changes=["relay=on"])
-    assert problem.startswith("relay=on is too slow for the browser's machine: use the virtual")
+    assert problem.startswith("relay=on is too much for the browser's machine: use the virtual")
     words = LabWords(ROOT, load_lab(ROOT, "variants"), runs_here=True)
     first, mended = (of_stage(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
-    assert first.startswith("A page's machine is too slow for this network. Use a terminal")
+    assert first.startswith("This network is too much for a page's machine. Use a terminal")
     assert "data-here=" in mended
     assert "data-here=" in of_mending(words, "terminated-tcp")

@@ -124,10 +124,10 @@ def lacks_memory(lab: Lab, plans: Iterable[Plan]) -> list[str]:
     return []
 
 
-def too_slow(lab: Lab, params: Mapping[str, Value]) -> list[str]:
-    """Return those of a run's settings, as KEY=VALUE, that the browser's machine is too slow for."""
-    slow = lab.file.run.too_slow_in_browser
-    return [f"{name}={params[name]}" for name, words in slow.items() if params[name] in words]
+def too_much(lab: Lab, params: Mapping[str, Value]) -> list[str]:
+    """Return those of a run's settings, as KEY=VALUE, that are too much for the browser's machine."""
+    said = lab.file.run.too_much_for_browser
+    return [f"{name}={params[name]}" for name, words in said.items() if params[name] in words]
 
 
 def packs_of(lab: Lab) -> list[str]:
@@ -173,10 +173,10 @@ class Browser(Backend):
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         plans = list(plans)
-        slow = sorted({setting for plan in plans for setting in too_slow(lab, plan.params)})
+        settings = sorted({setting for plan in plans for setting in too_much(lab, plan.params)})
         return lacks_memory(lab, plans) + [
-            f"{setting} is too slow for the browser's machine: use the virtual kernel, ./lab run in a terminal"
-            for setting in slow
+            f"{setting} is too much for the browser's machine: use the virtual kernel, ./lab run in a terminal"
+            for setting in settings
         ]
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:

@@ -27,7 +27,7 @@ def check_uses(lab: Lab) -> None:
     said = {f"checks.means.{meaning}": its for meaning, its in lab.file.checks.means.items()}
     for key, settings in {
         **said,
-        "run.too_slow_in_browser": lab.file.run.too_slow_in_browser,
+        "run.too_much_for_browser": lab.file.run.too_much_for_browser,
     }.items():
         for name, words in settings.items():
             for word in words:

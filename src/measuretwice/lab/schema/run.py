@@ -27,8 +27,8 @@ class Run(Strict):
     packets instead of 1000. `reader_interval` names the one that says how often a receiving program
     gets its data there, in ms, where 10 ms are too often.
 
-    `too_slow_in_browser` holds words of parameters that take the browser's machine far longer than it is guessed, as
-    a program does that every packet passes.
+    `too_much_for_browser` holds words of parameters that the browser's machine has neither the time nor the memory for,
+    as for a program in Python that every packet passes.
 
     `qdiscs` and `algorithms` are the queue disciplines and congestion controls that the kernel must
     have; `=name` stands for what that parameter says. The virtual kernel has them all, others are
@@ -40,6 +40,6 @@ class Run(Strict):
     conclude: list[Step] = []
     memory: Name | None = None
     reader_interval: Name | None = None
-    too_slow_in_browser: dict[Name, list[str]] = {}
+    too_much_for_browser: dict[Name, list[str]] = {}
     qdiscs: list[str] = []
     algorithms: list[str] = []

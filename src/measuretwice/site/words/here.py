@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_slow
+from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_much
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import (
@@ -120,8 +120,8 @@ def _place(words: LabWords, runs: Sequence[Params], kind: str, **what: Any) -> s
         return ""
     why = _why_not(words.lab, runs)
     # What it is may be what the case is about, and what is mended.
-    if kind != "mend" and any(too_slow(words.lab, params) for params in runs):
-        why = "A page's machine is too slow for this network."
+    if kind != "mend" and any(too_much(words.lab, params) for params in runs):
+        why = "This network is too much for a page's machine."
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
     seconds = sum(likely_seconds(params, PACE) for params in runs)
