@@ -11,12 +11,14 @@ import pytest
 from click.testing import CliRunner
 from command_line import call_lab
 
+from measuretwice.base.errors import UserError
 from measuretwice.cli.commands import cli
 from measuretwice.execute import record
 from measuretwice.lab import load_lab, trial_params
 from measuretwice.runs import archive
 from measuretwice.runs.folder import DONE
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of, set_folders, short_name
+from measuretwice.runs.verified import VERIFIED_FILE, stands, verifications
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -169,6 +171,27 @@ def test_nothing_recorded_is_one_line(tmp_path: Path) -> None:
     assert "record it first with ./lab record" in done.stderr
 
 
+def test_notes_of_second_runs(tmp_path: Path) -> None:
+    done = run_record(ROOT, "mathis", "--note")
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "--note is for --verify" in done.stderr
+    (tmp_path / VERIFIED_FILE).write_text('{"mtu": 1}')
+    with pytest.raises(UserError, match="damaged"):
+        verifications(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(SAMPLES.glob("*/" + VERIFIED_FILE)), ids=lambda path: path.parent.name
+)
+def test_each_note_is_of_what_is_recorded_now(folder: Path) -> None:
+    """Who records a set anew verifies it anew, or takes its note away."""
+    noted = verifications(folder.parent)
+    assert noted
+    for name in noted:
+        assert stands(noted, read_set(folder.parent / name)), name
+
+
 @pytest.mark.kernel
 def test_recorded_runs_come_out_again(tmp_path: Path) -> None:
     # Inside, a link out of the checkout leads nowhere.
@@ -190,9 +213,15 @@ def test_runs_come_out_as_recorded_and_a_change_is_named(tmp_path: Path) -> None
     # What another --verify, at work beside this one, has so far.
     beside = tmp_path / "runs" / "verified" / "mathis" / "trial-01-seed1-00000000"
     beside.mkdir(parents=True)
-    done = run_record(tmp_path, "mathis", "--verify", "--only", "timestamps")
+    done = run_record(tmp_path, "mathis", "--verify", "--note", "--only", "timestamps")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 sets: the same byte for byte" in done.stdout
+    noted = verifications(tmp_path / "sample-data" / "01-mathis")
+    assert {"case-04-broken", "case-04-fixed"} <= noted.keys()
+    assert noted["case-04-fixed"].real_s >= 0
+    # What has a note isn't run again.
+    done = run_record(tmp_path, "mathis", "--verify", "--note", "--only", "timestamps")
+    assert (done.returncode, done.stdout) == (0, "0 sets: the same byte for byte\n"), done.stderr
     folder = tmp_path / "sample-data" / "01-mathis" / "case-04-fixed"
     path = folder / "results.json"
     document = json.loads(path.read_text())
@@ -201,7 +230,8 @@ def test_runs_come_out_as_recorded_and_a_change_is_named(tmp_path: Path) -> None
         document["runs"][0]["raw_sha256"] = archive.digest_of(raw)
         archive.pack(raw, folder / "trial-17-seed1" / archive.ARCHIVE)
     path.write_text(json.dumps(document))
-    done = run_record(tmp_path, "mathis", "--verify", "--only", "case-04-fixed")
+    # A note is of what was recorded then.
+    done = run_record(tmp_path, "mathis", "--verify", "--note", "--only", "case-04-fixed")
     assert done.returncode == 1
     assert "case-04-fixed: trial-17-seed1 differs in romeo/ping.txt" in done.stdout
     # What differed can be looked at, and is not taken for the next verification's run.

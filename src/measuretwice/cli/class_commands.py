@@ -15,6 +15,11 @@ from measuretwice.cli.types import Runs
 @click.command()
 @click.argument("lab_name", metavar="LAB")
 @click.option("--verify", is_flag=True, help="Run it all again and compare byte for byte.")
+@click.option(
+    "--note",
+    is_flag=True,
+    help="With --verify: set by set, noted in sample-data/ where it comes out the same; sets with a note are left out.",
+)
 @click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"

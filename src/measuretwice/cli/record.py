@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.cli.run import measure_jobs
 from measuretwice.execute import record
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.lab import load_lab
-from measuretwice.runs import recorded
+from measuretwice.runs import recorded, verified
 from measuretwice.runs.result import Result
 
 
@@ -23,42 +24,35 @@ def record_command(
     *,
     only: Sequence[str],
     verify: bool,
+    note: bool,
     jobs: int | None,
     as_json: bool,
 ) -> int:
     """Record or verify; return 0, or 1 where what came out is not what is recorded."""
+    if note and not verify:
+        raise UserError("--note is for --verify: it notes which sets came out the same")
     lab = load_lab(root, lab_name)
     chosen = record.choose(lab, only)
     samples = root / "sample-data" / lab.folder.name
     if verify:
-        for wanted in chosen:
-            recorded.read_set(samples / wanted.name)
+        sets = {wanted.name: recorded.read_set(samples / wanted.name) for wanted in chosen}
+        if note:
+            noted = verified.verifications(samples)
+            chosen = [each for each in chosen if not verified.stands(noted, sets[each.name])]
     # Finished runs stay until all is done, so that what was broken off goes on.
     out = terminal.default_out(root) / ("verified" if verify else "recorded")
     batch = open_batch(root, lab, out)
 
-    results = _run(batch, chosen, jobs, as_json)
     problems: list[str] = []
-    for wanted in chosen:
+    # All sets' runs at once, so that no CPU waits for a set's last one; but what is noted is noted set by set.
+    for part in [[wanted] for wanted in chosen] if note else [chosen]:
+        results = _run(batch, part, jobs, as_json)
         if verify:
-            problems += record.compare(samples / wanted.name, results[wanted.name])
-        else:
+            problems += _verify(samples, part, results, out.with_name("differing") / lab.name, note)
+            continue
+        for wanted in part:
             samples.mkdir(parents=True, exist_ok=True)
             record.store(samples / wanted.name, wanted, results[wanted.name])
-    if verify:
-        # The next --verify runs all anew; what differs stays to be looked at. Runs of another
-        # --verify that works beside this one are left alone.
-        differing = out.with_name("differing") / lab.name
-        shutil.rmtree(differing, ignore_errors=True)
-        runs = {result.place for these in results.values() for result in these}
-        for run in sorted(runs):
-            if problems:
-                differing.mkdir(parents=True, exist_ok=True)
-                run.rename(differing / run.name)
-            else:
-                shutil.rmtree(run, ignore_errors=True)
-        if problems:
-            print(f"the runs that differ are in {differing}", file=sys.stderr)
     if as_json:
         names = [wanted.name for wanted in chosen]
         print(json.dumps({"lab": lab.name, "sets": names, "differences": problems}, indent=2))
@@ -69,6 +63,37 @@ def record_command(
     if not problems:
         print(f"{len(chosen)} sets: {done}")
     return 1 if problems else 0
+
+
+def _verify(
+    samples: Path,
+    chosen: list[record.SetToRecord],
+    results: dict[str, list[Result]],
+    differing: Path,
+    note: bool,
+) -> list[str]:
+    """Compare these sets with what is recorded; note those that are the same, keep the runs of others."""
+    problems: list[str] = []
+    for wanted in chosen:
+        found = record.compare(samples / wanted.name, results[wanted.name])
+        problems += found
+        if note and not found:
+            runs = [result.place for result in results[wanted.name]]
+            verified.note(samples, recorded.read_set(samples / wanted.name), runs)
+    # The next --verify runs all anew; what differs stays to be looked at. Runs of another
+    # --verify that works beside this one are left alone.
+    if not note:
+        shutil.rmtree(differing, ignore_errors=True)
+    for run in sorted({result.place for these in results.values() for result in these}):
+        if problems:
+            differing.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(differing / run.name, ignore_errors=True)
+            run.rename(differing / run.name)
+        else:
+            shutil.rmtree(run, ignore_errors=True)
+    if problems:
+        print(f"the runs that differ are in {differing}", file=sys.stderr)
+    return problems
 
 
 def _run(
