@@ -1,7 +1,7 @@
 """The browser's machine beside the virtual kernel: the same trials with the same seeds on both, and their goodputs.
 
     make both-machines                        thirty trials of each lab on each: half an hour of two free CPUs
-    make both-machines ARGS='--lab mathis'    one lab
+    make both-machines ARGS='--lab mathis'    one lab; --duration 2 where a second carries much
     make both-machines ARGS='--record'        ... and keep the figures for the site
 
 The two make other bytes of one seed: chance falls otherwise. So what is compared is the mean of the logarithms of the
@@ -41,11 +41,11 @@ class Pair:
 
 
 def measured(
-    lab: str, trials: str, repeat: int, where: str, out: Path
+    lab: str, trials: str, repeat: int, duration_s: int, where: str, out: Path
 ) -> dict[tuple[int, int], float]:
     """Goodputs by trial and seed."""
     command = [
-        "./lab", "run", lab, "--trials", trials, "--repeat", str(repeat), "--duration", str(DURATION_S),
+        "./lab", "run", lab, "--trials", trials, "--repeat", str(repeat), "--duration", str(duration_s),
         "--on", where, "--out", str(out), "--json",
     ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
@@ -64,12 +64,12 @@ def chosen(numbers: list[int]) -> tuple[str, int]:
     return ",".join(map(str, some)), math.ceil(RUNS / len(some))
 
 
-def compared(lab: str, numbers: list[int]) -> dict[str, object]:
+def compared(lab: str, numbers: list[int], duration_s: int) -> dict[str, object]:
     trials, repeat = chosen(numbers)
     with tempfile.TemporaryDirectory(prefix="measuretwice-both-") as out:
-        virtual = measured(lab, trials, repeat, "virtual", Path(out) / "virtual")
+        virtual = measured(lab, trials, repeat, duration_s, "virtual", Path(out) / "virtual")
         began = time.monotonic()
-        browser = measured(lab, trials, repeat, "browser", Path(out) / "browser")
+        browser = measured(lab, trials, repeat, duration_s, "browser", Path(out) / "browser")
         took_s = time.monotonic() - began
     pairs = [
         Pair(*key, round(virtual[key]), round(browser[key]))
@@ -82,7 +82,7 @@ def compared(lab: str, numbers: list[int]) -> dict[str, object]:
         flush=True,
     )
     return {
-        "duration_s": DURATION_S,
+        "duration_s": duration_s,
         "ratio": round(math.exp(mean), 4),
         "low": round(math.exp(low), 4),
         "high": round(math.exp(high), 4),
@@ -96,13 +96,14 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--lab", action="append", help="only this lab")
+    parser.add_argument("--duration", type=int, default=DURATION_S, help="of each run, in seconds")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
     for name, lab in published_labs(ROOT).items():
         if options.lab and name not in options.lab:
             continue
-        kept[name] = compared(name, sorted(lab.trials))
+        kept[name] = compared(name, sorted(lab.trials), options.duration)
         if options.record:
             RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in kept.values()) else 1
