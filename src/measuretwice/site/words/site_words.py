@@ -6,6 +6,8 @@ import json
 import re
 from typing import Any
 
+from measuretwice.runs.recorded import read_set, set_folders
+from measuretwice.runs.verified import stands, verifications
 from measuretwice.site.fields import FieldWords
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
@@ -80,6 +82,23 @@ def both_machines(site: SiteWords) -> dict[str, Any] | None:
     """What `make both-machines` recorded, by lab: `.ratio`, `.low`, `.high`, `.pairs`, `.duration_s`; none where it hasn't yet."""
     path = site.root / "sample-data" / "browsers-machine.json"
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+@site_word("second_runs", fact=True)
+def second_runs(site: SiteWords) -> dict[str, Any]:
+    """Which recorded sets `./lab record --verify --note` found the same: `.sets` of `.of`, `.runs` in them, and `.real_s`, how
+    long they took in all."""
+    found: dict[str, Any] = {"sets": 0, "of": 0, "runs": 0, "real_s": 0}
+    for words in site.labs.values():
+        noted = verifications(words.samples)
+        for folder in set_folders(words.samples):
+            recorded = read_set(folder)
+            found["of"] += 1
+            if stands(noted, recorded):
+                found["sets"] += 1
+                found["runs"] += len(recorded.runs)
+                found["real_s"] += noted[recorded.name].real_s
+    return found
 
 
 @site_word("checker_faults", fact=True)
