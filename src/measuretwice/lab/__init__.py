@@ -35,9 +35,11 @@ from measuretwice.lab.plan import (
 from measuretwice.lab.questions import read_questions
 from measuretwice.lab.schema import (
     FIGURE_TABLES,
+    IN_BRACES,
     SYMPTOM_TABLES,
     UNITS,
     About,
+    Act,
     Again,
     AgainstFigure,
     AgainstModelSymptom,
@@ -79,10 +81,12 @@ from measuretwice.lab.trials import select_trials
 
 __all__ = [
     "FIGURE_TABLES",
+    "IN_BRACES",
     "SYMPTOM_TABLES",
     "UNITS",
     "UNSET",
     "About",
+    "Act",
     "Again",
     "AgainstFigure",
     "AgainstModelSymptom",

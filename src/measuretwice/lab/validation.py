@@ -91,6 +91,8 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
         yield "run.reader_interval", file.run.reader_interval
     if edges := file.topology.edges:
         yield from (("topology.edges", name) for name in (edges.speed, edges.processing))
+    for act in file.topology.acts:
+        yield from (("topology.acts", name) for name in act.parameters)
     if crowd := file.collect.crowd:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
     for place, expectation in enumerate(file.expect):
@@ -106,6 +108,11 @@ def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
             raise lab.problem(key, f"needs: {need!r} doesn't come before it; {known} do")
     if pitfall.trial not in lab.trials:
         raise lab.problem(key, f"there is no trial {pitfall.trial}")
+    for place in pitfall.place:
+        try:
+            lab.file.topology.nodes_at(place)
+        except ValueError as error:
+            raise lab.problem(key, f"place: {error}") from None
     if pitfall.settled_by and pitfall.settled_by not in lab.file.parameters:
         raise lab.problem(key, f"settled_by: {pitfall.settled_by!r} is no parameter")
     for name, value in lab.varied(pitfall).items():

@@ -47,14 +47,16 @@ from measuretwice.lab.schema.symptoms import (
     SymptomOf,
     ValuesSymptom,
 )
-from measuretwice.lab.schema.topology import Edges, End, Link, Node, Topology
+from measuretwice.lab.schema.topology import IN_BRACES, Act, Edges, End, Link, Node, Topology
 
 __all__ = [
     "FIGURE_TABLES",
     "FORMAT_VERSION",
+    "IN_BRACES",
     "SYMPTOM_TABLES",
     "UNITS",
     "About",
+    "Act",
     "Again",
     "AgainstFigure",
     "AgainstModelSymptom",

@@ -85,6 +85,8 @@ class Pitfall(Strict):
     first, and what it `teaches`: a skill, in words that don't give the cause away.
     `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
     was measured would leave nothing off.
+    `place` says where in the network it was, for a drawing that comes after the diagnosis: places as in
+    `[topology]` `acts`.
     `elsewhere` are other trials on which it shows as well; `vary` names parameters whose values
     may be multiplied by anything between two factors, all at once.
     """
@@ -108,6 +110,7 @@ class Pitfall(Strict):
     elsewhere: list[Elsewhere] = []
     vary: dict[Name, Factors] = {}
     figure: list[AnySymptom] = []
+    place: list[str] = []
 
     def stage(self, name: Literal["broken", "fixed"]) -> Stage:
         return self.broken if name == "broken" else self.fixed

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Interface
+from typing import Literal
 
 from pydantic import field_validator, model_validator
 
 from measuretwice.lab.schema.base import Name, NodeName, Strict
+
+IN_BRACES = re.compile(r"\{([a-z0-9_]+)\}")
 
 
 class Node(Strict):
@@ -48,11 +52,52 @@ class Edges(Strict):
     processing: Name
 
 
+class Act(Strict):
+    """What a drawing of the network says of a place, and which parameter decides it.
+
+    `at` lists the places: `router/juliet` is the router's interface towards juliet, `romeo` the node
+    itself; where several nodes share a `script`, its name stands for all of them. `by` is the queue
+    discipline that does it, or `=name`, a parameter that says which. `says` is what stands there, with
+    parameters in braces: `delay {rtt_ms}`, or half of it. `queue` draws packets waiting. `role` says who sends and who receives.
+    It is drawn only `when` each parameter named there has one of these values.
+    """
+
+    at: list[str]
+    by: str = ""
+    says: str = ""
+    half: bool = False
+    queue: bool = False
+    role: Literal["sender", "receiver"] | None = None
+    when: dict[Name, list[str]] = {}
+
+    @property
+    def parameters(self) -> list[str]:
+        """The names of all parameters that decide what is drawn."""
+        chosen = [self.by[1:]] if self.by.startswith("=") else []
+        return [*self.when, *chosen, *IN_BRACES.findall(self.says)]
+
+
 class Topology(Strict):
     art: str
     nodes: list[Node]
     links: list[Link]
     edges: Edges | None = None
+    acts: list[Act] = []
+
+    def nodes_at(self, place: str) -> list[tuple[str, str]]:
+        """Return the nodes that a place stands for, each with the node towards which it is, or "".
+
+        ValueError where there is no such node or no such link.
+        """
+        name, _, towards = place.partition("/")
+        nodes = [node.name for node in self.nodes if name in (node.name, node.script)]
+        if not nodes:
+            raise ValueError(f"{place!r}: there is no node {name!r}")
+        joined = {(link.a.node, link.b.node) for link in self.links}
+        for node in nodes:
+            if towards and not joined & {(node, towards), (towards, node)}:
+                raise ValueError(f"{place!r}: no link joins {node!r} and {towards!r}")
+        return [(node, towards) for node in nodes]
 
     @model_validator(mode="after")
     def _links_join_nodes(self) -> Topology:
@@ -64,4 +109,7 @@ class Topology(Strict):
             for end in (link.a, link.b):
                 if end.node not in known:
                     raise ValueError(f"link end {end.node!r} is no node; nodes are {sorted(known)}")
+        for act in self.acts:
+            for place in act.at:
+                self.nodes_at(place)
         return self

@@ -1,0 +1,218 @@
+"""A network drawn from left to right, and from top to bottom for a phone; and small, without words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from measuretwice.site.drawings.sketch import Box, Lane, Sketch, Wire
+from measuretwice.site.drawings.svg import box, drawing, label, path, width_of
+
+WIDE, TALL = 700.0, 320.0
+# Sizes of text and distances from line to line. Wide ones shrink to a column of 620 px and stay over 11 px.
+SIZE, LINE, NAME = 13.0, 17.0, 14.0
+SMALL = 12.0
+PAD = 9.0
+QUEUE = (24.0, 14.0)
+
+
+def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
+    """Return the drawing from left to right."""
+    columns = drawn.columns
+    widths = [max(_width(each, addresses) for each in column) for column in columns]
+    needs = [_gap(drawn, number) for number in range(len(columns) - 1)]
+    spare = max(0.0, WIDE - 2 - sum(widths) - sum(needs)) / len(needs)
+    lefts, x = [], 1.0
+    for width, need in zip(widths, [*needs, 0], strict=True):
+        lefts.append(x)
+        x += width + need + spare
+    total = max(WIDE, x - spare + 1)
+    pitch, first = _pitch(drawn, addresses)
+    parts: list[str] = []
+    for wire in drawn.wires:
+        y = first + pitch * wire.row
+        left = lefts[wire.a.column] + widths[wire.a.column]
+        parts += _wire_across(wire, left, lefts[wire.b.column], y)
+    for each in drawn.boxes:
+        height = _height(each, addresses)
+        top = first + pitch * each.rows[0] - height / 2
+        tall = height + pitch * (each.rows[1] - each.rows[0])
+        parts += _boxed(each, lefts[each.column], top, widths[each.column], tall, addresses)
+    bottom = first + pitch * (drawn.rows - 1) + first
+    parts.append(
+        label(total / 2, bottom + 10, " · ".join(drawn.notes), kind="note", anchor="middle")
+    )
+    height = bottom + (20 if drawn.notes else 0)
+    return drawing(total, height, parts, kind="wide", title=title, said=drawn.in_words())
+
+
+def _width(each: Box, addresses: bool) -> float:
+    return 2 * PAD + max(
+        width_of(line, NAME if n == 0 else SIZE) for n, line in enumerate(each.lines(addresses))
+    )
+
+
+def _height(each: Box, addresses: bool) -> float:
+    return LINE * len(each.lines(addresses)) + PAD + (6 if len(each.names) > 1 else 0)
+
+
+def _gap(drawn: Sketch, column: int) -> float:
+    """How wide the gap behind a column must be for what stands on its wires."""
+    lanes = [
+        lane for wire in drawn.wires if wire.a.column == column for lane in (wire.there, wire.back)
+    ]
+    return max([36.0, *(24 + width_of(f"→ {line}", SIZE) for lane in lanes for line in lane.lines)])
+
+
+def _pitch(drawn: Sketch, addresses: bool) -> tuple[float, float]:
+    """The distance from row to row, and of the first and last from the edge."""
+    above = max([0, *(len(wire.there.lines) for wire in drawn.wires)]) * LINE + 12
+    below = max([0, *(len(wire.back.lines) for wire in drawn.wires)]) * LINE + 12
+    halves = max(_height(each, addresses) for each in drawn.boxes) / 2 + 5
+    return max(above + below, 2 * halves + 6), max(above, below, halves)
+
+
+def _wire_across(wire: Wire, left: float, right: float, y: float) -> Iterator[str]:
+    yield path([(left, y), (right, y)], "wire cable" if wire.cable else "wire")
+    there, back = wire.there, wire.back
+    if there.marked:
+        yield _mark(
+            left + 2,
+            y - LINE * len(there.lines) - 12,
+            right - left - 4,
+            LINE * len(there.lines) + 20,
+        )
+    if back.marked:
+        yield _mark(left + 2, y - 8, right - left - 4, LINE * len(back.lines) + 20)
+    if there.queue:
+        yield from _queue(left + 4, y, forward=True)
+    if back.queue:
+        yield from _queue(right - 4 - QUEUE[0], y, forward=False)
+    for number, line in enumerate(there.lines):
+        up = y - 11 - LINE * (len(there.lines) - 1 - number)
+        yield label(left + 7, up, f"→ {line}" if number == 0 else line, kind=_kind(there, number))
+    for number, line in enumerate(back.lines):
+        down = y + 21 + LINE * number
+        said = f"{line} ←" if number == 0 else line
+        yield label(right - 7, down, said, kind=_kind(back, number), anchor="end")
+
+
+def _kind(lane: Lane, number: int) -> str:
+    return "by" if number == 0 and lane.disciplines else ""
+
+
+def _mark(x: float, y: float, width: float, height: float) -> str:
+    return box(x, y, width, height, "mark", 8)
+
+
+def _queue(x: float, y: float, *, forward: bool) -> Iterator[str]:
+    """Packets in a row, where they wait: full towards the link, open where they come from."""
+    width, height = QUEUE
+    yield box(x, y - height / 2, width, height, "queue", 2)
+    for place in range(3):
+        of_place = place if not forward else 3 - place
+        yield box(x + 2.5 + 5 * of_place, y - height / 2 + 3, 3.5, height - 6, "packet", 0.5)
+
+
+def _boxed(
+    each: Box, x: float, y: float, width: float, height: float, addresses: bool, size: float = SIZE
+) -> Iterator[str]:
+    if each.marked:
+        yield _mark(x - 5, y - 5, width + 10, height + 10)
+    if len(each.names) > 1:
+        # The others of the bundle stand behind.
+        for behind in (6, 3):
+            yield box(x + behind, y + 6 - behind, width - 6, height - 6, f"node {each.role}")
+        y, width, height = y + 6, width - 6, height - 6
+    yield box(x, y, width, height, f"node {each.role}")
+    lines = each.lines(addresses)
+    top = y + (height - LINE * len(lines)) / 2 + 13
+    for number, line in enumerate(lines):
+        kind = "name" if number == 0 else "says" if line in each.says else "address"
+        yield label(x + width / 2, top + LINE * number, line, kind=kind, anchor="middle")
+
+
+def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
+    """Return the drawing from top to bottom, as wide as a phone."""
+    parts: list[str] = []
+    y = 6.0
+    tops: list[tuple[float, float]] = []
+    for number, column in enumerate(drawn.columns):
+        height = max(_height(each, addresses) for each in column)
+        tops.append((y, height))
+        lanes = [lane for w in drawn.wires if w.a.column == number for lane in (w.there, w.back)]
+        y += height + max(
+            [22.0, *(LINE * len(lane.lines) + 18 + 12 * lane.queue for lane in lanes)]
+        )
+    slot = TALL / drawn.rows
+    for wire in drawn.wires:
+        above = tops[wire.a.column]
+        parts += _wire_down(
+            wire, slot * (wire.row + 0.5), above[0] + above[1], tops[wire.b.column][0]
+        )
+    for each in drawn.boxes:
+        top, height = tops[each.column]
+        width = max(_width(each, addresses), 90) + slot * (each.rows[1] - each.rows[0])
+        x = slot * (sum(each.rows) / 2 + 0.5) - width / 2
+        parts += _boxed(each, x, top, width, height, addresses)
+    bottom = tops[-1][0] + tops[-1][1]
+    for number, note in enumerate(drawn.notes):
+        parts.append(
+            label(TALL / 2, bottom + 22 + LINE * number, note, kind="note", anchor="middle")
+        )
+    height = bottom + 8 + (10 + LINE * len(drawn.notes) if drawn.notes else 0)
+    return drawing(TALL, height, parts, kind="tall", title=title, said=drawn.in_words())
+
+
+def _wire_down(wire: Wire, x: float, top: float, bottom: float) -> Iterator[str]:
+    yield path([(x, top), (x, bottom)], "wire cable" if wire.cable else "wire")
+    there, back = wire.there, wire.back
+    half = 76.0
+    if there.marked:
+        yield _mark(x - 10, top + 2, half + 10, bottom - top - 4)
+    if back.marked:
+        yield _mark(x - half, top + 2, half + 10, bottom - top - 4)
+    if there.queue:
+        yield from _queue_down(x, top + 4, forward=True)
+    if back.queue:
+        yield from _queue_down(x, bottom - 4 - QUEUE[0], forward=False)
+    middle = (top + bottom) / 2 + 5
+    for lane, arrow, side in ((there, "↓", 1), (back, "↑", -1)):
+        for number, line in enumerate(lane.lines):
+            down = middle + LINE * (number - (len(lane.lines) - 1) / 2)
+            said = line if number else f"↓ {line}" if side > 0 else f"{line} {arrow}"
+            anchor = "start" if side > 0 else "end"
+            yield label(x + 11 * side, down, said, kind=_kind(lane, number), anchor=anchor)
+
+
+def _queue_down(x: float, y: float, *, forward: bool) -> Iterator[str]:
+    height, width = QUEUE
+    yield box(x - width / 2, y, width, height, "queue", 2)
+    for place in range(3):
+        of_place = 3 - place if forward else place
+        yield box(x - width / 2 + 3, y + 2.5 + 5 * of_place, width - 6, 3.5, "packet", 0.5)
+
+
+def thumbnail(drawn: Sketch) -> str:
+    """Return the network without words, 160 by 90."""
+    columns = drawn.columns
+    step = 130 / (len(columns) - 1)
+    pitch = 40 if drawn.rows > 1 else 0
+    parts = []
+
+    def at(column: int, row: float) -> tuple[float, float]:
+        return 15 + step * column, 45 + pitch * (row - (drawn.rows - 1) / 2)
+
+    for wire in drawn.wires:
+        (x1, y), (x2, _) = at(wire.a.column, wire.row), at(wire.b.column, wire.row)
+        parts.append(path([(x1, y), (x2, y)], "wire"))
+        if wire.there.queue:
+            parts += _queue(x1 + 14, y, forward=True)
+        if wire.back.queue:
+            parts += _queue(x2 - 14 - QUEUE[0], y, forward=False)
+    for each in drawn.boxes:
+        x, top = at(each.column, each.rows[0])
+        bottom = at(each.column, each.rows[1])[1]
+        for behind in (6, 3, 0) if len(each.names) > 1 else (0,):
+            kind = f"node {each.role}"
+            parts.append(box(x - 9 + behind, top - 8 - behind, 18, bottom - top + 16, kind))
+    return drawing(160, 90, parts, kind="network-thumbnail", title="")
