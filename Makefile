@@ -79,7 +79,7 @@ class: setup ## a class of sixty, some of whom cheat, is run and graded: a quart
 	PYTHONPATH=src:tests/support $(PYTHON) tests/support/sixty.py
 
 bench: setup ## how fast it is: virtual seconds per second
-	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src $(PYTHON) "$$file" $(ARGS); done
+	@for file in benchmarks/*.py; do echo "$$file"; PYTHONPATH=src:tests/support $(PYTHON) "$$file" $(ARGS); done
 
 solutions: setup ## the solution notebooks, run whole on the recorded runs: solutions/*.ipynb
 	PYTHONPATH=src $(PYTHON) solutions/build.py
