@@ -1,0 +1,124 @@
+"""What readers type into the search, and what they find: asked in a browser, the first three pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from all_cases import CASES, told
+
+from measuretwice.lab import Lab, Pitfall
+
+pytestmark = pytest.mark.slow
+
+# Of these pages one is among the first three.
+WANTED = {
+    "cwnd": ["start/ss", "reference/glossary"],
+    "BBR": ["modules/04-variants/algorithms", "modules/04-variants"],
+    "wsl": ["start/machine"],
+    "how to set delay": ["start/tc", "modules/00-calibrate/delay"],
+    "jain": ["reference/glossary", "modules/03-scale/case-06"],
+    "why is goodput too high": ["reference/troubleshooting"],
+    "goodput ten times too high": ["reference/troubleshooting"],
+    "goodput too low": ["reference/troubleshooting"],
+    "install": ["start/machine"],
+    "git clone": ["start"],
+    "bufferbloat": ["modules/05-queues", "modules/02-buffers"],
+    "throughput": ["start/iperf3", "modules/00-calibrate/rate"],
+    "lag": ["modules/00-calibrate/delay", "start/ping"],
+    "latency": ["modules/00-calibrate/delay", "start/ping"],
+    "red": ["modules/05-queues"],
+    "retransmissions": ["start/nstat", "start/ss"],
+    "mtu": ["modules/00-calibrate/mtu"],
+    "offload": ["modules/00-calibrate/offloads"],
+    "queue length": ["start/tc", "reference/cheat-sheet"],
+    "mac": ["start/machine"],
+    "windows": ["start/machine"],
+    "print": ["modules", "reference/cheat-sheet"],
+    "grade": ["instructors/grading"],
+    "fairness": ["modules/03-scale/case-06", "modules/02-buffers"],
+    "packet loss": ["modules/00-calibrate/loss"],
+    "slow start": ["modules/04-variants/algorithms", "reference/glossary"],
+}
+HITS = """[...document.querySelectorAll('.md-search-result__item')].map(
+  hit => [hit.querySelector('a').pathname.replace(/^\\/|\\/$/g, ''), hit.textContent])"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Any, address: str) -> Iterator[Any]:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(address)
+    yield page
+    context.close()
+
+
+def found(page: Any, words: str) -> list[tuple[str, str]]:
+    """The pages that are found, best first: where, and what the hit says."""
+    page.fill(".md-search__input", "")
+    page.keyboard.press("Space")
+    page.wait_for_selector(".md-search-result__item", state="detached")
+    page.fill(".md-search__input", words)
+    page.keyboard.press("Space")
+    page.wait_for_selector(".md-search-result__item", timeout=15_000)
+    return [tuple(hit) for hit in page.evaluate(HITS)]
+
+
+def test_nothing_of_the_search_is_fetched_before_it_is_opened(browser: Any, address: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}start/", wait_until="networkidle")
+    assert not [url for url in asked if "search_index" in url or "/workers/" in url]
+    page.keyboard.press("s")
+    page.keyboard.type("netem")
+    page.wait_for_selector(".md-search-result__item", timeout=15_000)
+    assert [url for url in asked if "search_index" in url]
+    context.close()
+
+
+@pytest.mark.parametrize("words", WANTED)
+def test_readers_find_what_they_look_for(page: Any, student: Path, words: str) -> None:
+    first = [where for where, _ in found(page, words)[:3]]
+    assert set(first) & set(WANTED[words]), first
+    assert all((student / where).is_dir() for where in WANTED[words] if where != "modules")
+
+
+def test_a_hit_says_neither_other_words_nor_what_is_missing(page: Any) -> None:
+    for words in ("bufferbloat", "install", "lag"):
+        for _, said in found(page, words)[:3]:
+            assert "Missing" not in said
+            assert "requirements wsl" not in said
+
+
+def test_symptoms_lead_to_where_one_looks(page: Any) -> None:
+    for words in ("goodput ten times too high", "goodput too low"):
+        assert "reference/troubleshooting" in [where for where, _ in found(page, words)[:3]]
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_a_symptom_that_leads_to_a_case_tells_no_cause(
+    student: Path, lab: Lab, pitfall: Pitfall
+) -> None:
+    text = (student / "reference/troubleshooting/index.html").read_text(encoding="utf-8")
+    place = f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}/"
+    rows = [row for row in re.findall(r"<tr>.*?</tr>", text, re.DOTALL) if place in row]
+    for row in rows:
+        assert told(pitfall.key_words, re.sub(r"<[^>]+>", " ", row)) == []
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_the_index_holds_nothing_behind_a_diagnosis(
+    student: Path, lab: Lab, pitfall: Pitfall
+) -> None:
+    index = json.loads((student / "search/search_index.json").read_text(encoding="utf-8"))
+    place = f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}/"
+    parts = {doc["location"]: doc["text"] for doc in index["docs"] if place in doc["location"]}
+    assert parts[f"{place}#predict"]
+    for behind in ("mend-it", "run-again"):
+        assert parts[f"{place}#{behind}"] == ""
