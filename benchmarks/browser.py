@@ -16,7 +16,6 @@ import functools
 import html
 import itertools
 import json
-import platform
 import re
 import subprocess
 import sys
@@ -29,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from firefox import firefox_path, started_firefox
+
+from measuretwice.runs.verified import processor
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "sample-data" / "browser-stopwatch.json"
@@ -176,7 +177,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="each lab's cheapest and dearest case")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
-    kept: dict[str, Any] = {"processor": platform.processor() or platform.machine(), "browsers": {}}
+    kept: dict[str, Any] = {"processor": processor(), "browsers": {}}
     with served_site() as (site, address):
         loads = json.loads((site / "assets/machine/loads.json").read_text(encoding="utf-8"))
         kept["bytes"] = {

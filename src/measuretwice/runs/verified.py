@@ -64,11 +64,21 @@ def note(samples: Path, recorded: RecordedSet, runs: Iterable[Path]) -> None:
         digest_of_set(recorded),
         datetime.datetime.now(datetime.UTC).date().isoformat(),
         Machine.here().system,
-        _processor(),
+        processor(),
         round(sum(map(_real_s, runs))),
     )
     kept = {**verifications(samples), recorded.name: found}
     write_json(samples / VERIFIED_FILE, {name: asdict(kept[name]) for name in sorted(kept)})
+
+
+def processor() -> str:
+    """What Linux calls the processor; "unknown" where it says nothing."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else "unknown"
 
 
 def _real_s(run: Path) -> float:
@@ -77,13 +87,3 @@ def _real_s(run: Path) -> float:
         datetime.datetime.fromisoformat(provenance[key]) for key in ("started", "ended")
     )
     return (ended - began).total_seconds()
-
-
-def _processor() -> str:
-    """What Linux calls the processor; "unknown" where it says nothing."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return "unknown"
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else "unknown"
