@@ -89,15 +89,23 @@ class Topology(Strict):
 
         ValueError where there is no such node or no such link.
         """
-        name, _, towards = place.partition("/")
+        named, _, beyond = place.partition("/")
+        joined = {(link.a.node, link.b.node) for link in self.links}
+        found = [
+            (node, towards)
+            for node in self._called(named)
+            for towards in (self._called(beyond) if beyond else [""])
+            if not towards or joined & {(node, towards), (towards, node)}
+        ]
+        if not found:
+            raise ValueError(f"{place!r}: no link joins these")
+        return found
+
+    def _called(self, name: str) -> list[str]:
         nodes = [node.name for node in self.nodes if name in (node.name, node.script)]
         if not nodes:
-            raise ValueError(f"{place!r}: there is no node {name!r}")
-        joined = {(link.a.node, link.b.node) for link in self.links}
-        for node in nodes:
-            if towards and not joined & {(node, towards), (towards, node)}:
-                raise ValueError(f"{place!r}: no link joins {node!r} and {towards!r}")
-        return [(node, towards) for node in nodes]
+            raise ValueError(f"there is no node {name!r}")
+        return nodes
 
     @model_validator(mode="after")
     def _links_join_nodes(self) -> Topology:

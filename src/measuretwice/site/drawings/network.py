@@ -8,7 +8,7 @@ from measuretwice.site.drawings.sketch import Box, Lane, Sketch, Wire
 from measuretwice.site.drawings.svg import box, drawing, label, path, width_of
 
 WIDE, TALL = 700.0, 320.0
-# Sizes of text and distances from line to line. Wide ones shrink to a column of 620 px and stay over 11 px.
+# Sizes of text and distances from line to line. Wide ones shrink to a column of 660 px (extra.css) and stay over 11 px.
 SIZE, LINE, NAME = 13.0, 17.0, 14.0
 SMALL = 12.0
 PAD = 9.0
@@ -26,7 +26,7 @@ def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
         lefts.append(x)
         x += width + need + spare
     total = max(WIDE, x - spare + 1)
-    pitch, first = _pitch(drawn, addresses)
+    pitch, first, last = _pitch(drawn, addresses)
     parts: list[str] = []
     for wire in drawn.wires:
         y = first + pitch * wire.row
@@ -37,11 +37,11 @@ def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
         top = first + pitch * each.rows[0] - height / 2
         tall = height + pitch * (each.rows[1] - each.rows[0])
         parts += _boxed(each, lefts[each.column], top, widths[each.column], tall, addresses)
-    bottom = first + pitch * (drawn.rows - 1) + first
+    bottom = first + pitch * (drawn.rows - 1) + last
     parts.append(
-        label(total / 2, bottom + 10, " · ".join(drawn.notes), kind="note", anchor="middle")
+        label(total / 2, bottom + 14, " · ".join(drawn.notes), kind="note", anchor="middle")
     )
-    height = bottom + (20 if drawn.notes else 0)
+    height = bottom + (22 if drawn.notes else 0)
     return drawing(total, height, parts, kind="wide", title=title, said=drawn.in_words())
 
 
@@ -63,12 +63,12 @@ def _gap(drawn: Sketch, column: int) -> float:
     return max([36.0, *(24 + width_of(f"→ {line}", SIZE) for lane in lanes for line in lane.lines)])
 
 
-def _pitch(drawn: Sketch, addresses: bool) -> tuple[float, float]:
-    """The distance from row to row, and of the first and last from the edge."""
+def _pitch(drawn: Sketch, addresses: bool) -> tuple[float, float, float]:
+    """The distance from row to row, and of the first and the last from the edge."""
     above = max([0, *(len(wire.there.lines) for wire in drawn.wires)]) * LINE + 12
     below = max([0, *(len(wire.back.lines) for wire in drawn.wires)]) * LINE + 12
     halves = max(_height(each, addresses) for each in drawn.boxes) / 2 + 5
-    return max(above + below, 2 * halves + 6), max(above, below, halves)
+    return max(above + below, 2 * halves + 6), max(above, halves), max(below, halves)
 
 
 def _wire_across(wire: Wire, left: float, right: float, y: float) -> Iterator[str]:

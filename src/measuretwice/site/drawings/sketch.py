@@ -249,6 +249,8 @@ def _notes(lab: Lab, params: Mapping[str, Value]) -> list[str]:
     if edges is None:
         return []
     speed, time = params[edges.speed], params[edges.processing]
+    if not speed and not time:
+        return ["Cables and hosts take no time"]
     return [
         f"Cables of hosts: {with_unit(edges.speed, speed)} each way"
         if speed

@@ -43,12 +43,6 @@ def about(words: LabWords) -> About:
     return words.lab.file.lab
 
 
-@word("art", fact=True)
-def art(words: LabWords) -> str:
-    """The network as lab.toml draws it."""
-    return words.lab.file.topology.art.strip("\n")
-
-
 @word("parameters", fact=True)
 def parameters(words: LabWords) -> dict[str, Parameter]:
     """Its parameters by name, as lab.toml has them: `.default`, `.min`, `.max`, `.choices`,

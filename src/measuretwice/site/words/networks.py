@@ -21,7 +21,8 @@ def network(words: LabWords, trial: int | None = None, case: str = "") -> Block:
     params = trial_params(words.lab, number) | (_meant(words, case) if case else {})
     drawn = sketch(words.lab, params)
     title = f"The network of {words.lab.name}, trial {number}"
-    caption = f"The network, with the settings of trial {number}. Arrows: what is done to packets that way."
+    caption = f"The network as trial {number} is meant to have it"
+    caption += "." if case else ". An arrow's text says what is done to packets that go that way."
     return _figure(drawn, title, caption, small=bool(case))
 
 

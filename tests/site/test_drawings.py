@@ -1,0 +1,101 @@
+"""Networks as drawings: each names what lab.toml sets and where, can be read on a phone, and tells no cause."""
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from all_cases import CASES, LABS, told
+
+from measuretwice.lab import Lab, Pitfall, trial_params
+from measuretwice.site.drawings.sketch import sketch, with_unit
+from measuretwice.site.words.networks import network, network_thumbnail, where_it_was
+from measuretwice.site.words.subjects import LabWords
+
+ROOT = Path(__file__).parents[2]
+STYLE = (ROOT / "docs/assets/extra.css").read_text(encoding="utf-8")
+# What a trial's settings do to packets on their way, by the ending of their names.
+ON_THE_WAY = re.compile(r"(^|_)(rate_mbit|delay_ms|rtt_ms|buffer_bytes)$")
+# The texts that are seen, where each stands and how large it is.
+SEEN = """() => [...document.querySelectorAll('.network text')].filter(t => t.checkVisibility()).map(t => {
+  const box = t.getBoundingClientRect(), svg = t.ownerSVGElement
+  return {said: t.textContent, of: [...document.querySelectorAll('svg')].indexOf(svg),
+    x: box.left, y: box.top, width: box.width, height: box.height,
+    size: parseFloat(getComputedStyle(t).fontSize) * svg.getScreenCTM().a}
+})"""
+
+
+def words_of(lab: Lab) -> LabWords:
+    return LabWords(ROOT, lab)
+
+
+def texts(drawn: str) -> str:
+    return html.unescape(" ".join(re.findall(r">([^<]+)<", drawn)))
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_a_drawing_names_each_node_rate_and_delay(lab: Lab) -> None:
+    for number in lab.trials:
+        params = trial_params(lab, number)
+        said = sketch(lab, params).in_words()
+        bundles = {node.script for node in lab.file.topology.nodes}
+        for node in lab.file.topology.nodes:
+            assert node.name in said or node.script in bundles
+        acting = {name for act in lab.file.topology.acts for name in act.parameters}
+        for name, value in params.items():
+            if ON_THE_WAY.search(name) and not lab.file.parameters[name].unlisted:
+                assert name in acting
+                assert with_unit(name, value) in said or with_unit(name, value, 0.5) in said
+    assert "10 × sender" in texts(network(words_of(lab))) or lab.name != "scale"
+
+
+def test_what_a_trial_sets_is_what_is_drawn() -> None:
+    queues = next(lab for lab in LABS if lab.name == "queues")
+    assert "tbf, pfifo_fast" in texts(network(words_of(queues), trial=1))
+    assert "tbf, red" in texts(network(words_of(queues), trial=21))
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_a_cases_drawing_tells_no_cause_before_its_diagnosis(lab: Lab, pitfall: Pitfall) -> None:
+    before = texts(network(words_of(lab), case=pitfall.id))
+    assert told(pitfall.key_words, before) == []
+    assert "mark" not in re.findall(r'class="(\w+)', network(words_of(lab), case=pitfall.id))
+    after = where_it_was(words_of(lab), pitfall.id)
+    assert ('class="mark"' in after) == bool(pitfall.place)
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_a_thumbnail_has_no_words(lab: Lab) -> None:
+    small = network_thumbnail(words_of(lab))
+    assert "<text" not in small
+    assert 'aria-hidden="true"' in small
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [320, 360, 693, 1000])
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_every_text_of_a_network_can_be_read(browser: Any, lab: Lab, width: int) -> None:
+    words = words_of(lab)
+    drawings = [network(words, trial=number) for number in lab.trials if number in (1, 9, 21)]
+    drawings += [network(words, case=pitfall.id) for pitfall in lab.file.pitfalls[:2]]
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    page.set_content(
+        f"<style>body {{ margin: 0 16px; font-family: Helvetica, Arial, sans-serif }} {STYLE}</style>"
+        f'<div class="md-typeset">{"".join(drawings)}</div>'
+    )
+    seen = page.evaluate(SEEN)
+    page.close()
+    assert {one["of"] for one in seen} == set(range(0 if width > 691 else 1, 2 * len(drawings), 2))
+    for number, one in enumerate(seen):
+        assert one["x"] >= 0, one
+        assert one["x"] + one["width"] <= width, one
+        assert one["size"] >= 11, one
+        for other in seen[number + 1 :]:
+            apart_x = min(one["x"] + one["width"], other["x"] + other["width"]) - max(
+                one["x"], other["x"]
+            )
+            apart_y = min(one["y"] + one["height"], other["y"] + other["height"]) - max(
+                one["y"], other["y"]
+            )
+            assert apart_x <= 0 or apart_y <= 2, (one, other)
