@@ -89,7 +89,7 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     """A case's headings behind the diagnosis would tell, and a click on one would open it."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.goto(f"{address}modules/01-mathis/case-05/")
-    mend = page.locator(".md-sidebar--secondary a[href='#mend-it']")
+    mend = page.locator(".md-sidebar--secondary a[href='#fix-it']")
     predict = page.locator(".md-sidebar--secondary a[href='#predict']").first
     predict.wait_for(state="visible")
     assert not mend.first.is_visible()
@@ -106,8 +106,8 @@ def test_a_mend_of_ones_own_comes_before_the_diagnosis(
     cause are named behind it alone."""
     page = student / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
     before, _, after = page.read_text(encoding="utf-8").partition('data-behind="diagnosis"')
-    assert 'id="try-your-mend"' in before
-    step = re.sub(r"<[^>]+>", "", before.partition('id="try-your-mend"')[2])
+    assert 'id="try-your-fix"' in before
+    step = re.sub(r"<[^>]+>", "", before.partition('id="try-your-fix"')[2])
     assert f"./lab run {lab.name} --case {number} --set NAME=VALUE" in step
     assert f"./lab check runs/{lab.name}/case-{number:02d}-*" in step
     assert f"./lab edit {lab.name}" in step

@@ -453,7 +453,7 @@ def test_questions_on_cases_wait_until_these_are_mended() -> None:
     )
     waits, said = asked(begun)
     assert waits == set(on_none)
-    assert "mended, and the report is made again" in said[0]
+    assert "fixed, and the report is made again" in said[0]
     assert re.search(r"\b5\b", said[0])
     for book, options in ((None, {}), (begun, {"for_marking": True}), (f"- Seed: 7\n{mended}", {})):
         assert asked(book, **options) == (set(questions), [])

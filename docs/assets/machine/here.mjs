@@ -1,7 +1,7 @@
 // "Run it here": a trial of the kit in this page, from its settings to a folder that can be handed in.
 //
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
-// kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is mended; "trials".
+// kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
 import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
@@ -53,7 +53,7 @@ function kept_answer(asked, kind) {
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
   mend: "Or change a setting here, and run it in this page:",
-  show: "This page runs the case as it is mended.",
+  show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };
 

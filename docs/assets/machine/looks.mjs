@@ -5,7 +5,7 @@ const wide = (table) => h("div", { class: "here-wide md-typeset__scrollwrap" }, 
 
 /** Runs side by side, a column each; what was changed stands above what was measured. */
 export function table_of_runs(headings, runs) {
-  const name = (run, n) => (run.shown ? "mended" : Object.keys(run.changes).length ? `run ${n + 1}: yours` : runs.length > 1 ? `run ${n + 1}` : "measured");
+  const name = (run, n) => (run.shown ? "fixed" : Object.keys(run.changes).length ? `run ${n + 1}: yours` : runs.length > 1 ? `run ${n + 1}` : "measured");
   const row = (label, cells) => h("tr", {}, h("th", { scope: "row" }, label), ...cells.map((cell) => h("td", {}, cell)));
   const changed = [...new Set(runs.flatMap((run) => Object.keys(run.changes)))];
   const rows = [

@@ -158,7 +158,7 @@ def _when(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
     *others, last = map(str, cases)
     named = f"cases {', '.join(others)} and {last} are" if others else f"case {last} is"
     count = "1 more question appears" if len(later) == 1 else f"{len(later)} more questions appear"
-    return [f"{count} here when {named} mended, and the report is made again."]
+    return [f"{count} here when {named} fixed, and the report is made again."]
 
 
 def _section(position: int, run: RunData, *, tells: bool) -> Section:

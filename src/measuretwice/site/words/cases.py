@@ -72,7 +72,7 @@ def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
 
 @word('try_mend("mtu")')
 def try_mend(words: LabWords, name: str) -> Block:
-    """The step before the diagnosis: how to try a mend of one's own. It names no cause."""
+    """The step before the diagnosis: how to try a fix of one's own. It names no cause."""
     number, lab = case_number(words, name), words.lab.name
     decides = (
         " A claim that was chosen to fit what was measured proves nothing: think of a run in which two explanations would "

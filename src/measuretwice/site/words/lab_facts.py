@@ -148,7 +148,7 @@ def _folded(question: str) -> str:
         return question
     named = " and ".join(map(str, cases))
     when = f"case {named} is" if len(cases) == 1 else f"cases {named} are"
-    return f'{found[1]}\n\n    ??? question "Open it when {when} mended"\n\n        {found[2]}'
+    return f'{found[1]}\n\n    ??? question "Open it when {when} fixed"\n\n        {found[2]}'
 
 
 @word("rubric", fact=True)
