@@ -10,6 +10,7 @@ from all_cases import CASES, LABS, told
 
 from measuretwice.lab import Lab, Pitfall, trial_params
 from measuretwice.site.drawings.sketch import sketch, with_unit
+from measuretwice.site.words import concepts as model
 from measuretwice.site.words.networks import network, network_thumbnail, where_it_was
 from measuretwice.site.words.subjects import LabWords
 
@@ -32,6 +33,22 @@ def words_of(lab: Lab) -> LabWords:
 
 def texts(drawn: str) -> str:
     return html.unescape(" ".join(re.findall(r">([^<]+)<", drawn)))
+
+
+def assert_apart(seen: list[dict[str, Any]], width: int) -> None:
+    """No text is outside of the page, under 11 px, or over another of its drawing."""
+    for number, one in enumerate(seen):
+        assert one["x"] >= 0, one
+        assert one["x"] + one["width"] <= width, one
+        assert one["size"] >= 11, one
+        for other in seen[number + 1 :]:
+            apart_x = min(one["x"] + one["width"], other["x"] + other["width"]) - max(
+                one["x"], other["x"]
+            )
+            apart_y = min(one["y"] + one["height"], other["y"] + other["height"]) - max(
+                one["y"], other["y"]
+            )
+            assert apart_x <= 0 or apart_y <= 2, (one, other)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -87,15 +104,44 @@ def test_every_text_of_a_network_can_be_read(browser: Any, lab: Lab, width: int)
     seen = page.evaluate(SEEN)
     page.close()
     assert {one["of"] for one in seen} == set(range(0 if width > 691 else 1, 2 * len(drawings), 2))
-    for number, one in enumerate(seen):
-        assert one["x"] >= 0, one
-        assert one["x"] + one["width"] <= width, one
-        assert one["size"] >= 11, one
-        for other in seen[number + 1 :]:
-            apart_x = min(one["x"] + one["width"], other["x"] + other["width"]) - max(
-                one["x"], other["x"]
-            )
-            apart_y = min(one["y"] + one["height"], other["y"] + other["height"]) - max(
-                one["y"], other["y"]
-            )
-            assert apart_x <= 0 or apart_y <= 2, (one, other)
+    assert_apart(seen, width)
+
+
+def ideas() -> list[str]:
+    return [
+        model.sawtooth(0.01),
+        model.sawtooth(0.0005),
+        model.slow_start(345, 345),
+        model.slow_start(600, 600),
+        model.queue_filling(100, 100, 1250000),
+        model.queue_filling(10, 20, 50000),
+        model.cubic_curve(100, 80),
+        model.cubic_curve(600, 40),
+        model.vegas_band(345),
+        model.bbr_cycle(),
+        model.red_curve(100000, 225000, 366000, 0.01),
+    ]
+
+
+def test_an_ideas_caption_has_the_models_numbers() -> None:
+    # W = sqrt(8 / 3p); BDP = 100 Mbit/s * 100 ms; K = cbrt(0.3 * 100 / 0.4).
+    assert "W is 16.3 segments" in model.sawtooth(0.01)
+    assert "here 1250\u00a0kB" in model.queue_filling(100, 100, 1250000)
+    assert "from 100 to 200\u00a0ms" in model.queue_filling(100, 100, 1250000)
+    assert "K = 4.217\u00a0s" in model.cubic_curve(100, 80)
+    assert "one packet in 100" in model.red_curve(100000, 225000, 366000, 0.01)
+    # 10 segments, doubled six times, fit into 690; the seventh time is too much.
+    assert "640 segments still fit" in model.slow_start(345, 345)
+
+
+@pytest.mark.slow
+def test_every_text_of_an_idea_can_be_read_on_a_phone(browser: Any) -> None:
+    page = browser.new_page(viewport={"width": 360, "height": 800})
+    page.set_content(
+        f"<style>body {{ margin: 0 16px; font-family: Helvetica, Arial, sans-serif }} {STYLE}</style>"
+        f'<div class="md-typeset">{"".join(ideas())}</div>'
+    )
+    seen = page.evaluate(SEEN.replace(".network text", ".concept text"))
+    page.close()
+    assert len({one["of"] for one in seen}) == len(ideas())
+    assert_apart(seen, 360)

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.lab import IN_BRACES, Act, Lab, Value
-from measuretwice.site.words.numbers import SPACE, sig
+from measuretwice.site.drawings.svg import short
+from measuretwice.site.words.numbers import SPACE
 
 # Nodes of one script are a bundle from so many on.
 BUNDLE = 3
@@ -227,20 +228,14 @@ def with_unit(name: str, value: Value, times: float = 1) -> str:
     value = value * times
     if unit == "mbit":
         giga = value >= 1000
-        return f"{_short(value / 1000 if giga else value)}{SPACE}{'Gbit/s' if giga else 'Mbit/s'}"
+        return f"{short(value / 1000 if giga else value)}{SPACE}{'Gbit/s' if giga else 'Mbit/s'}"
     if unit == "bytes":
         size, of = next(((s, u) for s, u in ((1e6, "MB"), (1e3, "kB")) if value >= s), (1, "B"))
-        return f"{_short(value / size)}{SPACE}{of}"
+        return f"{short(value / size)}{SPACE}{of}"
     units = {"ms": "ms", "us": "µs", "s": "s", "packets": "packets"}
     if unit in units:
-        return f"{_short(value)}{SPACE}{units[unit]}"
-    return _short(value)
-
-
-def _short(value: float) -> str:
-    """To four digits, without zeros behind the point."""
-    text = sig(value, 4)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+        return f"{short(value)}{SPACE}{units[unit]}"
+    return short(value)
 
 
 def _notes(lab: Lab, params: Mapping[str, Value]) -> list[str]:

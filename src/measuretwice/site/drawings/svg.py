@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
+from measuretwice.site.words.numbers import sig
+
 # How wide characters are, in parts of the font's size: a little more than usual fonts have.
 NARROW, WIDE = frozenset(" .,:;'|!()[]/ijlt-f"), frozenset("mwMWGOQ@%→←↓↑×±µ")
 
@@ -49,6 +51,12 @@ def drawing(
         f'<svg class="{kind}" viewBox="0 0 {n(width)} {n(height)}" width="{n(width)}" height="{n(height)}" '
         f'{seen} focusable="false">{told}{"".join(parts)}</svg>'
     )
+
+
+def short(value: float) -> str:
+    """Return a number to four digits, without zeros behind the point."""
+    text = sig(value, 4)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def n(value: float) -> str:
