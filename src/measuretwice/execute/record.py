@@ -71,7 +71,7 @@ def sets_of(lab: Lab) -> list[SetToRecord]:
             sets.append(
                 SetToRecord(
                     lab.set_name(f"{pitfall.id}-{stage}"),
-                    f"Case {number}, {'first try' if stage == 'broken' else 'mended'}: {pitfall.symptom}",
+                    f"Case {number}, {'first try' if stage == 'broken' else 'fixed'}: {pitfall.symptom}",
                     "raw", False, pitfall.id, number, "fixed" if stage == "fixed" else None,
                     trials, staged.repeat, {}, None, staged.again,
                 )
