@@ -155,8 +155,29 @@
     if (folds.length) show();
   }
 
+  // A line's explained fields: one stop for Tab, then the arrow keys.
+  function fields() {
+    for (const line of document.querySelectorAll(".explained")) {
+      const all = [...line.querySelectorAll(".field")];
+      all.forEach((field, n) => { field.tabIndex = n ? -1 : 0; });
+      line.addEventListener("keydown", (event) => {
+        const at = all.indexOf(document.activeElement);
+        const to = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+        if (event.key === "Escape" && at >= 0) all[at].blur();
+        if (at < 0 || !all[to]) return;
+        event.preventDefault();
+        all[at].tabIndex = -1;
+        all[to].tabIndex = 0;
+        all[to].focus();
+      });
+      // Not every browser gives a button that is tapped the focus.
+      line.addEventListener("click", (event) => event.target.closest(".field")?.focus());
+    }
+  }
+
   function start() {
     names();
+    fields();
     contents();
     for (const work of [maths, diagrams, figures, interactive, notebooks, runs_here, terminals_here]) work().catch((error) => console.error(error));
   }

@@ -217,6 +217,10 @@ PING = _table(
         "avg": ("ms", "mean round-trip time"),
         "max": ("ms", "largest round-trip time"),
         "mdev": ("ms", "standard deviation, as ping reckons it"),
+        "icmp_seq": ("", "which packet this is the answer to, counted from 1"),
+        "ttl": ("routers", "that the answer may still pass; Linux begins at 64"),
+        "time of one": ("ms", "round-trip time of this packet"),
+        "pipe": ("packets", "most that were in flight at once"),
     },
 )
 
@@ -238,6 +242,17 @@ IPERF3 = _table(
         "snd_cwnd": ("bytes", "congestion window at the interval's end"),
         "rtt": ("ms", "smoothed round-trip time at the interval's end"),
         "interval": ("s", "from when to when"),
+    },
+)
+
+TCPDUMP = _table(
+    "tcpdump(1), with -e and -q",
+    {
+        "ethernet": ("", "Ethernet addresses: from, to"),
+        "length": ("bytes", "the whole frame, with Ethernet's header of 14"),
+        "from": ("", "sender's address, and behind the last point its port"),
+        "to": ("", "receiver's address, and its port"),
+        "tcp": ("bytes", "data in the packet, without headers"),
     },
 )
 

@@ -97,13 +97,19 @@ def raw_text(place: Path, file: str) -> str:
 
 def excerpt_of(place: Path, file: str, cut: Cut) -> Block:
     """Some lines of a raw file as a fenced block, with a line on their origin."""
+    text, what = lines_of(place, file, cut)
+    return _block(text, file, what, place)
+
+
+def lines_of(place: Path, file: str, cut: Cut) -> tuple[str, str]:
+    """Some lines of a raw file, and which they are."""
     lines = raw_text(place, file).rstrip("\n").split("\n")
     kept = cut.apply(lines)
     if not kept:
         raise UserError(f"{place.parent.name}: no line of {file} is left to show")
     whole = len(kept) == len(lines)
     what = "" if whole else f", {len(kept)} of its {len(lines)} lines"
-    return _block("\n".join(kept), file, f"`{file}`{what}", place)
+    return "\n".join(kept), f"`{file}`{what}"
 
 
 def json_object(place: Path, file: str, where: dict[str, Any]) -> dict[str, Any]:
@@ -122,7 +128,15 @@ def json_object(place: Path, file: str, where: dict[str, Any]) -> dict[str, Any]
 
 
 def json_excerpt(place: Path, file: str, where: dict[str, Any], keys: Sequence[str]) -> Block:
-    """Of the objects in a JSON file the first that has these values, and of that these keys.
+    """Of the objects in a JSON file the first that has these values, and of that these keys."""
+    text, what = object_of(place, file, where, keys)
+    return _block(text, file, what, place)
+
+
+def object_of(
+    place: Path, file: str, where: dict[str, Any], keys: Sequence[str]
+) -> tuple[str, str]:
+    """An object of a JSON file, or some of its keys, as text; and what it is.
 
     The values are as recorded; only their layout is ours.
     """
@@ -133,8 +147,7 @@ def json_excerpt(place: Path, file: str, where: dict[str, Any], keys: Sequence[s
             f"{place.parent.name}: {file} has no {missing[0]}; it has {', '.join(found)}"
         )
     kept = {key: found[key] for key in keys} if keys else found
-    what = f"`{file}`, one object laid out for reading"
-    return _block(json.dumps(kept, indent=2), file, what, place)
+    return json.dumps(kept, indent=2), f"`{file}`, one object laid out for reading"
 
 
 def _counters_around(place: Path, node: str) -> tuple[dict[str, int], dict[str, int]]:
@@ -171,13 +184,18 @@ def found_in(place: Path, file: str, pattern: str, cut: Cut) -> str:
 
 
 def _block(text: str, file: str, what: str, place: Path) -> Block:
-    document = json.loads((place / "provenance.json").read_text(encoding="utf-8"))
-    kernel, begun = document["kernel"]["version"], day(document["started"])
-    origin = f"{what} · `{document['command']}` · Linux {kernel} · {begun}"
     # A line of ss is far longer than a page is wide, and all of it is to be read.
     long = max(map(len, text.split("\n"))) > WRAPPED_FROM
     block = verbatim(text, "text", title=file, wrapped=long)
-    return Block(f"{block}\n\n{origin}\n{{ .recorded {UNSEARCHED} }}\n")
+    return Block(f"{block}\n\n{origin_of(what, place)}")
+
+
+def origin_of(what: str, place: Path) -> str:
+    """The paragraph below an excerpt: what it is of, by which command, on which kernel, when."""
+    document = json.loads((place / "provenance.json").read_text(encoding="utf-8"))
+    kernel, begun = document["kernel"]["version"], day(document["started"])
+    origin = f"{what} · `{document['command']}` · Linux {kernel} · {begun}"
+    return f"{origin}\n{{ .recorded {UNSEARCHED} }}\n"
 
 
 class Lines(TypedDict, total=False):

@@ -1,0 +1,146 @@
+"""Where the fields of a tool's output stand, and what each means: by the tables of parse/meanings.py."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from measuretwice.base.errors import UserError
+from measuretwice.parse.meanings import (
+    IPERF3,
+    NSTAT,
+    PING,
+    QDISC,
+    QDISC_OPTIONS,
+    SS,
+    TCPDUMP,
+    Meaning,
+    Meanings,
+)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A field in a line: from where to where it reaches, and what its parts are called and mean."""
+
+    start: int
+    end: int
+    meanings: tuple[tuple[str, Meaning], ...]
+
+
+# What ./lab show prints in ms.
+IPERF3_JSON = {**IPERF3, "rtt": replace(IPERF3["rtt"], unit="µs")}
+# In one word of ss, two numbers.
+SS_PAIRS = {"rtt": ("rtt", "rttvar"), "retrans": ("retrans now", "retrans total")}
+SS_WORD = re.compile(
+    r"(?P<state>^[A-Z][A-Z0-9-]+(?= +[0-9]+ ))|(?P<name>\b[a-z_]+):\S+"
+    r"|\b(?P<rate>send|pacing_rate|max_pacing_rate|delivery_rate) \S+bps"
+    r"|\b(?P<flag>ts|app_limited)\b|(?P<algorithm>(?<=:5201 )[a-z_]+\b)"
+)
+SS_QUEUES = re.compile(r"^[A-Z0-9-]+ +([0-9]+) +([0-9]+) ")
+JSON_KEY = re.compile(r'^( *|\t*)"([^"]+)":\s*("[^"]*"|[^,{\[\s]+|[{\[])')
+PING_FIELDS = (
+    ("payload", r"\b[0-9]+\([0-9]+\)"),
+    ("icmp_seq", r"\bicmp_seq=[0-9]+"),
+    ("ttl", r"\bttl=[0-9]+"),
+    ("time of one", r"\btime=[0-9.]+ ms"),
+    ("transmitted", r"\b[0-9]+ packets transmitted"),
+    ("received", r"\b[0-9]+ received"),
+    ("loss", r"\b[0-9.]+% packet loss"),
+    ("time", r"\btime [0-9]+ms"),
+    ("pipe", r"\bpipe [0-9]+"),
+)
+PING_RTT = re.compile(r"= ([0-9.]+)/([0-9.]+)/([0-9.]+)/([0-9.]+) ms")
+TCPDUMP_LINE = re.compile(
+    r"(?P<ethernet>\S+ > [0-9a-f:]+),.* length (?P<length>[0-9]+): "
+    r"(?P<from>[0-9.]+) > (?P<to>[0-9.]+): tcp (?P<tcp>[0-9]+)"
+)
+
+
+def _ss(lines: list[str]) -> Iterator[list[Mark]]:
+    for line in lines:
+        marks = []
+        if queues := SS_QUEUES.match(line):
+            marks = [_mark(SS, queues.span(n), name) for n, name in ((1, "Recv-Q"), (2, "Send-Q"))]
+        for found in SS_WORD.finditer(line):
+            kind = str(found.lastgroup)
+            name = found[kind] if kind in ("name", "rate", "flag") else kind
+            names = SS_PAIRS.get(name, (name,))
+            if all(each in SS for each in names):
+                marks.append(_mark(SS, found.span(), *names))
+        yield marks
+
+
+def _ping(lines: list[str]) -> Iterator[list[Mark]]:
+    for line in lines:
+        marks = [
+            _mark(PING, found.span(), name)
+            for name, pattern in PING_FIELDS
+            for found in re.finditer(pattern, line)
+        ]
+        if found := PING_RTT.search(line):
+            names = ("min", "avg", "max", "mdev")
+            marks += [_mark(PING, found.span(n), name) for n, name in enumerate(names, 1)]
+        yield marks
+
+
+def _tcpdump(lines: list[str]) -> Iterator[list[Mark]]:
+    for line in lines:
+        found = TCPDUMP_LINE.search(line)
+        yield [_mark(TCPDUMP, found.span(name), name) for name in TCPDUMP] if found else []
+
+
+def _json(table: Meanings) -> Callable[[list[str]], Iterator[list[Mark]]]:
+    """Lines of JSON, a key each, whatever it stands in."""
+
+    def marks(lines: list[str]) -> Iterator[list[Mark]]:
+        for line in lines:
+            found = JSON_KEY.match(line)
+            known = found is not None and found[2] in table
+            yield (
+                [_mark(table, (found.start(2) - 1, found.end(3)), found[2])]
+                if found and known
+                else []
+            )
+
+    return marks
+
+
+def _tc(lines: list[str]) -> Iterator[list[Mark]]:
+    """A qdisc's JSON as json.dumps lays it out: what stands in `options` is its kind's."""
+    kinds = [found[1] for line in lines if (found := re.search(r'"kind": "(\w+)"', line))]
+    options = QDISC_OPTIONS.get(kinds[0], {}) if kinds else {}
+    above: list[str] = []
+    for line in lines:
+        found = JSON_KEY.match(line)
+        if not found:
+            yield []
+            continue
+        depth = len(found[1]) // 2
+        above = [*above[: depth - 1], found[2]]
+        of_kind = above[0] == "options"
+        name, table = (".".join(above[1:]), options) if of_kind else (found[2], QDISC)
+        end = found.end(3)
+        yield [_mark(table, (found.start(2) - 1, end), name)] if name in table else []
+
+
+def _mark(table: Meanings, span: tuple[int, int], *names: str) -> Mark:
+    return Mark(*span, tuple((name, table[name]) for name in names))
+
+
+TOOLS: dict[str, Callable[[list[str]], Iterator[list[Mark]]]] = {
+    "ss": _ss,
+    "ping": _ping,
+    "tc": _tc,
+    "iperf3": _json(IPERF3_JSON),
+    "nstat": _json(NSTAT),
+    "tcpdump": _tcpdump,
+}
+
+
+def marks_of(tool: str, text: str) -> list[list[Mark]]:
+    """Return the fields of each line of a tool's output, from left to right; UserError for another tool."""
+    if tool not in TOOLS:
+        raise UserError(f"explained: there is no tool {tool!r}; there are {', '.join(TOOLS)}")
+    return [sorted(marks, key=lambda mark: mark.start) for marks in TOOLS[tool](text.split("\n"))]
