@@ -21,18 +21,6 @@
 
   const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate";
 
-  async function maths() {
-    const places = document.querySelectorAll(".arithmatex");
-    if (!places.length) return;
-    await Promise.all([load("vendor/katex/katex.min.css"), load("vendor/katex/katex.min.js")]);
-    for (const place of places) {
-      const tex = place.textContent.trim().replace(/^\\[([]|\\[\])]$/g, "");
-      katex.render(tex, place, { displayMode: place.tagName === "DIV", throwOnError: false });
-      // A long formula scrolls in its own box; that must work from the keyboard too.
-      if (place.tagName === "DIV") place.tabIndex = 0;
-    }
-  }
-
   async function diagrams() {
     const places = document.querySelectorAll("pre.diagram");
     if (!places.length) return;
@@ -179,7 +167,7 @@
     names();
     fields();
     contents();
-    for (const work of [maths, diagrams, figures, interactive, notebooks, runs_here, terminals_here]) work().catch((error) => console.error(error));
+    for (const work of [diagrams, figures, interactive, notebooks, runs_here, terminals_here]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -22,15 +22,6 @@ VENDOR = Path(__file__).resolve().parents[2] / "docs/assets/vendor"
 
 # package: version, SHA-256 of its archive, and of its files which goes where in vendor/.
 PACKAGES: dict[str, tuple[str, str, dict[str, str]]] = {
-    "katex": (
-        "0.19.1",
-        "24da5a599eb2fcede2e270b99a6ff48bca816beecc95feeb84e8cccbd1bb34fd",
-        {
-            "dist/katex.min.js": "katex/",
-            "dist/katex.min.css": "katex/",
-            "dist/fonts/": "katex/fonts/",
-        },
-    ),
     "@mermaid-js/tiny": (
         "11.17.2",
         "28302a2f6bd556bfd223acff76a1fd511bcc9e6f1cac1bad91b904469aeca102",
@@ -71,7 +62,7 @@ def fetch(package: str, version: str, digest: str, folder: Path) -> Path:
 
 
 def unpack(archive: Path, wanted: dict[str, str], into: Path) -> None:
-    """Copy the wanted files and the licence; of fonts only woff2, which every browser reads."""
+    """Copy the wanted files and the licence."""
     with tarfile.open(archive) as tar:
         for entry in tar:
             name = entry.name.removeprefix("package/")
@@ -79,7 +70,7 @@ def unpack(archive: Path, wanted: dict[str, str], into: Path) -> None:
             if name == "LICENSE":
                 target = next(iter(wanted.values()))
             content = tar.extractfile(entry) if entry.isfile() else None
-            if target is None or content is None or name.endswith((".woff", ".ttf", ".map")):
+            if target is None or content is None:
                 continue
             path = into / target / Path(name).name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +82,6 @@ def main() -> None:
         made = Path(folder) / "vendor"
         for package, (version, digest, wanted) in PACKAGES.items():
             unpack(fetch(package, version, digest, Path(folder)), wanted, made)
-        # KaTeX's style sheet names the other fonts after woff2; browsers never ask for them.
         shutil.rmtree(VENDOR, ignore_errors=True)
         shutil.copytree(made, VENDOR)
     total = sum(path.stat().st_size for path in VENDOR.rglob("*") if path.is_file())

@@ -235,7 +235,7 @@ def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
         assert widths, name
         assert all(widths), name
     page.goto((site / "start.html").as_uri())
-    page.wait_for_selector(".arithmatex .katex")
+    page.wait_for_selector(".formula math")
     # What pages may use, whether or not one of today's does.
     (site / "drawn.html").write_text(DRAWN)
     page.goto((site / "drawn.html").as_uri())

@@ -21,7 +21,7 @@ CASES = [
 VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 # Shown as they are: output, numbers, commands in tabs, formulas, and what a reader opens only on wish.
 NOT_PROSE = {"pre", "table", "script", "style", "svg"}
-NOT_READ = {"recorded", "arithmatex", "tabbed-set", "case-facts", "tip", "example"}
+NOT_READ = {"recorded", "formula", "tabbed-set", "case-facts", "tip", "example"}
 
 
 class Prose(HTMLParser):

@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from measuretwice.site.maths import with_formulas
+
 
 @dataclass
 class Folder:
@@ -20,6 +22,7 @@ class Folder:
         # A path from the site's root, as words give it, is made one from this page.
         up = "../" * name.count("/")
         text = re.sub(r"(?<=\]\()/(?=assets/)", up, text)
+        text = with_formulas(name, text) if name.endswith(".md") else text
         path = self.path / name
         self.written.add(path)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
