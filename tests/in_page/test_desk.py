@@ -301,7 +301,7 @@ def test_a_changed_claim_needs_no_machine(worker: Worker) -> None:
     [job] = worker.ask("plan", **claim)["jobs"]
     begun = worker.ask("begin", folder=job["folder"])
     assert f"mathis/{job['folder']}/DONE" in begun["files_of_run"]
-    assert "Nothing was measured anew" in begun["said"]
+    assert "Nothing was measured again" in begun["said"]
     ss = [worker.runs / f"mathis/{name}/raw/romeo/ss.txt" for name in (first, job["folder"])]
     assert ss[0].read_bytes() == ss[1].read_bytes()
     [job] = worker.ask("plan", **{**claim, "changes": ["acknowledge=every-segment"]})["jobs"]

@@ -205,7 +205,7 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     mend.locator(".here-setting .here-name").fill("constant_claimed")
     mend.locator(".here-setting input:not(.here-name)").fill("1.31")
     mend.get_by_role("button", name="Run it here").click()
-    mend.get_by_text("Nothing was measured anew").wait_for()
+    mend.get_by_text("Nothing was measured again").wait_for()
     page.on("dialog", lambda dialog: dialog.accept())
     panel.get_by_role("button", name="Forget my runs").click()
     panel.get_by_text("Forgotten.").wait_for()

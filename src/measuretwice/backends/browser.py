@@ -75,7 +75,7 @@ def _built(root: Path, options: list[str]) -> BrowserMachine:
     )
     if done.returncode != 0:
         raise UserError(
-            "the browser's machine can't be had; its builder's last line says what to mend", 1
+            "the browser's machine can't be built; its builder's last line says what to fix", 1
         )
     folder = Path(done.stdout.strip())
     try:

@@ -74,7 +74,7 @@ def ensure_kernel(root: Path) -> Kernel:
     done = subprocess.run(["bash", str(script)], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode != 0:
         raise UserError(
-            "without the virtual kernel nothing can run; its builder's last line says what to mend",
+            "without the virtual kernel nothing can run; its builder's last line says what to fix",
             1,
         )
     return _read(Path(done.stdout.strip()))

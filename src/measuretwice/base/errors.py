@@ -1,8 +1,8 @@
-"""The one error a person sees: what is wrong and how to mend it, in one line."""
+"""The one error a person sees: what is wrong and how to fix it, in one line."""
 
 
 class UserError(Exception):
-    """A mistake that its reader can mend.
+    """A mistake that its reader can fix.
 
     The message is one line that says what is wrong and what to do. `exit_code` is 2 for
     wrong usage and unusable input, 1 for something that failed while it ran.

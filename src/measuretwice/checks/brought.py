@@ -12,8 +12,8 @@ from measuretwice.checks.registry import Help, check
         "unfit",
         "Whether each test among files that were brought is one of TCP, from sender to receiver, run to its end.",
         hints=(
-            "Something among these files is no such test as this lab's. Which file is named?",
-            "Look at its first lines and its last ones: protocol, direction, and whether it came to its end.",
+            "One of these files isn't a test such as this lab's. Which file is named?",
+            "Look at its first and last lines: protocol, direction, and whether it ran to its end.",
             "Measure that one again, as the lab's script does: TCP, without -R and -u, until iperf3 says that it is done.",
         ),
     ),
@@ -28,7 +28,7 @@ def unfit(case: Case) -> Finding | None:
         "error",
         problem,
         "a test of TCP from the sender to the receiver, run to its end; and a ping that came back",
-        "Nothing can be concluded from such a file. It isn't used; what the others say stands.",
+        "Nothing can be concluded from such a file, so it isn't used. What the others say still holds.",
     )
 
 
@@ -43,7 +43,7 @@ def of_one_run(case: Case) -> Finding | None:
         "error",
         found,
         "the files of one run",
-        "What is measured of one run says nothing of another. The last run is checked, with the files "
+        "What is measured in one run says nothing about another. The last run is checked, with the files "
         "that are known to be its own.",
     )
 
@@ -59,8 +59,8 @@ def misplaced(case: Case) -> Finding | None:
         "error",
         found,
         "the qdisc on the interface that the data leaves by",
-        "What that qdisc counts isn't what the data met.",
-        off="the qdisc that the data is meant to meet stands elsewhere",
+        "What that qdisc counts isn't what happened to the data.",
+        off="the qdisc that the data is meant to pass is elsewhere",
     )
 
 

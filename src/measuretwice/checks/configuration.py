@@ -51,7 +51,7 @@ SHOWN = 3
 @check(
     Help(
         "configuration",
-        "Each node's interfaces, queues and sysctls, against what the lab's own scripts set.",
+        "Each node's interfaces, queues and sysctls, compared with what the lab's own scripts set.",
         explains=(
             "duration", "loss-ratio", "lost-between", "other-drops", "other-traffic", "queueing",
             "receive-window", "retransmissions", "round-trip-time", "segment-size", "send-buffer",
@@ -79,9 +79,9 @@ def configuration(case: Case) -> Finding | None:
         "error",
         "; ".join(found[:SHOWN]) + more,
         "what the lab's own scripts set",
-        "The network wasn't the one that the settings say.",
+        "The network wasn't as the settings say.",
         off=f"{len(found)} setting{'s' if len(found) != 1 else ''} of the nodes "
-        f"{'are' if len(found) != 1 else 'is'} another than the lab's own scripts make",
+        f"differ{'' if len(found) != 1 else 's'} from what the lab's own scripts set",
     )
 
 

@@ -19,11 +19,11 @@ from measuretwice.tcp.headers import (
 @check(
     Help(
         "flows",
-        "How many data connections iperf3 names, against how many were meant.",
+        "How many data connections iperf3 names, compared with how many were meant.",
         hints=(
             "How many connections does iperf3 name at its start?",
-            "Hold that against the number you asked for with -P.",
-            "Other flows share the path, or some never began: the sums and means are of another set.",
+            "Compare that with the number you asked for with -P.",
+            "Other flows share the path, or some never began, so the sums and means are of another set.",
         ),
     ),
     needs=("flows",),
@@ -34,14 +34,14 @@ def flows(case: Case) -> Finding | None:
         return None
     return Finding(
         "flows", "error", f"{count:.0f} data connections", f"{wanted:.0f}",
-        "Sums and means are of another set of flows than was meant.",
+        "Sums and means are of a different set of flows from the one that was meant.",
     )  # fmt: skip
 
 
 @check(
     Help(
         "offload",
-        "The largest packet that tcpdump printed on the router, or the mean one in its queue, against MSS and headers.",
+        "The largest packet that tcpdump printed on the router, or the mean one in its queue, compared with MSS and headers.",
         explains=("loss-ratio", "loss-percent", "retransmissions", "duration", "queueing"),
     ),
     needs=(
@@ -69,7 +69,7 @@ def offload(case: Case) -> Finding | None:
 @check(
     Help(
         "mtu",
-        "The MSS that ss prints, against the one that was meant and the MTU of the path.",
+        "The MSS that ss prints, compared with the one that was meant and the MTU of the path.",
     ),
     Help(
         "timestamps",
@@ -102,7 +102,7 @@ def segment_size(case: Case) -> Finding | None:
         return Finding(
             "mtu", "error", found, meant,
             f"An MTU of {mtu_bytes:.0f} B leaves no more than that. The model was asked about "
-            "another segment size than the one on the wire.",
+            "a different segment size from the one on the wire.",
             off=off,
         )  # fmt: skip
     if wanted - mss_bytes == TIMESTAMP_OPTION_BYTES:
@@ -127,10 +127,10 @@ def segment_size(case: Case) -> Finding | None:
     ),
     Help(
         "round-trip-time",
-        "The smallest round-trip time of TCP, or ping's, against the one that was meant.",
+        "The smallest round-trip time of TCP, or ping's, compared with the one that was meant.",
         hints=(
             "Look at the smallest round-trip time that ping and ss print, before the flow is busy.",
-            "Hold it against the delay of every netem qdisc on the way, there and back: `tc qdisc`.",
+            "Compare it with the delays of all netem qdiscs on the way, there and back: `tc qdisc`.",
             "The delays on the way don't add up to the round-trip time that was meant: one is missing, one is left over from an earlier try, or the path has a delay of its own.",
         ),
     ),
@@ -168,7 +168,7 @@ def round_trip(case: Case) -> Finding | None:
 @check(
     Help(
         "wrong-socket",
-        "The ports in the lines of ss that were kept, against the port that iperf3 names.",
+        "The ports in the lines of ss that were kept, compared with the port that iperf3 names.",
     ),
     needs=(
         "picked_port",
@@ -187,7 +187,7 @@ def socket(case: Case) -> Finding | None:
         f"the lines that were kept are of {connections:.0f} connection"
         + ("s" if connections != 1 else "")
         + f", the last from port {picked:.0f}",
-        f"one connection, from port {ours:.0f}: iperf3's own word for its data",
-        "iperf3 has a second connection, for control. Its numbers say nothing of your flow, and "
+        f"one connection, from port {ours:.0f}: by what iperf3 itself says of its data",
+        "iperf3 has a second connection, for control. Its numbers say nothing about your flow, and "
         "which of the two comes last is luck.",
     )

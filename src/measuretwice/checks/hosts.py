@@ -65,7 +65,7 @@ def socket_algorithms(case: Case) -> Finding | None:
         "error",
         f"{rivals:.0f} flows of {case.wanted.get('rival')} (ss)",
         f"{asked:.0f} of {case.got('flows') or 0:.0f}",
-        "Some flows have another algorithm than was meant: a share is one of other rivals then.",
+        "Some flows have a different algorithm from the one that was meant, so the rivals' share isn't theirs.",
         off="flows aren't of the kinds that were asked for",
     )
 
@@ -103,7 +103,7 @@ def receive_window(case: Case) -> Finding | None:
             f"a window of up to {most:.0f} B, and losses or the link as the only limit"
             if most
             else "losses or the link as the only limit",
-            "The receiver said how fast it may go, not the congestion control.",
+            "The receiver decided how fast the flow may go, not the congestion control.",
             off=f"{socket.node}'s flow sent less than its congestion window allowed",
         )
     return None
@@ -133,7 +133,7 @@ def send_buffer(case: Case) -> Finding | None:
                 f"{socket.node}'s flow waited for its own buffer "
                 f"{100 * socket.sndbuf_limited_ratio:.0f} % of its time (ss)",
                 "losses or the link as the only limit",
-                "The sender's buffer says how much may be on its way, not the congestion control.",
+                "The sender's buffer decides how much may be in flight, not the congestion control.",
                 off=f"{socket.node}'s flow sent less than its congestion window allowed",
             )
     return None
@@ -142,7 +142,7 @@ def send_buffer(case: Case) -> Finding | None:
 @check(
     Help(
         "application-limited",
-        "How long a sender had data in flight (busy in ss), against how long it was there.",
+        "How long a sender had data in flight (busy in ss), compared with how long it was there.",
         explains=("unexplained", "duration"),
         hints=(
             "ss says how long a connection had something to do. Look at its last line.",
@@ -171,7 +171,7 @@ def application_limited(case: Case) -> Finding | None:
 @check(
     Help(
         "other-traffic",
-        "What crossed the busiest interface, against what the flows sent.",
+        "What crossed the busiest interface, compared with what the flows sent.",
         explains=("unexplained", "duration", "queueing"),
         hints=(
             "Each node has counted what its interfaces carried (ip -s link).",
@@ -250,7 +250,7 @@ def interface_drops(case: Case) -> Finding | None:
         "error",
         f"packets dropped by interfaces: {where}",
         "none",
-        "These losses stand in no qdisc's counters.",
+        "No qdisc's counters have these losses.",
         off=f"{sum(lost.values())} packets were lost where no qdisc counts them",
     )
 
@@ -258,7 +258,7 @@ def interface_drops(case: Case) -> Finding | None:
 @check(
     Help(
         "lost-between",
-        "Packets that came into a router, against those that left it and those that its qdiscs dropped.",
+        "Packets that came into a router, compared with those that left it and those that its qdiscs dropped.",
         explains=("retransmissions", "unexplained"),
         hints=(
             "Packets aren't lost without a trace: each node counts what comes in and what goes out.",

@@ -19,7 +19,7 @@ CONFIDENCE = 0.9999
 @check(
     Help(
         "netem-limit",
-        "The room in netem's queue, against what slow start may have under way.",
+        "The room in netem's queue, compared with what slow start may have in flight.",
         explains=("loss-ratio", "other-drops"),
     ),
     needs=(
@@ -30,7 +30,7 @@ CONFIDENCE = 0.9999
     ),
 )
 def netem_limit(case: Case) -> Finding | None:
-    """netem's queue must hold what slow start may have under way before its first loss.
+    """netem's queue must hold what slow start may have in flight before its first loss.
 
     That is about 1/p segments, or what the sender's buffer holds if that is less.
     """
@@ -68,11 +68,11 @@ def netem_limit(case: Case) -> Finding | None:
     ),
     Help(
         "loss-ratio",
-        "The router's drops, against the counts that chance allows for p.",
+        "The router's drops, compared with the counts that chance allows for p.",
         hints=(
             "Look at what the router's netem qdisc counted: packets sent and packets dropped.",
             "Which loss is set there? `tc qdisc show` prints it in percent. Is it the p you meant?",
-            "The loss that is set is another one, or drops of another kind are counted with it: a full queue, an older qdisc whose counters were never set back.",
+            "A different loss is set, or drops of another kind are counted with it: those of a full queue, or of an older qdisc whose counters were never reset.",
         ),
     ),
     needs=(
@@ -107,10 +107,14 @@ def loss(case: Case) -> Finding | None:
     if hundredth[0] <= ratio <= hundredth[1]:
         return Finding(
             "loss-percent", "error", found, meant,
-            "A hundred times too few: a ratio was given where percent are read.",
+            "A hundred times too few: a ratio was given where per cent is read.",
         )  # fmt: skip
     return Finding(
-        "loss-ratio", "error", found, meant, "The path loses another share than was set."
+        "loss-ratio",
+        "error",
+        found,
+        meant,
+        "The path loses a different share from the one that was set.",
     )
 
 
@@ -129,9 +133,9 @@ def other_drops(case: Case) -> Finding | None:
     return Finding(
         "other-drops",
         "error",
-        f"{drops:.0f} packets dropped by other qdiscs than the one that was set to lose some",
+        f"{drops:.0f} packets dropped by qdiscs other than the one that was set to lose some",
         "none",
-        "Losses that p knows nothing of, in a queue that nobody looked at.",
+        "These losses aren't part of p, and happened in a queue that nobody looked at.",
     )
 
 
@@ -156,7 +160,7 @@ def receiver(case: Case) -> Finding | None:
         f"the receiver dropped from its own queue ({case.got('receiver_ofo_drops') or 0:.0f} segments "
         f"refused, {case.got('receiver_prune_calls') or 0:.0f} times pruned)",
         "none: only the router was meant to lose packets",
-        "Losses that p knows nothing of; each of them costs the sender a retransmission.",
+        "These losses aren't part of p, and each of them costs the sender a retransmission.",
         off="segments were lost that the router's qdisc never dropped",
     )
 
@@ -195,11 +199,11 @@ def queue(case: Case) -> Finding | None:
 @check(
     Help(
         "retransmissions",
-        "The sender's retransmissions, against every drop that is accounted for.",
+        "The sender's retransmissions, compared with all drops that are accounted for.",
         hints=(
-            "Hold the sender's retransmissions against every drop that you can find.",
+            "Compare the sender's retransmissions with all drops that you can find.",
             "nstat on both hosts, the qdiscs' drops, /proc/net/softnet_stat: what is left over?",
-            "Something on the way loses packets, or puts them out of order so far that the sender takes them for lost.",
+            "Something on the way loses packets, or reorders them so far that the sender takes them for lost.",
         ),
     ),
     needs=(

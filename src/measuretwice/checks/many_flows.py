@@ -66,7 +66,7 @@ def large_packets(case: Case) -> Finding | None:
 @check(
     Help(
         "missing-flows",
-        "Flows in the files, against those that were asked for and the n of your own index.",
+        "Flows in the files, compared with those that were asked for and the n of your own index.",
         explains=("unequal-intervals", "mislabelled-row"),
     ),
     needs=(
@@ -91,14 +91,14 @@ def missing_flows(case: Case) -> Finding | None:
         f"{found:.0f} flows in the files{also}" + (f" ({index:.3f})" if index is not None else ""),
         f"{asked:.0f} flows: in the files, in the sum, and in n",
         "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
-        "missing flows' share, and it looks like unfairness.",
+        "missing flows' share, which looks like unfairness.",
     )
 
 
 @check(
     Help(
         "unequal-intervals",
-        "Your own sum of goodputs, against ss over the time in which all flows were there.",
+        "Your own sum of goodputs, compared with ss over the time in which all flows were there.",
         explains=("mislabelled-row",),
     ),
     needs=(
@@ -133,7 +133,7 @@ def unequal_intervals(case: Case) -> Finding | None:
 @check(
     Help(
         "standing-queue",
-        "The round-trip time that you put into the model, against the mean of ss's.",
+        "The round-trip time that you put into the model, compared with the mean of ss's.",
     ),
     needs=(
         "own_rtt_ms",
@@ -170,7 +170,7 @@ def standing_queue(case: Case) -> Finding | None:
 @check(
     Help(
         "halving-counter",
-        "Halvings that you counted from samples, against the kernel's own events.",
+        "Halvings that you counted from samples, compared with the kernel's own events.",
     ),
     needs=(
         "own_counted_halvings",
@@ -230,7 +230,7 @@ def loss_definition(case: Case) -> Finding | None:
 @check(
     Help(
         "mislabelled-row",
-        "Your own sum of each algorithm's flows, against what their connections add up to.",
+        "Your own sum of each algorithm's flows, compared with what their connections add up to.",
     ),
     needs=(
         "own_groups_error_ratio",

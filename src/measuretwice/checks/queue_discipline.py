@@ -17,7 +17,7 @@ RED_DEFAULT_MBIT = 10
 @check(
     Help(
         "default-qdisc",
-        "Which qdisc tc prints below the link's rate, against the one that was meant.",
+        "Which qdisc tc prints below the link's rate, compared with the one that was meant.",
         explains=("red-bandwidth", "red-limits"),
     ),
     needs=("queue_kind",),
@@ -113,7 +113,7 @@ def cell_log(rate_mbit: float, average_packet_bytes: float, ewma_log: float) -> 
 @check(
     Help(
         "red-bandwidth",
-        "The unit of idle time that tc gave red, against the one for the link's rate.",
+        "The unit of idle time that tc gave red, compared with the one for the link's rate.",
         hints=(
             "Read red's line in tc.txt beside the command: which of its numbers did you never set?",
             "Scell_log grows by one where the link is taken for half as fast. For which rate is this one?",

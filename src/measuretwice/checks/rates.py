@@ -19,9 +19,9 @@ LOSSES_WANTED = 100
 @check(
     Help(
         "link-rate",
-        "Goodput, against what the link can carry less its headers.",
+        "Goodput, compared with what the link can carry less its headers.",
         hints=(
-            "Hold the goodput against the rate of the slowest link.",
+            "Compare the goodput with the rate of the slowest link.",
             "Of each frame, headers are no goodput: what is the most that the link can carry?",
             "Nothing goes faster than the link: the rate is not set where you think, or rates were added up that belong to different times.",
         ),
@@ -59,7 +59,7 @@ def link_rate(case: Case) -> Finding | None:
 @check(
     Help(
         "bandwidth",
-        "iperf3's rate, against the bytes that ss says were acknowledged.",
+        "iperf3's rate, compared with the bytes that ss says were acknowledged.",
         hints=(
             "Take bytes_acked from the connection's last line in ss, and the length of the test.",
             "Eight times bytes over seconds: is it the rate that iperf3 prints?",
@@ -95,9 +95,9 @@ def bytes_acknowledged(case: Case) -> Finding | None:
 @check(
     Help(
         "path",
-        "The window over the rate, which is a time, against the path's round-trip time.",
+        "The window over the rate, which is a time, compared with the path's round-trip time.",
         hints=(
-            "Divide cwnd times MSS by the rate: that is a time. Hold it against ping's.",
+            "Divide cwnd times MSS by the rate: that is a time. Compare it with ping's.",
             "Can a window of data be acknowledged sooner than light and routers allow?",
             "Something between the two hosts ends the connection and opens its own: a proxy, a NAT that does so. You measured the way to it.",
         ),
@@ -159,7 +159,7 @@ def duration(case: Case) -> Finding | None:
 @check(
     Help(
         "model-domain",
-        "Whether the run is held against a model at a p where timeouts rule.",
+        "Whether the run is compared with a model at a p where timeouts dominate.",
     ),
     needs=("timeouts",),
 )
@@ -186,7 +186,7 @@ def model_domain(case: Case) -> Finding | None:
 @check(
     Help(
         "ack-policy",
-        "The constant that was measured, against the one that was claimed.",
+        "The constant that was measured, compared with the one that was claimed.",
     ),
     needs=(
         "goodput_bps",

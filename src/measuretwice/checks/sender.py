@@ -23,7 +23,7 @@ FOREIGN_SHARE = 0.3
 @check(
     Help(
         "wrong-algorithm",
-        "The congestion control that the kernel names, against the one that was meant.",
+        "The congestion control that the kernel names, compared with the one that was meant.",
         explains=("ten-seconds", "host-qdisc"),
     ),
     needs=("congestion_control",),
@@ -47,7 +47,7 @@ def algorithm(case: Case) -> Finding | None:
 @check(
     Help(
         "host-qdisc",
-        "Which qdisc tc prints of the sender's own card, against the one that was meant.",
+        "Which qdisc tc prints of the sender's own card, compared with the one that was meant.",
         hints=(
             "Read tc.txt on the sender: which qdisc has its card?",
             "sysctl says the one that was meant. In which order did the script do its two steps?",
@@ -142,7 +142,7 @@ def still_rising(case: Case) -> Finding | None:
 @check(
     Help(
         "averages-hide",
-        "The lowest row of a table of rates, against the lowest tenth of a second by ss.",
+        "The lowest row of a table of rates, compared with the lowest tenth of a second by ss.",
     ),
     needs=(
         "table_lowest_bps",
@@ -175,7 +175,7 @@ def averages_hide(case: Case) -> Finding | None:
 @check(
     Help(
         "mixed-runs",
-        "The windows in a table, against those of the connection that it is said to be of.",
+        "The windows in a table, compared with those of the connection that it is said to be of.",
         explains=("other-traffic", "two-runs", "samples"),
     ),
     needs=(

@@ -23,7 +23,7 @@ BDP_TOLERANCE_RATIO = 0.25
 @check(
     Help(
         "size-suffix",
-        "The buffer that the qdisc says it has, against the one that was meant.",
+        "The buffer that the qdisc says it has, compared with the one that was meant.",
         explains=("whose-bdp",),
     ),
     needs=("queue_limit_bytes",),
@@ -81,7 +81,7 @@ def field_number(case: Case) -> Finding | None:
 @check(
     Help(
         "units",
-        "A window's trace taken from iperf3's text, against ss: its times, and its sizes.",
+        "A window's trace taken from iperf3's text, compared with ss: its times, and its sizes.",
     ),
     needs=(
         "window_rows",
@@ -119,7 +119,7 @@ def units(case: Case) -> Finding | None:
 @check(
     Help(
         "whose-bdp",
-        "The buffer over each flow's own bandwidth-delay product, against what it is called.",
+        "The buffer over each flow's own bandwidth-delay product, compared with what it is called.",
     ),
     needs=(
         "buffer_bdp_ratio_min",

@@ -28,7 +28,7 @@ POWER_WANTED = 0.8
 @set_check(
     Help(
         "small-n",
-        "How many values an arm has, against what the claim that is made of them needs.",
+        "How many values an arm has, compared with what the claim that is made of them needs.",
     ),
 )
 def small_n(lab: Lab, runs: Sequence[Member]) -> Finding | None:

@@ -112,7 +112,7 @@ def _mixed(runs: Sequence[Member], differing: list[str]) -> Finding | None:
         "error",
         "; ".join(parts),
         "the same settings for every trial",
-        "A setting that is mended for some trials only makes two experiments in one figure.",
+        "A setting that is corrected for some trials only makes two experiments in one figure.",
     )
 
 

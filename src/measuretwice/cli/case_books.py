@@ -117,8 +117,8 @@ class CaseBooks:
         ):
             return
         print(
-            f"Case {case.number}: this run decides, and nothing is wrong with it. What is off is the claim that still "
-            "stands beside it. A claim is a setting, too: changing it measures nothing anew."
+            f"Case {case.number}: this run decides, and nothing is wrong with it. Only the claim is off that still "
+            "stands beside it. A claim is a setting too, and changing it measures nothing again."
         )
 
     def _outcome(self, case: _CaseOfRuns, own: Sequence[Path]) -> None:
@@ -159,7 +159,7 @@ def _before_and_now(first: str, last: str, unit: str) -> str:
     if first == last:
         return (
             f": {first} {unit}".rstrip()
-            + ", as before. The run measured the same; it is judged otherwise"
+            + ", as before. The run measured the same, but is judged differently"
         )
     return f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
 

@@ -61,7 +61,7 @@ class CaseRun:
         """Note the prediction in the book; ask for it, where a person can answer, unless it was `predicted`."""
         heading = f"Case {self.number}: {self.pitfall.symptom}"
         if self.stage:
-            self.book.add(self.number, "Shown", "the mended run, asked for with --show-me")
+            self.book.add(self.number, "Shown", "the fixed run, asked for with --show-me")
             return
         if self.tries_again:
             self._add_once("Changed", in_words(self.changes, self.own))
@@ -152,7 +152,7 @@ def open_case(
     """Return the case, and the seed to run it with: the given one, or the lab book's."""
     lab.case(number)
     if show_me and changes:
-        raise UserError("--show-me runs the mended settings as they are: leave --set out")
+        raise UserError("--show-me runs the fixed settings as they are: leave --set out")
     book = LabBook(out / lab.name, lab)
     begins = not book.exists
     books_seed = book.open(seed)
@@ -176,15 +176,15 @@ def print_case(case: CaseRun, results: Sequence[Result]) -> None:
         print(f"\n{nothing_new(taken)}")
     print(
         f"\nWhat the tools printed is in {folder}/raw. Look for what "
-        f"doesn't fit.\n./lab check {folder} says what is off; with --hint 1, 2, 3 it helps a step further."
+        f"doesn't fit.\n./lab check {folder} says what is off; --hint 1, 2 or 3 helps a step further."
     )
 
 
 def nothing_new(run: str) -> str:
     """What is said of a run whose raw files are another one's."""
     return (
-        "Nothing was measured anew: what you changed is how files are judged, and no packet differs "
-        f"from {run}'s."
+        "Nothing was measured again: you changed how files are judged, and no packet differs "
+        f"from those of {run}."
     )
 
 

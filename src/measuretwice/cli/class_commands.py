@@ -18,7 +18,7 @@ from measuretwice.cli.types import Runs
 @click.option(
     "--note",
     is_flag=True,
-    help="With --verify: set by set, noted in sample-data/ where it comes out the same; sets with a note are left out.",
+    help="With --verify: note in sample-data/ each set that comes out the same; sets with a note are left out.",
 )
 @click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
 @click.option(
@@ -90,7 +90,7 @@ def deal(roster: Path, **options: Any) -> None:
 @click.option(
     "--again",
     type=Runs(),
-    help="Run so many runs of each submission again, what is disputed first, and compare the bytes.",
+    help="Run this many runs of each submission again, disputed ones first, and compare the bytes.",
 )
 @click.option(
     "--costly", is_flag=True, help="With --again: also what takes more than a minute of CPU time."
@@ -105,7 +105,7 @@ def grade(folder: Path, **options: Any) -> None:
     """Grade a class's submissions as far as a machine can: runs, findings, points by the rubric.
 
     FOLDER holds a folder or archive for each student, as your learning management system packs
-    them. All is measured anew from the raw files; nothing in them is executed, nothing written
+    them. Everything is measured again from the raw files; nothing in them is executed, nothing written
     among them. What --again runs is planned here, from the settings that a run's plan names. Exit 0 where all is well, 1 where there is something to look at.
     """
     from measuretwice.cli import grade as command_grade
@@ -120,12 +120,12 @@ def grade(folder: Path, **options: Any) -> None:
 )
 @click.option("--site", is_flag=True, help="With its site, built, in OUT/site.")
 @click.option(
-    "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed, too, beside OUT."
+    "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed as well, beside OUT."
 )
 def release(out: Path, students: bool, **options: Any) -> None:
     """Make the kit that you give to students, in the new folder OUT: without answers.
 
-    It has no solutions, keys, rubrics, pages for instructors, tests and mended runs. What is wrong in
+    It has no solutions, keys, rubrics, pages for instructors, tests or fixed runs. What is wrong in
     each case is in it, as the hints need it, but out of sight.
     """
     from measuretwice.cli import release as command_release

@@ -53,11 +53,14 @@ def doctor(as_json: bool) -> None:
     help="For instructors: each case's id, for --pitfall, and its cause.",
 )
 @click.option(
-    "--all", "every", is_flag=True, help="For instructors: settings that tell a case's cause, too."
+    "--all",
+    "every",
+    is_flag=True,
+    help="For instructors: also the settings that give a case's cause away.",
 )
 @AS_JSON
 def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) -> None:
-    """List the labs and their cases: what is seen, not why. Of one LAB, trials and settings too."""
+    """List the labs and their cases: what is seen, not why. For one LAB, its trials and settings too."""
     from measuretwice.cli import list as command_list
 
     sys.exit(
@@ -72,7 +75,7 @@ def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) ->
 @click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
 @AS_JSON
 def progress(lab_name: str | None, **options: Any) -> None:
-    """Say where you are: which cases are solved, by your lab books, and what is left."""
+    """Say where you are: which cases are solved, according to your lab books, and what is left."""
     from measuretwice.cli import progress as command_progress
 
     sys.exit(command_progress.progress_command(root_folder(), lab_name, **options))
@@ -96,7 +99,7 @@ def new(name: str, like: str | None) -> None:
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
-    help="Where randomness starts from.  [default: your lab book's]",
+    help="The number that all randomness starts from.  [default: your lab book's]",
 )
 @click.option(
     "--jobs",
@@ -111,7 +114,7 @@ def new(name: str, like: str | None) -> None:
 )
 @AS_JSON
 def start(lab_name: str | None, **options: Any) -> None:
-    """Make your own first try, as one would naturally set it, and see what comes.
+    """Make your own first try, with the settings that come naturally, and see what comes out.
 
     LAB is by default the first that has one. Each case that you solve changes the first try: the same command then
     runs it again with what you found, and says what it was so far. Stopped half-way, it goes on where it stopped.
@@ -143,7 +146,7 @@ def start(lab_name: str | None, **options: Any) -> None:
 @click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
-    help="Where randomness starts from.  [default: 1; of a case, your lab book's]",
+    help="The number that all randomness starts from.  [default: 1; for a case, your lab book's]",
 )
 @click.option(
     "--repeat",
@@ -182,7 +185,7 @@ def start(lab_name: str | None, **options: Any) -> None:
 def run(lab_name: str, **options: Any) -> None:
     """Measure trials of LAB, each in a virtual kernel of its own.
 
-    What is already measured with the same settings is kept: a run that was broken off goes on
+    What is already measured with the same settings is kept, so a run that was interrupted goes on
     where it stopped.
     """
     from measuretwice.cli import run as command_run
@@ -192,13 +195,15 @@ def run(lab_name: str, **options: Any) -> None:
 
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
-@click.option("--undo", is_flag=True, help="Put the copy aside: runs are the lab's own again.")
+@click.option(
+    "--undo", is_flag=True, help="Put the copy aside: runs use the lab's own scripts again."
+)
 @click.option("--open", "open_it", is_flag=True, help="Open it in your editor ($EDITOR).")
 @click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
 def edit(lab_name: str, **options: Any) -> None:
     """Make your own copy of LAB's node scripts and settings, to change them and to run them.
 
-    It stands in the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
+    It is put into the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
     there already is never overwritten.
     """
     from measuretwice.cli import edit as command_edit
@@ -208,7 +213,7 @@ def edit(lab_name: str, **options: Any) -> None:
 
 @cli.command()
 @click.argument("lab_name", metavar="LAB")
-@click.option("--trial", metavar="N", help="Whose settings hold.  [default: the first]")
+@click.option("--trial", metavar="N", help="Use this trial's settings.  [default: the first]")
 @CASE
 @SHOW_ME
 @PITFALL
@@ -230,7 +235,7 @@ def up(lab_name: str, **options: Any) -> None:
 @cli.command(context_settings={"ignore_unknown_options": True})
 @click.argument("node", metavar="NODE")
 @click.argument("command", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--lab", "lab_name", metavar="LAB", help="Where two labs that are up have NODE.")
+@click.option("--lab", "lab_name", metavar="LAB", help="Which lab, if two that are up have NODE.")
 def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> None:
     """Open a shell on NODE of the lab that is up, in this terminal, or run COMMAND there.
 
@@ -244,7 +249,7 @@ def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> None:
 @cli.command()
 @click.argument("lab_name", metavar="[LAB]", required=False)
 def down(lab_name: str | None) -> None:
-    """End the lab that is up, or all. What was written on nodes stays."""
+    """Take down the lab that is up, or all of them. What was written on nodes stays."""
     from measuretwice.cli import live as command_live
 
     sys.exit(command_live.down_command(root_folder(), lab_name))

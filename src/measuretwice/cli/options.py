@@ -25,7 +25,7 @@ PITFALL = click.option(
     "--pitfall", metavar="ID", help="Stage a mistake by its id: for instructors."
 )
 STAGE = click.option(
-    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after it is mended."
+    "--stage", type=click.Choice(["broken", "fixed"]), help="Before or after the fix."
 )
 
 CASE = click.option(
@@ -36,10 +36,12 @@ CASE = click.option(
     help="A case to solve: see ./lab list. Your lab book keeps what you predict and find.",
 )
 SHOW_ME = click.option(
-    "--show-me", is_flag=True, help="The case as it is mended, instead of finding it."
+    "--show-me",
+    is_flag=True,
+    help="Run the case with its mistake fixed, instead of finding it yourself.",
 )
 NO_EDIT = click.option(
-    "--no-edit", is_flag=True, help="The lab's own node scripts, not your copy of ./lab edit."
+    "--no-edit", is_flag=True, help="Use the lab's own node scripts, not your copy from ./lab edit."
 )
 
 

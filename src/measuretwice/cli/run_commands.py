@@ -52,11 +52,11 @@ def show(run: Path, what: str | None, **options: Any) -> None:
 @click.argument("run_b", metavar="RUN", type=PATH)
 @AS_JSON
 def diff(run_a: Path, run_b: Path, as_json: bool) -> None:
-    """Compare two runs: settings, measured values and raw files that differ, side by side.
+    """Compare two runs: the settings, measured values and raw files that differ, side by side.
 
     RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
-    Exit 0 where settings and raw files are the same, 1 where something differs, 2 for unusable
-    input, as diff(1) has it.
+    Exit 0 if settings and raw files are the same, 1 if something differs, 2 for unusable
+    input, as diff(1) does.
     """
     from measuretwice.cli import diff as command_diff
 
@@ -75,9 +75,9 @@ def diff(run_a: Path, run_b: Path, as_json: bool) -> None:
 @click.option("--author", help="Who hands it in.")
 @AS_JSON
 def report(runs: tuple[Path, ...], **options: Any) -> None:
-    """Write what is handed in: one HTML file on all these runs, and the same as Markdown.
+    """Write what you hand in: one HTML file about all these runs, and the same as Markdown.
 
-    RUN is a folder that ./lab run made, or one that holds several. All values are computed anew
+    RUN is a folder that ./lab run made, or one that holds several. All values are recomputed
     from the raw files. Answers that you wrote into the Markdown stay when it is made again.
     """
     from measuretwice.cli import report as command_report
@@ -110,20 +110,20 @@ def report(runs: tuple[Path, ...], **options: Any) -> None:
 @click.option(
     "--over-time",
     is_flag=True,
-    help="One run's window, round-trip time, queue and losses; of two, beside each other.",
+    help="A run's window, round-trip time, queue and losses; two runs are shown beside each other.",
 )
 @click.option("--node", metavar="NODE", help="With --over-time: only this node's connections.")
 @click.option(
     "--text",
     "as_text",
     is_flag=True,
-    help="With --over-time: as text, too. A terminal has it anyhow.",
+    help="With --over-time: as text too. In a terminal that is always so.",
 )
 @click.option("--open", "open_it", is_flag=True, help="Open the figures in the browser.")
 @click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
 def plot(targets: tuple[str, ...], **options: Any) -> None:
-    """Draw finished runs, as SVG with a CSV of its numbers beside it: against the lab's model, or
-    the figures that its lab.toml has; or one or two runs over time.
+    """Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or
+    in the figures that its lab.toml has; or one or two runs over time.
 
     LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
     of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
@@ -143,7 +143,7 @@ def plot(targets: tuple[str, ...], **options: Any) -> None:
     "--columns",
     multiple=True,
     metavar="NAME=COLUMN[:UNIT],...",
-    help="Which column is what, where its heading doesn't say. NAME= leaves it out.",
+    help="Which column is what, if its heading doesn't say. NAME= leaves it out.",
 )
 @click.option("--rate", metavar="RATE", help="The link's rate, such as 10gbit.")
 @click.option(
@@ -154,8 +154,8 @@ def audit(path: Path, **options: Any) -> None:
     """Audit a table of results, anybody's: which rows can't be true, and why.
 
     FILE.csv has a line of headings, then a line for each flow or run: rates, round-trip times, losses and
-    halvings; or sums, squares and Jain's indices; shares; constants. All that follows from other
-    columns is computed again. Exit 0 where nothing is off, 1 where something is, 2 where the table
+    halvings; or sums, squares and Jain's indices; shares; constants. Everything that follows from other
+    columns is recomputed. Exit 0 where nothing is off, 1 where something is, 2 where the table
     can't be read.
     """
     from measuretwice.cli import audit as command_audit

@@ -27,7 +27,7 @@ def write_report(path: Path, runs: Sequence[RunData]) -> None:
     if not runs:
         return
     report = make_report(
-        list(runs), title="The runs, measured anew", author=None, made=now(), for_marking=True
+        list(runs), title="The runs, measured again", author=None, made=now(), for_marking=True
     )
     path.write_text(render_html(report), encoding="utf-8", errors="replace")
 

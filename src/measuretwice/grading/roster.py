@@ -250,7 +250,7 @@ def _checked(
         other = by_seed.setdefault(student.seed // SEEDS_EACH, student)
         if other is not student:
             raise UserError(
-                f"{table.path}, lines {other.line} and {student.line}: two students have one seed; deal anew"
+                f"{table.path}, lines {other.line} and {student.line}: two students have the same seed; deal again"
             )
     says = [f"{table.path.name}: {table.guess}"] if table.guess else []
     if unknown:

@@ -83,7 +83,7 @@ def _files_in(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Plain files only, with names inside it only: no more than MAX_FILES, MAX_BYTES together."""
     left = MAX_BYTES
     if not archive.is_file():  # a pipe would wait for ever
-        raise UserError(f"{archive}: no plain file; get or record it anew")
+        raise UserError(f"{archive}: not a plain file; get it or record it again")
     try:
         with lzma.open(archive, "rb") as packed, tarfile.open(fileobj=packed, mode="r|") as tar:
             for count, entry in enumerate(tar, 1):
@@ -98,4 +98,4 @@ def _files_in(archive: Path) -> Iterator[tuple[str, bytes]]:
             while packed.read(2**20):  # to the end: only there does a cut-off archive show
                 pass
     except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as error:
-        raise UserError(f"{archive}: is damaged ({error}); get or record it anew") from None
+        raise UserError(f"{archive}: is damaged ({error}); get it or record it again") from None

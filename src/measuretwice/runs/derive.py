@@ -49,6 +49,6 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
         write_json(run / RESULT, result.to_json())
     except (ParseError, OSError) as error:
         raise UserError(
-            f"{run}: its raw files can't be read again ({error}); --fresh measures anew"
+            f"{run}: its raw files can't be read again ({error}); --fresh measures again"
         ) from None
     return replace(result, folder=run)

@@ -128,7 +128,7 @@ def read_set(folder: Path) -> RecordedSet:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: record it first with ./lab record") from None
     except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: is damaged ({error}); record it anew") from None
+        raise UserError(f"{path}: is damaged ({error}); record it again") from None
 
 
 def results_of(lab: Lab, folder: Path) -> list[Result]:

@@ -49,7 +49,7 @@ def verifications(samples: Path) -> dict[str, Verification]:
     try:
         return {name: Verification(**row) for name, row in read_object(path).items()}
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{path}: is damaged ({error}); remove it and verify anew") from None
+        raise UserError(f"{path}: is damaged ({error}); remove it and verify again") from None
 
 
 def stands(noted: dict[str, Verification], recorded: RecordedSet) -> bool:

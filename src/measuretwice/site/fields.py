@@ -29,7 +29,7 @@ RESULT = {
     "expectations": "each range that `lab.toml` expects, and whether the value lies in it",
     "case": "the case's number, of a run made with `--case`. Only there",
     "edited": "of a run with a student's own node scripts, these scripts' digests by name. Only there",
-    "derived_by": "digest of the code that made this file: other code derives it anew. Not kept in recorded runs",
+    "derived_by": "digest of the code that made this file: other code derives it again. Not kept in recorded runs",
 }
 MODEL = {
     "name": "the model's name",

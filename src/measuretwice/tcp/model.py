@@ -306,7 +306,7 @@ def highspeed_decrease_ratio(window_segments: float) -> float:
 
 
 def bdp_bytes(rate_mbit: float, rtt_ms: float) -> float:
-    """Return a path's bandwidth-delay product: what is under way when its link is just full."""
+    """Return a path's bandwidth-delay product: what is in flight when its link is just full."""
     return rate_mbit * 1e6 / 8 * rtt_ms / 1e3
 
 

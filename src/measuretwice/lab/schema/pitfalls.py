@@ -1,4 +1,4 @@
-"""[[pitfalls]]: mistakes that can be made for real, each in a broken and a mended stage."""
+"""[[pitfalls]]: mistakes that can be made for real, each in a broken and a fixed stage."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Predict(Strict):
 
 
 class Pitfall(Strict):
-    """A mistake that can be made for real: in which trial, how, and how it is mended.
+    """A mistake that can be made for real: in which trial, how, and how it is fixed.
 
     To a student it is a case with a number, its place in lab.toml counted from 1, and a `symptom`:
     what is seen, without the cause. Menus, pages, commands and folders say no more. `title` and
