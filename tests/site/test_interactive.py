@@ -370,28 +370,3 @@ def test_fit_is_that_of_the_figures() -> None:
 def test_losses_for_five_per_cent() -> None:
     """z/(2 sqrt(n)) = 0.05 with z = 1.96."""
     assert docs_interactive.losses_for_precision() == math.ceil((1.959964 / 0.1) ** 2)
-
-
-TRACES = "modules/04-variants/algorithms/"
-
-
-@pytest.mark.slow
-def test_traces_are_gone_through_by_keyboard(page: Any, address: str) -> None:
-    opened(page, address + TRACES)
-    data = json.loads(page.evaluate("document.querySelector('.interactive script').textContent"))
-    assert [run["name"] for run in data["runs"]] == ["Reno", "CUBIC", "Vegas", "BBR"]
-    for run in data["runs"]:
-        assert len({len(run[key]) for key in ("time_s", "cwnd", "queue", "rtt_ms", "doing")}) == 1
-    # With reduced motion there is nothing to play; the slider says all, by arrow keys too.
-    assert page.locator(".live--traces button").is_hidden()
-    page.locator("input[name=traces-run]").nth(3).focus()
-    page.keyboard.press("Space")
-    page.focus("#traces-time")
-    page.keyboard.press("End")
-    last = data["runs"][3]
-    said = page.inner_text(".live--traces .verdict")
-    assert said.startswith("BBR")
-    assert f"{last['cwnd'][-1]} segments" in said
-    assert data["says"][last["doing"][-1]] in said
-    page.keyboard.press("Home")
-    assert f"{last['cwnd'][0]} segments" in page.inner_text(".live--traces .verdict")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ def said() -> dict[str, list[str]]:
     words = LabWords(ROOT, load_lab(ROOT, "variants"))
     data = traces_data(words, words.runs("signatures"))
     for run in data["runs"]:
-        lengths = {len(run[key]) for key in ("time_s", "cwnd", "queue", "rtt_ms", "doing")}
+        lengths = {len(run[key]) for key in ("time", "cwnd", "queue", "rtt", "doing")}
         assert len(lengths) == 1, run["name"]
-    return {run["name"]: [data["says"][n] for n in run["doing"]] for run in data["runs"]}
+    return {
+        run["name"]: [data["says"][n] for n in accumulate(run["doing"])] for run in data["runs"]
+    }
 
 
 def share(lines: list[str], words: str) -> float:

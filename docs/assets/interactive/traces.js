@@ -1,130 +1,89 @@
-// Recorded flows to be gone through in time: the window above, the queue below, and what the
-// algorithm is doing. Shapes and labels carry all; nothing hangs on colour.
+// All algorithms on one clock: window, round-trip time and queue of a recorded flow each, on the same axes.
 (() => {
   "use strict";
-  const { h, sig, count, still } = measureTwice;
-  const SVG = "http://www.w3.org/2000/svg";
-  const WIDE = 640, HIGH = 340, LEFT = 52, RIGHT = 12, TOP = 14, MIDDLE = 216, LOWER = 236, BOTTOM = 300;
-  const SPANS = [40, 10, 2];
-  // Recorded seconds that pass in a second of the reader's, by how much is shown.
-  const PACE = 0.15;
+  const { h, sig, count, sums, indexAt, fetched, choice, clock, story, panels } = measureTwice;
+  const SPANS = [[40, "all of it"], [10, "10 s"], [2, "2 s"]];
+  const SPEEDS = [[2, "2 × real time"], [8, "8 × real time"], [0.25, "¼ of real time"]];
 
-  function s(name, attributes, text) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
-
-  // The last sample at or before a time.
-  function indexAt(times, time) {
-    let low = 0, high = times.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if (times[middle] <= time) low = middle; else high = middle - 1;
-    }
-    return low;
-  }
-
-  function niceStep(range, wanted) {
-    const raw = range / wanted, power = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw);
-  }
-
-  async function traces(live, data) {
-    let run = data.runs[0], time = 0, span = SPANS[0], playing = 0;
-    const svg = s("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, "aria-hidden": "true", style: "width:100%;height:auto;display:block;font-size:12px" });
-    const last = () => run.time_s.at(-1);
+  async function traces(live, data, load) {
+    const held = await fetched(load, data.script, "signatures");
+    const runs = held.runs.map((run) => ({
+      ...run, time: sums(run.time).map((ms) => ms / 1e3), cwnd: sums(run.cwnd), queue: sums(run.queue),
+      rtt: sums(run.rtt).map((tenths) => tenths / 10), doing: sums(run.doing),
+    }));
+    const end = data.most.time / 1e3;
+    let front = runs[0], beside = true, span = SPANS[0][0];
+    const board = panels({
+      end, unit: "time (s)", pick: (t) => time.pick(t),
+      rows: [
+        { id: "cwnd", label: "window (segments)", most: data.most.cwnd * 1.04, high: 120 },
+        { id: "rtt", label: "round-trip time (ms)", most: data.most.rtt / 10 * 1.04, high: 84 },
+        { id: "queue", label: "queue (packets)", most: data.most.queue * 1.04, high: 84 },
+      ],
+    });
+    const at = (run, t) => {
+      const n = indexAt(run.time, t);
+      return { cwnd: run.cwnd[n], rtt: run.rtt[n], queue: run.queue[n], doing: held.says[run.doing[n]] };
+    };
+    const cells = new Map(runs.map((run) => [run, ["cwnd", "rtt", "queue"].map(() => h("td", {}))]));
+    const rows = runs.map((run) => h("tr", {}, h("th", { scope: "row" }, run.name), ...cells.get(run)));
+    const table = h("table", { class: "answers" }, h("caption", {}, "At this moment"), h("thead", {}, h("tr", {},
+      ...["", "window", "RTT (ms)", "queue"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...rows));
+    const says = h("p", { class: "verdict applies" });
 
     function draw() {
-      svg.replaceChildren();
-      const from = span >= last() ? 0 : Math.max(0, Math.min(time - span / 2, last() - span));
-      const to = from + Math.min(span, last());
-      const first = indexAt(run.time_s, from), end = indexAt(run.time_s, to);
-      const x = (t) => LEFT + (WIDE - LEFT - RIGHT) * (t - from) / (to - from);
-      const mostWindow = 1.05 * Math.max(...run.cwnd.slice(first, end + 1), 10);
-      const mostQueue = 1.1 * Math.max(...run.queue.slice(first, end + 1), 5);
-      const yWindow = (w) => MIDDLE - (MIDDLE - TOP) * w / mostWindow;
-      const yQueue = (q) => BOTTOM - (BOTTOM - LOWER) * q / mostQueue;
-      const ink = "fill:var(--ink-2)", grid = "stroke:var(--faint)";
-      const level = (value, y) => svg.append(
-        s("line", { x1: LEFT, x2: WIDE - RIGHT, y1: y, y2: y, style: grid }),
-        s("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end", style: ink }, count(value)));
-      for (let w = 0, step = niceStep(mostWindow, 4); w <= mostWindow; w += step) level(w, yWindow(w));
-      for (let q = 0, step = niceStep(mostQueue, 2); q <= mostQueue; q += step) level(q, yQueue(q));
-      const step = niceStep(to - from, 6);
-      for (let t = Math.ceil(from / step) * step; t <= to + 1e-9; t += step) {
-        svg.append(s("text", { x: x(t), y: BOTTOM + 16, "text-anchor": "middle", style: ink }, sig(t)));
-      }
-      svg.append(
-        s("text", { x: (LEFT + WIDE) / 2, y: HIGH - 6, "text-anchor": "middle", style: ink }, "time (s)"),
-        s("text", { x: LEFT + 4, y: TOP + 2, style: ink }, "window (segments)"),
-        s("text", { x: LEFT + 4, y: LOWER - 4, style: ink }, "queue (packets)"));
-      let upper = "", lower = `M${x(from)},${BOTTOM}`;
-      for (let n = first; n <= end; n++) {
-        const at = x(Math.max(from, run.time_s[n])).toFixed(1);
-        upper += `${upper ? "L" : "M"}${at},${yWindow(run.cwnd[n]).toFixed(1)}`;
-        lower += `L${at},${yQueue(run.queue[n]).toFixed(1)}`;
-      }
-      const n = indexAt(run.time_s, time);
-      svg.append(
-        s("path", { d: `${lower}L${x(to)},${BOTTOM}Z`, style: "fill:var(--bar)" }),
-        s("path", { d: upper, style: "fill:none;stroke:var(--ink);stroke-width:1.4" }),
-        s("line", { x1: x(time), x2: x(time), y1: TOP, y2: BOTTOM, style: "stroke:var(--measured);stroke-width:1.5;stroke-dasharray:4 3" }),
-        s("circle", { cx: x(time), cy: yWindow(run.cwnd[n]), r: 5, style: "fill:var(--measured);stroke:var(--md-default-bg-color);stroke-width:2" }));
-      const words = `${run.cwnd[n]} segments, ${run.queue[n]} packets in the queue, RTT ${sig(run.rtt_ms[n])} ms. ${data.says[run.doing[n]]}.`;
-      says.replaceChildren(h("strong", {}, `${run.name}, ${time.toFixed(2)} s: `), words);
-      slider.value = time;
-      slider.setAttribute("aria-valuetext", `${time.toFixed(2)} seconds: ${words}`);
+      const shown = beside ? [...runs.filter((run) => run !== front), front] : [front];
+      board.show(shown.flatMap((run) => ["cwnd", "rtt", "queue"].map((row) => ({
+        row, x: run.time, y: run[row], colour: run.algorithm, faint: run !== front,
+      }))));
+      board.label(`Window, round-trip time and queue over ${sig(end)} seconds: ${shown.map((run) => run.name).join(", ")}; ${front.name} in front. The slider below says the values.`);
     }
 
-    function go(to) {
-      time = Math.max(0, Math.min(last(), to));
+    function show(t) {
+      board.view(span, t);
+      const now = at(front, t);
+      board.cursor(t, ["cwnd", "rtt", "queue"].map((row) => ({ row, y: now[row], colour: front.algorithm })));
+      for (const [n, run] of runs.entries()) {
+        const value = at(run, t);
+        const texts = [count(value.cwnd), sig(value.rtt), count(value.queue)];
+        cells.get(run).forEach((cell, k) => { cell.textContent = texts[k]; });
+        rows[n].classList.toggle("front", run === front);
+      }
+      says.replaceChildren(h("strong", {}, `${front.name}, ${t.toFixed(2)} s: `), `${now.doing}.`);
+    }
+
+    const say = (t) => {
+      const now = at(front, t);
+      return `${t.toFixed(2)} seconds, ${front.name}: ${now.cwnd} segments, ${now.queue} packets in the queue, RTT ${sig(now.rtt)} ms. ${now.doing}.`;
+    };
+    const time = clock({ id: "traces-time", end, step: 0.02, speeds: SPEEDS, say, show });
+    const take = (id) => {
+      front = runs.find((run) => run.algorithm === id);
       draw();
-    }
-
-    function stop() {
-      cancelAnimationFrame(playing);
-      playing = 0;
-      play.textContent = "Play";
-    }
-
-    function start() {
-      if (time >= last()) time = 0;
-      let before = performance.now();
-      play.textContent = "Pause";
-      const frame = (now) => {
-        go(time + Math.max(0, now - before) / 1e3 * span * PACE);
-        before = now;
-        if (time >= last()) stop(); else playing = requestAnimationFrame(frame);
-      };
-      playing = requestAnimationFrame(frame);
-    }
-
-    const says = h("p", { class: "verdict applies" });
-    const slider = h("input", {
-      type: "range", id: "traces-time", min: 0, max: last(), step: 0.02, value: 0, style: "width:100%",
-      oninput: () => { stop(); go(Number(slider.value)); },
-    });
-    // With reduced motion nothing plays: the slider and its arrow keys do the same.
-    const play = h("button", { type: "button", class: "md-button", hidden: still(), style: still() ? "display:none" : "", onclick: () => (playing ? stop() : start()) }, "Play");
-    const choose = (name, label, options, taken) => h("fieldset", {}, h("legend", {}, label), h("div", { class: "turn" },
-      ...options.map(([value, text], n) => h("label", {},
-        h("input", { type: "radio", name: `traces-${name}`, value, checked: n === 0, onchange: () => taken(value) }), ` ${text}`))));
+      time.go(time.time);
+    };
+    const spans = (seconds) => {
+      span = Number(seconds);
+      time.go(time.time);
+    };
+    const inFront = choice("traces-run", "In front", runs.map((run) => [run.algorithm, run.name, run.algorithm]), take);
+    const inView = choice("traces-span", "In view", SPANS, spans);
+    const others = h("input", { type: "checkbox", checked: true, onchange: () => { beside = others.checked; draw(); time.go(time.time); } });
+    const act = (step, done) => {
+      inFront.set(step.front);
+      inView.set(step.span);
+      span = step.span;
+      others.checked = beside = step.others;
+      take(step.front);
+      time.run(step.from, step.to, done);
+    };
     live.append(
-      h("div", { class: "pick" },
-        choose("run", "Algorithm", data.runs.map((one, n) => [n, one.name]), (n) => {
-          stop();
-          run = data.runs[n];
-          slider.max = last();
-          go(Math.min(time, last()));
-        }),
-        choose("span", "Show", SPANS.map((seconds, n) => [n, seconds >= last() ? "all" : `${seconds} s`]), (n) => { span = SPANS[n]; draw(); })),
-      svg,
-      h("div", { class: "input" }, h("label", { for: "traces-time" }, "Time"), slider, play),
-      says,
-    );
-    go(0);
+      h("div", { class: "aside" }, story(data.steps, act), inFront,
+        h("label", { class: "also" }, others, "the others beside it"), inView),
+      h("div", { class: "stage" }, board.element, time.element, says, table));
+    board.laid = () => time.go(time.time);
+    draw();
+    time.go(0);
   }
 
   measureTwice.traces = traces;

@@ -16,6 +16,7 @@ from measuretwice.lab import FigureOf, Lab, after_cases, step_cases
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site.folder import Folder
 from measuretwice.site.notebooks import notebook_pages
+from measuretwice.site.words.replays import replays, script_of
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.symptoms import symptom_pictures
 from measuretwice.testbeds import files as testbed_files
@@ -60,6 +61,12 @@ def add_symptoms(words: LabWords, pages: Folder) -> None:
     for pitfall in words.lab.file.pitfalls:
         for path in sorted(symptom_pictures(words, pitfall).glob("*.svg")):
             pages.copy(path, f"assets/figures/{words.lab.folder.name}/{path.name}")
+
+
+def add_replays(words: LabWords, pages: Folder) -> None:
+    """The recorded runs that pages replay, as scripts that they fetch when they are asked for."""
+    for name, path in replays(words).items():
+        pages.copy(path, f"assets/{script_of(words, name)}")
 
 
 def _can_show(folder: Path, figure: FigureOf) -> bool:

@@ -102,6 +102,7 @@ def _add_the_rest(site: Site, settings: str) -> None:
         _page_to_print(words, nav, pages)
         assets.add_figures(words, pages)
         assets.add_symptoms(words, pages)
+        assets.add_replays(words, pages)
         if not site.words.release:
             assets.add_rubric(words, pages)
         assets.add_testbed_files(words.lab, pages)

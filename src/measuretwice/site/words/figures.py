@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from measuretwice.lab import step_cases
+from measuretwice.runs.result import Result
 from measuretwice.site.words import interactive as interactive_figures
+from measuretwice.site.words import moving
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.interactive import StepRuns
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
-from measuretwice.site.words.traces import traces_data
 
 
 @word('figure("stages", "what it shows, in words")')
@@ -20,16 +24,36 @@ def figure(words: LabWords, name: str, alt: str) -> str:
 
 
 @word('interactive("steps")')
-def interactive(words: LabWords, name: str) -> Block:
+def interactive(words: LabWords, name: str, steps: Sequence[Mapping[str, Any]] = ()) -> Block:
     """The recorded steps as a figure whose steps the reader chooses; `interactive("explorer")`, the
-    model with the reader's own numbers; `interactive("traces")`, the flows of the set `signatures` to
-    be gone through in time."""
+    model with the reader's own numbers. `interactive("traces", steps)`, the flows of the set `signatures` on
+    one clock; `interactive("packets", steps)`, the sets `packets-...` packet by packet. Their `steps` tell
+    a story: of each `ask`, `do`, `seen`, and what it sets."""
     if name == "traces":
         alt = "Each flow's window over time, and the queue below it"
-        data = traces_data(words, words.results_of("signatures"))
+        data = moving.traces_figure(words, steps)
         return interactive_figures.element(name, data, figure(words, "signatures", alt))
+    if name == "packets":
+        return interactive_figures.element(name, *moving.packets_figure(words, steps))
     picture = figure(words, "stages", "Goodput against the model, one panel for each step")
     return interactive_figures.block(words.lab, words.bounds, _named_steps(words), name, picture)
+
+
+@word('arrivals("train-20", "train-no-edges")')
+def arrivals(words: LabWords, *names: str) -> list[dict[str, Any]]:
+    """When each packet of a flow's first windows came, in each of these sets, by the capture of its ACKs."""
+    return moving.arrivals_of(words, names)
+
+
+@word('interactive_edges({"ten flows": many}, arrivals("train-20"), steps)')
+def interactive_edges(
+    words: LabWords,
+    groups: Mapping[str, Sequence[Sequence[Result]]],
+    arrived: Sequence[Mapping[str, Any]],
+    steps: Sequence[Mapping[str, Any]],
+) -> Block:
+    """Drops for each halving by the speed of the hosts' cables, and how a window arrives over each."""
+    return interactive_figures.element("edges", *moving.edges_figure(groups, arrived, steps))
 
 
 @word("steps_table()")

@@ -62,7 +62,9 @@ def block(lab: Lab, use: ModelUse, steps: Sequence[StepRuns], name: str, picture
 SCRIPTS = {
     "steps": "common chart steps",
     "explorer": "common formulas explorer",
-    "traces": "common traces",
+    "traces": "common replay panels traces",
+    "packets": "common replay panels packets",
+    "edges": "common replay panels edges",
 }
 
 

@@ -1,4 +1,4 @@
-"""The interactive traces: one recorded flow of each algorithm, to be gone through in time.
+"""The algorithms on one clock: a recorded flow of each, to be gone through in time.
 
 What an algorithm is doing at each moment is told from its own state: ss's pacing gain, ssthresh,
 or the window a round trip before.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from measuretwice.base.errors import UserError
@@ -22,17 +23,17 @@ from measuretwice.parse import SsSample
 from measuretwice.runs.result import Result
 from measuretwice.site.words.subjects import LabWords
 
-NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR"}
+NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR", "highspeed": "HighSpeed"}
 SLOW_START = "slow start: doubles in a round trip"
-DIGITS = 2
 
 
 def traces_data(words: LabWords, results: Sequence[Result]) -> dict[str, Any]:
-    """Each run's time, window, queue and RTT as lists, and what it is doing as numbers into `says`."""
+    """Each run's time (ms), window, queue and RTT (tenths of a ms) as `deltas`, and what it is doing as
+    numbers into `says`."""
     runs = [_run(words, result) for result in results]
     says = sorted({text for run in runs for text in run["doing"]})
     for run in runs:
-        run["doing"] = [says.index(text) for text in run["doing"]]
+        run["doing"] = deltas([says.index(text) for text in run["doing"]])
     return {"says": says, "runs": runs}
 
 
@@ -48,13 +49,19 @@ def _run(words: LabWords, result: Result) -> dict[str, Any]:
     ]
     return {
         "trial": result.trial,
+        "algorithm": algorithm,
         "name": NAMES.get(algorithm, algorithm),
-        "time_s": [round(when - start_s, DIGITS) for when in trace.time_s],
-        "cwnd": trace.cwnd_segments,
-        "queue": backlog,
-        "rtt_ms": [round(rtt) for rtt in trace.rtt_ms],
+        "time": deltas([round(1e3 * (when - start_s)) for when in trace.time_s]),
+        "cwnd": deltas(trace.cwnd_segments),
+        "queue": deltas(backlog),
+        "rtt": deltas([round(10 * rtt) for rtt in trace.rtt_ms]),
         "doing": doing(algorithm, trace, files.samples),
     }
+
+
+def deltas(values: Sequence[int]) -> list[int]:
+    """Return the first value, and then by how much each is more than the one before it."""
+    return [values[0], *(after - before for before, after in pairwise(values))]
 
 
 def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str]:
@@ -75,6 +82,8 @@ def doing(algorithm: str, trace: Trace, samples: Sequence[SsSample]) -> list[str
             activities.append(_cubic(trace.time_s[n] - trace.time_s[0], epochs))
         elif algorithm == "vegas":
             activities.append(_vegas(trace, n))
+        elif algorithm == "highspeed":
+            activities.append("adds to its window, by more the larger it is")
         else:
             activities.append("adds one segment a round trip")
     return activities

@@ -1,0 +1,293 @@
+"""The figures that replay recorded runs: what they show is what was recorded, on axes that stay as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice.lab import find_labs, read_lab
+from measuretwice.runs.archive import raw_files
+from measuretwice.site.words.subjects import LabWords
+
+ROOT = Path(__file__).parents[2]
+LABS = {name: LabWords(ROOT, read_lab(path)) for name, path in find_labs(ROOT).items()}
+QUEUES, SCALE, MATHIS, VARIANTS = (LABS[name] for name in ("queues", "scale", "mathis", "variants"))
+PACKETS = "modules/05-queues/packets/"
+TRACES = "modules/04-variants/one-clock/"
+EDGES = "modules/03-scale/clean-network/"
+ALGORITHMS = ("reno", "cubic", "bbr", "vegas", "highspeed")
+DISCIPLINES = ("pfifo", "red", "fq_codel")
+TRIALS = {"pfifo": 41, "red": 21, "fq_codel": 44}
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page of a reader who wants no motion; it fails the test if its console complains."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+    page = context.new_page()
+    page.said = []
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("console", lambda m: page.said.append(m.text) if m.type == "error" else None)
+    yield page
+    context.close()
+    assert page.said == []
+
+
+def opened(page: Any, where: str) -> Any:
+    page.goto(where)
+    page.wait_for_selector(".interactive.drawn")
+    return page
+
+
+def script(site: Path, lab: str, name: str) -> dict[str, Any]:
+    text = (site / f"assets/data/{lab}/{name}.js").read_text(encoding="utf-8")
+    return dict(json.loads(text[text.index("]=") + 2 : text.rindex(";")]))
+
+
+def raw(algorithm: str, discipline: str) -> dict[str, str]:
+    run = QUEUES.run(f"packets-{algorithm}", trial=TRIALS[discipline])
+    return {name: content.decode() for name, content in raw_files(run.place).items()}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "discipline"), [("reno", "pfifo"), ("bbr", "fq_codel"), ("vegas", "red")]
+)
+def test_packets_are_those_that_tc_counted(student: Path, algorithm: str, discipline: str) -> None:
+    """Read anew from tc's own lines and ss's, without this kit's readers."""
+    data = script(student, "05-queues", f"packets-{algorithm}")
+    run = next(run for run in data["runs"] if run["discipline"] == discipline)
+    files = raw(algorithm, discipline)
+    lines = files["router-1/queue.txt"].splitlines()
+    inner = {
+        float(mark.removeprefix("# t=")): json.loads(text)[-1]
+        for mark, text in zip(lines[::2], lines[1::2], strict=True)
+    }
+    states = [
+        (float(mark[1]), int(mark[2]))
+        for mark in re.finditer(
+            rf"# t=([\d.]+)(?:\nESTAB[^\n]*)*\nESTAB[^\n]* {algorithm} [^\n]* cwnd:(\d+) [^\n]*bytes_acked:\d{{5}}",
+            files["host-1/ss.txt"],
+        )
+    ]
+    times = [when / 1e4 for when in accumulate(run["time"])]
+    sent, dropped, waiting, cwnd = (
+        list(accumulate(run[key])) for key in ("sent", "dropped", "waiting", "cwnd")
+    )
+    # Counters rise to what tc had at the end, and no packet is made up: what came has left, waits or was dropped.
+    at_end = [
+        each
+        for each in inner.values()
+        if each["drops"] == max(one["drops"] for one in inner.values())
+    ]
+    assert dropped[-1] == at_end[-1]["drops"] > 0
+    assert max(waiting) == max(each["qlen"] for each in inner.values())
+    assert all(b >= a for a, b in pairwise(sent))
+    longest = times[waiting.index(max(waiting))]
+    first = min(when for when in inner if inner[when]["qlen"] == max(waiting))
+    start = first - longest
+    for n in range(50, len(times), 97):
+        near = min(inner, key=lambda when: abs(when - start - times[n]))
+        assert abs(near - start - times[n]) < 2e-4
+        assert inner[near]["qlen"] == waiting[n]
+        assert inner[near]["drops"] == dropped[n]
+        before = [window for when, window in states if when <= near]
+        if before:
+            assert cwnd[n] == before[-1]
+
+
+@pytest.mark.slow
+def test_packets_by_keyboard_on_axes_that_stay(page: Any, address: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[-1]))
+    opened(page, address + PACKETS)
+    page.wait_for_function("document.querySelector('svg.panels .trace')")
+    # Only what is shown is fetched.
+    assert [name for name in asked if name.startswith("packets-")] == ["packets-reno.js"]
+    axes = """[...document.querySelectorAll("svg.panels > g:first-of-type text, svg.panels > g:first-of-type line")]
+      .map((one) => one.textContent + one.getAttribute("y") + one.getAttribute("y1"))"""
+    first = page.evaluate(axes)
+    assert len(first) > 12
+    facts = set()
+    for n, algorithm in enumerate(ALGORITHMS):
+        if n:
+            page.focus("input[name=packets-algorithm]:checked")
+            page.keyboard.press("ArrowRight")
+        for discipline in DISCIPLINES:
+            page.focus(f"input[name=packets-discipline][value={discipline}]")
+            page.keyboard.press("Space")
+            name = {"pfifo": "drop-tail", "red": "RED", "fq_codel": "fq_codel"}[discipline]
+            page.wait_for_function(
+                f"document.querySelector('svg.panels').getAttribute('aria-label').includes(' before {name}')"
+            )
+            page.focus("#packets-time")
+            page.keyboard.press("End")
+            run = QUEUES.run(f"packets-{algorithm}", trial=TRIALS[discipline])
+            said = page.inner_text(".facts-now")
+            assert said.split()[-1] == str(run.measured["queue_drops"]), (algorithm, discipline)
+            assert name in page.get_attribute("#packets-time", "aria-valuetext")
+            assert page.evaluate(axes) == first
+            facts.add(said)
+            page.keyboard.press("Home")
+            page.keyboard.press("ArrowRight")
+            assert "0.008 s" in page.inner_text(".facts-now")
+    assert len(facts) == len(ALGORITHMS) * len(DISCIPLINES)
+
+
+@pytest.mark.slow
+def test_as_many_boxes_as_packets_wait(page: Any, address: str) -> None:
+    opened(page, address + PACKETS)
+    page.wait_for_function("document.querySelector('svg.panels .trace')")
+    boxes = set()
+    for value in ("0.5", "1.6", "2.2", "3.4"):
+        page.fill("#packets-time", value)
+        waiting = int(page.inner_text(".facts-now").split("queue")[1].split()[0])
+        drawn = page.locator("svg.queue .packet").count()
+        assert abs(drawn - waiting) <= 8
+        boxes.add(drawn)
+    assert len(boxes) > 1
+
+
+@pytest.mark.slow
+def test_time_is_dragged(page: Any, address: str) -> None:
+    opened(page, address + PACKETS)
+    page.wait_for_function("document.querySelector('svg.panels .trace')")
+    box = page.locator("svg.panels").bounding_box()
+    page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 100)
+    page.mouse.down()
+    taken = [float(page.input_value("#packets-time"))]
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 100, steps=4)
+    taken.append(float(page.input_value("#packets-time")))
+    page.mouse.up()
+    page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 100)
+    taken.append(float(page.input_value("#packets-time")))
+    assert 0 < taken[0] < taken[1] == taken[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", [PACKETS, TRACES, EDGES])
+def test_a_story_asks_shows_and_says(page: Any, address: str, where: str) -> None:
+    opened(page, address + where)
+    asked = set()
+    for n in range(1, 5):
+        assert page.inner_text(".story-count") == f"Step {n} of 4"
+        asked.add(page.inner_text(".story-ask"))
+        assert page.inner_text(".story-seen") == ""
+        page.focus(".story .md-button--primary")
+        page.keyboard.press("Enter")
+        page.wait_for_function("document.querySelector('.story-seen').textContent.length > 20")
+        page.get_by_role("button", name="Next").click()
+    assert len(asked) == 4
+    assert page.inner_text(".story-count") == "Now you"
+    assert page.get_by_role("button", name="Next").is_disabled()
+
+
+@pytest.mark.slow
+def test_nothing_plays_unasked_and_play_can_be_paused(browser: Any, address: str) -> None:
+    page = browser.new_page(reduced_motion="no-preference")
+    opened(page, address + TRACES)
+    page.wait_for_timeout(400)
+    assert page.input_value("#traces-time") == "0"
+    page.focus(".clock button")
+    page.keyboard.press("Enter")
+    page.wait_for_function("Number(document.querySelector('#traces-time').value) > 0.3")
+    page.keyboard.press("Enter")
+    held = page.input_value("#traces-time")
+    page.wait_for_timeout(300)
+    assert page.input_value("#traces-time") == held
+    page.close()
+
+
+@pytest.mark.slow
+def test_traces_on_one_clock_by_keyboard(page: Any, address: str, student: Path) -> None:
+    opened(page, address + TRACES)
+    data = script(student, "04-variants", "signatures")
+    assert [run["name"] for run in data["runs"]] == ["Reno", "CUBIC", "Vegas", "BBR", "HighSpeed"]
+    # With reduced motion there is nothing to play; the slider says all, by arrow keys too.
+    assert page.locator(".clock button").is_hidden()
+    axes = "[...document.querySelectorAll('svg.panels > g:first-of-type text')].map((one) => one.textContent)"
+    first = page.evaluate(axes)
+    page.focus("#traces-time")
+    page.keyboard.press("End")
+    rows = page.locator(".live--traces tbody tr")
+    for n, run in enumerate(data["runs"]):
+        page.focus(f"input[name=traces-run][value={run['algorithm']}]")
+        page.keyboard.press("Space")
+        assert page.evaluate(axes) == first
+        window, doing = sum(run["cwnd"]), data["says"][sum(run["doing"])]
+        assert rows.nth(n).locator("td").first.inner_text() == str(window)
+        said = page.inner_text(".live--traces .verdict")
+        assert said.startswith(run["name"])
+        assert doing in said
+        assert f"{window} segments" in page.get_attribute("#traces-time", "aria-valuetext")
+
+
+@pytest.mark.slow
+def test_edges_show_what_was_recorded_once_one_has_been_there(page: Any, address: str) -> None:
+    opened(page, address + EDGES)
+    assert page.locator("svg .value").count() == 2
+    page.focus("#edges-cable")
+    page.keyboard.press("End")
+    runs = [run for run in SCALE.runs("edge-cables-20") if run.trial == 1]
+    mean = sum(run.measured["drops_per_halving"] for run in runs) / len(runs)
+    said = page.inner_text(".live--edges .verdict")
+    assert float(re.search(r"([\d.]+) \([\d.]+ to [\d.]+\) drops", said)[1]) == pytest.approx(
+        mean, rel=5e-3
+    )  # type: ignore[index]
+    assert page.locator("svg .value").count() == 4
+    ticks = (
+        "[...document.querySelectorAll('svg.panels .grid')].map((one) => one.getAttribute('y1'))"
+    )
+    before = page.evaluate(ticks)
+    page.focus("input[name=edges-group]:checked")
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate(ticks) == before
+
+
+def test_a_train_spreads_as_its_cable_is_slow() -> None:
+    """A frame of 1514 bytes, 12 more of preamble and gap or not, takes so long over a cable."""
+    found = MATHIS.arrivals("train-20", "train-100", "train-no-edges")
+    for each in found[:2]:
+        for window in each["windows"]:
+            apart = window[-1] / (len(window) - 1)
+            assert apart == pytest.approx(1514 * 8 / each["cable"], rel=0.05)
+    assert max(window[-1] for window in found[2]["windows"]) < 20
+
+
+@pytest.mark.slow
+def test_without_scripts_there_are_tables(browser: Any, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address + PACKETS)
+    rows = page.locator(".interactive .fallback tbody tr")
+    assert rows.count() == len(ALGORITHMS) * len(DISCIPLINES)
+    drops = [row.split("\t")[5] for row in rows.all_inner_texts()]
+    assert drops[0] == str(QUEUES.run("packets-reno", trial=21).measured["queue_drops"])
+    page.goto(address + EDGES)
+    assert page.locator(".interactive .fallback tbody tr").count() == 13
+    page.goto(address + TRACES)
+    assert page.locator(".interactive .fallback img").is_visible()
+    context.close()
+
+
+@pytest.mark.slow
+def test_from_a_folder_and_on_a_small_phone(browser: Any, offline: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(offline) as archive:
+        archive.extractall(tmp_path)
+    context = browser.new_context(viewport={"width": 360, "height": 740}, reduced_motion="reduce")
+    page = context.new_page()
+    for where in (PACKETS, TRACES, EDGES):
+        opened(page, (tmp_path / f"measuretwice/{where.rstrip('/')}.html").as_uri())
+        page.wait_for_function("document.querySelector('svg.panels text')")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        sizes = page.evaluate(
+            "[...document.querySelectorAll('svg.panels text')].map((one) => one.getBoundingClientRect()).map((one) => [one.left, one.right])"
+        )
+        assert all(left >= 0 and right <= 360 for left, right in sizes), where
+    context.close()
