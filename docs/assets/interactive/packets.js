@@ -147,11 +147,11 @@
       (id) => { time.stop(); algorithm = byId(data.algorithms, id); take(); });
     const ruled = choice("packets-discipline", "What rules the queue", data.disciplines.map((one) => [one.id, one.name, one.colour]),
       (id) => { time.stop(); discipline = byId(data.disciplines, id); take(); });
-    const inView = choice("packets-span", "In view", [[end, "all of it"], [1, "1 s"]], (seconds) => { span = Number(seconds); time.go(time.time); });
+    const extent = choice("packets-span", "In view", [[end, "all of it"], [1, "1 s"]], (seconds) => { span = Number(seconds); time.go(time.time); });
     const act = async (step, done) => {
       chosen.set(step.algorithm);
       ruled.set(step.discipline);
-      inView.set(step.span || end);
+      extent.set(step.span || end);
       span = step.span || end;
       algorithm = byId(data.algorithms, step.algorithm);
       discipline = byId(data.disciplines, step.discipline);
@@ -159,7 +159,7 @@
     };
     queue.laid = board.laid = () => time.go(time.time);
     live.append(
-      h("div", { class: "aside" }, story(data.steps, act), chosen, ruled, inView),
+      h("div", { class: "aside" }, story(data.steps, act), chosen, ruled, extent),
       h("div", { class: "stage" }, queue.element, facts, board.element, time.element));
     await take();
   }

@@ -66,20 +66,20 @@
       span = Number(seconds);
       time.go(time.time);
     };
-    const inFront = choice("traces-run", "In front", runs.map((run) => [run.algorithm, run.name, run.algorithm]), take);
-    const inView = choice("traces-span", "In view", SPANS, spans);
+    const ahead = choice("traces-run", "In front", runs.map((run) => [run.algorithm, run.name, run.algorithm]), take);
+    const extent = choice("traces-span", "In view", SPANS, spans);
     const others = h("input", { type: "checkbox", checked: true, onchange: () => { beside = others.checked; draw(); time.go(time.time); } });
     const act = (step, done) => {
-      inFront.set(step.front);
-      inView.set(step.span);
+      ahead.set(step.front);
+      extent.set(step.span);
       span = step.span;
       others.checked = beside = step.others;
       take(step.front);
       time.run(step.from, step.to, done);
     };
     live.append(
-      h("div", { class: "aside" }, story(data.steps, act), inFront,
-        h("label", { class: "also" }, others, "the others beside it"), inView),
+      h("div", { class: "aside" }, story(data.steps, act), ahead,
+        h("label", { class: "also" }, others, "the others beside it"), extent),
       h("div", { class: "stage" }, board.element, time.element, says, table));
     board.laid = () => time.go(time.time);
     draw();
