@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const { h, s, sig, count, sums, indexAt, fetched, choice, clock, story, panels } = measureTwice;
-  const SPEEDS = [[0.2, "⅕ of real time"], [0.05, "1/20 of real time"], [1, "real time"]];
+  const SPEEDS = [[0.2, "1/5 of real time"], [0.5, "1/2 of real time"], [0.1, "1/10 of real time"], [0.02, "1/50 of real time"], [1, "real time"]];
   const BAND = 112, BOX = 26, TOP = 30, FALL_S = 0.15;
   // Every tenth packet is marked, so that an eye can follow it.
   const MARKED = 10;
@@ -155,7 +155,7 @@
       span = step.span || end;
       algorithm = byId(data.algorithms, step.algorithm);
       discipline = byId(data.disciplines, step.discipline);
-      if (await take()) time.run(step.from, step.to, done);
+      if (await take()) time.run(step.from, step.to, done, step.speed);
     };
     queue.laid = board.laid = () => time.go(time.time);
     live.append(

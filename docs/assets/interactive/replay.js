@@ -93,7 +93,9 @@
       go, stop,
       pick: (to) => { stop(); go(to); },
       // From one time to another, or, where nothing may move, at once to its end.
-      run: (from, to, then) => {
+      run: (from, to, then, rate) => {
+        speed = rate;
+        pace.value = rate;
         go(from);
         if (still()) { go(to); then(); } else start(to, then);
       },

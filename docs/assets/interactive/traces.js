@@ -2,8 +2,7 @@
 (() => {
   "use strict";
   const { h, sig, count, sums, indexAt, fetched, choice, clock, story, panels } = measureTwice;
-  const SPANS = [[40, "all of it"], [10, "10 s"], [2, "2 s"]];
-  const SPEEDS = [[2, "2 × real time"], [8, "8 × real time"], [0.25, "¼ of real time"]];
+  const SPEEDS = [[2, "2 × real time"], [8, "8 × real time"], [0.2, "1/5 of real time"]];
 
   async function traces(live, data, load) {
     const held = await fetched(load, data.script, "signatures");
@@ -12,7 +11,8 @@
       rtt: sums(run.rtt).map((tenths) => tenths / 10), doing: sums(run.doing),
     }));
     const end = data.most.time / 1e3;
-    let front = runs[0], beside = true, span = SPANS[0][0];
+    const spans = [[end, "all of it"], [10, "10 s"], [2, "2 s"]];
+    let front = runs[0], beside = true, span = end;
     const board = panels({
       end, unit: "time (s)", pick: (t) => time.pick(t),
       rows: [
@@ -62,20 +62,20 @@
       draw();
       time.go(time.time);
     };
-    const spans = (seconds) => {
+    const look = (seconds) => {
       span = Number(seconds);
       time.go(time.time);
     };
     const ahead = choice("traces-run", "In front", runs.map((run) => [run.algorithm, run.name, run.algorithm]), take);
-    const extent = choice("traces-span", "In view", SPANS, spans);
+    const extent = choice("traces-span", "In view", spans, look);
     const others = h("input", { type: "checkbox", checked: true, onchange: () => { beside = others.checked; draw(); time.go(time.time); } });
     const act = (step, done) => {
       ahead.set(step.front);
-      extent.set(step.span);
-      span = step.span;
+      span = step.span || end;
+      extent.set(span);
       others.checked = beside = step.others;
       take(step.front);
-      time.run(step.from, step.to, done);
+      time.run(step.from, step.to, done, step.speed);
     };
     live.append(
       h("div", { class: "aside" }, story(data.steps, act), ahead,
