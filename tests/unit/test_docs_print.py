@@ -1,10 +1,12 @@
 """A module's pages on one page."""
 
 from measuretwice.site.print import one_page
+from measuretwice.site.words.blocks import UNSEARCHED, folded_hints
+from measuretwice.site.words.cases import closes_fold, opens_fold
 
 
-def made(**pages: str) -> str:
-    text = one_page("T", "01-a", pages)
+def made(*, answers: bool = True, **pages: str) -> str:
+    text = one_page("T", "01-a", pages, answers=answers)
     head, body = text.split("{ .screen-only }\n\n", 1)
     assert "search:\n  exclude: true" in head
     return body
@@ -61,3 +63,74 @@ def test_figures_are_the_static_ones() -> None:
     body = made(index=page)
     assert '<div markdown>\n<div class="fallback" markdown>\n\n![A](a.svg)' in body
     assert "json" not in body
+
+
+CASE = """\
+# Case 1: Too slow
+
+## Run
+
+=== "virtual kernel"
+
+    ```sh
+    ./lab run a --case 1
+    ```
+
+=== "live terminals"
+
+    ```sh
+    ./lab up a
+    ```
+
+=== "testbed"
+
+    on nodes
+
+## What you see
+
+{seen}
+
+## Hints
+
+{hints}
+
+## Diagnosis
+
+**What is it?**
+
+{diagnosis}
+"""
+
+
+def case_page() -> str:
+    folded = f'{opens_fold("diagnosis")}\n??? success "What"\n\n    the cause\n\n## Mend it\n\nso\n\n{closes_fold()}'
+    hints = folded_hints(["look", "compare", "the cause"])
+    return CASE.format(
+        seen=f"{opens_fold('prediction')}\nseen\n\n{closes_fold()}",
+        hints=f'<section markdown="1" {UNSEARCHED}>\n\n{hints}\n</section>\n',
+        diagnosis=folded,
+    )
+
+
+def test_students_have_no_answers_on_paper() -> None:
+    questions = '# Q\n\n1. **A** (2 points)\n\n    ??? question "Open it when case 1 is solved"\n\n        The cause.\n\n2. Two?\n'
+    pages = {"index": "# T\n", "case-01": case_page(), "results": "# What holds\n\nthe cause\n"}
+    text = one_page("T", "01-a", pages | {"questions": questions}, answers=False)
+    assert "cause" not in text.lower()
+    assert "What holds" not in text
+    assert "Hint" not in text
+    assert "seen" in text
+    assert "Open it when case 1 is solved" in text
+    assert "2. Two?" in text
+    assert text.count('<div class="answer"></div>') == 3
+    in_full = one_page("T", "01-a", pages | {"questions": questions}, answers=True)
+    assert all(part in in_full for part in ("Hint 3", "the cause", "# What holds"))
+    assert "The cause." in in_full
+
+
+def test_of_the_ways_to_run_one_is_on_paper() -> None:
+    body = made(**{"case-01": case_page()})
+    assert "./lab run a --case 1" in body
+    for other in ("live terminals", "./lab up", "testbed", "on nodes"):
+        assert other not in body
+    assert "## What you see" in body

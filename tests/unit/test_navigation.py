@@ -15,7 +15,6 @@ nav:
 
   # a page of this module
   - modules/01-a/b.md
-  - modules/01-a/print.md
   - modules/02-b/index.md
   - Instructors:
       - instructors/index.md
@@ -35,7 +34,8 @@ def test_no_navigation() -> None:
 
 def test_pages_in_order() -> None:
     assert module_pages(NAV, "01-a") == ["index", "b"]
-    assert module_pages(NAV, "02-b") == []
+    assert module_pages(NAV, "02-b") == ["index"]
+    assert module_pages(NAV, "03-c") == []
 
 
 def test_students_have_no_answers() -> None:

@@ -130,9 +130,9 @@ def add_testbed_files(lab: Lab, pages: Folder) -> None:
     pages.write(f"{name}-cloudlab.py", testbed_files.cloudlab_profile(lab))
 
 
-def add_answer_keys(root: Path, labs: list[Lab], pages: Folder, place: str) -> None:
-    """The solution notebooks as pages in `place`, with what their cells say of the recorded runs."""
+def answer_keys(root: Path, labs: list[Lab]) -> dict[str, str]:
+    """The solution notebooks as pages, by their names, with what their cells say of the recorded runs."""
     sources = [root / "solutions" / f"{lab.folder.name}.py" for lab in labs]
     sources = [source for source in sources if source.is_file()]
-    for name, content in notebook_pages(root, sources, root / "build/keys").items():
-        pages.write(f"{place}/{name}", content.decode())
+    keys = notebook_pages(root, sources, root / "build/keys")
+    return {name: content.decode() for name, content in keys.items()}

@@ -19,6 +19,8 @@ from measuretwice.lab import published_labs
 from measuretwice.lab.schema.json_schema import SCHEMA_FILE
 from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
+from measuretwice.site.cards import add_cards
+from measuretwice.site.descriptions import described
 from measuretwice.site.folder import Folder
 from measuretwice.site.kept import KeptPages, kept_pages
 from measuretwice.site.machine import add_machine, find_parts
@@ -33,6 +35,7 @@ from measuretwice.site.navigation import (
 from measuretwice.site.reference import Command
 from measuretwice.site.render import TEMPLATES, Renderer
 from measuretwice.site.words.cases import case_page
+from measuretwice.site.words.course import kit_address
 from measuretwice.site.words.lab_facts import questions
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -50,7 +53,12 @@ class Site:
         """Add the page that a template makes, unless it is there; UserError for what is wrong in it."""
         if self.kept.still_right(page, template) and self.pages.keep(page):
             return
-        self.pages.write(page, self.renderer.render(template, page, **extra))
+        self.write(page, self.renderer.render(template, page, **extra))
+
+    def write(self, page: str, text: str) -> None:
+        """Write a page with a description, its own or one by its kind."""
+        labs = {words.lab.folder.name: words.lab for words in self.words.labs.values()}
+        self.pages.write(page, described(text, page, labs))
 
 
 def prepare(
@@ -75,7 +83,8 @@ def prepare(
         for name, lab in published_labs(root).items()
     }
     words, pages = SiteWords(root, labs, instructor, release), Folder(out)
-    with kept_pages(root, out.with_suffix(".kept.json"), runs_here=parts is not None) as kept:
+    also = f"runs here {parts is not None}, kit {kit_address(words)}"
+    with kept_pages(root, out.with_suffix(".kept.json"), also=also) as kept:
         site = Site(words, Renderer(words), pages, kept)
         _written_pages(site)
         _made_pages(site, commands)
@@ -99,7 +108,7 @@ def _add_the_rest(site: Site, settings: str) -> None:
     nav = navigation(settings)
     labs = list(site.words.labs.values())
     for words in labs:
-        _page_to_print(words, nav, pages)
+        _page_to_print(site, words, nav)
         assets.add_figures(words, pages)
         assets.add_symptoms(words, pages)
         assets.add_replays(words, pages)
@@ -107,7 +116,9 @@ def _add_the_rest(site: Site, settings: str) -> None:
             assets.add_rubric(words, pages)
         assets.add_testbed_files(words.lab, pages)
     if site.words.instructor:
-        assets.add_answer_keys(root, [words.lab for words in labs], pages, KEY)
+        for name, text in assets.answer_keys(root, [words.lab for words in labs]).items():
+            site.write(f"{KEY}/{name}", text)
+    add_cards(settings, [words.lab for words in labs], pages)
 
 
 def _written_pages(site: Site) -> None:
@@ -141,6 +152,7 @@ def _made_pages(site: Site, commands: Sequence[Command]) -> None:
         make("module.md.j2", f"{place}/index.md")
         if questions(words).strip():
             make("questions.md.j2", f"{place}/questions.md")
+        make("sheet.md.j2", f"{place}/sheet.md")
         for pitfall in words.lab.file.pitfalls:
             make("pitfall.md.j2", f"{place}/{case_page(words, pitfall.id)}", staged=pitfall)
     make("command-line.md.j2", "reference/command-line.md", commands=commands)
@@ -149,11 +161,12 @@ def _made_pages(site: Site, commands: Sequence[Command]) -> None:
     make("checks.md.j2", "reference/checks.md", checks=checks)
 
 
-def _page_to_print(words: LabWords, nav: str, pages: Folder) -> None:
-    """A module on one page, where the navigation has a place for it."""
+def _page_to_print(site: Site, words: LabWords, nav: str) -> None:
+    """A module on one page, without its answers; for instructors with them."""
     lab = words.lab
     place = f"modules/{lab.folder.name}"
-    parts = pages.pages(place, module_pages(nav, lab.folder.name))
+    parts = site.pages.pages(place, module_pages(nav, lab.folder.name))
     if parts:
-        text = paper.one_page(lab.file.lab.title, lab.folder.name, parts)
-        pages.write(f"{place}/print.md", text)
+        answers = site.words.instructor
+        text = paper.one_page(lab.file.lab.title, lab.folder.name, parts, answers=answers)
+        site.write(f"{place}/print.md", text)

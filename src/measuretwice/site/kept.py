@@ -34,17 +34,17 @@ class KeptPages:
 
 
 @contextmanager
-def kept_pages(root: Path, note: Path, *, runs_here: bool = False) -> Iterator[KeptPages]:
+def kept_pages(root: Path, note: Path, *, also: str = "") -> Iterator[KeptPages]:
     """Read the note, and write it anew where all went well: a failure makes every page again.
 
-    Pages that can run trials themselves (`runs_here`) aren't those that can't.
+    `also` is what pages follow from besides files: whether they can run trials themselves.
     """
     try:
         before = dict(json.loads(note.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         before = {}
     note.unlink(missing_ok=True)
-    kept = KeptPages(root, before, b"runs here" if runs_here else b"")
+    kept = KeptPages(root, before, also.encode())
     yield kept
     note.write_text(json.dumps(kept.now, indent=0), encoding="utf-8")
 

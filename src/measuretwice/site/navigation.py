@@ -29,12 +29,8 @@ def navigation(settings: str) -> str:
 
 
 def module_pages(nav: str, folder: str) -> list[str]:
-    """The names of a module's pages below modules/`folder`/, in the order of the navigation.
-
-    Empty where the navigation has no page print.md there: then nobody asked for one.
-    """
-    names = re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
-    return [name for name in names if name != "print"] if "print" in names else []
+    """The names of a module's pages below modules/`folder`/, in the order of the navigation."""
+    return re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
 
 
 def release_settings(settings: str) -> str:

@@ -1,6 +1,7 @@
-"""A module on one page, for paper: its pages in the order of the navigation, everything unfolded.
+"""A module on one page, for paper: its pages in the order of the navigation, unfolded.
 
-Works on pages as they are prepared, so each word is filled in already. Pure: text in, text out.
+Students have it without answers, so that nobody reads a cause below the figure that asks for it.
+Instructors have all of it. Works on pages as they are prepared, so each word is filled in already. Pure: text in, text out.
 """
 
 from __future__ import annotations
@@ -8,6 +9,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
+
+from measuretwice.site.words.blocks import OF_HINTS
+from measuretwice.site.words.terminals import FIRST_WAY
 
 FENCE = re.compile(r"^ *(```+|~~~+)")
 HEADING = re.compile(r"^(#{1,5}) +(.*?)(?: +\{ *#([\w-]+) *\})? *$")
@@ -20,6 +24,16 @@ FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 DRAWN_FROM = re.compile(r'<script type="application/json">.*?</script>\n?', re.DOTALL)
 DRAWN = re.compile(r'<div class="(?:interactive|vega)"[^>]*?( markdown)?>')
 ANSWER = '<div class="answer"></div>'
+# What only those read who have looked themselves, or ask to be shown.
+DIAGNOSIS = re.compile(
+    r'^<details class="behind" data-behind="diagnosis".*?^</details>$', re.DOTALL | re.MULTILINE
+)
+HINTS = re.compile(
+    rf"^## Hints\n+{re.escape(OF_HINTS)}.*?^</section>$\n*", re.DOTALL | re.MULTILINE
+)
+OF_A_CASE = re.compile(r"^( *)\?\?\? question (.+)\n(?:\1    .*\n|\n)+", re.MULTILINE)
+WHERE = "Its hints and its diagnosis stand on the case's own page."
+CASE = re.compile(r"case-\d+")
 HEAD = """---
 title: "{title}: to print"
 search:
@@ -28,19 +42,23 @@ hide: [navigation, toc]
 ---
 
 """
-HINT = """The whole module on one page, its hints and answers unfolded. Print it, or save it as PDF, with your
-browser's own command: Ctrl-P.
-{ .screen-only }
+HINT = """The module on one page, {what}. Print it, or save it as PDF, with your browser's own command: Ctrl-P. There is also
+[a sheet to write on](sheet.md).
+{{ .screen-only }}
 
 """
 
 
-def one_page(title: str, folder: str, pages: Mapping[str, str]) -> str:
+def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool) -> str:
     """All pages of modules/`folder`/ as one: by their names, in order, the first one's heading on top.
 
     Headings go down one step but on the first page, folded blocks are open, tabs stand one below
-    the other, links between the pages stay on the page, and what asks for an answer leaves room.
+    the other (but of the ways to run something there is the first), links between the pages stay on
+    the page, and what asks for an answer leaves room. Without `answers` there are no hints, no
+    diagnoses, and of the pages that come after the cases only the questions.
     """
+    if not answers:
+        pages = {name: _unanswered(text) for name, text in _before_answers(pages).items()}
     parts: list[str] = []
     for name, text in pages.items():
         first = not parts
@@ -48,7 +66,23 @@ def one_page(title: str, folder: str, pages: Mapping[str, str]) -> str:
         lines = _open(_unfold_tabs(text.split("\n")))
         lines = _with_room(lines, all_numbered=name == "questions")
         parts.append("\n".join(_moved(lines, name, folder, frozenset(pages), shift=not first)))
-    return HEAD.format(title=title) + HINT + "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    what = "with hints and answers" if answers else "without its answers"
+    head = HEAD.format(title=title) + HINT.format(what=what)
+    return head + "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _before_answers(pages: Mapping[str, str]) -> dict[str, str]:
+    """A module's pages up to its last case, and its questions; all of a module without cases."""
+    names = list(pages)
+    cases = [place for place, name in enumerate(names) if CASE.fullmatch(name)]
+    end = cases[-1] + 1 if cases else len(names)
+    return {name: pages[name] for name in names if name in names[:end] or name == "questions"}
+
+
+def _unanswered(text: str) -> str:
+    """A page without its hints and its diagnosis; of a question about a case there is its heading."""
+    text = DIAGNOSIS.sub(f"{ANSWER}\n\n{WHERE}", HINTS.sub("", text))
+    return OF_A_CASE.sub(r"\1*\2*\n\n", text)
 
 
 def _fenced(lines: list[str]) -> list[bool]:
@@ -67,16 +101,28 @@ def _fenced(lines: list[str]) -> list[bool]:
 
 
 def _unfold_tabs(lines: list[str]) -> list[str]:
-    """`=== "title"` and its indented block become a bold line and the block."""
+    """`=== "title"` and its indented block become a bold line and the block; of the ways to run something
+    only the first is kept."""
     found: list[str] = []
     fenced = _fenced(lines)
     indents: list[int] = []  # of the tabs that we are in, the outermost first
+    ways = -1  # how far in the tabs of ways stand that we are in, and whether to leave this one out
+    left_out = False
     for line, in_fence in zip(lines, fenced, strict=True):
         depth = len(line) - len(line.lstrip(" "))
         if line.strip():
             while indents and depth <= indents[-1]:
                 indents.pop()
+            if depth < ways or (depth == ways and not (TAB.match(line) and not in_fence)):
+                ways, left_out = -1, False
         tab = None if in_fence else TAB.match(line)
+        if tab and tab[2] == FIRST_WAY:
+            ways = depth
+            indents.append(depth)
+            continue
+        left_out = left_out or bool(tab and depth == ways)
+        if left_out:
+            continue
         text = line[4 * len(indents) :] if line.strip() else ""
         if tab:
             found += [f"{text[: len(text) - len(text.lstrip(' '))]}**{tab[2]}**"]

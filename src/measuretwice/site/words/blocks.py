@@ -12,6 +12,9 @@ STEPS = ("Where to look", "What to compare", "The cause")
 # in each page's weight.
 UNSEARCHED = 'data-search-exclude="true"'
 
+# How a ladder of hints begins.
+OF_HINTS = f'<section markdown="1" {UNSEARCHED}>\n\n??? tip "Hint 1'
+
 
 class Block(str):
     """Markdown of several lines. It takes on the indentation of the place where it stands."""

@@ -38,10 +38,16 @@ def case_page(words: LabWords, name: str) -> str:
 
 @word('case_facts("mtu")')
 def case_facts(words: LabWords, name: str) -> Block:
-    """The line below a case's heading: which of how many, and its minutes."""
-    several = len(words.lab.file.pitfalls)
-    minutes = pitfall(words, name).minutes
-    return Block(f"Case {case_number(words, name)} of {several} · {minutes} min\n{{ .case-facts }}")
+    """The line below a case's heading: which of how many, its minutes, and the cases beside it."""
+    all_of_them = words.lab.file.pitfalls
+    number, minutes = case_number(words, name), pitfall(words, name).minutes
+    beside = [
+        f"[{label}]({case_page(words, all_of_them[place].id)})"
+        for label, place in (("Previous case", number - 2), ("Next case", number))
+        if 0 <= place < len(all_of_them)
+    ]
+    facts = [f"Case {number} of {len(all_of_them)} · {minutes} min", *beside]
+    return Block(f"{' '.join(facts)}\n{{ .case-facts }}")
 
 
 @word('predict("mtu")')

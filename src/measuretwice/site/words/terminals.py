@@ -17,6 +17,9 @@ from measuretwice.site.words.pitfalls import case_options, pitfall, stage_set
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 
+# The first of the ways, which is also the one on paper.
+FIRST_WAY = "virtual kernel"
+
 
 @word('terminals("mtu", "broken")', name="terminals")
 def stage_terminals(words: LabWords, name: str, stage: StageName) -> Block:
@@ -48,7 +51,7 @@ def terminals(
     """
     run = f"./lab run {lab.name} {options}"
     tabs = {
-        "virtual kernel": _code(run),
+        FIRST_WAY: _code(run),
         **({"in this page": page} if page else {}),
         "live terminals": _live(lab, options, live),
         "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
