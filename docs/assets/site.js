@@ -83,6 +83,15 @@
     measureTwice.notebook(places);
   }
 
+  // <div class="course-progress"><script type="application/json">modules, their cases, minutes</script></div>
+  async function progress() {
+    const place = document.querySelector("div.course-progress");
+    if (!place) return;
+    await load("interactive/common.js");
+    await load("progress.js");
+    measureTwice.progress(place);
+  }
+
   // <div class="here" data-here='{"lab": "mathis", "case": 5, ...}'></div>: a page that runs trials itself.
   async function runs_here() {
     await panels("div.here[data-here]", "here");
@@ -94,7 +103,14 @@
   }
 
   async function panels(which, name) {
-    const places = document.querySelectorAll(which);
+    const all = [...document.querySelectorAll(which)];
+    const folded = all.filter((place) => place.closest("details.run-one:not([open])"));
+    // What a fold offers to run is not fetched before it is opened.
+    for (const place of folded) place.closest("details").addEventListener("toggle", () => fill_in([place], name), { once: true });
+    await fill_in(all.filter((place) => !folded.includes(place)), name);
+  }
+
+  async function fill_in(places, name) {
     if (!places.length) return;
     if (location.protocol === "file:") {
       for (const place of places) {
@@ -167,7 +183,7 @@
     names();
     fields();
     contents();
-    for (const work of [diagrams, figures, interactive, notebooks, runs_here, terminals_here]) work().catch((error) => console.error(error));
+    for (const work of [diagrams, figures, interactive, notebooks, progress, runs_here, terminals_here]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

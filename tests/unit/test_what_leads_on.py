@@ -57,7 +57,13 @@ def test_what_comes_before_the_cases_answers_none() -> None:
     """Home and Start don't say what came of the first try, and the trials shown there are no case's."""
     trials = {pitfall.trial for pitfall in load_lab(ROOT, "mathis").file.pitfalls}
     shown = set()
-    for name in ("docs/index.md", "docs/start.md", "docs/modules/01-mathis/worked.md", "README.md"):
+    for name in (
+        "docs/index.md",
+        "docs/start.md",
+        "docs/start/half-an-hour.md",
+        "docs/modules/01-mathis/worked.md",
+        "README.md",
+    ):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert ".within(" not in text, name
         if "README" not in name:

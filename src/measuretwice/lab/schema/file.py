@@ -22,10 +22,11 @@ FORMAT_VERSION = 1
 
 
 class About(Strict):
-    """What a lab is about. A `draft` runs as every lab does; no page shows it, and nothing of it
+    """What a lab is about. The `question` is what it asks, in a sentence that tells no answer. A `draft` runs as every lab does; no page shows it, and nothing of it
     need be recorded."""
 
     title: str
+    question: str | None = None
     minutes: int = Field(gt=0)
     objectives: list[str]
     needs: list[str] = []

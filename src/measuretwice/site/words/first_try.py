@@ -29,7 +29,7 @@ def begin(words: LabWords) -> Block:
         answer_field(words, "start", "prediction", about.ask),
         f"```sh\n./lab start {words.lab.name}\n```",
         "The settings are those that one would choose on a first day. The numbers are your own: they come from your "
-        "[lab book](../../start.md#solve-a-case)'s seed.",
+        "[lab book](../../start/half-an-hour.md#solve-a-case)'s seed.",
     ]
     if recorded(words, step.of):
         came = _outcome(words, step.of, about.shown)

@@ -1,0 +1,85 @@
+// Which cases are done, which is next, and how much time is left. A case is done when its page's lab book, in this
+// browser, has a diagnosis; a module without cases when its reader says so. Nothing of it leaves the browser.
+window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place) {
+  "use strict";
+  const { h } = window.measureTwice;
+  const modules = JSON.parse(place.querySelector("script").textContent);
+  const address = (module, about, kind) => `measure-twice/${module.name} ${about}/${kind}`;
+
+  function kept(key) {
+    try {
+      return localStorage.getItem(key) || "";
+    } catch {
+      return "";
+    }
+  }
+
+  function keep(key, text) {
+    try {
+      if (text) localStorage.setItem(key, text);
+      else localStorage.removeItem(key);
+    } catch { /* then it is forgotten with the page */ }
+  }
+
+  const solved = (module, one) => Boolean(kept(address(module, one.number, "diagnosis")));
+  const begun = (module, one) => Boolean(kept(address(module, one.number, "prediction")));
+  const told = (module) => Boolean(kept(address(module, "module", "done")));
+
+  // A module's own minutes, for its front, its results and its questions, pass as its cases do.
+  function state(module) {
+    const open = module.cases.filter((one) => !solved(module, one));
+    const of = module.cases.length;
+    const left = of ? open.length / of : Number(!told(module));
+    return {
+      open, done: of - open.length, of, finished: left === 0,
+      left: left * module.minutes + open.reduce((sum, one) => sum + one.minutes, 0),
+      began: module.cases.some((one) => begun(module, one) || solved(module, one)) || Boolean(kept(address(module, "start", "prediction"))),
+    };
+  }
+
+  const time = (minutes) => (minutes < 90 ? `${Math.round(minutes / 10) * 10} minutes` : `${(Math.round(minutes / 30) / 2).toString().replace(".5", "½")} hours`);
+  const says = h("p", { role: "status" });
+  place.append(says);
+
+  function next(states) {
+    const n = states.findIndex((one) => !one.finished);
+    if (n < 0) return ["All is done. ", h("a", { href: "../reference/checks/" }, "What else can go wrong"), "?"];
+    const [module, its] = [modules[n], states[n]];
+    if (!its.of || !its.began) return ["Next: ", h("a", { href: module.page, class: "next" }, module.title), "."];
+    return [`Next in ${module.title}: `, h("a", { href: its.open[0].page, class: "next" }, its.open[0].title), "."];
+  }
+
+  function show() {
+    const states = modules.map(state);
+    const [done, of] = ["done", "of"].map((key) => states.reduce((sum, one) => sum + one[key], 0));
+    const left = states.reduce((sum, one) => sum + one.left, 0);
+    says.replaceChildren(h("strong", {}, `${done} of ${of} cases`), ` are done. `,
+      ...(left ? [`About ${time(left)} are left. `] : []), ...next(states));
+    modules.forEach((module, n) => {
+      const its = states[n];
+      for (const box of document.querySelectorAll(`[data-module="${module.name}"]`)) box.classList.toggle("done", its.finished);
+      for (const link of document.querySelectorAll(`[data-cases="${module.name}"] a`)) {
+        const one = module.cases.find(({ number }) => String(number) === link.dataset.case);
+        const now = solved(module, one) ? "done" : begun(module, one) ? "begun" : "";
+        link.className = now;
+        link.setAttribute("aria-label", [one.title, now === "done" ? "done" : now === "begun" ? "begun" : ""].filter(Boolean).join(", "));
+      }
+      for (const line of document.querySelectorAll(`[data-left="${module.name}"]`)) {
+        if (its.of) line.textContent = its.finished ? "Done." : its.done ? `${its.done} of ${its.of} cases done, about ${time(its.left)} left.` : "";
+      }
+    });
+  }
+
+  // A module without cases has no diagnosis to count.
+  for (const module of modules.filter((one) => !one.cases.length)) {
+    for (const line of document.querySelectorAll(`[data-left="${module.name}"]`)) {
+      const box = h("input", { type: "checkbox", id: `done-${module.name}`, onchange: () => { keep(address(module, "module", "done"), box.checked ? "yes" : ""); show(); } });
+      box.checked = told(module);
+      line.append(box, h("label", { for: box.id }, "I have been through it"));
+    }
+  }
+  show();
+  // Another tab may write a diagnosis meanwhile.
+  window.addEventListener("storage", show);
+  window.addEventListener("pageshow", show);
+} });

@@ -1,0 +1,263 @@
+"""The course's pages: what each says it is, the home page's picture, the map that keeps count, paper."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from all_cases import told
+
+from measuretwice.lab import published_labs
+from measuretwice.site.cards import add_cards
+from measuretwice.site.folder import Folder
+from measuretwice.site.words.course import half_hours
+from measuretwice.site.words.subjects import LabWords
+
+ROOT = Path(__file__).parents[2]
+LABS = published_labs(ROOT)
+MATHIS = LabWords(ROOT, LABS["mathis"])
+MAX_HOME_BYTES = 250_000
+
+
+def pages_of(site: Path) -> dict[str, str]:
+    return {
+        path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(site.rglob("*.html"))
+        if path.name != "404.html"
+    }
+
+
+def meta(text: str, name: str) -> str:
+    found = re.search(rf'<meta (?:name|property)="{name}" content="([^"]*)"', text)
+    return html.unescape(found[1]) if found else ""
+
+
+def test_every_page_says_what_it_is(student: Path, instructor: Path) -> None:
+    """Each in its own words, short enough to be shown whole; for cards, too."""
+    for site in (student, instructor):
+        pages = pages_of(site)
+        said = {name: meta(text, "description") for name, text in pages.items()}
+        assert [name for name, text in said.items() if not 25 < len(text) < 160] == []
+        assert [text for text, times in Counter(said.values()).items() if times > 1] == []
+        for name, text in pages.items():
+            assert meta(text, "og:description") == said[name], name
+            assert meta(text, "og:title"), name
+            # Without the site's address there is none of the picture.
+            assert "og:image" not in text, name
+
+
+def test_what_a_module_says_it_is_tells_no_cause(student: Path) -> None:
+    for lab in LABS.values():
+        for name, text in pages_of(student / "modules" / lab.folder.name).items():
+            if re.match(r"(index|case-\d+/index|print/index|sheet/index|questions/index)", name):
+                for pitfall in lab.file.pitfalls:
+                    words = [word for word in pitfall.key_words if word not in pitfall.symptom]
+                    assert told(words, meta(text, "description")) == [], name
+
+
+def test_cards_are_drawn_where_the_site_has_an_address(tmp_path: Path) -> None:
+    pages = Folder(tmp_path / "docs")
+    labs = list(LABS.values())
+    add_cards('site_url: ""\n', labs, pages)
+    assert not pages.written
+    add_cards("site_url: https://x.example/\n", labs, pages)
+    assert {path.stem for path in pages.written} == {
+        "course",
+        *(lab.folder.name for lab in labs),
+    }
+    for path in pages.written:
+        content = path.read_bytes()
+        assert content[:8] == b"\x89PNG\r\n\x1a\n"
+        size = int.from_bytes(content[16:20], "big"), int.from_bytes(content[20:24], "big")
+        assert size == (1200, 630)
+        assert len(content) < 200_000
+
+
+def test_a_strangers_questions_are_answered_on_the_home_page(student: Path) -> None:
+    text = (student / "index.html").read_text(encoding="utf-8")
+    plain = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)))
+    for said in (
+        "course kit on TCP and queueing",
+        "./lab start mathis",
+        "Why is my goodput too high?",
+        "Is RED better than a FIFO?",
+        "Module 2 · 3 h 30 min · 6 cases",
+    ):
+        assert said in plain, said
+    for page in ("reference/troubleshooting/", "modules/05-queues/results/", "modules/", "start/"):
+        assert f'href="{page}"' in text, page
+
+
+def test_no_step_of_the_way_leads_to_paper(student: Path) -> None:
+    for name, text in pages_of(student).items():
+        for link in re.findall(r'<a href="([^"]+)" class="md-footer__link', text):
+            assert not re.search(r"(^|/)(print|sheet)/", link), name
+    # The menu of a page has the module that it is of, and of no other any page.
+    case = (student / "modules/01-mathis/case-05/index.html").read_text(encoding="utf-8")
+    menu = re.search(r'<nav class="md-nav md-nav--primary.*?</nav>\s*</div>', case, re.DOTALL)
+    assert menu
+    assert menu[0].count("Questions") == 1
+    assert "case-06" in menu[0]
+    assert "02-buffers/case-01" not in menu[0]
+
+
+def test_paper_tells_no_cause(student: Path) -> None:
+    """A module's pages on one: no hint but where to look, no diagnosis."""
+    for lab in LABS.values():
+        text = (student / f"modules/{lab.folder.name}/print/index.html").read_text("utf-8")
+        for pitfall in lab.file.pitfalls:
+            for hint in pitfall.hints:
+                assert html.escape(hint, quote=False) not in text, pitfall.id
+            assert html.escape(pitfall.title, quote=False) not in text, pitfall.id
+        assert 'data-behind="diagnosis"' not in text
+        assert "own kernel" not in re.sub(r"<pre.*?</pre>", "", text, flags=re.DOTALL)
+
+
+def test_instructors_print_all_of_it(instructor: Path) -> None:
+    text = (instructor / "modules/01-mathis/print/index.html").read_text(encoding="utf-8")
+    for pitfall in LABS["mathis"].file.pitfalls:
+        assert "Hint 3" in text
+        assert f'id="case-{LABS["mathis"].case_number(pitfall):02d}"' in text
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page that fails the test if its console complains."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    page = context.new_page()
+    said: list[str] = []
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
+    yield page
+    context.close()
+    assert said == []
+
+
+@pytest.mark.slow
+def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector(".scatter.drawn")
+    counts = []
+    said = []
+    for _ in MATHIS.steps:
+        counts.append(page.inner_text(".scatter .count"))
+        said.append(page.inner_text(".scatter .when"))
+        shown = page.locator(".marks > .in").count()
+        assert counts[-1].startswith(f"{shown} of ")
+        page.focus(".scatter button")
+        page.keyboard.press("Enter")
+    assert counts == [f"{MATHIS.within(name)} of {len(MATHIS.runs(name))}" for name in MATHIS.steps]
+    # The last leads back to the first.
+    assert page.inner_text(".scatter .count") == counts[0]
+    for pitfall in LABS["mathis"].file.pitfalls:
+        assert told([pitfall.title, pitfall.id], " ".join(said)) == []
+    assert said[1].startswith("After case 1: ")
+    button = page.locator(".scatter button").bounding_box()
+    assert button["y"] + button["height"] < 900
+
+
+def weight(response: Any) -> int:
+    """What a file weighs as servers send it."""
+    body = response.body()
+    return len(body) if response.url.endswith((".woff2", ".png")) else len(gzip.compress(body, 6))
+
+
+@pytest.mark.slow
+def test_the_home_page_is_light_and_nothing_on_it_jumps(page: Any, address: str) -> None:
+    fetched: dict[str, int] = {}
+    page.on("response", lambda response: fetched.update({response.url: weight(response)}))
+    page.add_init_script(
+        "window.shifted = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) "
+        "if (!one.hadRecentInput) window.shifted += one.value; }).observe({type: 'layout-shift', buffered: true})"
+    )
+    page.goto(address, wait_until="networkidle")
+    assert page.evaluate("window.shifted") < 0.02
+    # The index of the search is fetched with the search.
+    light = {url: n for url, n in fetched.items() if "search_index" not in url}
+    assert sum(light.values()) < MAX_HOME_BYTES, light
+    if page.locator("details.run-one").count():
+        # The machine's panel, when somebody opens it.
+        assert not page.locator(".here-buttons").count()
+
+
+@pytest.mark.slow
+def test_the_map_counts_what_is_written_in_this_browser(page: Any, address: str) -> None:
+    of = sum(len(lab.file.pitfalls) for lab in LABS.values())
+    page.goto(f"{address}modules/")
+    says = page.locator(".course-progress p")
+    says.wait_for()
+    assert says.inner_text().startswith(f"0 of {of} cases")
+    assert "Next: Calibrate." in says.inner_text()
+    page.check("#done-calibrate")
+    assert "Next: Mathis." in says.inner_text()
+
+    # A diagnosis, written on the case's own page.
+    page.goto(f"{address}modules/01-mathis/case-01/")
+    page.fill(".notebook[data-kind=diagnosis] textarea", "I think that it is the loss")
+    page.click(".notebook[data-kind=diagnosis] button")
+    page.goto(f"{address}modules/")
+    says.wait_for()
+    assert page.is_checked("#done-calibrate")
+    assert says.inner_text().startswith(f"1 of {of} cases")
+    assert "Next in Mathis: Case 2: " in says.inner_text()
+    assert page.get_attribute('[data-cases=mathis] [data-case="1"]', "class") == "done"
+    assert page.get_attribute('[data-cases=mathis] [data-case="1"]', "aria-label").endswith(", done")  # fmt: skip
+    assert page.inner_text("[data-left=mathis]").startswith("1 of 13 cases done, about ")
+
+    # All of one module: the next is the one that the order has.
+    page.evaluate(
+        "for (let n = 1; n <= 13; n++) localStorage.setItem(`measure-twice/mathis ${n}/diagnosis`, 'x')"
+    )
+    page.reload()
+    says.wait_for()
+    assert page.inner_text("[data-left=mathis]") == "Done."
+    assert "Next: Buffers." in says.inner_text()
+    left = sum(LabWords(ROOT, lab).minutes for lab in LABS.values() if lab.name not in ("calibrate", "mathis"))  # fmt: skip
+    assert f"About {half_hours(left)} are left." in says.inner_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", LABS.values(), ids=lambda lab: lab.name)
+def test_a_sheet_to_write_on_is_one_or_two_pages(browser: Any, address: str, lab: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{address}modules/{lab.folder.name}/sheet/")
+    rows = len(lab.file.pitfalls) or len(lab.trials)
+    assert page.locator(".to-write").count() == rows
+    pdf = page.pdf(format="A4")
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) <= 2
+    context.close()
+
+
+@pytest.mark.slow
+def test_without_scripts_home_shows_both_ends_and_the_map_leads_on(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address)
+    assert page.locator(".marks > circle").count() == len(MATHIS.runs(MATHIS.steps[0]))
+    assert page.is_visible(".without-script img")
+    assert not page.locator(".scatter button").count()
+    page.goto(f"{address}modules/")
+    assert page.locator("[data-cases] a").count() == sum(len(lab.file.pitfalls) for lab in LABS.values())  # fmt: skip
+    context.close()
+
+
+def test_the_maps_facts_are_the_labs(student: Path) -> None:
+    text = (student / "modules/index.html").read_text(encoding="utf-8")
+    found = re.search(r'course-progress"><script type="application/json">(.*?)</script>', text)
+    assert found
+    for module in json.loads(found[1]):
+        lab = LABS[module["name"]]
+        assert module["minutes"] == lab.file.lab.minutes
+        assert [one["minutes"] for one in module["cases"]] == [each.minutes for each in lab.file.pitfalls]  # fmt: skip
+        for one in module["cases"]:
+            assert (student / "modules" / one["page"] / "index.html").is_file()
