@@ -21,8 +21,11 @@ def network(words: LabWords, trial: int | None = None, case: str = "") -> Block:
     params = trial_params(words.lab, number) | (_meant(words, case) if case else {})
     drawn = sketch(words.lab, params)
     title = f"The network of {words.lab.name}, trial {number}"
-    caption = f"The network as trial {number} is meant to have it"
-    caption += "." if case else ". An arrow's text says what is done to packets that go that way."
+    caption = (
+        f"The network of trial {number}, as it is meant to be."
+        if case
+        else f"The network, with the settings of trial {number}. What stands at an arrow is done to packets that go that way."
+    )
     return _figure(drawn, title, caption, small=bool(case))
 
 
@@ -35,7 +38,7 @@ def where_it_was(words: LabWords, name: str) -> Block:
         return Block("")
     params = trial_params(words.lab, staged.trial, pitfall=staged.id, stage="broken")
     drawn = sketch(words.lab, params, staged.place)
-    places = " and ".join(place.replace("/", ", towards ") for place in staged.place)
+    places = "; ".join(place.replace("/", " towards ") for place in staged.place)
     return _figure(drawn, f"Where it was: {places}", f"Where it was: {places}.", small=True)
 
 
@@ -56,5 +59,5 @@ def _figure(drawn: Sketch, title: str, caption: str, *, small: bool) -> Block:
         view(drawn, title=title, addresses=not small) for view in (draw.wide, draw.tall)
     )
     return Block(
-        f'<figure class="network" {UNSEARCHED}>{pictures}<figcaption>{html.escape(caption)}</figcaption></figure>\n'
+        f'<figure class="network" {UNSEARCHED}>{pictures}<figcaption>{html.escape(caption, quote=False)}</figcaption></figure>\n'
     )
