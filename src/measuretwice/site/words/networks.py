@@ -21,12 +21,9 @@ def network(words: LabWords, trial: int | None = None, case: str = "") -> Block:
     params = trial_params(words.lab, number) | (_meant(words, case) if case else {})
     drawn = sketch(words.lab, params)
     title = f"The network of {words.lab.name}, trial {number}"
-    caption = (
-        f"The network of trial {number}, as it is meant to be."
-        if case
-        else f"The network, with the settings of trial {number}. What stands at an arrow is done to packets that go that way."
-    )
-    return _figure(drawn, title, caption, small=bool(case))
+    # A case's page says itself which trial it is of, and has to be short.
+    caption = f"The network, with the settings of trial {number}. What stands at an arrow is done to packets that go that way."
+    return _figure(drawn, title, "" if case else caption, small=bool(case))
 
 
 @word('where_it_was("mtu")')
@@ -58,6 +55,5 @@ def _figure(drawn: Sketch, title: str, caption: str, *, small: bool) -> Block:
     pictures = "".join(
         view(drawn, title=title, addresses=not small) for view in (draw.wide, draw.tall)
     )
-    return Block(
-        f'<figure class="network" {UNSEARCHED}>{pictures}<figcaption>{html.escape(caption, quote=False)}</figcaption></figure>\n'
-    )
+    below = f"<figcaption>{html.escape(caption, quote=False)}</figcaption>" if caption else ""
+    return Block(f'<figure class="network" {UNSEARCHED}>{pictures}{below}</figure>\n')
