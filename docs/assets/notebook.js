@@ -17,7 +17,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       localStorage.setItem(address(place), text);
       return "Written down, in this browser.";
     } catch {
-      return "This browser keeps nothing. Write it down on paper, too.";
+      return "This browser keeps nothing. Write it down on paper as well.";
     }
   }
 
@@ -46,7 +46,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       if (!field.value.trim()) {
-        status.textContent = "Write something first. Or open what follows without.";
+        status.textContent = "Write something first, or open what follows without it.";
         return;
       }
       status.textContent = keep(place, field.value.trim());

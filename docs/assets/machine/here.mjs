@@ -91,7 +91,7 @@ class Panel {
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
       this.settings.append(field("predicted", "Your prediction, with its unit", this.predicted));
     }
-    this.settings.append(field("seed", "Seed, from which all chance follows", this.seed));
+    this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
     await this.offer_earlier();
     await this.tell();
   }
@@ -221,7 +221,7 @@ class Panel {
       await fetch_all(this.asked.packs, (share) => this.step(`Fetching ${size} MB, once: ${Math.round(100 * share)} %`, share));
     }
     this.still_wanted();
-    this.step("Starting Python, which plans the run and reads what comes of it. A few seconds.");
+    this.step("Starting Python, which plans the run and reads its output. A few seconds.");
     const desk = await open_kit();
     this.still_wanted();
     const plan = await desk.ask("plan", request);
@@ -235,7 +235,7 @@ class Panel {
       folders.push(...jobs.map((job) => job.folder));
       this.said = end.said;
     }
-    this.step(measured ? "Measured already: with the same seed and settings it would be the same again, byte for byte." : this.ended, 1);
+    this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     await this.show(desk, folders);
     for (const other of panels) if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
   }

@@ -182,7 +182,7 @@ class Place {
       if (this.live && !(await this.keep(FILES_MS))) throw new Error("there is no file on any node yet; what its script prints, it writes to files");
       const answer = await this.desk.ask("live_check", { lab: this.asked.lab, folder: this.folder, hint });
       this.tell(answer, hint);
-      this.says.textContent = "Checked: what the checker says stands here.";
+      this.says.textContent = "Checked. This is what the checker says:";
     } catch (error) {
       this.says.textContent = `It can't be checked: ${error.message}.`;
     }

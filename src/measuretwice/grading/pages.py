@@ -195,7 +195,7 @@ def _row(lab: Lab, criterion: Criterion, mark: Mark, entry: Graded) -> Row:
         seen += [("Lab book", notes.prediction)] if notes and notes.prediction else []
         return Row(mark, title, levels, seen)
     seen = [
-        ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Mended", mark.mended), ("Run again", mark.again),
+        ("Shown", mark.shown), ("Diagnosed", mark.diagnosed), ("Fixed", mark.mended), ("Run again", mark.again),
     ]  # fmt: skip
     seen += [("Lab book", notes.diagnosis)] if notes and notes.diagnosis else []
     for run in _all(entry):

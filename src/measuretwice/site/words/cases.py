@@ -12,8 +12,8 @@ from measuretwice.site.words.subjects import LabWords, SiteWords
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 FOLDS = {
-    "prediction": "What was measured. Open it when your prediction stands, or to be shown",
-    "diagnosis": "The diagnosis, and what came after. Open it when you know the cause, or to be shown",
+    "prediction": "What was measured. Open it once you have predicted, or just to be shown",
+    "diagnosis": "The diagnosis, and what follows. Open it once you know the cause, or just to be shown",
 }
 
 
