@@ -58,7 +58,7 @@
       const { least, most, high, top } = DROPS, parts = [], all = points();
       const y = (value) => top + high * (1 - Math.log(value / least) / Math.log(most / least));
       const x = (n) => LEFT + (width - LEFT - RIGHT) * (n + 0.5) / all.length;
-      parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "drops for each halving (logarithmic; 95 % intervals)"));
+      parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "drops for each halving (log scale; 95 % intervals)"));
       for (const value of [1, 2, 5, 10, 20, 50, 100, 200]) {
         parts.push(s("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), class: "grid" }),
           s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)));

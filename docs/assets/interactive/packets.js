@@ -9,6 +9,14 @@
 
   const between = (list, n, share) => list[n] + (list[Math.min(n + 1, list.length - 1)] - list[n]) * share;
 
+  // How many packets have left the queue at a time, and how many have come.
+  function edges(run, t) {
+    const n = indexAt(run.time, t), next = n + 1 < run.time.length;
+    const share = next ? Math.max(0, t - run.time[n]) / (run.time[n + 1] - run.time[n]) : 0;
+    const left = between(run.left, n, share);
+    return { left, come: Math.max(left, between(run.come, n, share)) };
+  }
+
   // The run as lists over its samples; packets are numbered as they leave the queue, dropped ones too where they are
   // dropped at the head.
   function decoded(run) {
@@ -42,9 +50,7 @@
       draw(run, discipline, t) {
         if (!width) return;
         const slot = (width - 64) / (data.most.waiting + 2), head = width - 52;
-        const n = indexAt(run.time, t);
-        const share = n + 1 < run.time.length ? (t - run.time[n]) / (run.time[n + 1] - run.time[n]) : 0;
-        const left = between(run.left, n, share), come = Math.max(left, between(run.come, n, share));
+        const { left, come } = edges(run, t);
         const at = (packets) => head - packets * slot;
         const parts = [];
         discipline.marks.forEach(([name, packets], k) => {
@@ -95,9 +101,11 @@
     const says = Object.fromEntries(["time", "in the queue", "window", "RTT", "dropped"].map((name) => [name, h("dd", {})]));
     const facts = h("dl", { class: "facts-now" }, ...Object.entries(says).map(([name, value]) => h("div", {}, h("dt", {}, name), value)));
 
+    // What is drawn at a time: between two samples the queue is on its way from the one to the other.
     const at = (t) => {
-      const n = indexAt(run.time, t);
-      return { waiting: run.waiting[n], cwnd: run.cwnd[n], rtt: run.rtt[n], dropped: run.dropped[n] };
+      const n = indexAt(run.time, t), { left, come } = edges(run, t);
+      const dropped = run.drops.x.length && run.drops.x[0] <= t ? indexAt(run.drops.x, t) + 1 : 0;
+      return { waiting: Math.round(come - left), cwnd: run.cwnd[n], rtt: run.rtt[n], dropped };
     };
     const say = (t) => {
       if (!run) return "";
