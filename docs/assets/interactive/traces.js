@@ -28,7 +28,7 @@
     const cells = new Map(runs.map((run) => [run, ["cwnd", "rtt", "queue"].map(() => h("td", {}))]));
     const rows = runs.map((run) => h("tr", {}, h("th", { scope: "row" }, run.name), ...cells.get(run)));
     const table = h("table", { class: "answers" }, h("caption", {}, "At this moment"), h("thead", {}, h("tr", {},
-      ...["", "window", "RTT (ms)", "queue"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...rows));
+      ...["algorithm", "window", "RTT (ms)", "queue"].map((text) => h("th", { scope: "col" }, text)))), h("tbody", {}, ...rows));
     const says = h("p", { class: "verdict applies" });
 
     function draw() {
