@@ -65,6 +65,8 @@ SCRIPTS = {
     "traces": "common replay panels traces",
     "packets": "common replay panels packets",
     "edges": "common replay panels edges",
+    "windows": "common plane windows",
+    "losses": "common plane losses",
 }
 
 

@@ -73,8 +73,8 @@ def verdict(
     if holds not in (True, False, None):
         raise UserError(f"verdict({claim!r}): holds is true, false or none, not {holds!r}")
     known = None if holds is None else bool(holds)
-    texts = [" ".join(str(text).split()) for text in (n, value, interval)]
-    return Verdict(claim, says, known, *texts, at)
+    amount, found, ends = (" ".join(str(text).split()) for text in (n, value, interval))
+    return Verdict(claim, says, known, amount, found, ends, at)
 
 
 @site_word("verdicts([verdict(...), ...])")

@@ -1,0 +1,103 @@
+"""The figures that are slid: what is recorded, what is a model, and that both are called so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import find_labs, read_lab
+from measuretwice.site.words import windows
+from measuretwice.site.words.subjects import LabWords
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page of a reader who wants no motion; it fails the test if its console complains."""
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
+    page = context.new_page()
+    page.said = []
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("console", lambda m: page.said.append(m.text) if m.type == "error" else None)
+    yield page
+    context.close()
+    assert page.said == []
+
+
+def opened(page: Any, where: str) -> Any:
+    page.goto(where)
+    page.wait_for_selector(".interactive.drawn")
+    return page
+
+
+STORY = "story/"
+SCALE = LabWords(ROOT, read_lab(find_labs(ROOT)["scale"]))
+BY_WINDOW = ["core-default-windows", "core", "core-large-windows"]
+
+
+def test_a_window_carries_what_the_recorded_runs_below_the_edge_had() -> None:
+    """The model's band holds each recorded run whose buffer was the limit; the rest has no limit."""
+    data = windows.windows_data(SCALE, BY_WINDOW)
+    reno = data["series"][0]
+    assert [point["bytes"] // 2**20 for point in reno["points"]] == [4, 32, 512]
+    for point in reno["points"]:
+        low, high = windows.bounds(reno, point["bytes"])
+        assert low <= point["share"] <= high, point
+    with pytest.raises(UserError, match="single rival"):
+        windows.windows_data(SCALE, ["core-long"])
+
+
+@pytest.mark.slow
+def test_the_socket_buffer_is_slid_by_keyboard_and_dragged(page: Any, address: str) -> None:
+    opened(page, address + STORY)
+    data = json.loads(page.evaluate("document.querySelector('.interactive script').textContent"))
+    first = data["series"][0]["points"]
+    verdict = ".live--windows .verdict"
+    assert page.inner_text(verdict).startswith("Recorded, with 4")
+    assert "highly fair" in page.inner_text(verdict)
+    page.focus("#windows-bytes")
+    page.keyboard.press("ArrowRight")
+    assert page.inner_text(verdict).startswith("Not recorded, by the model")
+    assert page.locator(".plane-again").is_hidden()
+    page.get_by_role("button", name="512").click()
+    assert f"{100 * first[2]['share']:.1f}" in page.inner_text(verdict)
+    assert "40 % from thousands" in page.inner_text(verdict)
+    assert first[2]["command"] in page.inner_text(".plane-again")
+    # Dragged to the left end: what is seen follows.
+    page.evaluate("document.querySelector('svg.plane').scrollIntoView({ block: 'center' })")
+    box = page.locator("svg.plane").bounding_box()
+    page.mouse.move(box["x"] + 0.8 * box["width"], box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 55, box["y"] + 100, steps=4)
+    page.mouse.up()
+    assert "with 1" in page.inner_text(verdict)
+    # Beside CUBIC there are the sets that have such a run, and no other.
+    page.locator("input[name=windows-beside]").nth(1).check()
+    assert page.locator(".live--windows [role=group] button").count() == len(
+        data["series"][1]["points"]
+    )
+
+
+@pytest.mark.slow
+def test_what_is_slid_fits_a_phone_and_is_a_table_without_scripts(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = context.new_page()
+    opened(page, address + STORY)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    sizes = "[...document.querySelectorAll('svg.plane text')].map(t => t.getBoundingClientRect().height)"
+    assert min(page.evaluate(sizes)) >= 11
+    context.close()
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(address + STORY)
+    assert page.locator(".interactive .fallback tbody tr").count() == 5
+    assert page.locator(".interactive .fallback table").is_visible()
+    context.close()
