@@ -58,7 +58,7 @@ class Table:
 def lab_file_tables() -> list[Table]:
     """Return the tables of lab.toml, outermost first, from the models that read it."""
     names = (
-        "LabFile About Topology Node Link End Edges Parameter TrialTable InlineTrial Run Step Collect NodeFile "
+        "LabFile About Topology Act Node Link End Edges Parameter TrialTable InlineTrial Run Step Collect NodeFile "
         "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Predict Stage Again Elsewhere "
         "Factors SymptomOf Bar Recording FirstTry TryStep Shown FigureOf Panel"
     ).split()

@@ -181,9 +181,8 @@ def course_progress(site: SiteWords) -> Block:
     )
 
 
-@site_word("kit_address", fact=True)
 def kit_address(site: SiteWords) -> str:
-    """Where git fetches the kit from, as mkdocs.yml has it; empty where that isn't said."""
+    """Return where git fetches the kit from, as mkdocs.yml has it; empty where that isn't said."""
     return address_in((site.root / "mkdocs.yml").read_text(encoding="utf-8"))
 
 
