@@ -77,7 +77,7 @@ def slow_start(pipe: float, buffer: float) -> Concept:
     axes.say(end, kept - 0.2 * full, "then one more a round trip", kind="reno", anchor="end")
     caption = (
         f"Slow start from {FIRST_WINDOW} segments doubles the window each round trip. After {rounds} of them {short(window)} segments still "
-        f"fit into path and buffer. One more makes {short(2 * window)}: {short(2 * window - full)} too many, and these are lost. Then half "
+        f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Then half "
         "of what fitted, and a line that hardly rises on this scale."
     )
     return _drawn([axes], "The window in slow start and after it", caption)
