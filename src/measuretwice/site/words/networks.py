@@ -36,7 +36,7 @@ def where_it_was(words: LabWords, name: str) -> Block:
     params = trial_params(words.lab, staged.trial, pitfall=staged.id, stage="broken")
     drawn = sketch(words.lab, params, staged.place)
     places = "; ".join(place.replace("/", " towards ") for place in staged.place)
-    return _figure(drawn, f"Where it was: {places}", f"Where it was: {places}.", small=True)
+    return _figure(drawn, f"Where it was: {places}", f"Where: {places}.", small=True)
 
 
 @word("network_thumbnail()")
