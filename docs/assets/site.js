@@ -19,43 +19,6 @@
     return loaded.get(path);
   }
 
-  const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate";
-
-  async function diagrams() {
-    const places = document.querySelectorAll("pre.diagram");
-    if (!places.length) return;
-    await load("vendor/mermaid/mermaid.tiny.js");
-    // A wide diagram scrolls in its own box instead of shrinking until nobody can read it.
-    mermaid.initialize({
-      startOnLoad: false, theme: dark() ? "dark" : "neutral", flowchart: { useMaxWidth: false },
-    });
-    let count = 0;
-    for (const place of places) {
-      const { svg } = await mermaid.render(`diagram-${count++}`, place.textContent);
-      const figure = document.createElement("div");
-      figure.className = "diagram";
-      figure.innerHTML = svg;
-      place.replaceWith(figure);
-      if (figure.scrollWidth > figure.clientWidth) figure.tabIndex = 0;
-    }
-  }
-
-  // <div class="vega">a picture and a table where scripts are off
-  // <script type="application/json">the specification, data inlined</script></div>
-  async function figures() {
-    const places = [...document.querySelectorAll("div.vega")];
-    if (!places.length) return;
-    await load("vendor/vega/vega.min.js");
-    await load("vendor/vega-lite/vega-lite.min.js");
-    await load("vendor/vega-embed/vega-embed.min.js");
-    const specs = places.map((place) => JSON.parse(place.querySelector("script").textContent));
-    const draw = () => Promise.all(places.map((place, n) => vegaEmbed(place, specs[n], {
-      actions: false, renderer: "svg", theme: dark() ? "dark" : undefined,
-    })));
-    await draw();
-    new MutationObserver(draw).observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
-  }
-
   // <div class="interactive" data-figure="name" data-scripts="names of files in assets/interactive">
   // <script type="application/json">the data</script><div class="fallback">without scripts</div></div>
   async function interactive() {
@@ -141,7 +104,7 @@
       nav.setAttribute("aria-label", `Section ${n + 1}: ${label ? label.textContent.trim() : ""}`);
       nav.removeAttribute("aria-labelledby");
     });
-    for (const box of document.querySelectorAll("pre, .tabbed-labels, .md-typeset__scrollwrap, .md-typeset__table")) {
+    for (const box of document.querySelectorAll("pre, .diagram, .tabbed-labels, .md-typeset__scrollwrap, .md-typeset__table")) {
       if (box.scrollWidth > box.clientWidth && !box.querySelector("[tabindex]")) box.tabIndex = 0;
     }
   }
@@ -183,7 +146,7 @@
     names();
     fields();
     contents();
-    for (const work of [diagrams, figures, interactive, notebooks, progress, runs_here, terminals_here]) work().catch((error) => console.error(error));
+    for (const work of [interactive, notebooks, progress, runs_here, terminals_here]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

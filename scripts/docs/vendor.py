@@ -22,11 +22,6 @@ VENDOR = Path(__file__).resolve().parents[2] / "docs/assets/vendor"
 
 # package: version, SHA-256 of its archive, and of its files which goes where in vendor/.
 PACKAGES: dict[str, tuple[str, str, dict[str, str]]] = {
-    "@mermaid-js/tiny": (
-        "11.17.2",
-        "28302a2f6bd556bfd223acff76a1fd511bcc9e6f1cac1bad91b904469aeca102",
-        {"dist/mermaid.tiny.js": "mermaid/"},
-    ),
     "vega": (
         "6.4.0",
         "3521fb6ff68a94a40323954f0ba4484ba4014b157bfd37f89a3b063082320c42",

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,26 @@ class _Quiet(SimpleHTTPRequestHandler):
         pass
 
 
-@pytest.fixture(scope="session")
-def address(student: Path) -> Iterator[str]:
-    """Where the students' site is served."""
-    handler = functools.partial(_Quiet, directory=str(student))
+@contextmanager
+def _served(site: Path) -> Iterator[str]:
+    handler = functools.partial(_Quiet, directory=str(site))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def served() -> Callable[[Path], AbstractContextManager[str]]:
+    """Serves a folder, and says where."""
+    return _served
+
+
+@pytest.fixture(scope="session")
+def address(student: Path) -> Iterator[str]:
+    """Where the students' site is served."""
+    with _served(student) as address:
+        yield address
 
 
 def chromium_path() -> str | None:

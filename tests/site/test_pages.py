@@ -262,10 +262,7 @@ def test_testbeds_files_can_be_fetched(student: Path, offline: Path) -> None:
 def test_map_shows_every_lab_and_mistake(student: Path) -> None:
     """The diagram and the table say the same: each box, and each arrow."""
     text = (student / "instructors/map/index.html").read_text(encoding="utf-8")
-    drawn = [
-        html.unescape(each)
-        for each in re.findall(r'<pre class="diagram"><code>(.*?)</code>', text, re.DOTALL)
-    ]
+    drawn = re.findall(r'<div class="diagram">(.*?)</div>', text, re.DOTALL)
     wanted = [{(name, need) for name, lab in LABS.items() for need in lab.file.lab.needs}]
     wanted += [
         {(pitfall.id, need) for pitfall in lab.file.pitfalls for need in pitfall.needs}
@@ -274,9 +271,8 @@ def test_map_shows_every_lab_and_mistake(student: Path) -> None:
     ]
     assert len(drawn) == len(wanted)
     for diagram, arrows in zip(drawn, wanted, strict=True):
-        names = dict(re.findall(r'(box\d+)\["([^<]+)<br>', diagram))
-        found = {(names[b], names[a]) for a, b in re.findall(r"(box\d+) --> (box\d+)", diagram)}
-        assert found == arrows
+        found = re.findall(r'data-from="([^"]+)" data-to="([^"]+)"', diagram)
+        assert {(to, of) for of, to in found} == arrows
     for lab in LABS.values():
         for pitfall in lab.file.pitfalls:
             assert pitfall.teaches, pitfall.id
@@ -392,13 +388,9 @@ def fences() -> list[tuple[str, str, list[str]]]:
 
 
 def test_no_output_and_no_script_is_typed_into_a_page() -> None:
-    """Blocks are commands, code from the labs' own files, words that are filled in, or diagrams."""
+    """Blocks are commands, code from the labs' own files, or words that are filled in."""
     for name, language, lines in fences():
-        assert language in ("sh", "bash", "python", "diagram", "text"), (
-            f"{name}: a block of {language!r}"
-        )
-        if language == "diagram":
-            continue
+        assert language in ("sh", "bash", "python", "text"), f"{name}: a block of {language!r}"
         for line in filter(str.strip, lines):
             if language == "sh":
                 assert re.match(

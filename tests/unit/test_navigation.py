@@ -39,7 +39,12 @@ def test_pages_in_order() -> None:
 
 
 def test_students_have_no_answers() -> None:
-    for_all, for_students = (site_settings(NAV, "docs", instructor=who) for who in (True, False))
+    settings = f"# A word.\nsite_name: Measure Twice\n{NAV}"
+    for_all, for_students = (
+        site_settings(settings, "docs", instructor=who) for who in (True, False)
+    )
+    assert for_all.count("\nnav:\n") == for_students.count("\nnav:\n") == 1
+    assert "\ndocs_dir: docs\n" in for_students
     assert "  - modules/01-a/b.md\n" in for_students
     assert "instructors/index.md" in for_students
     assert "instructors/key/" not in for_students

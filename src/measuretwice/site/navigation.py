@@ -1,8 +1,8 @@
 """One navigation, mkdocs.yml's, for two sites: what mkdocs reads is made of it for each.
 
-mkdocs can inherit a file of settings, but replaces a list rather than adding to it. So the whole
-navigation stands in mkdocs.yml, and for students the pages that only instructors may read are
-left out. Pure: text in, text out.
+Where a file of settings inherits another, mkdocs replaces a list and Zensical adds to it. So the whole
+navigation stands in mkdocs.yml, and what is read is a copy of that file: for students the pages that only
+instructors may read are left out of it. Pure: text in, text out.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ def _depth(line: str) -> int:
 
 def site_settings(settings: str, pages: str, *, instructor: bool) -> str:
     """Return the text of the file beside the folder `pages`, in build/, that mkdocs reads."""
-    nav = navigation(settings).rstrip("\n").splitlines()
+    nav = navigation(settings)
     if instructor:
-        title = ["site_name: Measure Twice, for instructors"]
+        settings = re.sub(
+            r"^site_name: .*", r"\g<0>, for instructors", settings, flags=re.MULTILINE
+        )
     else:
-        title = []
-        nav = [line for line in nav if f"{KEY}/" not in line]
-    head = ["# Made by ./lab docs from mkdocs.yml.", "INHERIT: ../mkdocs.yml", f"docs_dir: {pages}"]
-    return "\n".join([*head, *title, *nav, ""])
+        own = [line for line in nav.splitlines(keepends=True) if f"{KEY}/" not in line]
+        settings = settings.replace(nav, "".join(own))
+    settings = re.sub(r"\A(#.*\n)+", "", settings)
+    return f"# Made by ./lab docs from mkdocs.yml.\ndocs_dir: {pages}\n{settings}"

@@ -22,7 +22,7 @@ NUMBERED = re.compile(r"^\d+\. ")
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 # What scripts draw from: paper has the picture and the table that stand beside it.
 DRAWN_FROM = re.compile(r'<script type="application/json">.*?</script>\n?', re.DOTALL)
-DRAWN = re.compile(r'<div class="(?:interactive|vega)"[^>]*?( markdown)?>')
+DRAWN = re.compile(r'<div class="interactive"[^>]*?( markdown)?>')
 ANSWER = '<div class="answer"></div>'
 # What only those read who have looked themselves, or ask to be shown.
 DIAGNOSIS = re.compile(

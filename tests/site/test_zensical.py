@@ -1,0 +1,83 @@
+"""The same prepared pages, built by Zensical, the successor of the theme: the change is one line when it comes."""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.slow(60), pytest.mark.xdist_group("zensical")]
+pytest.importorskip("zensical", reason="MEASURETWICE_SETUP=dev ./lab has it")
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def theirs(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The students' site, as Zensical builds it, strictly, from what mkdocs read."""
+    folder = tmp_path_factory.mktemp("zensical")
+    shutil.copytree(ROOT / "build/docs", folder / "docs")
+    shutil.copy(ROOT / "build/docs.yml", folder)
+    built = subprocess.run(
+        [sys.executable, "-P", "-m", "zensical", "build", "-f", str(folder / "docs.yml")],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
+    return folder / "site"
+
+
+def headings(site: Path) -> dict[str, str]:
+    """Each page's first heading, without marks."""
+    found = {}
+    for path in sorted(site.rglob("index.html")):
+        text = path.read_text(encoding="utf-8").partition("<article")[2]
+        first = re.search(r"<h1[^>]*>(.*?)</h1>", text, re.DOTALL)
+        said = html.unescape(re.sub(r"<[^>]+>", "", first[1])) if first else ""
+        found[path.relative_to(site).as_posix()] = " ".join(said.replace("¶", "").split())
+    return found
+
+
+def test_it_builds_the_same_pages(student: Path, theirs: Path) -> None:
+    ours = headings(student)
+    assert len(ours) > 100
+    assert all(ours.values())
+    assert headings(theirs) == ours
+
+
+def test_its_pages_have_their_formulas_code_and_figures(student: Path, theirs: Path) -> None:
+    for name in headings(student):
+        texts = [(site / name).read_text(encoding="utf-8") for site in (student, theirs)]
+        for sign in ("<math ", 'class="interactive"', "<details", "<pre ", "<img ", "<svg class="):
+            counts = [text.partition("<article")[2].count(sign) for text in texts]
+            assert counts[0] == counts[1], f"{name}: {sign}"
+
+
+def test_its_pages_are_quiet_and_ask_nobody_else(
+    browser: Any, theirs: Path, served: Callable[[Path], AbstractContextManager[str]]
+) -> None:
+    page = browser.new_page()
+    said: list[str] = []
+    asked: list[str] = []
+    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    with served(theirs) as address:
+        for name in ("", "start/", "modules/01-mathis/case-05/", "modules/01-mathis/explorer/"):
+            page.goto(address + name, wait_until="networkidle")
+    assert said == []
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
+    page.close()
