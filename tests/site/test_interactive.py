@@ -314,11 +314,13 @@ def test_from_a_folder_without_network(page: Any, offline: Path, tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_vega_is_loaded_only_where_it_is_used(page: Any, address: str) -> None:
+def test_pages_load_only_what_they_use(page: Any, address: str) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    opened(page, address + EXPLORER)
-    assert not any("vega" in url for url in asked)
+    for where in (FIGURE, EXPLORER):
+        opened(page, address + where)
+    assert not any("vendor" in url for url in asked if "iframe-worker" not in url)
+    asked.clear()
     page.goto(address + "start/")
     page.wait_for_load_state("networkidle")
     assert not any("chart.js" in url for url in asked)

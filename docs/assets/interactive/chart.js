@@ -1,9 +1,18 @@
-// Goodput against the model's bandwidth, one mark a run: drawn by vega, moved from step to step.
+// Goodput against the model's bandwidth, one mark a run, moved from step to step.
 // Colours are the style sheet's variables, so light and dark need no second drawing.
 (() => {
   "use strict";
   const SHAPES = ["circle", "square", "triangle-up", "diamond", "triangle-down"];
+  // Each about as large as a circle of radius 1.
+  const UNITS = {
+    circle: "M-1,0a1,1 0 1,0 2,0a1,1 0 1,0 -2,0", square: "M-.9,-.9h1.8v1.8h-1.8z", "triangle-up": "M0,-1.1l1.15,2h-2.3z",
+    diamond: "M0,-1.3l1.1,1.3l-1.1,1.3l-1.1,-1.3z", "triangle-down": "M0,1.1l1.15,-2h-2.3z",
+  };
   const CROSSES = { before: "M-1,-1L1,1M1,-1L-1,1", after: "M-1,0L1,0M0,-1L0,1" };
+  // Room for the axes, in pixels.
+  const LEFT = 60;
+  const TOP = 8;
+  const BELOW = 46;
   const ROOM = 1.6;
   const MOVE_MS = 700;
   const NEAR_PX = 22;
@@ -32,13 +41,13 @@
     };
   }
 
-  function axis(scale, orient, title, domain) {
-    return {
-      scale, orient, title, values: powersOfTen(domain), format: "~f", grid: true, domain: false,
-      gridColor: "var(--faint)", tickColor: "var(--faint)", labelColor: "var(--ink-2)",
-      titleColor: "var(--ink)", titleFontWeight: "normal", titleFontSize: 13, labelFontSize: 12,
-      titlePadding: 8, labelOverlap: true, aria: false,
-    };
+  const NAMESPACE = "http://www.w3.org/2000/svg";
+  // svg("path", { d: "M0,0" }, child): an element. Colours are given as styles: they are the style sheet's variables.
+  function svg(name, attributes = {}, ...children) {
+    const element = document.createElementNS(NAMESPACE, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    element.append(...children);
+    return element;
   }
 
   // Of a trial's published values that lie together one bears its number.
@@ -47,149 +56,100 @@
       && Math.abs(Math.log(other.measured_mbit / value.measured_mbit)) < 0.5) ? "" : value.trial,
   }));
 
-  const at = (x, y) => [{ scale: "x", field: x }, { scale: "y", field: y }];
-
   // Where a run's mark stands. On its way from step to step that moves; what was measured doesn't.
   const place = (run) => ({
     x: run.model_mbit, y: run.goodput_mbit, low: run.goodput_low_mbit, high: run.goodput_high_mbit,
   });
 
-  // A line goodput = factor * model, or the band between two of them, over the whole width.
-  const ends = (x, factors) => x.map((mbit) => ({ x: mbit, a: mbit * factors[0], b: mbit * factors.at(-1) }));
+  const rounded = (value) => value.toFixed(1);
 
-  function specification(data, look, x, y, constant) {
-    const font = getComputedStyle(document.body).fontFamily;
-    const line = { x: { scale: "x", field: "x" }, y: { scale: "y", field: "a" } };
-    const [runX, runY] = at("x", "y");
-    const [crossX, crossY] = at("model_mbit", "measured_mbit");
-    const only = (signal) => [{ test: signal, value: 1 }, { value: 0 }];
-    return {
-      $schema: "https://vega.github.io/schema/vega/v6.json",
-      description: "Measured goodput against the model's bandwidth, both in Mbit/s on logarithmic axes; one mark for each trial.",
-      width: 500, height: 500, padding: 4, autosize: { type: "fit", contains: "padding" },
-      config: { font, text: { font }, axis: { labelFont: font, titleFont: font } },
-      signals: [
-        { name: "selected", value: null },
-        { name: "intervals", value: true },
-        { name: "published", value: false },
-        { name: "owns", value: false },
-        { name: "size", update: "width < 340 ? 44 : 80" },
-      ],
-      data: [
-        { name: "band", values: ends(x, data.range) },
-        { name: "one", values: ends(x, [1]) },
-        { name: "fit", values: constant ? ends(x, [constant]) : [] },
-        { name: "runs", values: [] },
-        { name: "own", values: [] },
-        { name: "published", values: numbered(data.published) },
-      ],
-      scales: [
-        { name: "x", type: "log", domain: x, range: "width", zero: false, nice: false },
-        { name: "y", type: "log", domain: y, range: "height", zero: false, nice: false },
-        { name: "shape", type: "ordinal", domain: look.mss.map((one) => one.value), range: look.mss.map((one) => one.shape) },
-        { name: "shade", type: "ordinal", domain: look.rtt.map((one) => one.value), range: look.rtt.map((one) => one.shade) },
-      ],
-      axes: [
-        axis("x", "bottom", "model’s bandwidth, C = 1 (Mbit/s)", x),
-        axis("y", "left", "measured goodput (Mbit/s)", y),
-      ],
-      marks: [
-        {
-          type: "area", clip: true, aria: false, from: { data: "band" },
-          encode: { update: { ...line, y2: { scale: "y", field: "b" }, fill: { value: "var(--band)" } } },
-        },
-        {
-          type: "line", clip: true, aria: false, from: { data: "one" },
-          encode: { update: { ...line, stroke: { value: "var(--ink-2)" }, strokeWidth: { value: 1.2 } } },
-        },
-        {
-          type: "line", clip: true, aria: false, from: { data: "fit" },
-          encode: { update: { ...line, stroke: { value: "var(--measured)" }, strokeWidth: { value: 1.6 }, strokeDash: { value: [6, 4] } } },
-        },
-        {
-          type: "rule", clip: true, aria: false, key: "trial", from: { data: "runs" },
-          encode: {
-            update: {
-              x: runX, y: { scale: "y", field: "low" }, y2: { scale: "y", field: "high" },
-              stroke: { value: "var(--bar)" }, strokeWidth: { value: 1 }, opacity: only("intervals && datum.low"),
-            },
-          },
-        },
-        {
-          type: "symbol", name: "points", key: "trial", from: { data: "runs" },
-          encode: {
-            update: {
-              x: runX, y: runY, size: { signal: "size" }, strokeWidth: { value: 1.5 },
-              shape: { scale: "shape", field: "mss_bytes" },
-              stroke: { scale: "shade", field: "rtt_ms" },
-              fill: [{ test: "datum.comparable", scale: "shade", field: "rtt_ms" }, { value: "transparent" }],
-              opacity: { signal: "owns ? 0.35 : 1" },
-              description: { field: "said" },
-            },
-          },
-        },
-        {
-          type: "symbol", name: "mine", aria: false, interactive: false, clip: true, from: { data: "own" },
-          encode: {
-            update: {
-              x: runX, y: runY, size: { signal: "size" }, shape: { scale: "shape", field: "mss_bytes" },
-              stroke: { value: "var(--own)" }, strokeWidth: { value: 1.5 },
-              fill: [{ test: "datum.comparable", value: "var(--own)" }, { value: "transparent" }],
-            },
-          },
-        },
-        {
-          type: "symbol", aria: false, interactive: false, from: { data: "published" },
-          encode: {
-            update: {
-              x: crossX, y: crossY, size: { signal: "size * 1.6" }, opacity: only("published"),
-              shape: { signal: `datum.state === 'before' ? '${CROSSES.before}' : '${CROSSES.after}'` },
-              stroke: { value: "var(--published)" }, strokeWidth: { value: 2.2 },
-            },
-          },
-        },
-        {
-          type: "text", aria: false, interactive: false, from: { data: "published" },
-          encode: {
-            update: {
-              x: crossX, y: crossY, dx: { value: 7 }, dy: { value: 4 }, text: { field: "number" },
-              fill: { value: "var(--published)" }, fontSize: { value: 12 }, opacity: only("published"),
-            },
-          },
-        },
-        {
-          type: "symbol", aria: false, interactive: false, key: "trial", from: { data: "runs" },
-          encode: {
-            update: {
-              x: runX, y: runY, size: { signal: "size * 5" }, stroke: { value: "var(--measured)" },
-              strokeWidth: { value: 2.5 }, fill: { value: "transparent" }, opacity: only("datum.trial === selected"),
-            },
-          },
-        },
-      ],
+  // The elements of the drawing, and what places them; `size` is that of marks.
+  function canvas(box, data, look, x, y, constant) {
+    const steepness = Math.log(y[1] / y[0]) / Math.log(x[1] / x[0]);
+    const share = ([low, high], value) => Math.log(value / low) / Math.log(high / low);
+    const shapeOf = new Map(look.mss.map(({ value, shape }) => [value, UNITS[shape]]));
+    const shadeOf = new Map(look.rtt.map(({ value, shade }) => [value, shade]));
+    const grid = svg("g");
+    const band = svg("path", { style: "fill:var(--band)" });
+    const one = svg("path", { style: "stroke:var(--ink-2);stroke-width:1.2" });
+    const fit = svg("path", { style: "stroke:var(--measured);stroke-width:1.6;stroke-dasharray:6 4" });
+    const inside = svg("svg", { overflow: "hidden" }, band, one, ...(constant ? [fit] : []));
+    const bars = svg("path", { style: "stroke:var(--bar);stroke-width:1" });
+    const points = svg("g", { class: "points" });
+    const mine = svg("g", { class: "mine" });
+    const crosses = svg("g", { style: "display:none" });
+    const numbers = svg("g", { class: "mark-text", style: "display:none" });
+    const ring = svg("circle", { style: "display:none;fill:none;stroke:var(--measured);stroke-width:2.5" });
+    const marks = svg("g", {}, bars, points, mine, crosses, numbers, ring);
+    const whole = svg("svg", {
+      role: "group", class: "chart",
+      "aria-label": "Measured goodput against the model's bandwidth, both in Mbit/s on logarithmic axes; one mark for each trial.",
+    }, grid, inside, marks);
+    box.append(whole);
+
+    const drawn = { whole, bars, points, mine, crosses, numbers, ring, at: [LEFT, TOP] };
+    drawn.x = (value) => share(x, value) * drawn.width;
+    drawn.y = (value) => (1 - share(y, value)) * drawn.height;
+    drawn.put = (mark, run, scale = drawn.size) => mark.setAttribute(
+      "transform", `translate(${rounded(drawn.x(run.x))},${rounded(drawn.y(run.y))}) scale(${scale})`);
+    // A run's mark: its shape for the MSS, its shade for the RTT unless it has a colour of its own, hollow without a claim.
+    drawn.mark = (run, colour = shadeOf.get(run.rtt_ms)) => svg("path", {
+      d: shapeOf.get(run.mss_bytes) || UNITS.circle, "vector-effect": "non-scaling-stroke",
+      style: `stroke:${colour};stroke-width:1.5;fill:${run.comparable ? colour : "transparent"}`,
+    });
+    const line = (factor) => `M0,${rounded(drawn.y(x[0] * factor))}L${drawn.width},${rounded(drawn.y(x[1] * factor))}`;
+    const words = (said, at) => {
+      const text = svg("text", { style: "fill:var(--ink-2)", "font-size": 12, "aria-hidden": true, ...at });
+      text.textContent = said;
+      return text;
     };
+    // The slopes stay at 45 degrees: a decade is as long on one axis as on the other.
+    drawn.fit = () => {
+      const wide = Math.max(240, Math.min(box.clientWidth, MOST_PX));
+      drawn.width = wide - LEFT - 10;
+      drawn.height = Math.round(drawn.width * steepness);
+      drawn.size = wide < 400 ? 3.5 : 4.6;
+      const { width, height } = drawn;
+      for (const [key, value] of Object.entries({ width: wide, height: TOP + height + BELOW })) whole.setAttribute(key, value);
+      for (const [key, value] of Object.entries({ x: LEFT, y: TOP, width, height })) inside.setAttribute(key, value);
+      marks.setAttribute("transform", `translate(${LEFT},${TOP})`);
+      band.setAttribute("d", `${line(data.range[0])}L${width},${rounded(drawn.y(x[1] * data.range[1]))}L0,${rounded(drawn.y(x[0] * data.range[1]))}z`);
+      one.setAttribute("d", line(1));
+      if (constant) fit.setAttribute("d", line(constant));
+      const rules = [];
+      const names = [];
+      for (const value of powersOfTen(x)) {
+        const left = rounded(LEFT + drawn.x(value));
+        rules.push(`M${left},${TOP}v${height + 5}`);
+        names.push(words(Number(value.toPrecision(1)), { x: left, y: TOP + height + 18, "text-anchor": "middle" }));
+      }
+      for (const value of powersOfTen(y)) {
+        const top = rounded(TOP + drawn.y(value));
+        rules.push(`M${LEFT - 5},${top}h${width + 5}`);
+        names.push(words(Number(value.toPrecision(1)), { x: LEFT - 8, y: Number(top) + 4, "text-anchor": "end" }));
+      }
+      const title = { "text-anchor": "middle", "font-size": 13, style: "fill:var(--ink)" };
+      grid.replaceChildren(
+        svg("path", { d: rules.join(""), style: "stroke:var(--faint);fill:none" }), ...names,
+        words("model’s bandwidth, C = 1 (Mbit/s)", { ...title, x: LEFT + width / 2, y: TOP + height + 38 }),
+        words("measured goodput (Mbit/s)", { ...title, transform: `translate(13,${TOP + height / 2}) rotate(-90)` }),
+      );
+    };
+    return drawn;
   }
 
   // Draws into `box`; calls on.point(run or null, {x, y}) and on.choose(run) as a reader points and chooses.
-  async function chart(box, data, runs, constant, on) {
+  function chart(box, data, runs, constant, on) {
     const look = looks(runs);
     const x = limits([...runs, ...data.published].map((one) => one.model_mbit));
     const y = limits([...runs.map((run) => run.goodput_mbit), ...data.published.map((one) => one.measured_mbit)]);
-    const steepness = Math.log(y[1] / y[0]) / Math.log(x[1] / x[0]);
-    const view = new vega.View(vega.parse(specification(data, look, x, y, constant)), {
-      container: box, renderer: "svg", hover: false, logLevel: vega.Error,
-    });
-
-    // The slopes stay at 45 degrees: a decade is as long on one axis as on the other.
-    const fit = () => {
-      const width = Math.max(240, Math.min(box.clientWidth, MOST_PX));
-      return view.width(width).height(Math.round((width - 60) * steepness) + 50).runAsync();
-    };
+    const drawn = canvas(box, data, look, x, y, constant);
+    const marked = new Map();
+    const state = { selected: null, own: [] };
 
     let shown = new Map();
     let order = [];
     let moving = 0;
-    const show = (rows) => view.data("runs", rows).runAsync().then(dress);
     const between = (a, b, share) => (a && b ? Math.exp(Math.log(a) + (Math.log(b) - Math.log(a)) * share) : b);
 
     function to(next, animated) {
@@ -207,20 +167,87 @@
           return { ...run, ...now };
         });
         shown = new Map(rows.map((run) => [run.trial, run]));
-        const done = show(rows);
+        draw();
         if (time < 1) moving = requestAnimationFrame(frame);
-        return done;
       };
       return frame(animated ? begun : begun + MOVE_MS);
     }
 
-    const marks = () => [...box.querySelectorAll(".mark-symbol.points > path")];
+    const marks = () => [...marked.values()];
     const runOf = (mark) => mark.__data__.datum;
     let stop = null;
+
+    function draw() {
+      for (const [trial, mark] of marked) {
+        if (!shown.has(trial)) {
+          mark.remove();
+          marked.delete(trial);
+        }
+      }
+      for (const run of shown.values()) {
+        const known = marked.get(run.trial);
+        // Another step may make another claim of the same trial: then the mark is another one.
+        const same = known && runOf(known).comparable === run.comparable && runOf(known).mss_bytes === run.mss_bytes;
+        const mark = same ? known : drawn.mark(run);
+        if (!same) {
+          mark.setAttribute("role", "img");
+          if (known) known.replaceWith(mark);
+          else drawn.points.append(mark);
+          marked.set(run.trial, mark);
+        }
+        mark.__data__ = { datum: run };
+        mark.setAttribute("aria-label", run.said);
+        drawn.put(mark, run);
+      }
+      drawn.bars.setAttribute("d", [...shown.values()].filter((run) => run.low && run.high).map((run) => (
+        `M${rounded(drawn.x(run.x))},${rounded(drawn.y(run.low))}V${rounded(drawn.y(run.high))}`)).join(""));
+      drawn.points.style.opacity = state.own.length ? 0.35 : 1;
+      const chosen = shown.get(state.selected);
+      drawn.ring.style.display = chosen ? "" : "none";
+      if (chosen) {
+        const [cx, cy] = [drawn.x(chosen.x), drawn.y(chosen.y)];
+        for (const [key, value] of Object.entries({ cx, cy, r: drawn.size * 2.2 })) drawn.ring.setAttribute(key, value);
+      }
+      dress();
+    }
+
+    function drawOwn() {
+      drawn.mine.replaceChildren(...state.own.map((run) => {
+        const mark = drawn.mark(run, "var(--own)");
+        mark.__data__ = { datum: run };
+        drawn.put(mark, run);
+        return mark;
+      }));
+    }
+
+    function drawPublished() {
+      const values = numbered(data.published).map((one) => ({ ...one, x: one.model_mbit, y: one.measured_mbit }));
+      drawn.crosses.replaceChildren(...values.map((one) => {
+        const cross = svg("path", {
+          d: CROSSES[one.state] || CROSSES.after, "vector-effect": "non-scaling-stroke",
+          style: "stroke:var(--published);stroke-width:2.2;fill:none",
+        });
+        drawn.put(cross, one, drawn.size * 1.25);
+        return cross;
+      }));
+      drawn.numbers.replaceChildren(...values.map((one) => {
+        const text = svg("text", { x: rounded(drawn.x(one.x) + 7), y: rounded(drawn.y(one.y) + 4), "font-size": 12, style: "fill:var(--published)" });
+        text.textContent = one.number;
+        return text;
+      }));
+    }
+
+    function fit() {
+      drawn.fit();
+      draw();
+      drawOwn();
+      drawPublished();
+    }
 
     // One mark takes the focus from Tab; arrow keys lead on.
     function dress() {
       const all = marks();
+      if (!all.length) return;
       if (!all.some((mark) => runOf(mark).trial === stop)) stop = order[0].trial;
       for (const mark of all) {
         mark.setAttribute("tabindex", runOf(mark).trial === stop ? "0" : "-1");
@@ -228,9 +255,8 @@
     }
 
     const placeOf = (run) => {
-      const [left, top] = view.origin();
       const of = shown.get(run.trial);
-      return { x: left + view.scale("x")(of.x), y: top + view.scale("y")(of.y) };
+      return { x: LEFT + drawn.x(of.x), y: TOP + drawn.y(of.y) };
     };
 
     function nearest(event) {
@@ -277,23 +303,30 @@
       marks().find((mark) => runOf(mark).trial === order[next].trial).focus();
     });
 
-    await fit();
+    fit();
     let width = box.clientWidth;
     new ResizeObserver(() => {
       if (box.clientWidth === width) return;
       width = box.clientWidth;
-      fit().then(dress);
+      fit();
     }).observe(box);
     return {
       look, to,
       choose: (trial) => {
         stop = trial === null ? stop : trial;
-        return view.signal("selected", trial).runAsync().then(dress);
+        state.selected = trial;
+        draw();
       },
-      layer: (name, shows) => view.signal(name, shows).runAsync(),
+      layer: (name, shows) => {
+        const parts = { intervals: [drawn.bars], published: [drawn.crosses, drawn.numbers] }[name];
+        for (const part of parts) part.style.display = shows ? "" : "none";
+      },
       // A student's own runs over the recorded ones.
-      own: (runs) => view.data("own", runs.filter((run) => run.goodput_mbit > 0)
-        .map((run) => ({ ...run, ...place(run) }))).signal("owns", runs.length > 0).runAsync().then(dress),
+      own: (runs) => {
+        state.own = runs.filter((run) => run.goodput_mbit > 0).map((run) => ({ ...run, ...place(run) }));
+        draw();
+        drawOwn();
+      },
     };
   }
 

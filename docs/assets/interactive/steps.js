@@ -99,8 +99,7 @@
     return groups;
   }
 
-  async function steps(live, data, load) {
-    await load("vendor/vega/vega.min.js");
+  async function steps(live, data) {
     const sets = data.steps.map((step) => runsOf(data, step));
     const last = data.steps.at(-1);
     const constant = last.fit && last.fit[0];

@@ -28,7 +28,6 @@ from measuretwice.site.words.interactive import (
 FIGURE = "figure.html"
 ASSETS = "docs/assets"
 SCRIPTS = (
-    "vendor/vega/vega.min.js",
     "interactive/common.js",
     "interactive/chart.js",
     "interactive/steps.js",
@@ -150,7 +149,7 @@ BEGIN = """
   dress();
   dark.addEventListener("change", dress);
   const figure = document.querySelector(".interactive");
-  measureTwice.steps(figure.firstElementChild, JSON.parse(document.getElementById("data").textContent), async () => {})
+  measureTwice.steps(figure.firstElementChild, JSON.parse(document.getElementById("data").textContent))
     .then(() => figure.classList.add("drawn"));
 })();
 """
