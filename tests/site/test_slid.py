@@ -11,8 +11,9 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site.words import windows
+from measuretwice.site.words import losses, windows
 from measuretwice.site.words.subjects import LabWords
+from measuretwice.stats import intervals
 
 ROOT = Path(__file__).parents[2]
 
@@ -101,3 +102,53 @@ def test_what_is_slid_fits_a_phone_and_is_a_table_without_scripts(
     assert page.locator(".interactive .fallback tbody tr").count() == 5
     assert page.locator(".interactive .fallback table").is_visible()
     context.close()
+
+
+STATISTICS = "reference/statistics/"
+MATHIS = LabWords(ROOT, read_lab(find_labs(ROOT)["mathis"]))
+
+
+def test_losses_come_as_ss_counted_them_and_end_near_the_routers_count() -> None:
+    data = json.loads(
+        MATHIS.losses_over_time(["duration-fixed"], "romeo/ss.txt")
+        .split('<script type="application/json">')[1]
+        .split("</script>")[0]
+    )
+    (run,) = data["runs"]
+    recorded = MATHIS.run("duration-fixed")
+    times, counts = ([moment[k] for moment in run["moments"]] for k in (0, 1))
+    assert times == sorted(set(times))
+    assert counts == sorted(counts)
+    assert counts[-1] == pytest.approx(recorded.measured["qdisc_drops"], rel=0.05)
+    assert run["moments"][-1][6] == pytest.approx(recorded.ratio, rel=0.01)
+    assert run["reached_s"] == pytest.approx(
+        next(t for t, n in zip(times, counts, strict=True) if n >= 100), rel=0.1
+    )
+
+
+def test_what_is_told_of_a_moment_is_the_exact_interval() -> None:
+    time_s, _, _, p, low, high, ratio, least, most = losses.told(
+        (10.0, 25, 10_000, 1_250_000), 0.005, 2e6
+    )
+    ends = intervals.loss_interval(25, 10_000)
+    assert (time_s, p, ratio) == (10.0, 0.5, 0.5)
+    assert (low, high) == pytest.approx([end / 0.005 for end in ends], rel=1e-3)
+    bounds = intervals.ratio_bounds(25)
+    assert bounds is not None
+    assert (least, most) == pytest.approx([0.5 * bound for bound in bounds], rel=1e-3)
+    assert losses.told((10.0, 0, 10_000, 1_250_000), 0.005, 2e6)[-2:] == [None, None]
+
+
+@pytest.mark.slow
+def test_losses_are_gone_through_by_keyboard(page: Any, address: str) -> None:
+    opened(page, address + STATISTICS)
+    verdict = ".live--losses .verdict"
+    assert page.locator(".live--losses button").is_hidden()
+    page.focus("#losses-time")
+    page.keyboard.press("Home")
+    assert "Too short" in page.inner_text(verdict)
+    page.keyboard.press("End")
+    assert "Long enough" in page.inner_text(verdict)
+    assert page.get_attribute("#losses-time", "aria-valuetext") != ""
+    page.locator("input[name=losses-run]").nth(2).check()
+    assert page.inner_text(verdict).startswith("After ")
