@@ -30,7 +30,9 @@ def interactive(words: LabWords, name: str, steps: Sequence[Mapping[str, Any]] =
     one clock; `interactive("packets", steps)`, the sets `packets-...` packet by packet. Their `steps` tell
     a story: of each `ask`, `do`, `seen`, and what it sets."""
     if name == "traces":
-        picture = figure(words, "signatures", "Each flow's window over time, and the queue below it")
+        picture = figure(
+            words, "signatures", "Each flow's window over time, and the queue below it"
+        )
         # Behind what scripts draw it isn't fetched.
         picture = picture.replace("{ .figure", '{ .figure loading="lazy"')
         return interactive_figures.element(name, moving.traces_figure(words, steps), picture)

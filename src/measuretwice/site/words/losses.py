@@ -53,8 +53,9 @@ def moments(text: str, source: str, port: int) -> list[Moment]:
 
 
 def _run(words: LabWords, run: Result, samples: str) -> dict[str, Any]:
-    port, predicted = run.value("data_port"), run.model
-    if port is None or predicted is None:
+    port = run.value("data_port")
+    bandwidth_bps = run.model.bandwidth_bps if run.model else None
+    if port is None or bandwidth_bps is None:
         raise UserError(f"{run.place}: no data connection, or no model of it")
     all_of_it = moments(raw_files(run.place)[samples].decode(), samples, round(port))
     loss_ratio, rtt_ms = float(run.params["loss_ratio"]), float(run.params["rtt_ms"])
@@ -65,9 +66,7 @@ def _run(words: LabWords, run: Result, samples: str) -> dict[str, Any]:
         "reached_s": reached and round(reached, 1),
         "model_s": model.mathis_time_for_losses_s(rtt_ms, loss_ratio, ENOUGH),
         "drops": run.value("qdisc_drops"),
-        "moments": [
-            told(moment, loss_ratio, predicted.bandwidth_bps) for moment in _spread(all_of_it)
-        ],
+        "moments": [told(moment, loss_ratio, bandwidth_bps) for moment in _spread(all_of_it)],
     }
 
 
