@@ -142,12 +142,13 @@
       element: box, cursor,
       label: (text) => svg.setAttribute("aria-label", text),
       show: (next, levels = []) => { lines = next; marks = levels; redraw(); },
-      // What part of the run is in view, with the time in its middle.
-      view: (span, middle) => {
-        const was = `${from} ${to}`;
-        from = span >= end ? 0 : Math.max(0, Math.min(middle - span / 2, end - span));
-        to = from + Math.min(span, end);
-        if (was === `${from} ${to}` || !width) return;
+      // What part of the run is in view: it stays as long as the time is in it.
+      view: (span, t) => {
+        const wide = Math.min(span, end);
+        if (Math.abs(to - from - wide) < 1e-9 && t >= from && t <= to) return;
+        from = Math.max(0, Math.min(t - wide / 10, end - wide));
+        to = from + wide;
+        if (!width) return;
         grid();
         move();
       },
