@@ -70,7 +70,7 @@ def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(
     student: Path, lab: Lab, number: int, pitfall: Pitfall
 ) -> None:
     several = len(lab.file.pitfalls)
-    beside = ["Previous case"] * (number > 1) + ["Next case"] * (number < several)
+    beside = ["Previous"] * (number > 1) + ["Next"] * (number < several)
     assert read(student, lab, number).facts == " ".join(
         [f"Case {number} of {several} · {pitfall.minutes} min", *beside]
     )

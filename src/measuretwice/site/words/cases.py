@@ -43,7 +43,7 @@ def case_facts(words: LabWords, name: str) -> Block:
     number, minutes = case_number(words, name), pitfall(words, name).minutes
     beside = [
         f"[{label}]({case_page(words, all_of_them[place].id)})"
-        for label, place in (("Previous case", number - 2), ("Next case", number))
+        for label, place in (("Previous", number - 2), ("Next", number))
         if 0 <= place < len(all_of_them)
     ]
     facts = [f"Case {number} of {len(all_of_them)} · {minutes} min", *beside]

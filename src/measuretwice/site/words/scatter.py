@@ -148,7 +148,7 @@ def _drawing(axes: Axes, span: tuple[float, float], marks: str, alt: str) -> str
     return (
         f'<svg viewBox="0 0 {wide:.0f} {high:.0f}" width="{wide:.0f}" height="{high:.0f}" role="img" aria-label="{alt}">'
         f'<clipPath id="scatter-plot"><rect x="{LEFT}" y="{TOP}" width="{wide - LEFT - RIGHT:.0f}" height="{foot - TOP:.0f}"/></clipPath>'
-        f'<g class="grid">{"".join(grid)}</g><g clip-path="url(#scatter-plot)"><polygon class="band" points="{band}"/>'
+        f'<g class="decades">{"".join(grid)}</g><g clip-path="url(#scatter-plot)"><polygon class="band" points="{band}"/>'
         f'<path class="model" d="M{axes.x(ends[0])},{axes.y(ends[0])}L{axes.x(ends[1])},{axes.y(ends[1])}"/></g>'
         f'<g class="marks">{marks}</g>'
         f'<text x="{(LEFT + wide) / 2:.0f}" y="{high - 8:.0f}" text-anchor="middle">what the model says (Mbit/s)</text>'
