@@ -88,6 +88,14 @@
     fill(places);
   }
 
+  // <div class="slides"></div>: a page whose sections can be shown one at a time.
+  async function slides() {
+    const place = document.querySelector("div.slides");
+    if (!place) return;
+    await Promise.all([load("slides.css"), load("slides.js")]);
+    measureTwice.slides(place);
+  }
+
   // What the theme leaves without a name, so that a screen reader can say it.
   function names() {
     const search = document.querySelector(".md-search[role=dialog]");
@@ -146,7 +154,7 @@
     names();
     fields();
     contents();
-    for (const work of [interactive, notebooks, progress, runs_here, terminals_here]) work().catch((error) => console.error(error));
+    for (const work of [interactive, notebooks, progress, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
   else start();

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.site.navigation import module_pages, navigation, site_settings
+from measuretwice.site.navigation import module_pages, navigation, release_settings, site_settings
 
 ROOT = Path(__file__).parents[2]
 NAV = """\
@@ -19,6 +19,8 @@ nav:
   - Instructors:
       - instructors/index.md
       - Answers: instructors/key/01-a.md
+      - Slides:
+          - A: instructors/key/01-a-slides.md
 """
 
 
@@ -52,7 +54,17 @@ def test_students_have_no_answers() -> None:
     assert lost == {
         "site_name: Measure Twice, for instructors",
         "      - Answers: instructors/key/01-a.md",
+        "      - Slides:",
+        "          - A: instructors/key/01-a-slides.md",
     }
+
+
+def test_a_release_has_no_section_for_instructors() -> None:
+    for settings in (NAV, (ROOT / "mkdocs.yml").read_text(encoding="utf-8")):
+        released = navigation(release_settings(settings))
+        assert "nstructors" not in released
+        assert "Slides" not in released
+        assert released.startswith("nav:\n  - Home: index.md\n")
 
 
 def test_every_answer_key_has_its_place() -> None:

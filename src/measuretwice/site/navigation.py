@@ -36,16 +36,23 @@ def module_pages(nav: str, folder: str) -> list[str]:
 def release_settings(settings: str) -> str:
     """Return mkdocs.yml's text as a students' release has it: its navigation has no page for instructors."""
     nav = navigation(settings)
-    lines = nav.splitlines(keepends=True)
-    kept = [line for line in lines if f" {INSTRUCTORS}/" not in line]
-    # A section of which nothing is left.
-    kept = [
-        line
-        for line, below in zip(kept, [*kept[1:], ""], strict=True)
-        if not (line.rstrip().endswith(":") and _depth(below) <= _depth(line) and line != kept[0])
-    ]
+    kept = _without(nav.splitlines(keepends=True), f" {INSTRUCTORS}/")
     own = settings.replace(nav, "".join(kept))
     return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
+
+
+def _without(lines: list[str], place: str) -> list[str]:
+    """The lines of a navigation but those with `place`, and sections of which nothing is left."""
+    kept: list[str] = []
+    below = ""
+    for line in reversed(lines):
+        is_entry = line.lstrip().startswith("- ")
+        empty = is_entry and line.rstrip().endswith(":") and _depth(below) <= _depth(line)
+        if place in line or empty:
+            continue
+        kept.append(line)
+        below = line if is_entry else below
+    return kept[::-1]
 
 
 def _depth(line: str) -> int:
@@ -60,7 +67,7 @@ def site_settings(settings: str, pages: str, *, instructor: bool) -> str:
             r"^site_name: .*", r"\g<0>, for instructors", settings, flags=re.MULTILINE
         )
     else:
-        own = [line for line in nav.splitlines(keepends=True) if f"{KEY}/" not in line]
+        own = _without(nav.splitlines(keepends=True), f"{KEY}/")
         settings = settings.replace(nav, "".join(own))
     settings = re.sub(r"\A(#.*\n)+", "", settings)
     return f"# Made by ./lab docs from mkdocs.yml.\ndocs_dir: {pages}\n{settings}"
