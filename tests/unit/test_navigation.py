@@ -5,7 +5,13 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.site.navigation import module_pages, navigation, release_settings, site_settings
+from measuretwice.site.navigation import (
+    feedback,
+    module_pages,
+    navigation,
+    release_settings,
+    site_settings,
+)
 
 ROOT = Path(__file__).parents[2]
 NAV = """\
@@ -65,6 +71,23 @@ def test_a_release_has_no_section_for_instructors() -> None:
         assert "nstructors" not in released
         assert "Slides" not in released
         assert released.startswith("nav:\n  - Home: index.md\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "place"),
+    [
+        ('  feedback: ""\n', ""),
+        ("  feedback:\n", ""),
+        ("  feedback: https://example.org/a?b=1\n", "https://example.org/a?b=1"),
+        ("  feedback: 'mailto:lab@example.org'  # the group's\n", "mailto:lab@example.org"),
+    ],
+)
+def test_a_place_for_feedback_is_in_the_foot_where_it_is_set(line: str, place: str) -> None:
+    settings = f"{NAV}\nextra:\n  generator: false\n{line}"
+    assert feedback(settings) == place
+    for made in (site_settings(settings, "docs", instructor=False), release_settings(settings)):
+        assert ("  social:\n" in made) == bool(place)
+        assert (f'      link: "{place}"\n' in made) == bool(place)
 
 
 def test_every_answer_key_has_its_place() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from measuretwice.base.paths import PACKAGE
 
-READ_BY_WORDS = ("labs", "sample-data", "docs/includes")
+READ_BY_WORDS = ("labs", "sample-data", "docs/includes", "mkdocs.yml")
 NAMED_BY_WORDS = ("docs", "solutions")
 
 
@@ -60,4 +60,6 @@ def _digest_of_inputs(root: Path) -> bytes:
 
 
 def _files(folders: Iterable[Path]) -> list[Path]:
-    return sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    """Those in folders, and what is named itself."""
+    found = (path for folder in folders for path in (folder, *folder.rglob("*")))
+    return sorted(path for path in found if path.is_file())

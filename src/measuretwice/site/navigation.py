@@ -7,6 +7,7 @@ instructors may read are left out of it. Pure: text in, text out.
 
 from __future__ import annotations
 
+import json
 import re
 
 from measuretwice.base.errors import UserError
@@ -28,6 +29,22 @@ def navigation(settings: str) -> str:
     return found[0]
 
 
+def feedback(settings: str) -> str:
+    """Return where readers say what is wrong, as mkdocs.yml's text has it; empty where it doesn't."""
+    found = re.search(r"^  feedback: *[\"']?([^\"'\n#]*?)[\"']? *(?:#.*)?$", settings, re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _with_foot(settings: str) -> str:
+    """The text with the setting by which the theme puts a link to that place into every page's foot."""
+    place = feedback(settings)
+    if not place or "\n  social:\n" in settings:
+        return settings
+    icon = "material/message-alert-outline"
+    lines = f"  social:\n    - icon: {icon}\n      link: {json.dumps(place)}\n      name: Feedback\n"
+    return re.sub(r"^extra:\n", lambda found: found[0] + lines, settings, flags=re.MULTILINE)
+
+
 def module_pages(nav: str, folder: str) -> list[str]:
     """The names of a module's pages below modules/`folder`/, in the order of the navigation."""
     return re.findall(rf"modules/{re.escape(folder)}/([\w-]+)\.md", nav)
@@ -38,6 +55,7 @@ def release_settings(settings: str) -> str:
     nav = navigation(settings)
     kept = _without(nav.splitlines(keepends=True), f" {INSTRUCTORS}/")
     own = settings.replace(nav, "".join(kept))
+    own = _with_foot(own)
     return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
 
 
@@ -69,5 +87,5 @@ def site_settings(settings: str, pages: str, *, instructor: bool) -> str:
     else:
         own = _without(nav.splitlines(keepends=True), f"{KEY}/")
         settings = settings.replace(nav, "".join(own))
-    settings = re.sub(r"\A(#.*\n)+", "", settings)
+    settings = _with_foot(re.sub(r"\A(#.*\n)+", "", settings))
     return f"# Made by ./lab docs from mkdocs.yml.\ndocs_dir: {pages}\n{settings}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from measuretwice.runs.recorded import read_set, set_folders
 from measuretwice.runs.verified import stands, verifications
+from measuretwice.site import navigation
 from measuretwice.site.fields import FieldWords
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
@@ -69,6 +70,12 @@ def reliability(site: SiteWords) -> dict[str, Any] | None:
     it hasn't yet."""
     path = site.root / "sample-data" / "reliability.json"
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+@site_word("feedback", fact=True)
+def feedback(site: SiteWords) -> str:
+    """Where readers say what is wrong, as `extra` in mkdocs.yml has it; empty where it doesn't."""
+    return navigation.feedback((site.root / "mkdocs.yml").read_text(encoding="utf-8"))
 
 
 @site_word("runs_here", fact=True)

@@ -1,0 +1,208 @@
+"""Plans for a class and slides: each module has both, they tell no cause too early, and their commands can be typed."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from all_cases import LABS, told
+
+from measuretwice.cli.commands import cli
+from measuretwice.lab import Lab
+
+LONG, SHORT = 90, 45
+# A session in the laboratory, in minutes.
+SESSION = (120, 180)
+SLIDES = (8, 14)
+OF_LAB = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+VERBATIM = re.compile(r"<(pre|code|svg|style|script)\b.*?</\1>", re.DOTALL)
+
+
+def article(page: Path) -> str:
+    [found] = re.findall(r"<article.*?</article>", page.read_text(encoding="utf-8"), re.DOTALL)
+    return found
+
+
+def words_of(text: str) -> str:
+    """What is read of it, the descriptions of pictures included; what tools printed is left out."""
+    text = re.sub(r'<img[^>]*\balt="([^"]*)"[^>]*>', r" \1 ", VERBATIM.sub(" ", text))
+    return html.unescape(re.sub(r"<[^>]+>", " ", text))
+
+
+def plan_of(site: Path, lab: Lab) -> str:
+    return article(site / f"instructors/tuesday/{lab.folder.name}/index.html")
+
+
+def slides_of(instructor: Path, lab: Lab) -> list[tuple[set[str], str, str]]:
+    """Of each slide: the classes of its heading, the case that it is about, its words."""
+    text = article(instructor / f"instructors/key/{lab.folder.name}-slides/index.html")
+    found = []
+    for part in text.split("<h2")[1:]:
+        head = part.split(">")[0]
+        classes, case = (re.search(rf'{name}="([^"]*)"', head) for name in ("class", "data-case"))
+        found.append((set(classes[1].split() if classes else []), case[1] if case else "", words_of(f"<h2{part}")))
+    return found
+
+
+@OF_LAB
+def test_every_module_has_a_plan_of_ninety_minutes(student: Path, instructor: Path, lab: Lab) -> None:
+    for site in (student, instructor):
+        text = plan_of(site, lab)
+        [table] = re.findall(r"<table>(?:(?!</table>).)*45 min.*?</table>", text, re.DOTALL)
+        rows = re.findall(r"<tr>\s*<td[^>]*>(\d+) to (\d+)</td>\s*<td[^>]*>(?:(\d+) to (\d+)|leave out)</td>", table)
+        assert len(rows) == table.count("<tr>") - 1
+        for column, whole in ((0, LONG), (2, SHORT)):
+            spans = [(int(row[column]), int(row[column + 1])) for row in rows if row[column]]
+            assert [end for _, end in spans[:-1]] == [start for start, _ in spans[1:]]
+            assert (spans[0][0], spans[-1][1]) == (0, whole)
+
+
+@OF_LAB
+def test_every_module_has_a_plan_of_a_session(student: Path, lab: Lab) -> None:
+    part = plan_of(student, lab).split('<h2 id="session"')[1]
+    [whole] = re.findall(r"<strong>(\d+)</strong></td>\s*<td[^>]*><strong>in all", part)
+    assert SESSION[0] <= int(whole) <= SESSION[1]
+
+
+@OF_LAB
+def test_students_read_no_cause_in_a_plan(student: Path, instructor: Path, lab: Lab) -> None:
+    said, whole = (words_of(plan_of(site, lab)) for site in (student, instructor))
+    for pitfall in lab.file.pitfalls:
+        assert told([pitfall.id, pitfall.title], said) == []
+    assert "What they get wrong" not in said
+    assert "What they get wrong" in whole
+
+
+@OF_LAB
+def test_every_module_has_slides_in_order(instructor: Path, lab: Lab) -> None:
+    slides = slides_of(instructor, lab)
+    assert SLIDES[0] <= len(slides) <= SLIDES[1]
+    assert [classes & {"claim", "network", "end"} for classes, _, _ in slides if classes & {"claim", "network", "end"}] == [
+        {"claim"}, {"network"}, {"end"},
+    ]  # fmt: skip
+    assert "claim" in slides[0][0]
+    assert "end" in slides[-1][0]
+    assert any("pause" in classes for classes, _, _ in slides[1:5])
+    for (_, case, _), (before, same, _) in zip(slides[1:], slides, strict=False):
+        if "cause" in slides[[s[1] for s in slides].index(case)][0] and case:
+            assert same == case
+            assert before
+    for at, (classes, case, _) in enumerate(slides):
+        if "cause" in classes:
+            assert "pause" in slides[at - 1][0]
+            assert slides[at - 1][1] == case
+            assert not case or "evidence" in slides[at - 2][0]
+
+
+@OF_LAB
+def test_no_slide_tells_a_cause_before_the_class_has_looked_for_it(instructor: Path, lab: Lab) -> None:
+    slides = slides_of(instructor, lab)
+    for pitfall in lab.file.pitfalls:
+        number = str(lab.case_number(pitfall))
+        if number not in {case for _, case, _ in slides}:
+            continue
+        [cause] = [at for at, (classes, case, _) in enumerate(slides) if "cause" in classes and case == number]
+        own = [text for _, case, text in slides[:cause] if case == number]
+        assert told([pitfall.id, pitfall.title, *pitfall.key_words], " ".join(own)) == []
+        before = " ".join(text for _, _, text in slides[:cause])
+        assert told([pitfall.id, pitfall.title], before) == []
+        assert told(pitfall.key_words, slides[cause][2]), number
+
+
+def commands(page: str) -> Iterator[list[str]]:
+    for code in re.findall(r"<code[^>]*>(.*?)</code>", page, re.DOTALL):
+        for line in html.unescape(re.sub(r"<[^>]+>", "", code)).splitlines():
+            if line.startswith("./lab "):
+                yield shlex.split(line.split("#")[0])
+
+
+@OF_LAB
+def test_commands_of_plans_and_slides_can_be_typed(instructor: Path, lab: Lab) -> None:
+    """Each is read as ./lab reads it: the command, its options, the lab, its cases and trials."""
+    deck = article(instructor / f"instructors/key/{lab.folder.name}-slides/index.html")
+    found = [*commands(plan_of(instructor, lab)), *commands(deck)]
+    assert len(found) > 5
+    for _, name, *rest in found:
+        command = cli.commands[name]
+        read = command.make_context(name, list(rest), resilient_parsing=True).params
+        options = {option for one in command.params for option in one.opts}
+        assert {word.split("=")[0] for word in rest if word.startswith("--")} <= options, rest
+        if name in ("run", "start"):
+            assert lab.name in rest, rest
+        for key, known in (("case", range(1, len(lab.file.pitfalls) + 1)), ("trial", lab.trials)):
+            if isinstance(read.get(key), int):
+                assert read[key] in known, rest
+
+
+SHOWN = "document.querySelector('.slide.shown h2')?.id"
+
+
+def test_slides_are_driven_by_the_keyboard(browser: Any, instructor: Path) -> None:
+    """From a file, as on a stick in a lecture hall."""
+    page = browser.new_page()
+    page.goto((instructor / "instructors/key/01-mathis-slides/index.html").as_uri())
+    page.wait_for_selector(".slide")
+    ids = page.evaluate("[...document.querySelectorAll('.slide h2')].map(one => one.id)")
+    assert page.evaluate(SHOWN) is None
+    page.get_by_role("button", name="Present").press("Enter")
+    at = 0
+    for key, wanted in (
+        ("ArrowRight", 1), ("PageDown", 2), ("Space", 3), ("ArrowLeft", 2), ("PageUp", 1), ("End", len(ids) - 1),
+        ("ArrowRight", len(ids) - 1), ("Home", 0), ("ArrowLeft", 0), ("ArrowDown", 1),
+    ):  # fmt: skip
+        page.keyboard.press(key)
+        at = wanted
+        assert page.evaluate(SHOWN) == ids[at], key
+        assert page.evaluate("document.activeElement.id") == ids[at], key
+    say = page.locator(".slide.shown .say")
+    assert not say.is_visible()
+    page.keyboard.press("n")
+    assert say.is_visible()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.querySelector('.presenting')") is None
+    assert page.locator(".slide .say").first.is_visible()
+    # The theme's own key for it would have opened the search.
+    page.keyboard.press("f")
+    assert page.evaluate("document.querySelector('.presenting')") is not None
+    page.close()
+
+
+def test_slides_are_printed_one_a_sheet(browser: Any, instructor: Path) -> None:
+    page = browser.new_page()
+    page.goto((instructor / "instructors/key/01-mathis-slides/index.html").as_uri())
+    page.wait_for_selector(".slide")
+    wanted = page.locator(".slide").count()
+    sheets = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", sheets)) == wanted
+    page.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@OF_LAB
+def test_slides_can_be_read_by_all(browser: Any, instructors_address: str, lab: Lab, scheme: str) -> None:
+    """The page as it reads, and every slide as it is shown: nothing for axe, nothing cut off."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 720})
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"{instructors_address}instructors/key/{lab.folder.name}-slides/", wait_until="networkidle")
+    page.wait_for_selector(".slide")
+    problems = [found["id"] for found in axe.run(page).response["violations"]]
+    page.get_by_role("button", name="Present").click()
+    for _ in range(page.locator(".slide").count()):
+        name = page.evaluate(SHOWN)
+        shown = axe.run(page, context={"include": [[".slide.shown"]]}).response["violations"]
+        problems += [f"{name}: {found['id']}: {found['nodes'][0]['target']}" for found in shown]
+        if page.evaluate("(s => s.scrollHeight > s.clientHeight + 2)(document.querySelector('.slide.shown'))"):
+            problems.append(f"{name}: too full")
+        page.keyboard.press("ArrowRight")
+    context.close()
+    assert problems + said == []
