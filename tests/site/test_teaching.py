@@ -45,16 +45,27 @@ def slides_of(instructor: Path, lab: Lab) -> list[tuple[set[str], str, str]]:
     for part in text.split("<h2")[1:]:
         head = part.split(">")[0]
         classes, case = (re.search(rf'{name}="([^"]*)"', head) for name in ("class", "data-case"))
-        found.append((set(classes[1].split() if classes else []), case[1] if case else "", words_of(f"<h2{part}")))
+        found.append(
+            (
+                set(classes[1].split() if classes else []),
+                case[1] if case else "",
+                words_of(f"<h2{part}"),
+            )
+        )
     return found
 
 
 @OF_LAB
-def test_every_module_has_a_plan_of_ninety_minutes(student: Path, instructor: Path, lab: Lab) -> None:
+def test_every_module_has_a_plan_of_ninety_minutes(
+    student: Path, instructor: Path, lab: Lab
+) -> None:
     for site in (student, instructor):
         text = plan_of(site, lab)
         [table] = re.findall(r"<table>(?:(?!</table>).)*45 min.*?</table>", text, re.DOTALL)
-        rows = re.findall(r"<tr>\s*<td[^>]*>(\d+) to (\d+)</td>\s*<td[^>]*>(?:(\d+) to (\d+)|leave out)</td>", table)
+        rows = re.findall(
+            r"<tr>\s*<td[^>]*>(\d+) to (\d+)</td>\s*<td[^>]*>(?:(\d+) to (\d+)|leave out)</td>",
+            table,
+        )
         assert len(rows) == table.count("<tr>") - 1
         for column, whole in ((0, LONG), (2, SHORT)):
             spans = [(int(row[column]), int(row[column + 1])) for row in rows if row[column]]
@@ -100,13 +111,19 @@ def test_every_module_has_slides_in_order(instructor: Path, lab: Lab) -> None:
 
 
 @OF_LAB
-def test_no_slide_tells_a_cause_before_the_class_has_looked_for_it(instructor: Path, lab: Lab) -> None:
+def test_no_slide_tells_a_cause_before_the_class_has_looked_for_it(
+    instructor: Path, lab: Lab
+) -> None:
     slides = slides_of(instructor, lab)
     for pitfall in lab.file.pitfalls:
         number = str(lab.case_number(pitfall))
         if number not in {case for _, case, _ in slides}:
             continue
-        [cause] = [at for at, (classes, case, _) in enumerate(slides) if "cause" in classes and case == number]
+        [cause] = [
+            at
+            for at, (classes, case, _) in enumerate(slides)
+            if "cause" in classes and case == number
+        ]
         own = [text for _, case, text in slides[:cause] if case == number]
         assert told([pitfall.id, pitfall.title, *pitfall.key_words], " ".join(own)) == []
         before = " ".join(text for _, _, text in slides[:cause])
@@ -185,7 +202,9 @@ def test_slides_are_printed_one_a_sheet(browser: Any, instructor: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @OF_LAB
-def test_slides_can_be_read_by_all(browser: Any, instructors_address: str, lab: Lab, scheme: str) -> None:
+def test_slides_can_be_read_by_all(
+    browser: Any, instructors_address: str, lab: Lab, scheme: str
+) -> None:
     """The page as it reads, and every slide as it is shown: nothing for axe, nothing cut off."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 720})
@@ -193,7 +212,9 @@ def test_slides_can_be_read_by_all(browser: Any, instructors_address: str, lab: 
     said: list[str] = []
     page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(f"{instructors_address}instructors/key/{lab.folder.name}-slides/", wait_until="networkidle")
+    page.goto(
+        f"{instructors_address}instructors/key/{lab.folder.name}-slides/", wait_until="networkidle"
+    )
     page.wait_for_selector(".slide")
     problems = [found["id"] for found in axe.run(page).response["violations"]]
     page.get_by_role("button", name="Present").click()
@@ -201,7 +222,9 @@ def test_slides_can_be_read_by_all(browser: Any, instructors_address: str, lab: 
         name = page.evaluate(SHOWN)
         shown = axe.run(page, context={"include": [[".slide.shown"]]}).response["violations"]
         problems += [f"{name}: {found['id']}: {found['nodes'][0]['target']}" for found in shown]
-        if page.evaluate("(s => s.scrollHeight > s.clientHeight + 2)(document.querySelector('.slide.shown'))"):
+        if page.evaluate(
+            "(s => s.scrollHeight > s.clientHeight + 2)(document.querySelector('.slide.shown'))"
+        ):
             problems.append(f"{name}: too full")
         page.keyboard.press("ArrowRight")
     context.close()

@@ -54,8 +54,7 @@ def release_settings(settings: str) -> str:
     """Return mkdocs.yml's text as a students' release has it: its navigation has no page for instructors."""
     nav = navigation(settings)
     kept = _without(nav.splitlines(keepends=True), f" {INSTRUCTORS}/")
-    own = settings.replace(nav, "".join(kept))
-    own = _with_foot(own)
+    own = _with_foot(settings.replace(nav, "".join(kept)))
     return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
 
 
