@@ -60,10 +60,10 @@ def test_every_module_has_a_plan_of_ninety_minutes(
     student: Path, instructor: Path, lab: Lab
 ) -> None:
     for site in (student, instructor):
-        text = plan_of(site, lab)
+        text = plan_of(site, lab).replace("&nbsp;", " ")
         [table] = re.findall(r"<table>(?:(?!</table>).)*45 min.*?</table>", text, re.DOTALL)
         rows = re.findall(
-            r"<tr>\s*<td[^>]*>(\d+) to (\d+)</td>\s*<td[^>]*>(?:(\d+) to (\d+)|leave out)</td>",
+            r"<tr>\s*<td[^>]*>(\d+) to (\d+)</td>\s*<td[^>]*>(?:(\d+) to (\d+)|–)</td>",
             table,
         )
         assert len(rows) == table.count("<tr>") - 1
@@ -99,10 +99,6 @@ def test_every_module_has_slides_in_order(instructor: Path, lab: Lab) -> None:
     assert "claim" in slides[0][0]
     assert "end" in slides[-1][0]
     assert any("pause" in classes for classes, _, _ in slides[1:5])
-    for (_, case, _), (before, same, _) in zip(slides[1:], slides, strict=False):
-        if "cause" in slides[[s[1] for s in slides].index(case)][0] and case:
-            assert same == case
-            assert before
     for at, (classes, case, _) in enumerate(slides):
         if "cause" in classes:
             assert "pause" in slides[at - 1][0]
