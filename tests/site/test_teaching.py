@@ -5,7 +5,8 @@ from __future__ import annotations
 import html
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,14 @@ def test_commands_of_plans_and_slides_can_be_typed(instructor: Path, lab: Lab) -
         for key, known in (("case", range(1, len(lab.file.pitfalls) + 1)), ("trial", lab.trials)):
             if isinstance(read.get(key), int):
                 assert read[key] in known, rest
+
+
+@pytest.fixture(scope="module")
+def instructors_address(
+    instructor: Path, served: Callable[[Path], AbstractContextManager[str]]
+) -> Iterator[str]:
+    with served(instructor) as address:
+        yield address
 
 
 SHOWN = "document.querySelector('.slide.shown h2')?.id"

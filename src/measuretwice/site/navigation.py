@@ -41,7 +41,9 @@ def _with_foot(settings: str) -> str:
     if not place or "\n  social:\n" in settings:
         return settings
     icon = "material/message-alert-outline"
-    lines = f"  social:\n    - icon: {icon}\n      link: {json.dumps(place)}\n      name: Feedback\n"
+    lines = (
+        f"  social:\n    - icon: {icon}\n      link: {json.dumps(place)}\n      name: Feedback\n"
+    )
     return re.sub(r"^extra:\n", lambda found: found[0] + lines, settings, flags=re.MULTILINE)
 
 
