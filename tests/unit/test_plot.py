@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as plot_data
 from measuretwice.figures.measured_against_model import measured_against_model
+from measuretwice.figures.palette import COLOURS
 from measuretwice.figures.registry import draw_against_model, model_figures
 from measuretwice.figures.rows import ModelRuns
 from measuretwice.figures.stages import stages
@@ -128,16 +129,18 @@ def test_constant_is_fitted_over_comparable_trials() -> None:
 
 def test_figure_3_says_what_it_shows() -> None:
     results = [*RESULTS, result(7, 9.0, comparable=False), result(8, None)]
-    said = texts(measured_against_model(runs(results, PUBLISHED)))
+    figure = measured_against_model(runs(results, PUBLISHED))
+    said = texts(figure)
     assert "model's bandwidth (Mbit/s)" in said
     assert "measured goodput (Mbit/s)" in said
     for entry in ("536 bytes", "1460 bytes", "6 ms", "600 ms", "applies", "makes no claim"):
         assert entry in said
     assert {"published, before mending", "published, after"} <= set(said)
     assert said.count("3") == 1
-    assert any("C = 1.25 (95 %: 1.25 to 1.25)" in text for text in said)
-    assert "1 trial left out: a value is missing" in said
-    assert not any("C =" in text for text in texts(measured_against_model(runs(RESULTS[:2]))))
+    assert "C = 1.25 (95 %: 1.25 to 1.25)" in figure.caption
+    assert "1 trial left out: a value is missing" in figure.caption
+    assert "Bars: 95 % interval by the number of losses" in figure.caption
+    assert "C =" not in measured_against_model(runs(RESULTS[:2])).caption
 
 
 def test_figure_4_names_its_lines_and_units() -> None:
@@ -153,7 +156,7 @@ def test_stages_count_what_lies_in_the_labs_range() -> None:
     figure = stages(ModelRuns(sets))
     said = texts(figure)
     assert {"as found", "mended", "1 of 2", "2 of 2"} <= set(said)
-    assert any("1 to 1.45" in text for text in said)
+    assert "1 to 1.45" in figure.caption
     assert {"model (Mbit/s)", "goodput (Mbit/s)"} <= set(said)
     assert "as found: 1 of 2." in figure.description
     # Where the lab expects nothing, nothing is counted.
@@ -166,14 +169,15 @@ def test_stages_count_what_lies_in_the_labs_range() -> None:
 
 
 def test_marks_of_a_trial() -> None:
-    """Hollow where the model makes no claim; the shape is the MSS's, the grey the RTT's."""
+    """Hollow where the model makes no claim; the shape is the MSS's, the colour the RTT's."""
     results = [result(1), result(2, comparable=False)]
     axes = measured_against_model(runs(results)).axes[0]
     marks = [line for line in axes.lines if line.get_marker() in ("o", "s")]
     assert [line.get_marker() for line in marks] == ["o", "s"]
     assert [line.get_markerfacecolor() for line in marks] == [marks[0].get_markeredgecolor(), "#ffffff"]  # fmt: skip
-    assert marks[0].get_markeredgecolor() > marks[1].get_markeredgecolor()
-    assert shades([6, 6, 600]) == {6: "#000000", 600: "#b8b8b8"}
+    assert marks[0].get_markeredgecolor() != marks[1].get_markeredgecolor()
+    first, last = COLOURS["seq-1"].light, COLOURS["seq-5"].light
+    assert shades([6, 6, 600]) == {6: first, 600: last}
 
 
 def drawn_lines(figure: Figure) -> list[list[tuple[float, float]]]:
@@ -251,6 +255,9 @@ def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
             text=True,
         )
         assert done.returncode == 0, done.stderr
+        for i, figure in enumerate(all_figures(RESULTS)):
+            save_svg(figure, tmp_path / "here" / f"{i}.svg")
+        here = [(tmp_path / "here" / f"{i}.svg").read_text() for i in range(len(here))]
         there = [(tmp_path / seed / f"{i}.svg").read_text() for i in range(len(here))]
         assert there == here
 

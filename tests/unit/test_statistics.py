@@ -12,6 +12,7 @@ from measuretwice.stats.intervals import (
     loss_interval,
     losses_needed,
     mean_interval,
+    mean_interval_within,
     median_interval,
     ratio_bounds,
     relative_error_of_loss,
@@ -127,3 +128,37 @@ def test_median_interval_holds_its_confidence() -> None:
         _, low, high = median_interval([dice.expovariate(1) for _ in range(30)])
         held += low <= math.log(2) <= high
     assert 0.945 < held / 2000 < 0.975
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        ((0.97, 0.99, 1.0), 0, 1),
+        ((0.5, 0.51, 0.9), 0.5, 1),
+        ((0.01, 0.02, 0.3), 0, 1),
+        ((40.1, 40.2, 130.0), 40, math.inf),
+        ((0.001, 5.0, 9.0), 0, math.inf),
+    ],
+)
+def test_an_interval_stays_within_what_can_be(
+    values: tuple[float, ...], low: float, high: float
+) -> None:
+    mean, least, most = mean_interval_within(values, low, high)
+    assert mean == mean_interval(values)[0]
+    assert low < least < mean < most <= high
+    assert most < high or high == math.inf
+
+
+def test_far_from_its_ends_it_is_the_usual_interval() -> None:
+    values = (0.50, 0.51, 0.49)
+    for bounds in ((0, 1), (-1e6, math.inf)):
+        within = mean_interval_within(values, *bounds)
+        assert within == pytest.approx(mean_interval(values), rel=1e-3)
+
+
+def test_an_interval_of_equal_values_is_one_value_and_of_one_value_all() -> None:
+    assert mean_interval_within((1.0, 1.0), 0, 1) == (1.0, 1.0, 1.0)
+    assert mean_interval_within((0.3,), 0, 1) == (0.3, 0, 1)
+    for values in ((), (0.5, 1.1)):
+        with pytest.raises(ValueError, match="all within 0 to 1"):
+            mean_interval_within(values, 0, 1)

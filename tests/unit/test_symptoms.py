@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from pydantic import TypeAdapter
 
 from measuretwice.base.errors import UserError
+from measuretwice.figures.palette import in_the_dark
+from measuretwice.figures.style import svg_text
 from measuretwice.figures.symptom_kinds import PARTS, thinned
 from measuretwice.figures.symptoms import (
-    LEAST_FONT_PX,
-    WIDTH_PX,
+    PANEL_PX,
     Stage,
     draw_stages,
     number_in_words,
-    small_svg,
     symptom_kinds,
 )
 from measuretwice.lab import SYMPTOM_TABLES, Lab, Pitfall, SymptomOf, find_labs, load_lab
@@ -38,8 +38,9 @@ CASES = [
     for lab in LABS.values()
     for pitfall in lab.file.pitfalls
 ]
-# Some pages have six.
+# Some pages have six, and show each in one scheme.
 MAX_PICTURE_BYTES = 5_000
+LEAST_FONT_PX = 12
 
 
 def over_time(run: Path) -> OverTime:
@@ -71,16 +72,22 @@ def test_every_kind_that_a_lab_may_declare_is_drawn_and_used() -> None:
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
 def test_a_case_has_its_figure_and_it_tells_no_cause(lab: Lab, pitfall: Pitfall) -> None:
     folder = symptom_pictures(WORDS[lab.name], pitfall)
-    said = json.loads((folder / "words.json").read_text(encoding="utf-8"))
-    first = {name: text for name, text in said.items() if name.endswith("-first.svg")}
+    facts = json.loads((folder / "figures.json").read_text(encoding="utf-8"))
+    captions = facts.pop("captions")
+    assert re.search(r"the first try, \d+ runs?$", captions["broken"])
+    assert re.search(r"\d+ runs? each", captions["fixed"])
+    said = {name: known["alt"] for name, known in facts.items()}
+    first = {name: text for name, text in said.items() if name.endswith("-first")}
     assert len(first) == len(pitfall.figure) > 0
-    assert {path.name for path in folder.glob("*.svg")} == set(said)
+    files = {f"{name}{scheme}.svg" for name in said for scheme in ("", "-dark")}
+    assert {path.name for path in folder.glob("*.svg")} == files
     for name, text in said.items():
         # Its number, and no other name of it.
         assert name.startswith(f"case-{lab.case_number(pitfall):02d}-")
-        content = (folder / name).read_text(encoding="utf-8")
+        content = (folder / f"{name}.svg").read_text(encoding="utf-8")
+        assert (folder / f"{name}-dark.svg").read_text(encoding="utf-8") == in_the_dark(content)
         root = ElementTree.fromstring(content)
-        assert root.get("width") == str(WIDTH_PX)
+        assert root.get("width") == str(PANEL_PX)
         sizes = [float(size) for size in re.findall(r"font(?:-size)?: ([0-9.]+)px", content)]
         assert min(sizes) >= LEAST_FONT_PX
         assert len(gzip.compress(content.encode(), 6)) < MAX_PICTURE_BYTES
@@ -177,6 +184,6 @@ def test_a_picture_is_the_same_bytes_again() -> None:
     stage = [Stage("", words.results_of("small-n-broken"))]
     declared = panel(kind="flows", label="x", by="discipline", unit=1e6)
     first, second = (
-        small_svg(draw_stages(words.lab, declared, stage, over_time)[0]) for _ in range(2)
+        svg_text(draw_stages(words.lab, declared, stage, over_time)[0]) for _ in range(2)
     )
     assert first == second

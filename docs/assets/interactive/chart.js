@@ -71,7 +71,7 @@
     const shadeOf = new Map(look.rtt.map(({ value, shade }) => [value, shade]));
     const grid = svg("g");
     const band = svg("path", { style: "fill:var(--band)" });
-    const one = svg("path", { style: "stroke:var(--ink-2);stroke-width:1.2" });
+    const one = svg("path", { style: "stroke:var(--c-model);stroke-width:1.4" });
     const fit = svg("path", { style: "stroke:var(--measured);stroke-width:1.6;stroke-dasharray:6 4" });
     const inside = svg("svg", { overflow: "hidden" }, band, one, ...(constant ? [fit] : []));
     const bars = svg("path", { style: "stroke:var(--bar);stroke-width:1" });

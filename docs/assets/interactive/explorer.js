@@ -61,8 +61,8 @@
     svg.append(s("text", { x: 12, y: (top + high - bottom) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(top + high - bottom) / 2})`, style: ink }, "window (segments)"));
     const line = (style) => svg.appendChild(s("path", { style: `fill:none;stroke-width:1.6;${style}` }));
     const drawn = [
-      [(p) => 1 / Math.sqrt(p), line("stroke:var(--ink-2)")],
-      [(p, rtt) => formulas.pftk(1, rtt, p, data.rto_margin_ms) / 8 * rtt / 1e3, line("stroke:var(--measured);stroke-dasharray:6 4")],
+      [(p) => 1 / Math.sqrt(p), line("stroke:var(--c-model)")],
+      [(p, rtt) => formulas.pftk(1, rtt, p, data.rto_margin_ms) / 8 * rtt / 1e3, line("stroke:var(--c-model);stroke-dasharray:6 4")],
     ];
     const dot = svg.appendChild(s("circle", { r: 6, style: "fill:var(--shade-1);stroke:var(--md-default-bg-color);stroke-width:2" }));
     const points = Array.from({ length: 121 }, (_, n) => pLow * (pHigh / pLow) ** (n / 120));

@@ -88,7 +88,7 @@
       group("RTT", ...look.rtt.map(({ value, shade }) => one(sample("circle", shade, shade), ms(value)))),
       group("The model", one(sample("circle", some, some), "applies"), one(sample("circle", some, "none"), "makes no claim")),
       group("Lines",
-        one(sample("line", "var(--ink-2)", "none"), "goodput = model, C = 1"),
+        one(sample("line", "var(--c-model)", "none"), "goodput = model, C = 1"),
         ...(constant ? [one(sample("line", "var(--measured)", "none", "5 3"), `C = ${sig(constant)}, fitted to ${fitted}`)] : []),
         one(sample("band", "none", "var(--band)"), `${plain(data.range[0])} to ${plain(data.range[1])} times the model`)),
     ];

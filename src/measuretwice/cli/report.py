@@ -98,7 +98,7 @@ def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
                 drawn = draw_against_model(figure, compared)
             except UserError:  # nothing in these runs that it could show
                 continue
-            figures.append((drawn.title, svg_text(drawn)))
+            figures.append((f"{drawn.title}. {drawn.caption}", svg_text(drawn)))
     return figures
 
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.registry import figure
-from measuretwice.figures.rows import Row
+from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     MARKER_SIZE,
-    WIDTH_INCHES,
-    DescribedFigure,
     Drawn,
     in_style,
+    line_looks,
+    on_phone,
     plain,
     plain_axes,
-    shades,
-    shapes,
+    sized,
+    spread_apart,
 )
 from measuretwice.lab import AgainstFigure, Lab
 from measuretwice.runs.result import Result
-from measuretwice.stats.intervals import mean_interval
+from measuretwice.stats.intervals import mean_interval_within
+
+HEIGHT_PX, PHONE_HEIGHT_PX = 380, 300
+# Room for one line's label, as a share of the panel's height.
+LABEL_GAP = 0.065
 
 
 @figure(AgainstFigure, needs="measured values")
@@ -35,7 +40,7 @@ def against(lab: Lab, declared: AgainstFigure, results: Sequence[Result]) -> Dra
     rows = _rows(declared, results)
     names = sorted({row["by"] for row in rows})
     with in_style():
-        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 4.0), layout="constrained")
+        drawn = sized(PHONE_HEIGHT_PX if on_phone() else HEIGHT_PX)
         panel = drawn.subplots()
         plain_axes(panel)
         panel.set_xscale("log")
@@ -44,9 +49,12 @@ def against(lab: Lab, declared: AgainstFigure, results: Sequence[Result]) -> Dra
         panel.minorticks_off()
         _draw_lines(panel, names, rows)
         panel.set_xlabel(declared.x_label or declared.x)
-        panel.set_ylabel(declared.y_label or declared.y)
-        panel.legend()
+        panel.set_title(declared.y_label or declared.y, loc="left")
     drawn.description = _in_words(declared, names, rows)
+    bars = "bars: 95 % interval of the mean" if any(row["runs"] > 1 for row in rows) else ""
+    drawn.caption = "; ".join(
+        filter(None, [f"{counted_runs([row['runs'] for row in rows])} a point", bars])
+    )
     return drawn, rows
 
 
@@ -61,7 +69,9 @@ def _rows(declared: AgainstFigure, results: Sequence[Result]) -> list[Row]:
         raise UserError(f"--figure {declared.id}: none of {len(results)} runs has a {declared.y}")
     rows: list[Row] = []
     for (by, x), values in sorted(cells.items()):
-        mean, low, high = mean_interval(values)
+        least, most = [*declared.y_within, math.inf][:2]
+        # What is measured may lie a little outside what can be: a share of 1.0004.
+        mean, low, high = mean_interval_within(values, min(least, *values), max(most, *values))
         rows.append(
             {
                 "by": by,
@@ -76,20 +86,31 @@ def _rows(declared: AgainstFigure, results: Sequence[Result]) -> list[Row]:
 
 
 def _draw_lines(panel: Axes, names: Sequence[str], rows: Sequence[Row]) -> None:
-    """A line for each name, its points side by side, so that intervals don't cover each other."""
-    shape = shapes(list(range(len(names))))
-    shade = shades(list(range(len(names))))
-    for n, name in enumerate(names):
+    """A line for each name, its points side by side, so that intervals don't cover each other; its name
+    at its end."""
+    ends = []
+    for n, (name, look) in enumerate(zip(names, line_looks(names), strict=True)):
         points = [row for row in rows if row["by"] == name]
         places = [row["x"] * 1.035 ** (n - (len(names) - 1) / 2) for row in points]
         bars = [
             [row["mean"] - row["low"] if row["low"] is not None else 0 for row in points],
             [row["high"] - row["mean"] if row["high"] is not None else 0 for row in points],
         ]
-        panel.errorbar(
-            places, [row["mean"] for row in points], bars, label=name, color=shade[n],
-            marker=shape[n], markersize=MARKER_SIZE, linewidth=0.9, elinewidth=0.8, capsize=2,
+        drawn = panel.errorbar(
+            places, [row["mean"] for row in points], bars, markersize=MARKER_SIZE, linewidth=1.4,
+            elinewidth=1.1, capsize=2.5, **look,
         )  # fmt: skip
+        drawn[0].set_label(name)
+        ends.append((name, places[-1], points[-1]["mean"], look["color"]))
+    if len(names) < 2:
+        return
+    low, high = panel.get_ylim()
+    heights = [(y - low) / (high - low) for _, _, y, _ in ends]
+    for (name, x, y, colour), height in zip(ends, spread_apart(heights, LABEL_GAP), strict=True):
+        leader = {"arrowstyle": "-", "linewidth": 0.7, "color": colour, "shrinkA": 1, "shrinkB": 4}
+        panel.annotate(name, (x, y), (1.02, height), xycoords="data", textcoords="axes fraction",
+            color=colour, va="center", annotation_clip=False, arrowprops=leader)  # fmt: skip
+    panel.set_ylim(low, high)
 
 
 def _in_words(declared: AgainstFigure, names: Sequence[str], rows: Sequence[Row]) -> str:

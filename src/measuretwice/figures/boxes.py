@@ -10,21 +10,24 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.registry import figure
-from measuretwice.figures.rows import Row
+from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
     FAINT,
     GRID,
-    INK,
     PAPER,
-    WIDTH_INCHES,
-    DescribedFigure,
     Drawn,
+    colour_of,
     in_style,
+    on_phone,
     open_frame,
     plain,
+    sized,
 )
 from measuretwice.lab import BoxesFigure, Lab, Panel, Value
 from measuretwice.runs.result import Result
+
+# Of fewer values points alone are shown.
+FEWEST_IN_A_BOX = 3
 
 
 @figure(BoxesFigure, needs="measured values")
@@ -39,14 +42,16 @@ def boxes(lab: Lab, declared: BoxesFigure, results: Sequence[Result]) -> Drawn:
     rows = [row for panel in declared.panels for row in _rows(declared, panel, results)]
     names = list(dict.fromkeys(row["by"] for row in rows))
     with in_style():
-        height = 1.0 + 0.24 * len(names)
-        drawn = DescribedFigure(figsize=(WIDTH_INCHES, height), layout="constrained")
-        axes = drawn.subplots(1, len(declared.panels), sharey=True, squeeze=False)[0]
+        high, count = 62 + 21 * len(names), len(declared.panels)
+        drawn = sized(high * count if on_phone() else high)
+        places = (count, 1) if on_phone() else (1, count)
+        axes = list(drawn.subplots(*places, sharey=True, squeeze=False).flat)
         for panel, place in zip(declared.panels, axes, strict=True):
             _panel(place, panel, names, [row for row in rows if row["value_of"] == panel.value])
         axes[0].set_yticks(range(len(names)), names)
-        axes[0].invert_yaxis()
+        axes[0].set_ylim(len(names) - 0.4, -0.6)
     drawn.description = " ".join(_in_words(panel, names, rows) for panel in declared.panels)
+    drawn.caption = _caption(declared, rows)
     return drawn, rows
 
 
@@ -88,17 +93,18 @@ def _panel(place: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row])
         values = [row["value"] for row in rows if row["by"] == name]
         if not values:
             continue
-        if len(values) > 3:
+        colour = colour_of(name.split(",")[0])
+        if len(values) > FEWEST_IN_A_BOX:
             place.boxplot(
                 [values], positions=[height], orientation="horizontal", widths=0.6,
                 whis=(0, 100),  # codespell:ignore whis
                 manage_ticks=False, patch_artist=True,
-                boxprops={"facecolor": GRID, "edgecolor": FAINT}, medianprops={"color": INK},
+                boxprops={"facecolor": GRID, "edgecolor": FAINT}, medianprops={"color": colour, "linewidth": 2.0},
                 whiskerprops={"color": FAINT}, capprops={"color": FAINT},
             )  # fmt: skip
         place.plot(
-            values, [height] * len(values), linestyle="none", marker="o", markersize=2.6,
-            markerfacecolor=PAPER, markeredgecolor=INK, markeredgewidth=0.6,
+            values, [height] * len(values), linestyle="none", marker="o", markersize=3.6,
+            markerfacecolor=PAPER, markeredgecolor=colour, markeredgewidth=0.9,
         )  # fmt: skip
     place.set_xlabel(panel.label)
     place.grid(True, axis="x", color=GRID, linewidth=0.6)
@@ -117,6 +123,23 @@ def _panel(place: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row])
             max(high, 1.08 * most if panel.from_zero else high),
         )
     open_frame(place)
+
+
+def _caption(declared: BoxesFigure, rows: Sequence[Row]) -> str:
+    """How many runs a box has; how many flows where points are of flows."""
+    runs: dict[str, set[tuple[int, int]]] = {}
+    for row in rows:
+        runs.setdefault(row["by"], set()).add((row["trial"], row["seed"]))
+    points = (
+        "a point a flow" if all(panel.of == "flow" for panel in declared.panels) else "a point each"
+    )
+    counts = [len(each) for each in runs.values()]
+    boxes = (
+        "; boxes: the middle half, with the median; whiskers: all"
+        if max(counts) > FEWEST_IN_A_BOX
+        else ""
+    )
+    return f"{counted_runs(counts)} a row, {points}{boxes}"
 
 
 def _in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> str:

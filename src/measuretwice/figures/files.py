@@ -1,12 +1,17 @@
-"""Figures as files: each as SVG, with the rows that it shows beside it as CSV."""
+"""Figures as files: each as SVG, with the rows that it shows beside it as CSV.
+
+For pages each is drawn for a desk and for a phone, in the light and in the dark.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.figures.palette import in_the_dark
 from measuretwice.figures.registry import draw_against_model, draw_declared
 from measuretwice.figures.rows import (
     ModelRuns,
@@ -20,6 +25,9 @@ from measuretwice.figures.rows import (
 )
 from measuretwice.lab import Lab
 
+# What a file's name ends in, by layout and scheme.
+DESK, PHONE, DARK = "", "-phone", "-dark"
+Facts = dict[str, Any]
 if TYPE_CHECKING:
     from measuretwice.figures.style import DescribedFigure
 
@@ -34,12 +42,21 @@ def write_figure(
     A figure that lab.toml declares is of all sets' runs together; one against the model has a row
     for each run of each set, with the set's title. UserError where it can't be drawn or written.
     """
+    drawn, rows = draw_figure(lab, name, sets, heading)
+    write_files(drawn, rows, out, name)
+    return rows
+
+
+def draw_figure(
+    lab: Lab, name: str, sets: Sequence[NamedSet], heading: str | None = None
+) -> tuple[DescribedFigure, list[Row]]:
+    """Return one of `figures_of(lab)` as `write_figure` writes it, and its rows."""
     declared = next((figure for figure in lab.file.figures if figure.id == name), None)
     if declared is not None:
         results = [result for _, results in sets for result in results]
         drawn, rows = draw_declared(lab, declared, results)
         if heading:
-            drawn.suptitle(heading, fontsize=10)
+            drawn.suptitle(heading)
             drawn.title = f"{heading}: {drawn.title}"
     else:
         runs = ModelRuns(sets, published_values(lab), ParameterNames.of(lab))
@@ -49,8 +66,26 @@ def write_figure(
             for title, results in sets
             for row in rows_for_table(results, runs.names)
         ]
-    write_files(drawn, rows, out, name)
-    return rows
+    return drawn, rows
+
+
+def write_for_pages(draw: Callable[[], DescribedFigure], out: Path, name: str) -> Facts:
+    """Write out/name.svg and its variants: name-dark.svg, name-phone.svg, name-phone-dark.svg.
+
+    Return what a page says of it: its title, its caption, and the sizes of both layouts.
+    """
+    from measuretwice.figures.style import phone, size_of, svg_text
+
+    facts: Facts = {"sizes": {}}
+    for layout, context in ((DESK, nullcontext()), (PHONE, phone())):
+        with context:
+            drawn = draw()
+            text = svg_text(drawn)
+        (out / f"{name}{layout}.svg").write_text(text, encoding="utf-8")
+        (out / f"{name}{layout}{DARK}.svg").write_text(in_the_dark(text), encoding="utf-8")
+        facts["sizes"][layout] = size_of(drawn)
+        facts |= {"title": drawn.title, "caption": drawn.caption}
+    return facts
 
 
 def write_files(drawn: DescribedFigure, rows: Sequence[Row], out: Path, name: str) -> None:

@@ -34,7 +34,7 @@ def goodput_panel(
     limits: tuple[float, float],
     size: float | None = None,
 ) -> None:
-    """Draw the trials of one panel; `all_rows` are those that shapes and greys are shared with."""
+    """Draw the trials of one panel; `all_rows` are those that shapes and colours are shared with."""
     look = marks.looks(all_rows)
     logarithmic(axes)
     axes.set_xlim(*limits)
@@ -76,3 +76,11 @@ def in_words(rows: Sequence[Row], notes: Sequence[str]) -> str:
     applies = sum(row["comparable"] for row in rows)
     words = f"{len(rows)} trials; the model applies to {applies}."
     return f"{words} {' '.join(notes)}." if notes else words
+
+
+def caption(rows: Sequence[Row], notes: Sequence[str] = (), bars: bool = True) -> str:
+    """Return what stands below a figure: how many trials, what its notes say, what bars mean."""
+    said = f"{len(rows)} trials, a mark each; {in_words(rows, notes).split('; ', 1)[1]}"
+    if bars and any(row["losses"] is not None for row in rows):
+        return f"{said} Bars: 95 % interval by the number of losses"
+    return said.removesuffix(".")

@@ -11,17 +11,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from measuretwice.figures.rows import Published, Row
 from measuretwice.figures.style import (
     FAINT,
-    INK,
-    MIDDLE,
-    PAPER,
+    MODEL,
     PUBLISHED,
+    PX_AN_INCH,
     marker_style,
+    on_phone,
     shades,
     shapes,
     spread_apart,
@@ -33,13 +35,14 @@ LINES = {"1.31": "1.31 / √p", "sqrt(3/2)": "√(3/2) / √p", "1": "1 / √p",
 # Room for one line of small text, as a share of the axes' height.
 LABEL_GAP = 0.045
 INTERVAL = "95 % interval"
-BAR: dict[str, Any] = {"color": FAINT, "linewidth": 0.6, "zorder": 1.5, "solid_capstyle": "butt"}
+LEGEND_LINE_PX = 19
+BAR: dict[str, Any] = {"color": FAINT, "linewidth": 0.9, "zorder": 1.5, "solid_capstyle": "butt"}
 Look = dict[str, Any]
 LegendGroup = tuple[str, list[tuple[str, Look]]]
 
 
 def looks(rows: Sequence[Row]) -> Callable[[Row], Look]:
-    """Return what gives a row its marker: shape by MSS, grey by RTT, filled where comparable.
+    """Return what gives a row its marker: shape by MSS, colour by RTT, filled where comparable.
 
     Filled markers, which the model speaks of, lie over hollow ones.
     """
@@ -77,18 +80,18 @@ def loss_bar(axes: Axes, row: Row) -> None:
     y, left = row["window_segments"], axes.get_xlim()[0]
     axes.plot([max(row["loss_low_ratio"], left), row["loss_high_ratio"]], [y, y], **BAR)
     if row["losses"]:
-        axes.plot(row["loss_measured_ratio"], y, marker="|", markersize=5, markeredgewidth=0.6,
+        axes.plot(row["loss_measured_ratio"], y, marker="|", markersize=6.5, markeredgewidth=0.8,
             color=FAINT, zorder=1.6)  # fmt: skip
 
 
 def slope_one(axes: Axes, label: str | None) -> None:
     """Draw the line where both axes are equal, its label along it near the top."""
     low, high = axes.get_xlim()
-    axes.plot([low, high], [low, high], color=INK, linewidth=0.8, zorder=1)
+    axes.plot([low, high], [low, high], color=MODEL, linewidth=1.2, zorder=1)
     if label:
         at = low * (high / low) ** 0.86
         axes.annotate(label, (at, at), (5, -5), textcoords="offset points", rotation=45,
-            rotation_mode="anchor", ha="center", va="top", fontsize="small")  # fmt: skip
+            rotation_mode="anchor", ha="center", va="top", color=MODEL)  # fmt: skip
 
 
 def published_values(axes: Axes, published: Sequence[Published]) -> None:
@@ -102,7 +105,7 @@ def published_values(axes: Axes, published: Sequence[Published]) -> None:
         axes.plot([top.model_mbit] * 2, [min(heights), max(heights)], color=PUBLISHED,
             linewidth=0.6, linestyle=":", zorder=1.8)  # fmt: skip
         axes.annotate(f"{trial}", (top.model_mbit, top.measured_mbit), (0, 5), color=PUBLISHED,
-            textcoords="offset points", ha="center", va="bottom", fontsize="small",
+            textcoords="offset points", ha="center", va="bottom",
             zorder=5)  # fmt: skip
 
 
@@ -110,8 +113,8 @@ def _cross(state: str) -> Look:
     return {
         "marker": {"before": "x", "after": "+"}[state],
         "color": PUBLISHED,
-        "markersize": 6.0 if state == "before" else 8.0,
-        "markeredgewidth": 1.3,
+        "markersize": 8.0 if state == "before" else 10.5,
+        "markeredgewidth": 1.7,
         "linestyle": "none",
     }
 
@@ -134,18 +137,18 @@ def model_lines(axes: Axes, rtts_ms: Sequence[float]) -> None:
     low, high = axes.get_ylim()
     at_right = []
     for text, heights, dashes in lines:
-        axes.plot(points, heights, color=INK, linewidth=0.75, linestyle=dashes, zorder=1)
+        axes.plot(points, heights, color=MODEL, linewidth=1.1, linestyle=dashes, zorder=1)
         if heights[-1] >= low:
             at_right.append((text, heights[-1]))
         else:
             bottom = next(p for p, height in zip(points, heights, strict=True) if height < low)
             axes.annotate(text, (bottom, low), (-14, 4), textcoords="offset points", ha="right",
-                va="bottom", fontsize="small")  # fmt: skip
+                va="bottom")  # fmt: skip
     places = [math.log(height / low) / math.log(high / low) for _, height in at_right]
     for (text, height), place in zip(at_right, spread_apart(places, LABEL_GAP), strict=True):
         leader = {"arrowstyle": "-", "linewidth": 0.5, "color": FAINT, "shrinkA": 1, "shrinkB": 0}
         axes.annotate(text, (x_high, height), (1.035, place), textcoords="axes fraction",
-            va="center", fontsize="small", annotation_clip=False, arrowprops=leader)  # fmt: skip
+            va="center", annotation_clip=False, arrowprops=leader)  # fmt: skip
 
 
 def _pftk_window_segments(rtt_ms: float, loss_ratio: float) -> float:
@@ -159,17 +162,17 @@ def legend_groups(rows: Sequence[Row], published: Sequence[Published] = ()) -> l
     shade = shades([row["rtt_ms"] for row in rows])
     first = next(iter(shape.values()))
     groups: list[LegendGroup] = [
-        ("MSS", [(f"{mss:g} bytes", marker_style(s, MIDDLE, True)) for mss, s in shape.items()]),
+        ("MSS", [(f"{mss:g} bytes", marker_style(s, FAINT, True)) for mss, s in shape.items()]),
         ("RTT", [(f"{rtt:g} ms", marker_style(first, s, True)) for rtt, s in shade.items()]),
     ]
     claims = []
     if any(row["comparable"] for row in rows):
-        claims.append(("applies", marker_style(first, MIDDLE, True)))
+        claims.append(("applies", marker_style(first, FAINT, True)))
     if not all(row["comparable"] for row in rows):
-        claims.append(("makes no claim", marker_style(first, MIDDLE, False)))
+        claims.append(("makes no claim", marker_style(first, FAINT, False)))
     groups.append(("The model", claims))
     if any(row["losses"] is not None for row in rows):
-        bar = {"marker": "|", "markersize": 9, "color": FAINT, "linestyle": "none"}
+        bar = {"marker": "|", "markersize": 12, "color": FAINT, "linestyle": "none"}
         groups.append((INTERVAL, [("by number of losses", bar)]))
     crosses = [
         (f"published, {'before mending' if state == 'before' else 'after'}", _cross(state))
@@ -195,24 +198,51 @@ def legend_handles(groups: Sequence[LegendGroup], in_columns: bool = False) -> l
     return handles
 
 
-def bold_headings(legend: Legend, groups: Sequence[LegendGroup]) -> None:
+def legend_height_px(groups: Sequence[LegendGroup]) -> float:
+    """Return how high the legend is that stands below a figure."""
+    columns = len(groups) if not on_phone() else min(2, len(groups))
+    lines = [1 + len(entries) for _, entries in groups]
+    return LEGEND_LINE_PX * sum(max(lines[n : n + columns]) for n in range(0, len(lines), columns))
+
+
+def legend_below(figure: Figure, groups: Sequence[LegendGroup]) -> list[Legend]:
+    """A legend below all panels, a column for each group; on a phone two groups beside each other."""
+    columns = min(2, len(groups)) if on_phone() else len(groups)
+    rows = [groups[n : n + columns] for n in range(0, len(groups), columns)]
+    high = figure.get_size_inches()[1] * PX_AN_INCH
+    height = (legend_height_px(groups) + 8) / high
+    engine = figure.get_layout_engine()
+    assert isinstance(engine, ConstrainedLayoutEngine)
+    engine.set(rect=(0, height, 1, 1 - height))
+    legends = []
+    for row in rows:
+        legend = figure.legend(
+            handles=legend_handles(row, in_columns=True), loc="upper left", bbox_to_anchor=(0.02, height - 8 / high),
+            ncols=len(row), columnspacing=1.6, borderpad=0, borderaxespad=0, handletextpad=0.3,
+        )  # fmt: skip
+        legend.set_in_layout(False)
+        legends.append(legend)
+        height -= legend_height_px(row) / high
+    return legends
+
+
+def legend_beside(figure: Figure, axes: Axes, groups: Sequence[LegendGroup]) -> list[Legend]:
+    """A legend to the right of the axes; on a phone below them."""
+    if on_phone():
+        return legend_below(figure, groups)
+    handles = legend_handles(groups)
+    return [
+        axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.02), borderaxespad=0)
+    ]
+
+
+def bold_headings(legends: Sequence[Legend], groups: Sequence[LegendGroup]) -> None:
     """Set the groups' headings in bold."""
     headings = {heading for heading, _ in groups}
-    for text in legend.get_texts():
+    for text in (text for legend in legends for text in legend.get_texts()):
         if text.get_text() in headings:
             text.set_fontweight("bold")
 
 
 def _words(text: str) -> Line2D:
     return Line2D([], [], linestyle="none", label=text)
-
-
-def note(axes: Axes, lines: Sequence[str], corner: tuple[float, float]) -> None:
-    """Write lines of small text into a corner: (0 or 1, 0 or 1) for left or right, low or high."""
-    if not lines:
-        return
-    x, y = corner
-    axes.annotate("\n".join(lines), corner, (5 - 10 * x, 5 - 10 * y), xycoords="axes fraction",
-        textcoords="offset points", ha="right" if x else "left", va="top" if y else "bottom",
-        fontsize="small", linespacing=1.35, zorder=6,
-        bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 1.5})  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from measuretwice.figures import marks
 from measuretwice.figures.goodput_panel import (
     KEYS,
+    caption,
     goodput_panel,
     in_words,
     left_out_in_words,
@@ -19,7 +20,7 @@ from measuretwice.figures.goodput_panel import (
 )
 from measuretwice.figures.registry import model_figure
 from measuretwice.figures.rows import ModelRuns, Row, fit_rows, model_constant
-from measuretwice.figures.style import WIDTH_INCHES, DescribedFigure, in_style
+from measuretwice.figures.style import DescribedFigure, in_style, on_phone, sized
 
 
 @model_figure("measured-against-model")
@@ -32,7 +33,11 @@ def measured_against_model(runs: ModelRuns) -> DescribedFigure:
     rows, left_out = usable_rows(runs, KEYS)
     notes = _fit_in_words(rows, model_constant(runs.results)) + left_out_in_words(left_out)
     with in_style():
-        figure = DescribedFigure(figsize=(WIDTH_INCHES, 5.0), layout="constrained")
+        figure = sized(
+            340 + marks.legend_height_px(marks.legend_groups(rows, runs.published))
+            if on_phone()
+            else 430
+        )
         axes = figure.add_subplot()
         goodput_panel(axes, rows, rows, square_limits(rows, runs.published))
         marks.slope_one(axes, "goodput = model")
@@ -40,16 +45,11 @@ def measured_against_model(runs: ModelRuns) -> DescribedFigure:
         axes.set_xlabel("model's bandwidth (Mbit/s)")
         axes.set_ylabel("measured goodput (Mbit/s)")
         groups = marks.legend_groups(rows, runs.published)
-        legend = axes.legend(
-            handles=marks.legend_handles(groups),
-            loc="upper left",
-            bbox_to_anchor=(1.01, 1.02),
-            borderaxespad=0,
-        )
+        legend = marks.legend_beside(figure, axes, groups)
         marks.bold_headings(legend, groups)
-        marks.note(axes, notes, (1, 0))
     figure.title = "Measured goodput against the model's bandwidth"
     figure.description = in_words(rows, notes)
+    figure.caption = caption(rows, notes)
     return figure
 
 

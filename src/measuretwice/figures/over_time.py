@@ -7,28 +7,30 @@ from collections.abc import Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from measuretwice.figures.registry import figure
 from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
     FAINT,
     INK,
-    MIDDLE,
-    WIDTH_INCHES,
-    DescribedFigure,
+    QUEUE,
     Drawn,
+    colour_of,
     in_style,
+    on_phone,
     plain_axes,
+    sized,
 )
 from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
 from measuretwice.lab import Lab, OverTimeFigure
 from measuretwice.runs.result import Result
 
-# A line for each flow, the first the darkest; more of them begin anew.
+# A line for each flow, the first stands out; more of them begin anew.
 LINES: tuple[dict[str, Any], ...] = (
-    {"color": INK, "linewidth": 1.0},
-    {"color": FAINT, "linewidth": 1.3, "linestyle": (0, (4, 1.5))},
-    {"color": MIDDLE, "linewidth": 1.0, "linestyle": ":"},
+    {"color": INK, "linewidth": 1.3},
+    {"color": FAINT, "linewidth": 1.5, "linestyle": (0, (4, 1.5))},
+    {"color": FAINT, "linewidth": 1.3, "linestyle": ":"},
 )
 
 # A panel is some three hundred points wide: of what stands within one only the least and the most is seen.
@@ -44,11 +46,11 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
     since the first flow's first sample, value.
     """
     runs = first_of_each_trial(results)
-    columns = min(2, len(runs))
+    columns = 1 if on_phone() else min(2, len(runs))
     lines = -(-len(runs) // columns)
     rows: list[Row] = []
     with in_style():
-        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 0.6 + 2.7 * lines), layout="constrained")
+        drawn = sized(60 + 265 * lines)
         panels = drawn.subplots(
             2 * lines, columns, sharex=True, sharey="row", squeeze=False,
             height_ratios=[2, 1] * lines,
@@ -64,12 +66,30 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
                 lower.set_ylabel(LOWER_LABELS[declared.below])
             if line == lines - 1:
                 lower.set_xlabel("time (s)")
-        panels[0][0].legend(loc="upper right", ncols=3)
+        if (nodes := [line.get_label() for line in panels[0][0].lines])[1:]:
+            handles = [
+                Line2D([], [], label=node, **look)
+                for node, look in zip(nodes, itertools.cycle(LINES), strict=False)
+            ]
+            drawn.legend(handles=handles, loc="outside upper left", ncols=3, borderpad=0)
+        if on_phone():
+            _share_heights(list(panels[:, 0]))
         for panel in list(panels.flat):
             if not panel.has_data():
                 panel.set_axis_off()
     drawn.description = " ".join(f"{title_of(lab, run)}: {summary_of(run)}" for run in runs)
+    drawn.caption = "one run a panel"
     return drawn, rows
+
+
+def _share_heights(panels: Sequence[Axes]) -> None:
+    """Those that stand beside each other on a desk have the same axes below each other, too."""
+    for first in range(0, len(panels), 4):
+        for kind in (0, 1):
+            pair = panels[first + kind : first + 4 : 2]
+            ends = [panel.get_ylim() for panel in pair]
+            for panel in pair:
+                panel.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
 
 
 def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> list[Row]:
@@ -78,7 +98,9 @@ def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> li
     start_s = min(trace.time_s[0] for trace in traces)
     end_s = max(trace.time_s[-1] for trace in traces)
     rows: list[Row] = []
-    for trace, look in zip(traces, itertools.cycle(LINES), strict=False):
+    algorithm = {"color": colour_of(run.params.get("congestion_control"))}
+    looks = itertools.cycle([LINES[0] | algorithm, *LINES[1:]])
+    for trace, look in zip(traces, looks, strict=False):
         times = [round(time_s - start_s, 3) for time_s in trace.time_s]
         upper.plot(*thinned(times, trace.cwnd_segments), label=trace.node, **look)
         rows += [
@@ -98,12 +120,12 @@ def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> li
             if start_s <= time_s <= end_s
         ]
         times, packets = ([sample[n] for sample in samples] for n in (0, 1))
-        lower.fill_between(*thinned(times, packets), color=FAINT, linewidth=0)
+        lower.fill_between(*thinned(times, packets), color=QUEUE, linewidth=0)
         rows += [
             {"trial": run.trial, "what": "queue_packets", "time_s": t, "value": v}
             for t, v in samples
         ]
-    upper.set_title(title_of(lab, run))
+    upper.set_title(title_of(lab, run), loc="left")
     return rows
 
 

@@ -9,6 +9,7 @@ its marker say the same again.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, NamedTuple
 
 Scheme = Literal["light", "dark"]
@@ -80,6 +81,12 @@ LOOKS = {
     "codel": Look((2, 2.5), "^"),
     "fq-codel": Look((9, 3, 2, 3), "D"),
 }
+
+
+def in_the_dark(svg: str) -> str:
+    """Return a picture with each of the palette's colours as it is in the dark."""
+    dark = {colour.light: colour.dark for colour in COLOURS.values()}
+    return re.sub(r"#[0-9a-f]{6}\b", lambda found: dark.get(found[0], found[0]), svg)
 
 
 def css() -> str:

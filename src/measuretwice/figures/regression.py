@@ -9,16 +9,16 @@ from collections.abc import Sequence
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.registry import figure
-from measuretwice.figures.rows import Row
+from measuretwice.figures.rows import Row, counted_runs
 from measuretwice.figures.style import (
-    FAINT,
     INK,
+    MODEL,
     PAPER,
-    WIDTH_INCHES,
-    DescribedFigure,
     Drawn,
     in_style,
+    on_phone,
     plain_axes,
+    sized,
 )
 from measuretwice.lab import Lab, RegressionFigure
 from measuretwice.measure.many_flows import FlowOfMany
@@ -56,8 +56,8 @@ def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) 
     rows: list[Row] = []
     notes = []
     with in_style():
-        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 3.2), layout="constrained")
-        axes = drawn.subplots(1, len(PANELS), sharey=True)
+        drawn = sized(540 if on_phone() else 320)
+        axes = drawn.subplots(*((len(PANELS), 1) if on_phone() else (1, len(PANELS))), sharey=True)
         for place, (counted, title) in zip(axes, PANELS, strict=True):
             found = [point for result in results for point in points(result, counted)]
             if not found:
@@ -68,17 +68,19 @@ def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) 
                 {"by": counted, "model_mbit": round(x, 4), "goodput_mbit": round(y, 4)}
                 for x, y in zip(xs, ys, strict=True)
             ]
-            place.plot([0, max(xs)], [0, constant * max(xs)], color=FAINT, linewidth=1.2)
+            place.plot([0, max(xs)], [0, constant * max(xs)], color=MODEL, linewidth=1.6)
             place.plot(
-                xs, ys, linestyle="none", marker="o", markersize=3.4 if len(xs) < 200 else 1.8,
-                markerfacecolor=PAPER, markeredgecolor=INK, markeredgewidth=0.6,
+                xs, ys, linestyle="none", marker="o", markersize=4.6 if len(xs) < 200 else 2.4,
+                markerfacecolor=PAPER, markeredgecolor=INK, markeredgewidth=0.8,
             )  # fmt: skip
-            place.set_title(f"{title}: C = {constant:.2f}")
+            place.set_title(f"{title}: C = {constant:.2f}", loc="left")
             place.set_xlabel("MSS / (RTT · √p), Mbit/s")
             place.set_xlim(left=0)
             place.set_ylim(bottom=0)
             plain_axes(place)
             notes.append(f"{title}: {len(xs)} flows, C = {constant:.2f}.")
-        axes[0].set_ylabel("goodput of a flow (Mbit/s)")
+            if on_phone() or place is axes[0]:
+                place.set_ylabel("goodput of a flow (Mbit/s)")
     drawn.description = " ".join(notes)
+    drawn.caption = f"{counted_runs([len(results)])}, a mark a flow; line: least squares through zero, its slope is C"
     return drawn, rows

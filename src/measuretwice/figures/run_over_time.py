@@ -16,13 +16,12 @@ from measuretwice.figures.over_time import LINES
 from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
     FAINT,
-    GRID,
-    MIDDLE,
-    WIDTH_INCHES,
-    DescribedFigure,
+    QUEUE,
     Drawn,
     in_style,
+    legend_above,
     plain_axes,
+    sized,
 )
 from measuretwice.lab import Value
 from measuretwice.measure.over_time import DROPPED, PANELS, Line, OverTime
@@ -43,9 +42,7 @@ def run_over_time(runs: Sequence[OverTime]) -> Drawn:
     rows: list[Row] = []
     # A folder's name may have a $ in it, which is no formula.
     with in_style(), rc_context({"text.parse_math": False}):
-        drawn = DescribedFigure(
-            figsize=(WIDTH_INCHES, 1.0 + 1.6 * len(shown)), layout="constrained"
-        )
+        drawn = sized(100 + 175 * len(shown))
         panels = drawn.subplots(
             len(shown), len(runs), sharex="col", sharey="row", squeeze=False,
             height_ratios=[1.4, *[1] * (len(shown) - 1)],
@@ -59,7 +56,7 @@ def run_over_time(runs: Sequence[OverTime]) -> Drawn:
                 rows += [row for line in lines for row in _rows(title, panel.name, line)]
                 if column == 0:
                     axes.set_ylabel(panel.label)
-            panels[0][column].set_title(title)
+            panels[0][column].set_title(title, loc="left", pad=24)
             panels[-1][column].set_xlabel("time since the first sample (s)")
         for axes in panels.flat:
             axes.set_ylim(bottom=0)
@@ -77,17 +74,17 @@ def _draw(axes: Axes, lines: Sequence[Line], panel: str) -> None:
     looks = itertools.cycle(LINES)
     for line in lines:
         if line.steady:
-            axes.plot(line.time_s, line.values, color=MIDDLE, linewidth=0.7, linestyle=(0, (1, 2)),
+            axes.plot(line.time_s, line.values, color=FAINT, linewidth=1.0, linestyle=(0, (1, 2)),
                 label=_label(line))  # fmt: skip
         elif line.label.endswith(DROPPED):
             axes.plot(
-                line.time_s, line.values, color=FAINT, linewidth=2.4, alpha=0.6, label=line.label
+                line.time_s, line.values, color=FAINT, linewidth=3.0, alpha=0.6, label=line.label
             )
         elif panel == "queue" and len(lines) == 1:
-            axes.fill_between(line.time_s, line.values, color=FAINT, linewidth=0, label=line.label)
+            axes.fill_between(line.time_s, line.values, color=QUEUE, linewidth=0, label=line.label)
         else:
             axes.plot(line.time_s, line.values, label=line.label, **next(looks))
-    axes.legend(loc="best", fontsize=6.5, frameon=True, framealpha=0.8, edgecolor=GRID)
+    legend_above(axes, columns=2)
 
 
 def _label(line: Line) -> str:

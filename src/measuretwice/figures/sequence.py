@@ -12,11 +12,12 @@ from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
     FAINT,
     INK,
-    WIDTH_INCHES,
-    DescribedFigure,
     Drawn,
+    colour_of,
     in_style,
+    on_phone,
     plain_axes,
+    sized,
 )
 from measuretwice.lab import Lab, SequenceFigure
 from measuretwice.parse import ParseError
@@ -27,6 +28,8 @@ from measuretwice.tcp.time_sequence import TimeSequence, time_sequence
 
 # Around the first packet that was sent again.
 BEFORE_S, AFTER_S = 0.06, 0.12
+# Of so many places each way a panel's dots are told apart.
+DOTS = 4000
 
 
 @figure(SequenceFigure, needs="raw files")
@@ -40,15 +43,19 @@ def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> D
     megabytes = 1e6
     again_s = packets.again[0][0] if packets.again else None
     with in_style():
-        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 3.6), layout="constrained")
-        panels = drawn.subplots(1, 2 if again_s is not None else 1, squeeze=False)[0]
+        count = 2 if again_s is not None else 1
+        drawn = sized(40 + 270 * count if on_phone() else 330)
+        panels = drawn.subplots(*((count, 1) if on_phone() else (1, count)), squeeze=False).flat
         for panel in panels:
-            _draw(panel, packets, megabytes)
+            _draw(panel, packets, megabytes, colour_of(run.params.get("congestion_control")))
         panels[0].set_ylabel("sequence number (MB)")
-        panels[0].legend(loc="upper left")
-        panels[0].set_title("from the first packet on")
+        drawn.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, borderpad=0,
+            markerscale=2, handletextpad=0.4, columnspacing=1.2,
+        )  # fmt: skip
+        panels[0].set_title("from the first packet on", loc="left")
         if again_s is not None:
-            panels[1].set_title("about the first loss")
+            panels[1].set_title("about the first loss", loc="left")
             panels[1].set_xlim(again_s - BEFORE_S, again_s + AFTER_S)
             near = [
                 end
@@ -57,6 +64,7 @@ def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> D
             ]
             low = min((a for t, a in packets.acked if t >= again_s - BEFORE_S), default=0)
             panels[1].set_ylim(0.98 * low / megabytes, 1.02 * max(near, default=1) / megabytes)
+    drawn.caption = "one run, a dot a packet"
     drawn.description = (
         f"{len(packets.sent)} packets sent once and {len(packets.again)} sent again"
         + (f", the first of these after {again_s:.3g} s" if again_s is not None else "")
@@ -74,23 +82,31 @@ def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> D
     return drawn, rows
 
 
-def _draw(panel: Axes, packets: TimeSequence, unit: float) -> None:
+def _draw(panel: Axes, packets: TimeSequence, unit: float, colour: str) -> None:
     plain_axes(panel)
-    times, ends = [t for t, _, _ in packets.sent], [end / unit for _, _, end in packets.sent]
-    panel.plot(
-        times, ends, linestyle="", marker=".", markersize=1.5, color=FAINT, label="sent",
-        rasterized=True,
-    )  # fmt: skip
+    sent = _seen([(t, end / unit) for t, _, end in packets.sent])
+    panel.plot(*zip(*sent, strict=True), linestyle="", marker=".", markersize=2.4, color=FAINT,
+        label="sent")  # fmt: skip
     panel.step(
         [t for t, _ in packets.acked], [a / unit for _, a in packets.acked], where="post",
-        color=INK, linewidth=0.9, label="acknowledged",
+        color=colour, linewidth=1.2, label="acknowledged",
     )  # fmt: skip
     if packets.again:
         panel.plot(
             [t for t, _, _ in packets.again], [end / unit for _, _, end in packets.again],
-            linestyle="", marker="x", markersize=4, color=INK, label="sent again",
+            linestyle="", marker="x", markersize=5.5, color=INK, label="sent again",
         )  # fmt: skip
     panel.set_xlabel("time (s)")
+
+
+def _seen(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of points that cover each other in the larger panel only one; near the first loss all are shown."""
+    kept: dict[tuple[int, int], tuple[float, float]] = {}
+    width = points[-1][0] / DOTS or 1.0
+    height = max(y for _, y in points) / DOTS or 1.0
+    for t, y in points:
+        kept.setdefault((round(t / width), round(y / height)), (t, y))
+    return list(kept.values())
 
 
 def _read(lab: Lab, run: Result) -> TimeSequence:

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from measuretwice.figures import marks
 from measuretwice.figures.rows import complete, distinct, fit_rows, model_constant, rows_for_table
 from measuretwice.figures.style import (
     FAINT,
     GRID,
     INK,
-    WIDTH_INCHES,
     DescribedFigure,
     in_style,
     logarithmic,
     marker_style,
+    sized,
 )
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
@@ -48,25 +47,25 @@ def spread(
     at = np.geomspace(min(losses) / 1.4, max(losses) * 1.4, BAND_POINTS)
     bounds = [ratio_bounds(float(n)) or (1.0, 1.0) for n in at]
     with in_style():
-        figure = DescribedFigure(figsize=(WIDTH_INCHES, 3.6), layout="constrained")
+        figure = sized(320)
         axes = figure.add_subplot()
         logarithmic(axes)
         axes.fill_between(
             at, [centre * low for low, _ in bounds], [centre * high for _, high in bounds],
             color=GRID, linewidth=0,
         )  # fmt: skip
-        axes.axhline(centre, color=FAINT, linewidth=0.8)
+        axes.axhline(centre, color=FAINT, linewidth=1.1)
         for row in rows:
             axes.plot(row["losses"], row["ratio"], **marker_style("o", INK, row["comparable"]))
         axes.set_xlim(at[0], at[-1])
         axes.set_yticks([1, 1.5, 2, 3, 4], ["1", "1.5", "2", "3", "4"])
         axes.set_xlabel("losses in the run")
         axes.set_ylabel("goodput over model (C = 1)")
-        marks.note(axes, [f"grey: 95 % of runs, by chance alone, about C = {centre:.2f}"], (1, 1))
     figure.title = "Goodput over the model, by the number of losses in the run"
     figure.description = (
         f"{len(rows)} runs with {min(losses)} to {max(losses)} losses. The band that chance allows "
         "narrows to the right. Runs with many losses lie within or near it; most of those with few "
         "losses lie above it."
     )
+    figure.caption = f"{len(rows)} runs, a mark each; grey: where 95 % of runs lie by chance alone, about C = {centre:.2f}"
     return figure

@@ -6,9 +6,12 @@ import math
 import textwrap
 from collections.abc import Sequence
 
+from matplotlib.ticker import LogLocator
+
 from measuretwice.figures import marks
 from measuretwice.figures.goodput_panel import (
     KEYS,
+    caption,
     goodput_panel,
     left_out_in_words,
     square_limits,
@@ -23,9 +26,20 @@ from measuretwice.figures.rows import (
     ratio_range,
     rows_for_table,
 )
-from measuretwice.figures.style import WIDTH_INCHES, DescribedFigure, in_style
+from measuretwice.figures.style import (
+    PHONE_PX,
+    WIDTH_PX,
+    DescribedFigure,
+    in_style,
+    on_phone,
+    sized,
+)
 
-PANELS_A_ROW = 4
+# Panels beside each other have room for their titles and for the numbers at their axes.
+PANELS_A_ROW, PHONE_PANELS_A_ROW = 4, 2
+LINE_PX, AXIS_PX = 17, 60
+# In a narrower one not each power of ten has its number.
+WIDE_PANEL_PX = 250
 
 
 @model_figure("stages", of_several_sets=True)
@@ -39,26 +53,32 @@ def stages(runs: ModelRuns) -> DescribedFigure:
     sets = runs.sets
     all_rows, left_out = usable_rows(runs, KEYS)
     span = ratio_range(runs.results)
-    lines = math.ceil(len(sets) / PANELS_A_ROW)
+    most = PHONE_PANELS_A_ROW if on_phone() else PANELS_A_ROW
+    lines = math.ceil(len(sets) / most)
     columns = math.ceil(len(sets) / lines)
-    titles = ["\n".join(textwrap.wrap(title, 76 // columns)) for title, _ in sets]
+    characters = (40 if on_phone() else 80) // columns
+    titles = ["\n".join(textwrap.wrap(title, characters)) for title, _ in sets]
     title_lines = max(title.count("\n") + 1 for title in titles)
     counts = []
     with in_style():
-        panel_inches = min(4.0, 6.2 / columns)
-        height = 2.0 + lines * (panel_inches + 0.15 + 0.16 * title_lines)
-        figure = DescribedFigure(figsize=(WIDTH_INCHES, height), layout="constrained")
+        groups = marks.legend_groups(all_rows)
+        side = min(390, ((PHONE_PX if on_phone() else WIDTH_PX) - AXIS_PX) / columns - 8)
+        height = AXIS_PX + lines * (side + 8 + LINE_PX * (title_lines + 1))
+        figure = sized(height + marks.legend_height_px(groups))
         panels = figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False)
         limits = square_limits(all_rows)
         for i, (panel, title, (_, results)) in enumerate(
             zip(panels.flat, titles, sets, strict=False)
         ):
             rows = complete(rows_for_table(results, runs.names), KEYS)
-            goodput_panel(panel, rows, all_rows, limits, size=3.5 if columns > 2 else None)
+            goodput_panel(
+                panel, rows, all_rows, limits, size=4.5 if columns > 2 or on_phone() else None
+            )
             marks.slope_one(panel, None)
-            panel.set_title(title)
             counts.append(_count(rows, span))
-            marks.note(panel, [counts[-1]], (1, 0))
+            panel.set_title(f"{title}\n{counts[-1]}", loc="left")
+            if side < WIDE_PANEL_PX:
+                panel.xaxis.set_major_locator(LogLocator(base=10, numticks=4))
             if i % columns == 0:
                 panel.set_ylabel("goodput (Mbit/s)")
             if i + columns >= len(sets):
@@ -66,18 +86,12 @@ def stages(runs: ModelRuns) -> DescribedFigure:
                 panel.tick_params(labelbottom=True)
         for panel in list(panels.flat)[len(sets) :]:
             panel.set_axis_off()
-        groups = marks.legend_groups(all_rows)
         notes = [*_span_in_words(span), *left_out_in_words(left_out)]
-        legend = figure.legend(
-            handles=marks.legend_handles(groups, in_columns=True),
-            loc="outside lower center",
-            ncols=len(groups),
-            title="\n".join(notes) or None,
-        )
-        marks.bold_headings(legend, groups)
+        marks.bold_headings(marks.legend_below(figure, groups), groups)
     figure.title = "Measured goodput against the model's bandwidth, stage by stage"
     panels_in_words = [f"{title}: {count}." for (title, _), count in zip(sets, counts, strict=True)]
     figure.description = " ".join([*panels_in_words, *(f"{text}." for text in notes)])
+    figure.caption = caption(all_rows, notes)
     return figure
 
 
@@ -91,4 +105,4 @@ def _span_in_words(span: tuple[float, float] | None) -> list[str]:
         return []
     low, high = span
     ends = f"{low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
-    return [f"In each panel: trials with a goodput of {ends} times the model's, of all"]
+    return [f"Above each panel: trials with a goodput of {ends} times the model's, of all"]

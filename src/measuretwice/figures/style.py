@@ -1,47 +1,62 @@
 """How the figures look, and how they are written: the same bytes for the same data.
 
-Greyscale throughout, so that a figure survives a black-and-white printer and any kind of colour
-vision: shape, shade and fill carry the meaning. Only published values have a colour, and a shape of
-their own besides.
+Colours are the palette's; a shape, a dash or a fill says the same again, for print without colour. A
+figure is drawn in the light's colours and as wide as paper or a desk's page; `phone()` draws it as wide
+as a phone's, panels below each other. Sizes are in pixels of the page, so that text is as large as it says.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 from matplotlib import style
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from measuretwice.figures.palette import COLOURS, LOOKS, ORDERED, Scheme, in_the_dark
 from measuretwice.figures.rows import Row
 
-INK = "#222222"
-FAINT = "#777777"
-MIDDLE = "#555555"
-GRID = "#e4e4e4"
-PUBLISHED = "#b8400e"
-PAPER = "#ffffff"
-# One shape for each segment size, one grey for each round-trip time: dark is short.
+INK, FAINT, GRID, PAPER = (COLOURS[name].light for name in ("ink", "ink-faint", "grid", "paper"))
+PUBLISHED, MODEL, QUEUE = (COLOURS[name].light for name in ("published", "model", "queue"))
+# One shape for each segment size, one of the ordered colours for each round-trip time.
 SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-DARKEST, LIGHTEST = 0.0, 0.72
-MARKER_SIZE = 5.0
-WIDTH_INCHES = 7.0
+MARKER_SIZE = 6.5
+# A desk's page beside its menus, and a phone of 390 in a fold.
+WIDTH_PX, PHONE_PX = 680, 330
+PX_AN_INCH = 72
+FONT_PX = 12
+CAPTION_CHARACTERS, CAPTION_LINE_PX = 92, 17
+# What a lab calls a discipline by default, or by its longer name.
+SAME_LOOK = {
+    "pfifo_fast": "fifo",
+    "pfifo": "fifo",
+    "bfifo": "fifo",
+    "droptail": "fifo",
+    "fq_codel": "fq-codel",
+}
 
 # matplotlib's own defaults under it: what a person has in matplotlibrc changes nothing.
 STYLE: dict[str, Any] = {
     "font.family": ["DejaVu Sans", "sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8.5,
-    "axes.titlesize": 9,
+    "font.size": FONT_PX,
+    "axes.titlesize": FONT_PX,
+    "axes.labelsize": FONT_PX,
+    "xtick.labelsize": FONT_PX,
+    "ytick.labelsize": FONT_PX,
     "axes.edgecolor": FAINT,
     "axes.labelcolor": INK,
-    "axes.linewidth": 0.7,
+    "axes.linewidth": 0.9,
     "axes.axisbelow": True,
     "text.color": INK,
     "xtick.color": FAINT,
@@ -49,13 +64,37 @@ STYLE: dict[str, Any] = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
     "legend.frameon": False,
-    "legend.fontsize": 8,
+    "legend.fontsize": FONT_PX,
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "axes.facecolor": PAPER,
     "svg.fonttype": "none",
     "svg.hashsalt": "measuretwice",
 }
+LONG_NUMBER = re.compile(r"(?<=[\s\"MLQCz])-?\d+\.\d{2,}(?=[\s\"])")
+_on_phone: ContextVar[bool] = ContextVar("on_phone", default=False)
+
+
+@contextmanager
+def phone() -> Iterator[None]:
+    """A context in which figures are drawn as wide as a phone."""
+    token = _on_phone.set(True)
+    try:
+        yield
+    finally:
+        _on_phone.reset(token)
+
+
+def on_phone() -> bool:
+    """Is a figure for a phone being drawn?"""
+    return _on_phone.get()
+
+
+def sized(height_px: float) -> DescribedFigure:
+    """Return an empty figure as wide as the page and so high."""
+    width = PHONE_PX if on_phone() else WIDTH_PX
+    size = (width / PX_AN_INCH, height_px / PX_AN_INCH)
+    return DescribedFigure(figsize=size, layout="constrained")
 
 
 class DescribedFigure(Figure):
@@ -63,6 +102,8 @@ class DescribedFigure(Figure):
 
     title: str = ""
     description: str = ""
+    # How many runs, and what its bars, boxes or bands mean: said below it.
+    caption: str = ""
 
 
 # A figure, and the rows that it shows.
@@ -80,15 +121,31 @@ def shapes(values: Sequence[float]) -> dict[float, str]:
 
 
 def shades(values: Sequence[float]) -> dict[float, str]:
-    """Return a grey for each value, the smallest the darkest, spread evenly to the eye."""
+    """Return one of the ordered colours for each value, the smallest the one that stands out most."""
     known = sorted(set(values))
-    result = {}
-    for i, value in enumerate(known):
-        # The eye tells dark greys apart less well: larger steps there.
-        share = (i / max(1, len(known) - 1)) ** 0.75
-        level = round(255 * (DARKEST + share * (LIGHTEST - DARKEST)))
-        result[value] = f"#{level:02x}{level:02x}{level:02x}"
-    return result
+    last = max(1, len(known) - 1)
+    steps = len(ORDERED) - 1
+    return {value: COLOURS[ORDERED[round(n * steps / last)]].light for n, value in enumerate(known)}
+
+
+def line_looks(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return colour, dashes and marker of each line: an algorithm's or a discipline's own, where it is
+    one; of other lines one after the other."""
+    others = iter([*LOOKS] * len(names))
+    found = []
+    for name in names:
+        known = SAME_LOOK.get(name, name)
+        look = LOOKS[known if known in LOOKS else next(others)]
+        colour = COLOURS[known].light if known in LOOKS else INK
+        dashes = (0, look.dashes) if look.dashes else "-"
+        found.append({"color": colour, "linestyle": dashes, "marker": look.marker})
+    return found
+
+
+def colour_of(name: object) -> str:
+    """Return an algorithm's or a discipline's colour; ink for all else."""
+    known = SAME_LOOK.get(str(name), str(name))
+    return COLOURS[known].light if known in LOOKS else INK
 
 
 def marker_style(shape: str, shade: str, filled: bool) -> dict[str, Any]:
@@ -120,7 +177,7 @@ def logarithmic(axes: Axes) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(base=10, numticks=12))
+        axis.set_major_locator(LogLocator(base=10, numticks=5 if on_phone() else 12))
         axis.set_major_formatter(FuncFormatter(plain))
         axis.set_minor_formatter(NullFormatter())
     plain_axes(axes)
@@ -154,27 +211,70 @@ def spread_apart(places: Sequence[float], gap: float) -> list[float]:
     return result
 
 
-def svg_text(figure: Figure) -> str:
-    """Return a figure as SVG: text as text, no date, and its title and description for a reader."""
+def legend_above(axes: Axes, handles: Sequence[Artist] | None = None, columns: int = 3) -> None:
+    """A legend above the axes, where nothing is drawn."""
+    given = {} if handles is None else {"handles": handles}
+    axes.legend(
+        loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0.2, borderpad=0,
+        handlelength=1.8, columnspacing=1.2, handletextpad=0.5, **given,
+    )  # fmt: skip
+
+
+def svg_text(figure: Figure, scheme: Scheme = "light") -> str:
+    """Return a figure as SVG in the page's pixels: text as text, no date, its title and description for
+    a reader, and tenths of a pixel, which are all that a screen shows."""
     out = io.StringIO()
     with in_style():
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = re.sub(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", "", out.getvalue(), flags=re.DOTALL)
+    text = re.sub(r"^<\?xml.*?(?=<svg)", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<svg [^>]*?width="[0-9.]+)pt(" height="[0-9.]+)pt"', r'\1\2"', text)
+    # In tags only: a text's numbers stay as they are.
+    text = re.sub(r"<[^>]+>", lambda tag: LONG_NUMBER.sub(_rounded, tag[0]), text)
     title = getattr(figure, "title", "") or "figure"
     description = getattr(figure, "description", "")
     words = f"{title}. {description}" if description else title
     # As attributes for screen readers, as elements for those who open the file.
-    return re.sub(
+    text = re.sub(
         r"<svg ([^>]*)>",
         lambda match: (
             f"<svg {match[1]} role=\"img\" aria-label={quoteattr(words)}>\n"
             f" <title>{escape(title)}</title>\n <desc>{escape(description)}</desc>"
         ),
-        out.getvalue(),
+        text,
         count=1,
     )  # fmt: skip
+    return text if scheme == "light" else in_the_dark(text)
+
+
+def _rounded(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.1f}".removesuffix(".0")
+
+
+def size_of(figure: Figure) -> tuple[int, int]:
+    """Return a figure's width and height in the page's pixels."""
+    width, height = figure.get_size_inches()
+    return round(width * PX_AN_INCH), round(height * PX_AN_INCH)
 
 
 def save_svg(figure: Figure, path: Path) -> None:
-    """Write a figure to `path`, its folder made where it isn't there; OSError where it can't be."""
+    """Write a figure and its caption to `path`, the folder made where it isn't there; OSError where it
+    can't be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(svg_text(figure), encoding="utf-8")
+    path.write_text(_with_caption(figure), encoding="utf-8")
+
+
+def _with_caption(figure: Figure) -> str:
+    """A figure with its caption below it, since a file stands alone."""
+    text, (width, height) = svg_text(figure), size_of(figure)
+    lines = textwrap.wrap(getattr(figure, "caption", ""), CAPTION_CHARACTERS)
+    higher = height + CAPTION_LINE_PX * len(lines) + (8 if lines else 0)
+    text = re.sub(r'(<svg [^>]*?) height="[^"]*"', rf'\1 height="{higher}"', text, count=1)
+    text = re.sub(r'viewBox="[^"]*"', f'viewBox="0 0 {width} {higher}"', text, count=1)
+    below = [f'<rect y="{height}" width="{width}" height="{higher - height}" fill="{PAPER}"/>']
+    below += [
+        f'<text x="8" y="{height + CAPTION_LINE_PX * n}" fill="{INK}" '
+        f"style=\"font: {FONT_PX}px 'DejaVu Sans', sans-serif\">{escape(line)}</text>"
+        for n, line in enumerate(lines, 1)
+    ]
+    return text.replace("</svg>", "\n".join([*below, "</svg>"])) if lines else text

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.over_time import LINES
-from measuretwice.figures.style import FAINT, GRID, INK, MIDDLE, logarithmic, open_frame, plain_axes
+from measuretwice.figures.style import (
+    FAINT,
+    INK,
+    MODEL,
+    PX_AN_INCH,
+    logarithmic,
+    open_frame,
+    plain_axes,
+)
 from measuretwice.figures.symptoms import BAR_PX, Subject, number_in_words, symptom
 from measuretwice.lab import (
     AgainstModelSymptom,
@@ -28,6 +38,9 @@ from measuretwice.runs.result import Result
 
 # As many parts as a phone's picture is wide, halved; of each its smallest and largest value is drawn.
 PARTS = 130
+# Labels that stand two beside each other.
+SHORT_LABEL = 15
+LEGEND_LINE_PX = 18
 PANEL_OF = {panel.name: panel for panel in (*PANELS, GOODPUT)}
 # In seconds since 1970: what a file has as a time.
 UNIX_TIMES = 1e9
@@ -49,16 +62,18 @@ def against_model(axes: Axes, _: AgainstModelSymptom, subject: Subject) -> str:
     logarithmic(axes)
     values = [value for pair in (*own, *others) for value in pair]
     limits = min(values) / 1.6, max(values) * 1.6
-    axes.plot(limits, limits, color=INK, linewidth=0.8, zorder=1, label="goodput = model")
+    axes.plot(limits, limits, color=MODEL, linewidth=1.2, zorder=1, label="goodput = model")
     if others:
-        axes.plot(*zip(*others, strict=True), "o", markersize=3, color=FAINT, markeredgewidth=0,
+        axes.plot(*zip(*others, strict=True), "o", markersize=3.5, color=FAINT, markeredgewidth=0,
             alpha=0.55, label="the lab's other trials")  # fmt: skip
-    axes.plot(*zip(*own, strict=True), "o", markersize=8, color=INK, label="this run")
+    axes.plot(
+        *zip(*own, strict=True), "o", markersize=9, color=subject.stage.colour, label="this run"
+    )
     axes.set_xlim(*limits)
     axes.set_ylim(*limits)
     axes.set_title("goodput (Mbit/s)", loc="left")
     axes.set_xlabel("the model's goodput (Mbit/s)")
-    axes.legend(loc="lower right", borderpad=0, handletextpad=0.4, labelspacing=0.2)
+    _legend_below(axes)
     said = "; ".join(
         f"{number_in_words(y)} Mbit/s where the model says {number_in_words(x)}" for x, y in own
     )
@@ -86,11 +101,11 @@ def over_time(axes: Axes, panel: OverTimeSymptom, subject: Subject) -> str:
         raise _missing(subject.lab.name, f"{panel.of} over time")
     plain_axes(axes)
     names = _names(lines)
-    looks = itertools.cycle(LINES)
+    looks = itertools.cycle([LINES[0] | {"color": subject.stage.colour}, *LINES[1:]])
     for line, name in zip(lines, names, strict=True):
         times, values = thinned(line.time_s, line.values)
         if panel.of == "queue" and len(lines) == 1:
-            axes.fill_between(times, values, color=FAINT, linewidth=0)
+            axes.fill_between(times, values, color=subject.stage.colour, linewidth=0)
         elif line.label.endswith(DROPPED):
             axes.plot(times, values, color=FAINT, linewidth=2.6, alpha=0.7, label=name)
         else:
@@ -102,8 +117,7 @@ def over_time(axes: Axes, panel: OverTimeSymptom, subject: Subject) -> str:
     axes.set_xlabel("time (s)")
     _few_ticks(axes)
     if len(lines) > 1 or panel.of == "losses":
-        axes.legend(loc="best", borderpad=0.2, handlelength=1.4, labelspacing=0.2,
-            frameon=True, framealpha=0.8, edgecolor=GRID)  # fmt: skip
+        _legend_below(axes)
     until = number_in_words(round(max(line.time_s[-1] for line in lines)))
     said = [_line_in_words(line, name, panel.of) for line, name in zip(lines, names, strict=True)]
     return f"{label[0].upper()}{label[1:]} over {until} s: {'; '.join(said)}."
@@ -146,6 +160,20 @@ def thinned(
     return [x[n] for n in kept], [y[n] for n in kept]
 
 
+def _legend_below(axes: Axes) -> None:
+    """Below the panel, where nothing is drawn."""
+    handles, labels = axes.get_legend_handles_labels()
+    columns = 2 if len(max(labels, key=len)) <= SHORT_LABEL else 1
+    figure = axes.get_figure()
+    assert isinstance(figure, Figure)
+    figure.set_size_inches(
+        figure.get_figwidth(),
+        figure.get_figheight() + LEGEND_LINE_PX * -(-len(labels) // columns) / PX_AN_INCH,
+    )
+    figure.legend(handles, labels, loc="outside lower left", ncols=columns, borderpad=0, handlelength=1.6,
+        labelspacing=0.2, columnspacing=1.0, handletextpad=0.4)  # fmt: skip
+
+
 def _few_ticks(axes: Axes, *, whole: bool = False) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=whole))
     axes.yaxis.set_major_locator(MaxNLocator(4))
@@ -158,14 +186,14 @@ def _few_ticks(axes: Axes, *, whole: bool = False) -> None:
 def values(axes: Axes, panel: ValuesSymptom, subject: Subject) -> str:
     """Values of the first run as bars, each with its name and its number."""
     bars = [(bar.label, _value(bar, subject) / panel.unit) for bar in panel.bars]
-    _draw_bars(axes, bars)
+    _draw_bars(axes, bars, subject.stage.colour)
     axes.set_title(panel.label, loc="left")
     return f"{panel.label}: {_bars_in_words(bars)}."
 
 
-def _draw_bars(axes: Axes, bars: Sequence[tuple[str, float]]) -> None:
+def _draw_bars(axes: Axes, bars: Sequence[tuple[str, float]], colour: str) -> None:
     places = range(len(bars))
-    axes.barh(places, [value for _, value in bars], height=0.38, color=MIDDLE)
+    axes.barh(places, [value for _, value in bars], height=0.38, color=colour)
     for place, (name, value) in zip(places, bars, strict=True):
         axes.annotate(f"{name}: {number_in_words(value)}", (0, place - 0.24), (0, 1),
             textcoords="offset points", va="bottom", color=INK)  # fmt: skip
@@ -216,7 +244,8 @@ def runs(axes: Axes, panel: RunsSymptom, subject: Subject) -> str:
             raise _missing(f"{subject.lab.name}, trial {run.trial}", panel.value)
         by = run.trial if panel.by == "trial" else run.params[panel.by]
         points.append((_name_of(by), value / panel.unit))
-    return _draw_groups(axes, points, panel.label, panel.by_label, panel.from_zero)
+    groups = Groups(panel.label, panel.by_label, panel.from_zero)
+    return _draw_groups(axes, points, groups, subject.stage.colour)
 
 
 @symptom(FlowsSymptom)
@@ -232,7 +261,16 @@ def flows(axes: Axes, panel: FlowsSymptom, subject: Subject) -> str:
             points.append((_name_of(by), value / panel.unit))
     if not points:
         raise _missing(subject.lab.name, "flows")
-    return _draw_groups(axes, points, panel.label, panel.by_label, True)
+    groups = Groups(panel.label, panel.by_label, from_zero=True)
+    return _draw_groups(axes, points, groups, subject.stage.colour)
+
+
+class Groups(NamedTuple):
+    """What is said of points in columns."""
+
+    label: str
+    by_label: str
+    from_zero: bool
 
 
 def _name_of(value: float | int | str) -> str:
@@ -240,7 +278,7 @@ def _name_of(value: float | int | str) -> str:
 
 
 def _draw_groups(
-    axes: Axes, points: Sequence[tuple[str, float]], label: str, by_label: str, from_zero: bool
+    axes: Axes, points: Sequence[tuple[str, float]], groups: Groups, colour: str
 ) -> str:
     """Points in a column for each name, side by side where there are many."""
     plain_axes(axes)
@@ -253,7 +291,12 @@ def _draw_groups(
         # Points of one column stand a little apart, so that each is seen.
         shifts = [0.5 * (n / (several - 1) - 0.5) if several > 1 else 0.0 for n in range(several)]
         axes.plot(
-            [place + shift for shift in shifts], of_name, "o", markersize=6, color=INK, alpha=0.75
+            [place + shift for shift in shifts],
+            of_name,
+            "o",
+            markersize=7,
+            color=colour,
+            alpha=0.75,
         )
         shown = [number_in_words(float(f"{value:.4g}")) for value in of_name]
         if several > 6:
@@ -262,14 +305,14 @@ def _draw_groups(
         said.append(f"{name}: {', '.join(shown)}")
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.6, len(names) - 0.4)
-    if from_zero:
+    if groups.from_zero:
         axes.set_ylim(0, max(value for _, value in points) * 1.1)
     else:
         axes.margins(y=0.15)
-    axes.set_title(label, loc="left")
-    axes.set_xlabel(by_label)
+    axes.set_title(groups.label, loc="left")
+    axes.set_xlabel(groups.by_label)
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    return f"{label}: {'; '.join(said)}."
+    return f"{groups.label}: {'; '.join(said)}."
 
 
 # Rows of a raw file
@@ -290,18 +333,20 @@ def rows(axes: Axes, panel: RowsSymptom, subject: Subject) -> str:
         raise _missing(subject.lab.name, f"rows in {panel.file}")
     if firsts and not _is_number(firsts[0]):
         bars = list(zip(firsts, y, strict=True))
-        _draw_bars(axes, bars)
+        _draw_bars(axes, bars, subject.stage.colour)
         axes.set_title(panel.label, loc="left")
         return f"{panel.label}: {_bars_in_words(bars)}."
     plain_axes(axes)
     whole = False
     if firsts is None:
-        axes.plot(range(1, len(y) + 1), y, "o", markersize=5, color=INK)
+        axes.plot(range(1, len(y) + 1), y, "o", markersize=6, color=subject.stage.colour)
         whole = True
     else:
         x = [float(text) for text in firsts]
         x = [value - x[0] if x[0] > UNIX_TIMES else value for value in x]
-        axes.plot(*thinned(x, y), marker="o", markersize=2.5, color=INK, linewidth=0.7)
+        axes.plot(
+            *thinned(x, y), marker="o", markersize=3, color=subject.stage.colour, linewidth=0.9
+        )
     axes.set_ylim(bottom=0, top=None if max(y) else 1)
     axes.set_title(panel.label, loc="left")
     axes.set_xlabel(panel.x_label)

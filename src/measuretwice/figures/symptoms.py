@@ -7,7 +7,6 @@ large as they say in both. Two stages of a case share each panel's axes, but for
 from __future__ import annotations
 
 import math
-import re
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,36 +16,25 @@ from typing import Any, TypeVar
 
 from matplotlib import rc_context
 
-from measuretwice.figures.style import DescribedFigure, in_style, svg_text
+from measuretwice.figures.palette import COLOURS
+from measuretwice.figures.style import FONT_PX, PX_AN_INCH, DescribedFigure, in_style
 from measuretwice.lab import Lab, SymptomOf
 from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.result import Result
 
 # In CSS pixels: what a phone of 360 has for a picture inside a fold.
-WIDTH_PX, HEIGHT_PX, BAR_PX = 300, 215, 44
-# None is smaller on any screen.
-LEAST_FONT_PX = 11.5
-LABEL_CHARACTERS = 44
+PANEL_PX, HEIGHT_PX, BAR_PX = 300, 225, 46
+LABEL_CHARACTERS = 42
 MOST_TIMES_AS_LONG = 10
-_PX_AN_INCH = 72
-_STYLE: dict[Any, Any] = {
-    "font.size": LEAST_FONT_PX,
-    "axes.titlesize": LEAST_FONT_PX,
-    "axes.labelsize": LEAST_FONT_PX,
-    "xtick.labelsize": LEAST_FONT_PX,
-    "ytick.labelsize": LEAST_FONT_PX,
-    "legend.fontsize": LEAST_FONT_PX,
-    # A folder's name may have a $ in it, which is no formula.
-    "text.parse_math": False,
-}
 
-
+# A folder's name may have a $ in it, which is no formula.
+PLAIN_TEXT: Any = {"text.parse_math": False}
 ReadsOverTime = Callable[[Path], OverTime]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A recorded stage of a case: its heading (empty where it stands alone), its runs.
+    """A recorded stage of a case: its heading (empty where it stands alone), its runs, its colour.
 
     `beside` are runs to be shown faintly: the lab's as they should be.
     """
@@ -54,6 +42,12 @@ class Stage:
     heading: str
     runs: Sequence[Result]
     beside: Sequence[Result] = ()
+    after: bool = False
+
+    @property
+    def colour(self) -> str:
+        """The colour of what was measured of it."""
+        return COLOURS["after" if self.after else "before"].light
 
 
 @dataclass(frozen=True)
@@ -111,11 +105,11 @@ def draw_stages(
     _load()
     draw, height_px = _kinds[type(panel)]
     drawn = []
-    with in_style(), rc_context(_STYLE):
+    with in_style(), rc_context(PLAIN_TEXT):
         for stage in stages:
-            headings = 1.35 * LEAST_FONT_PX * bool(stage.heading)
+            headings = 1.35 * FONT_PX * bool(stage.heading)
             figure = DescribedFigure(
-                figsize=(WIDTH_PX / _PX_AN_INCH, (height_px(panel) + headings) / _PX_AN_INCH),
+                figsize=(PANEL_PX / PX_AN_INCH, (height_px(panel) + headings) / PX_AN_INCH),
                 layout="constrained",
             )
             axes = figure.subplots()
@@ -141,23 +135,6 @@ def _share_axes(drawn: Sequence[DescribedFigure]) -> None:
         ends = (high, low) if limits[0][0] > limits[0][1] else (low, high)
         for each in axes:
             getattr(each, set_)(*ends)
-
-
-def small_svg(figure: DescribedFigure) -> str:
-    """Return a picture as SVG in its own pixels: tenths of one are all that a screen shows."""
-    with rc_context(_STYLE):
-        text = svg_text(figure)
-    text = re.sub(
-        r'(<svg [^>]*?)width="([0-9.]+)pt" height="([0-9.]+)pt"', r'\1width="\2" height="\3"', text
-    )
-    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
-    text = re.sub(r"^<\?xml.*?(?=<svg)", "", text, flags=re.DOTALL)
-    text = re.sub(r"<!--.*?-->\s*", "", text)
-    return re.sub(r"(?<=[\s\"MLQCz])-?\d+\.\d{2,}(?=[\s\"])", _rounded, text)
-
-
-def _rounded(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.1f}".removesuffix(".0")
 
 
 def number_in_words(value: float) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from measuretwice.figures import marks
 from measuretwice.figures.goodput_panel import (
+    caption,
     in_words,
     left_out_in_words,
     limits_of,
@@ -15,7 +16,7 @@ from measuretwice.figures.goodput_panel import (
 )
 from measuretwice.figures.registry import model_figure
 from measuretwice.figures.rows import ModelRuns
-from measuretwice.figures.style import WIDTH_INCHES, DescribedFigure, in_style, logarithmic
+from measuretwice.figures.style import DescribedFigure, in_style, logarithmic, sized
 
 # What a run must have to stand in it.
 KEYS = ("rtt_ms", "mss_bytes", "loss_ratio", "window_segments")
@@ -34,7 +35,8 @@ def window_against_loss(runs: ModelRuns) -> DescribedFigure:
     look = marks.looks(rows)
     rtts_ms = [row["rtt_ms"] for row in rows]
     with in_style():
-        figure = DescribedFigure(figsize=(WIDTH_INCHES, 5.2), layout="constrained")
+        groups = [group for group in marks.legend_groups(rows) if group[0] != marks.INTERVAL]
+        figure = sized(380 + marks.legend_height_px(groups))
         axes = figure.add_subplot()
         logarithmic(axes)
         low, high = limits_of([row["loss_ratio"] for row in rows], 1.4)
@@ -47,15 +49,9 @@ def window_against_loss(runs: ModelRuns) -> DescribedFigure:
             axes.plot(row["loss_ratio"], row["window_segments"], **look(row))
         axes.set_xlabel("loss ratio p: markers as set, ticks as measured")
         axes.set_ylabel("window: goodput · RTT / MSS (segments)")
-        groups = [group for group in marks.legend_groups(rows) if group[0] != marks.INTERVAL]
-        legend = axes.legend(
-            handles=marks.legend_handles(groups, in_columns=True),
-            loc="lower left",
-            ncols=len(groups),
-            columnspacing=1.4,
-        )
+        legend = marks.legend_below(figure, groups)
         marks.bold_headings(legend, groups)
-        marks.note(axes, ["Bars: 95 % intervals, by the number of losses", *notes], (1, 1))
     figure.title = "Window against loss ratio"
     figure.description = in_words(rows, notes)
+    figure.caption = caption(rows, notes)
     return figure

@@ -10,14 +10,16 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures.registry import figure
 from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
+    FAINT,
     INK,
     MARKER_SIZE,
-    MIDDLE,
-    WIDTH_INCHES,
-    DescribedFigure,
+    MODEL,
     Drawn,
+    colour_of,
     in_style,
+    on_phone,
     plain_axes,
+    sized,
 )
 from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
 from measuretwice.lab import Lab, WindowsFigure
@@ -34,11 +36,11 @@ def windows(lab: Lab, declared: WindowsFigure, results: Sequence[Result]) -> Dra
     there, and each node's window in segments. UserError for a run that hasn't two flows.
     """
     runs = first_of_each_trial(results)
-    columns = min(2, len(runs))
+    columns = 1 if on_phone() else min(2, len(runs))
     lines = -(-len(runs) // columns)
     rows: list[Row] = []
     with in_style():
-        drawn = DescribedFigure(figsize=(WIDTH_INCHES, 0.6 + 3.2 * lines), layout="constrained")
+        drawn = sized(50 + 330 * lines)
         panels = drawn.subplots(lines, columns, squeeze=False)
         for panel, run in zip(panels.flat, runs, strict=False):
             traces, _ = read_traces(lab, run)
@@ -47,13 +49,17 @@ def windows(lab: Lab, declared: WindowsFigure, results: Sequence[Result]) -> Dra
                     f"--figure {declared.id}: takes runs of two flows, not {len(traces)}"
                 )
             rows += _draw_run(panel, run, *traces)
-            panel.set_title(title_of(lab, run))
+            panel.set_title(title_of(lab, run), loc="left")
         drawn.legend(
-            *panels.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2
+            *panels.flat[0].get_legend_handles_labels(),
+            loc="outside upper left",
+            ncols=3,
+            borderpad=0,
         )
         for panel in list(panels.flat)[len(runs) :]:
             panel.set_axis_off()
     drawn.description = " ".join(f"{title_of(lab, run)}: {summary_of(run)}" for run in runs)
+    drawn.caption = "one run a panel, from the dot on, while both flows are there"
     return drawn, rows
 
 
@@ -63,13 +69,14 @@ def _draw_run(panel: Axes, run: Result, first: Trace, second: Trace) -> list[Row
     times = [t for t in first.time_s if start_s <= t <= end_s]
     x = [round(at(first.time_s, first.cwnd_segments, t), 1) for t in times]
     y = [round(at(second.time_s, second.cwnd_segments, t), 1) for t in times]
-    panel.plot(x, y, color=MIDDLE, linewidth=0.6)
+    colour = colour_of(run.params.get("congestion_control"))
+    panel.plot(x, y, color=FAINT if colour == INK else colour, linewidth=0.8)
     panel.plot(x[:1], y[:1], marker="o", markersize=MARKER_SIZE, color=INK)
     most = 1.05 * max(*x, *y)
     x_rtt_ms, y_rtt_ms = (sum(trace.rtt_ms) / len(trace.rtt_ms) for trace in (first, second))
     # A window over its RTT is a rate: equal rates are a line of another slope.
-    panel.plot([0, most], [0, most], color=INK, linewidth=0.7, label="equal windows")
-    panel.plot([0, most], [0, most * y_rtt_ms / x_rtt_ms], color=INK, linewidth=0.7,
+    panel.plot([0, most], [0, most], color=MODEL, linewidth=1.1, label="equal windows")
+    panel.plot([0, most], [0, most * y_rtt_ms / x_rtt_ms], color=MODEL, linewidth=1.1,
         linestyle="--", label="equal rates")  # fmt: skip
     panel.set_xlim(0, most)
     panel.set_ylim(0, most)

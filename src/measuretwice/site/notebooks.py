@@ -22,6 +22,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.imports import files_of_code, names_in
+from measuretwice.figures.palette import in_the_dark
 from measuretwice.report.markdown import fence
 from measuretwice.runs.recorded import SET_FILE, set_folders
 
@@ -126,8 +127,17 @@ def _shown(output: dict[str, Any], figures: dict[str, str], name: str) -> str:
     data = output["data"]
     if "image/svg+xml" in data:
         file = f"{name}-{len(figures) + 1}.svg"
+        dark = file.replace(".svg", "-dark.svg")
         figures[file] = _text(data["image/svg+xml"])
-        return f"![Figure, computed from the recorded runs]({file}){{ .figure }}"
+        figures[dark] = in_the_dark(figures[file])
+        size = " ".join(re.findall(r'\b(?:width|height)="\d+"', figures[file])[:2])
+        return (
+            "\n".join(
+                f"![Figure, computed from the recorded runs]({name}){{ .figure {scheme} {size} }}"
+                for name, scheme in ((file, ".light"), (dark, ".dark"))
+            )
+            + "\n{ .drawn .wide }"
+        )
     if "text/markdown" in data:
         return _text(data["text/markdown"])
     if "text/html" in data:

@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-from measuretwice.site.words.blocks import OF_HINTS
+from measuretwice.site.words.blocks import OF_HINTS, numbered
 from measuretwice.site.words.terminals import FIRST_WAY
 
 FENCE = re.compile(r"^ *(```+|~~~+)")
@@ -68,7 +68,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool
         parts.append("\n".join(_moved(lines, name, folder, frozenset(pages), shift=not first)))
     what = "with hints and answers" if answers else "without its answers"
     head = HEAD.format(title=title) + HINT.format(what=what)
-    return head + "\n\n".join(part.strip("\n") for part in parts) + "\n"
+    return head + numbered("\n\n".join(part.strip("\n") for part in parts) + "\n")
 
 
 def _before_answers(pages: Mapping[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 
 from measuretwice.base.errors import UserError
-from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.blocks import Block, numbered
 from measuretwice.site.words.registry import (
     Words,
     model_word,
@@ -74,7 +74,7 @@ class Renderer:
             why = str(error) or type(error).__name__
             raise UserError(f"{self._place(name, error)}: {why}") from None
         text = MARK.sub(lambda mark: _indented(self._blocks[int(mark[2])], mark[1]), text)
-        return INLINE.sub(lambda mark: self._blocks[int(mark[1])], text)
+        return numbered(INLINE.sub(lambda mark: self._blocks[int(mark[1])], text))
 
     def _make_environment(self) -> Environment:
         """Jinja's usual signs, but comments are {## ##}: {# opens an attribute list's anchor."""

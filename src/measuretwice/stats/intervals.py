@@ -107,6 +107,37 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     return mean, mean - half, mean + half
 
 
+def mean_interval_within(
+    values: Sequence[float], low: float, high: float = math.inf, confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the mean of independent values that lie in low..high, and its interval within these.
+
+    Student's t on the mean's logit (its logarithm where high is infinite), by the delta method: near
+    the middle of a wide range it is `mean_interval`, and at its ends it doesn't leave what can be. With a
+    single value it is the whole range. ValueError for no values or one outside. Source: Agresti,
+    "Categorical Data Analysis", 3rd ed., 16.1.
+    """
+    if not values or min(values) < low or max(values) > high:
+        raise ValueError(f"expected at least one value, and all within {low:g} to {high:g}")
+    mean, least, _ = mean_interval(values, confidence)
+    if len(values) == 1:
+        return mean, low, high
+    half = mean - least
+    if half == 0:
+        return mean, mean, mean
+    below = mean - low
+    if high == math.inf:
+        factor = math.exp(half / below)
+        return mean, low + below / factor, low + below * factor
+    above, span = high - mean, high - low
+    factor = math.exp(half * span / (below * above))
+    return (
+        mean,
+        low + span * below / (below + above * factor),
+        low + span * below / (below + above / factor),
+    )
+
+
 def median_interval(
     values: Sequence[float], confidence: float = 0.95
 ) -> tuple[float, float, float]:

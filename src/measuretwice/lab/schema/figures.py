@@ -38,7 +38,7 @@ class FigureOf(Strict):
     window against the other's, a panel a trial), `sequence` (one sender's capture: what it sent and
     what was acknowledged, against time), and `against` (the mean of the measured value
     `y`, over `y_unit`, against the parameter `x`, over `x_unit`, with its interval; a line for each value of the
-    parameter `by`). `trials` are those that it is of, and runs of theirs that have these `settings`.
+    parameter `by`; `y_within` is what `y` over `y_unit` can be, by default anything from 0). `trials` are those that it is of, and runs of theirs that have these `settings`.
     """
 
     id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
@@ -77,6 +77,7 @@ class AgainstFigure(FigureOf):
     x_label: str = ""
     y: str
     y_label: str = ""
+    y_within: list[float] = Field(default=[0], min_length=1, max_length=2)
     by: Name
 
     def parameters(self) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 
 from measuretwice.report.markdown import fence
@@ -14,6 +16,26 @@ UNSEARCHED = 'data-search-exclude="true"'
 
 # How a ladder of hints begins.
 OF_HINTS = f'<section markdown="1" {UNSEARCHED}>\n\n??? tip "Hint 1'
+
+
+# A caption's number, and the same said to screen readers; 0 until the page numbers them.
+CAPTION = "**Figure 0.**"
+NUMBER = re.compile(r'(\*\*Figure )\d+(\.\*\*)|(aria-label="Figure )\d+(")')
+
+
+def numbered(page: str) -> str:
+    """Return a page whose captions, `**Figure 0.** ...`, are numbered in their order."""
+    numbers = itertools.count(1)
+    now = 0
+
+    def number(found: re.Match[str]) -> str:
+        nonlocal now
+        if found[1]:
+            now = next(numbers)
+            return f"{found[1]}{now}{found[2]}"
+        return f"{found[3]}{now}{found[4]}"
+
+    return NUMBER.sub(number, page)
 
 
 class Block(str):

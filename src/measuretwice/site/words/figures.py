@@ -5,22 +5,41 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from measuretwice.base.errors import UserError
+from measuretwice.figures.files import DARK
 from measuretwice.lab import step_cases
 from measuretwice.runs.result import Result
 from measuretwice.site.words import interactive as interactive_figures
 from measuretwice.site.words import moving
 from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.drawn import VARIANTS, captioned, facts_of, picture, sentence
 from measuretwice.site.words.interactive import StepRuns
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 
 
 @word('figure("stages", "what it shows, in words")')
-def figure(words: LabWords, name: str, alt: str) -> str:
+def figure(words: LabWords, name: str, alt: str, *, bare: bool = False) -> Block:
     """A figure of the recorded steps: `stages`, `first-and-last`; of the last step
     `measured-against-model`, `window-against-loss`; of the last two `spread`; and each of the lab's
-    `[[figures]]` whose set is recorded."""
-    return f"![{alt}](/assets/figures/{words.lab.folder.name}/{name}.svg){{ .figure }}"
+    `[[figures]]` whose set is recorded. Below it its number on the page, its title, how many runs, and
+    what its bars mean; without these where it is `bare=True`."""
+    facts = facts_of(words, name)
+    if facts is None:
+        raise UserError(
+            f"figure({name!r}): nothing that is recorded of {words.lab.name} is drawn so"
+        )
+    lab = words.lab.folder.name
+    pictures = [
+        picture(
+            lab, f"{name}{variant}.svg", alt, facts["sizes"][variant.removesuffix(DARK)], classes
+        )
+        for variant, classes in VARIANTS.items()
+    ]
+    if bare:
+        return Block("\n".join([*pictures, "{ .drawn }"]) + "\n")
+    data = "" if name == "spread" else f" [Data](/assets/figures/{lab}/{name}.csv)."
+    return Block(captioned(pictures, f"{facts['title']}. {sentence(facts['caption'])}.{data}"))
 
 
 @word('interactive("steps")')
@@ -30,16 +49,14 @@ def interactive(words: LabWords, name: str, steps: Sequence[Mapping[str, Any]] =
     one clock; `interactive("packets", steps)`, the sets `packets-...` packet by packet. Their `steps` tell
     a story: of each `ask`, `do`, `seen`, and what it sets."""
     if name == "traces":
-        picture = figure(
-            words, "signatures", "Each flow's window over time, and the queue below it"
-        )
-        # Behind what scripts draw it isn't fetched.
-        picture = picture.replace("{ .figure", '{ .figure loading="lazy"')
-        return interactive_figures.element(name, moving.traces_figure(words, steps), picture)
+        alt = "Each flow's window over time, and the queue below it"
+        data = moving.traces_figure(words, steps)
+        return interactive_figures.element(name, data, figure(words, "signatures", alt, bare=True))
     if name == "packets":
         return interactive_figures.element(name, *moving.packets_figure(words, steps))
-    picture = figure(words, "stages", "Goodput against the model, one panel for each step")
-    return interactive_figures.block(words.lab, words.bounds, _named_steps(words), name, picture)
+    alt = "Goodput against the model, one panel for each step"
+    drawn = figure(words, "stages", alt, bare=True)
+    return interactive_figures.block(words.lab, words.bounds, _named_steps(words), name, drawn)
 
 
 @word('arrivals("train-20", "train-no-edges")')

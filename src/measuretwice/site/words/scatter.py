@@ -85,7 +85,7 @@ def scatter(words: LabWords, alt: str) -> Block:
         for x, y, inside in _marks(steps[0], axes, (low, high))
     )
     text = json.dumps(data, separators=(",", ":"))
-    static = figure(words, "first-and-last", alt).replace(" }", ' loading="lazy" }')
+    static = figure(words, "first-and-last", alt, bare=True)
     return Block(
         '<div class="interactive scatter" data-figure="scatter" data-scripts="common scatter" '
         f'data-low="{low:g}" data-high="{high:g}">{_drawing(axes, (low, high), marks, alt)}'

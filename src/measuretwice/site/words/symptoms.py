@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 import json
 import shutil
 import tempfile
@@ -12,38 +11,45 @@ from pathlib import Path
 
 from measuretwice.base.files import read_object
 from measuretwice.base.paths import PACKAGE
+from measuretwice.figures.files import DARK, Facts
+from measuretwice.figures.palette import in_the_dark
+from measuretwice.figures.rows import counted_runs
 from measuretwice.lab import Pitfall
 from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.recorded import SET_FILE
 from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.drawn import captioned, picture
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.view.over_time import read_over_time
 
-# How a picture is named and headed: of the first try alone, or of that beside the mended run.
+# How a picture is named and headed: of the first try alone, or of that beside the run after it.
 FIRST, BEFORE, AFTER = "first", "before", "after"
-HEADINGS = {FIRST: "", BEFORE: "The first try", AFTER: "Mended"}
-# Beside the pictures: what each shows, by its name.
-WORDS = "words.json"
+HEADINGS = {FIRST: "", BEFORE: "First try", AFTER: "After the change"}
+# Beside the pictures: what each shows and its size, by its name; and their captions.
+FACTS = "figures.json"
+CAPTIONS = "captions"
 
 
 @word('symptom("mtu")')
 def symptom(words: LabWords, name: str, stage: str = "broken") -> Block:
-    """The figure of what is seen of a case's first try; `symptom("mtu", "fixed")`, that beside the mended
-    run's."""
+    """The figure of what is seen of a case's first try; `symptom("mtu", "fixed")`, that beside the run
+    after the change, on the same axes. Its caption says of how many runs it is."""
     staged = pitfall(words, name)
-    folder = symptom_pictures(words, staged)
-    said = read_object(folder / WORDS)
+    facts = read_object(symptom_pictures(words, staged) / FACTS)
     wanted = (FIRST,) if stage == "broken" else (BEFORE, AFTER)
+    lab = words.lab.folder.name
     pictures = [
-        f"![{html.escape(said[file])}](/assets/figures/{words.lab.folder.name}/{file})"
-        '{ .figure loading="lazy" }'
+        picture(lab, f"{file}{variant}.svg", facts[file]["alt"], facts[file]["size"], classes)
         for place in range(len(staged.figure))
         for kind in wanted
-        if (file := _file(words, staged, place, kind)) in said
+        if (file := _file(words, staged, place, kind)) in facts
+        for variant, classes in (("", ".light"), (DARK, ".dark"))
     ]
-    return Block("\n".join([*pictures, "{ .symptom }"]) + "\n" if pictures else "")
+    if not pictures:
+        return Block("")
+    return Block(captioned(pictures, facts[CAPTIONS][stage], ".symptom"))
 
 
 def symptom_pictures(words: LabWords, staged: Pitfall) -> Path:
@@ -85,6 +91,7 @@ def _code() -> bytes:
     files = [
         *sorted((PACKAGE / "figures").glob("symptom*.py")),
         PACKAGE / "figures/style.py",
+        PACKAGE / "figures/palette.py",
         PACKAGE / "view/over_time.py",
         PACKAGE / "measure/over_time.py",
         Path(__file__),
@@ -94,7 +101,8 @@ def _code() -> bytes:
 
 def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
     # matplotlib takes half a second to import, and figures are drawn seldom.
-    from measuretwice.figures.symptoms import Stage, draw_stages, small_svg
+    from measuretwice.figures.style import size_of, svg_text
+    from measuretwice.figures.symptoms import Stage, draw_stages
 
     @cache
     def over_time(run: Path) -> OverTime:
@@ -108,7 +116,8 @@ def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
     beside = [
         run for run in (words.results_of(words.steps[-1]) if words.steps else []) if run.comparable
     ]
-    said = {}
+    facts: Facts = {}
+    same_axes = True
     if "broken" in recorded:
         for place, panel in enumerate(staged.figure):
             shown: list[tuple[tuple[str, ...], list[Stage]]] = [
@@ -116,20 +125,28 @@ def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
             ]
             if "fixed" in recorded:
                 pair = zip((BEFORE, AFTER), recorded.values(), strict=True)
-                stages = [Stage(HEADINGS[kind], runs, beside) for kind, runs in pair]
+                stages = [Stage(HEADINGS[kind], runs, beside, kind == AFTER) for kind, runs in pair]
                 shown.append(((BEFORE, AFTER), stages))
             for kinds, stages in shown:
                 figures = draw_stages(words.lab, panel, stages, over_time)
                 if len(figures) > 1 and len({figure.description for figure in figures}) == 1:
                     # What was mended is what was made of it: twice the same picture shows nothing.
                     continue
+                same_axes &= len({figure.axes[0].get_xlim() for figure in figures}) == 1
                 for kind, figure in zip(kinds, figures, strict=True):
-                    file = _file(words, staged, place, kind)
-                    (out / file).write_text(small_svg(figure), encoding="utf-8")
+                    file, text = _file(words, staged, place, kind), svg_text(figure)
+                    (out / f"{file}.svg").write_text(text, encoding="utf-8")
+                    (out / f"{file}{DARK}.svg").write_text(in_the_dark(text), encoding="utf-8")
                     heading = f"{HEADINGS[kind]}. " if HEADINGS[kind] else ""
-                    said[file] = heading + figure.description
-    (out / WORDS).write_text(json.dumps(said, indent=1), encoding="utf-8")
+                    facts[file] = {"alt": heading + figure.description, "size": size_of(figure)}
+    counts = [len(runs) for runs in recorded.values()]
+    facts[CAPTIONS] = {
+        "broken": f"What was measured: the first try, {counted_runs(counts[:1] or [0])}",
+        "fixed": f"First try and after the change, {counted_runs(counts or [0])} each"
+        + (", on the same axes" if same_axes else "; the times differ"),
+    }
+    (out / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
 def _file(words: LabWords, staged: Pitfall, place: int, kind: str) -> str:
-    return f"case-{words.lab.case_number(staged):02d}-{place + 1}-{kind}.svg"
+    return f"case-{words.lab.case_number(staged):02d}-{place + 1}-{kind}"

@@ -1,0 +1,113 @@
+"""Figures on pages: each has its room, a caption with its number, and text that a phone's reader can read."""
+
+from __future__ import annotations
+
+import csv
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from all_cases import LABS
+
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.figures import AgainstFigure
+
+PHONE = {"width": 390, "height": 844}
+LEAST_PX = 11
+IMAGE = re.compile(r"<img\b[^>]*>")
+SVG = re.compile(r"<svg\b[^>]*>")
+CAPTION = re.compile(r'<span class="figcaption"><strong>Figure (\d+)\.</strong>\s*(.*?)</span>', re.DOTALL)
+# Of each picture that is seen: where it is from, and how much of its own width it has.
+SEEN = """async () => {
+  document.querySelectorAll('details').forEach(fold => { fold.open = true })
+  const all = [...document.querySelectorAll('img.figure')].filter(i => i.checkVisibility())
+  all.forEach(i => { i.loading = 'eager' })
+  await Promise.all(all.map(i => i.decode().catch(() => {})))
+  return all.map(i => ({src: i.getAttribute('src'), width: i.clientWidth, own: i.naturalWidth,
+    said: Number(i.getAttribute('width')), ratio: i.clientHeight / i.clientWidth * i.naturalWidth / i.naturalHeight}))
+}"""
+
+
+def plain(text: str) -> str:
+    return html.unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def pages(site: Path) -> dict[Path, str]:
+    return {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
+
+
+@pytest.mark.parametrize("which", ["student", "instructor"])
+def test_every_picture_says_how_large_it_is(which: str, request: pytest.FixtureRequest) -> None:
+    for path, text in pages(request.getfixturevalue(which)).items():
+        for tag in IMAGE.findall(text):
+            if 'alt="logo"' in tag:
+                # The theme's style says how high the header's is.
+                continue
+            assert re.search(r'\bwidth="\d+"', tag), (path, tag)
+            assert re.search(r'\bheight="\d+"', tag), (path, tag)
+        for tag in SVG.findall(text):
+            assert re.search(r"\b(viewBox|width)=", tag), (path, tag)
+
+
+def test_captions_are_numbered_and_say_how_many_runs(student: Path) -> None:
+    known = 0
+    for path, text in pages(student).items():
+        captions = CAPTION.findall(text)
+        known += len(captions)
+        found = [int(number) for number in re.findall(r"<strong>Figure (\d+)\.</strong>", text)]
+        assert found == list(range(1, len(found) + 1)), path
+        for _, said in captions:
+            assert RUNS.search(plain(said)), (path, said)
+    assert known > 80
+
+
+def test_each_picture_is_there_in_both_schemes(student: Path) -> None:
+    figures = student / "assets/figures"
+    light = [path for path in figures.rglob("*.svg") if not path.stem.endswith("-dark")]
+    assert len(light) > 100
+    for path in light:
+        assert path.with_stem(f"{path.stem}-dark").is_file(), path
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_intervals_do_not_leave_what_is_possible(lab: Lab, student: Path) -> None:
+    for figure in lab.file.figures:
+        path = student / f"assets/figures/{lab.folder.name}/{figure.id}.csv"
+        if not isinstance(figure, AgainstFigure) or not path.is_file():
+            continue
+        least, most = [*figure.y_within, float("inf")][:2]
+        for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
+            mean = float(row["mean"])
+            if row["low"]:
+                low, high = float(row["low"]), float(row["high"])
+                assert low <= mean <= high, (figure.id, row)
+                # A run's own value may lie there, by what its windows of time count at their ends.
+                assert min(least, mean) <= low, (figure.id, row)
+                assert high <= max(most, mean * 1.001), (figure.id, row)
+
+
+@pytest.mark.slow(240)
+def test_no_text_of_a_figure_is_small_on_a_phone(browser: Any, address: str, student: Path) -> None:
+    least: dict[Path, float] = {}
+    context = browser.new_context(viewport=PHONE, color_scheme="dark")
+    page = context.new_page()
+    seen = 0
+    for path, text in pages(student).items():
+        if 'class="figure' not in text or path.parent.name == "print":
+            continue
+        page.goto(address + path.parent.relative_to(student).as_posix() + "/")
+        for picture in page.evaluate(SEEN):
+            file = (path.parent / picture["src"]).resolve()
+            assert file.stem.endswith("-dark"), (path, "the scheme's own picture is shown")
+            assert picture["own"] == picture["said"], (path, picture)
+            assert picture["ratio"] == pytest.approx(1, abs=0.02), (path, picture)
+            if file not in least:
+                sizes = re.findall(r"font(?:-size)?: ([0-9.]+)px", file.read_text(encoding="utf-8"))
+                least[file] = min(map(float, sizes))
+            size = least[file] * picture["width"] / picture["own"]
+            assert size >= LEAST_PX, (path, picture, size)
+            seen += 1
+    context.close()
+    assert seen > 80
