@@ -28,7 +28,6 @@ from pathlib import Path
 
 import pandas as pd
 from IPython.display import SVG, display
-from matplotlib.figure import Figure
 
 root = next(
     folder
@@ -134,15 +133,16 @@ trace = [
     if socket.local_port == port and socket.rtt_ms
 ]
 with plot_style.in_style():
-    figure = Figure(figsize=(7, 2.6))
+    figure = plot_style.sized(240)
     axes = figure.subplots()
-    axes.plot([when - trace[0][0] for when, _ in trace], [rtt for _, rtt in trace], linewidth=1)
-    axes.axhline(it.params["rtt_ms"], linestyle=":", color="black")
+    axes.plot(
+        [when - trace[0][0] for when, _ in trace], [rtt for _, rtt in trace], color=plot_style.QUEUE
+    )
+    axes.axhline(it.params["rtt_ms"], linestyle=":", color=plot_style.INK)
     axes.set_xlabel("seconds")
     axes.set_ylabel("round-trip time, ms")
     axes.set_ylim(bottom=0)
     axes.set_title("Trial 2: a full link has a queue; the dotted line is the path")
-    figure.tight_layout()
 display(SVG(plot_style.svg_text(figure)))
 
 # %% [markdown]
@@ -170,23 +170,32 @@ say(
 # %%
 again = recorded.results_of(lab, samples / "loss-again")
 with plot_style.in_style():
-    figure = Figure(figsize=(7, 2.6))
+    figure = plot_style.sized(240)
     axes = figure.subplots()
     for row, key, size in (
         (1, "ping_loss_ratio", "ping_sent_packets"),
         (0, "loss_ratio", "qdisc_offered_packets"),
     ):
         axes.plot(
-            [run.measured[key] for run in again], [row] * len(again), "o", alpha=0.5, color="C0"
+            [run.measured[key] for run in again],
+            [row] * len(again),
+            "o",
+            alpha=0.5,
+            color=plot_style.QUEUE,
         )
         packets = int(sum(run.measured[size] for run in again) / len(again))
-        axes.plot(statistics.binomial_interval(packets, p, 0.99), [row] * 2, "k|", markersize=22)
-    axes.axvline(p, linestyle=":", color="black")
+        axes.plot(
+            statistics.binomial_interval(packets, p, 0.99),
+            [row] * 2,
+            "|",
+            color=plot_style.INK,
+            markersize=22,
+        )
+    axes.axvline(p, linestyle=":", color=plot_style.INK)
     axes.set_yticks([0, 1], ["counter", "ping"])
     axes.set_ylim(-0.6, 1.6)
     axes.set_xlabel("loss ratio read; between the bars lie 99 % of honest readings")
     axes.set_title(f"Trial 3 with {len(again)} seeds")
-    figure.tight_layout()
 display(SVG(plot_style.svg_text(figure)))
 
 # %% [markdown]

@@ -14,11 +14,14 @@ from all_cases import LABS
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.figures import AgainstFigure
 
+RUNS = re.compile(r"\b(\d[\d,]*|one) (runs?|trials)\b", re.IGNORECASE)
 PHONE = {"width": 390, "height": 844}
 LEAST_PX = 11
 IMAGE = re.compile(r"<img\b[^>]*>")
 SVG = re.compile(r"<svg\b[^>]*>")
-CAPTION = re.compile(r'<span class="figcaption"><strong>Figure (\d+)\.</strong>\s*(.*?)</span>', re.DOTALL)
+CAPTION = re.compile(
+    r'<span class="figcaption"><strong>Figure (\d+)\.</strong>\s*(.*?)</span>', re.DOTALL
+)
 # Of each picture that is seen: where it is from, and how much of its own width it has.
 SEEN = """async () => {
   document.querySelectorAll('details').forEach(fold => { fold.open = true })
