@@ -24,8 +24,10 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def theirs(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The students' site, as Zensical builds it, strictly, from what mkdocs read."""
-    folder = tmp_path_factory.mktemp("zensical")
+    root = tmp_path_factory.mktemp("zensical")
+    folder = root / "build"
     shutil.copytree(ROOT / "build/docs", folder / "docs")
+    shutil.copytree(ROOT / "docs/includes", root / "docs/includes")
     shutil.copy(ROOT / "build/docs.yml", folder)
     built = subprocess.run(
         [sys.executable, "-P", "-m", "zensical", "build", "-f", str(folder / "docs.yml")],
