@@ -48,7 +48,7 @@ def test_every_lab_fits_and_names_it(name: str, validator: jsonschema.protocols.
         ("calibrate", "format_version = 1", "", ""),
         ("calibrate", "format_version = 1", "format_version = 2", "format_version"),
         ("calibrate", "rtt_ms = { default", "RTT = { default", "parameters"),
-        ("calibrate", 'help = "the path', 'helps = "the path', "parameters.rtt_ms"),
+        ("calibrate", 'help = "round-trip', 'helps = "round-trip', "parameters.rtt_ms"),
         ("calibrate", 'keep = "digests"', 'keep = "all"', "recordings.1.keep"),
         ("mathis", 'file = "trials.csv"', "file = 1", "trials"),
         ("mathis", "tries = 2", "tries = 0", "pitfalls.12.broken.again.tries"),
