@@ -166,11 +166,12 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
 def _wire_down(wire: Wire, x: float, top: float, bottom: float) -> Iterator[str]:
     yield path([(x, top), (x, bottom)], "wire cable" if wire.cable else "wire")
     there, back = wire.there, wire.back
-    half = 76.0
-    if there.marked:
-        yield _mark(x - 10, top + 2, half + 10, bottom - top - 4)
-    if back.marked:
-        yield _mark(x - half, top + 2, half + 10, bottom - top - 4)
+    for lane, side in ((there, 1), (back, -1)):
+        if lane.marked:
+            wide_as = 18 + max([40.0, *(width_of(f"{line} ↓", SIZE) for line in lane.lines)])
+            yield _mark(
+                x - 10 if side > 0 else x + 10 - wide_as, top + 2, wide_as, bottom - top - 4
+            )
     if there.queue:
         yield from _queue_down(x, top + 4, forward=True)
     if back.queue:
