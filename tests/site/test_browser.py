@@ -17,8 +17,6 @@ pytestmark = pytest.mark.slow
 # Compressed, as servers send it; the libraries of interactive figures apart.
 MAX_PAGE_BYTES = 250_000
 MAX_SEARCH_INDEX_BYTES = 200_000
-# A whole module on one page, some eighty sheets.
-MAX_PRINT_BYTES = 500_000
 # In CSS pixels: a desk's screen and a phone's.
 DESK, PHONE, HEIGHT = 1280, 360, 900
 NO_PART_OF_THE_WEIGHT = ("/vendor/vega",)
@@ -147,7 +145,7 @@ def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
             nodes = [node["target"] for node in found["nodes"][:3]]
             problems.append(f"{name}: axe: {found['id']}: {found['help']} {nodes}")
         total = weight_of(student, address, asked)
-        if total >= (MAX_PRINT_BYTES if "/print/" in name else MAX_PAGE_BYTES):
+        if total >= MAX_PAGE_BYTES:
             problems.append(f"{name}: weighs {total} bytes")
         problems += [f"{name}: console: {line}" for line in said]
         problems += [f"{name}: asks {url}" for url in from_elsewhere(asked, address)]
