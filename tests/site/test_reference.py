@@ -40,7 +40,7 @@ def test_the_command_line_is_in_plain_words() -> None:
 def test_the_virtual_kernels_page_says_what_is_built() -> None:
     page = (ROOT / "docs" / "reference" / "virtual-kernel.md").read_text()
     patches = sorted((ROOT / "scripts" / "kernel" / "patches").glob("*.patch"))
-    counted = {11: "Eleven", 12: "Twelve", 13: "Thirteen"}[len(patches)]
+    counted = {11: "eleven", 12: "twelve", 13: "thirteen"}[len(patches)]
     assert f"{counted} small patches" in page
     assert page.count("\n| ", page.index("| patch | why |")) >= len(patches)
     clock = patches[0].read_text()
