@@ -165,7 +165,7 @@ def test_scripts_of_ones_own_are_held_against_the_labs(tmp_path: Path) -> None:
     [run] = (tmp_path / "mathis").glob("trial-07-*")
     plain = call_lab("check", run)
     assert plain.returncode == 1
-    assert "1 setting of the nodes is another" in plain.stdout
+    assert "1 setting of the nodes differs" in plain.stdout
     assert "netem" not in plain.stdout
     [document] = json.loads(call_lab("check", run, "--json").stdout)
     [found] = document["findings"]

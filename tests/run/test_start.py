@@ -62,7 +62,7 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert "That does not support the claim." in told.stdout
     assert "With what you found in cases 1 and 2: rate_mbit as the trial has it" in told.stdout
     assert "first try: " in told.stdout
-    assert "It makes a difference where packets wait" in told.stdout
+    assert "It makes a difference to where packets wait" in told.stdout
     assert " · after cases 1 and 2: " in lab("progress", "queues", *out).stdout
 
 
