@@ -20,4 +20,4 @@ def test_acks_in_the_capture_and_by_counters() -> None:
     page = (ROOT / f"docs/modules/01-mathis/case-{number:02d}.md").read_text(encoding="utf-8")
     assert "These are counters of the whole run" in page
     questions = (ROOT / "labs/01-mathis/questions.md").read_text(encoding="utf-8")
-    assert "by the counters of the whole run" in questions
+    assert "according to the counters of the whole run" in questions

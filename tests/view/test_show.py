@@ -299,7 +299,7 @@ def test_a_damaged_archive_or_a_pipe_in_its_place(tmp_path: Path) -> None:
     assert "is damaged" in refused(tmp_path, "qdisc")
     (tmp_path / "raw.tar.xz").unlink()
     os.mkfifo(tmp_path / "raw.tar.xz")
-    assert "no plain file" in refused(tmp_path, "qdisc")
+    assert "not a plain file" in refused(tmp_path, "qdisc")
 
 
 def test_several_runs_none_and_one_that_was_never_finished(run: Path) -> None:
