@@ -62,7 +62,7 @@ def test_moodle_roster(tmp_path: Path) -> None:
         ("Student ID,lab,seed\na,mathis,x\n", "line 2: the seed 'x'"),
         (
             "Student ID,lab,seed\na,mathis,100\nb,mathis,100\n",
-            "lines 2 and 3: two students have one seed",
+            "lines 2 and 3: two students have the same seed",
         ),
         ("Student ID,lab,seed\na,mathis,100\nb,queues,200\n", "several labs"),
     ],
