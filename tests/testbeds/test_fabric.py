@@ -368,7 +368,7 @@ def test_a_node_that_is_not_ready_stops_it(
         return usual(self, command)
 
     monkeypatch.setattr(FakeNode, "execute_thread", execute_thread)
-    with pytest.raises(Exception, match=r"^router not ready: the reason stands above"):
+    with pytest.raises(Exception, match=r"^router not ready: the reason is given above"):
         run_all(mathis.lab)
     assert "router: not ready: this kernel has no sch_netem" in capsys.readouterr().out
     assert not Path("measuretwice-mathis/nodes.toml").exists()
