@@ -80,4 +80,4 @@ def test_a_notebook_as_a_page() -> None:
     assert "    ```python\n    a = 1\n    \n    b = 2\n    ```" in page
     assert "```text\none\ntwo\n```" in page
     assert "\n<table><td>1</td></table>\n" in page
-    assert "](01-x-1.svg){ .figure }" in page
+    assert "](01-x-1.svg){ .figure .light" in page

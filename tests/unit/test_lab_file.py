@@ -72,7 +72,7 @@ def test_wrong_key_names_file_key_and_the_keys_there_are(folder: Path) -> None:
 
 def test_unknown_key_lists_the_known_ones(folder: Path) -> None:
     said = broken(folder, "minutes = 120", "minutes = 120\nteacher = 'me'")
-    assert "lab.teacher: no such key; expected one of title, minutes" in said
+    assert "lab.teacher: no such key; expected one of title, question, minutes" in said
 
 
 @pytest.mark.parametrize(

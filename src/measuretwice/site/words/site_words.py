@@ -75,7 +75,8 @@ def reliability(site: SiteWords) -> dict[str, Any] | None:
 @site_word("feedback", fact=True)
 def feedback(site: SiteWords) -> str:
     """Where readers say what is wrong, as `extra` in mkdocs.yml has it; empty where it doesn't."""
-    return navigation.feedback((site.root / "mkdocs.yml").read_text(encoding="utf-8"))
+    settings = site.root / "mkdocs.yml"
+    return navigation.feedback(settings.read_text(encoding="utf-8")) if settings.is_file() else ""
 
 
 @site_word("runs_here", fact=True)
