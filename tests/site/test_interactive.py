@@ -280,7 +280,7 @@ def test_without_scripts_there_are_pictures_and_tables(browser: Any, address: st
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address + FIGURE)
-    assert page.locator(".interactive .fallback img").is_visible()
+    assert page.locator(".interactive .fallback img.light.desk").is_visible()
     rows = page.locator(".interactive .fallback tbody tr")
     assert rows.count() == len(WORDS.steps)
     cells = rows.nth(0).locator("td").all_inner_texts()
@@ -296,7 +296,7 @@ def test_on_paper_there_are_pictures_and_tables(page: Any, address: str) -> None
     opened(page, address + FIGURE)
     assert not page.locator(".interactive .fallback").is_visible()
     page.emulate_media(media="print")
-    assert page.locator(".interactive .fallback img").is_visible()
+    assert page.locator(".interactive .fallback img.light.desk").is_visible()
     assert not page.locator(".interactive .live").is_visible()
 
 

@@ -268,7 +268,7 @@ def test_without_scripts_there_are_tables(browser: Any, address: str) -> None:
     page.goto(address + EDGES)
     assert page.locator(".interactive .fallback tbody tr").count() == 13
     page.goto(address + TRACES)
-    assert page.locator(".interactive .fallback img").is_visible()
+    assert page.locator(".interactive .fallback img.light.desk").is_visible()
     context.close()
 
 

@@ -120,5 +120,5 @@ def test_the_index_holds_nothing_behind_a_diagnosis(
     place = f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}/"
     parts = {doc["location"]: doc["text"] for doc in index["docs"] if place in doc["location"]}
     assert parts[f"{place}#predict"]
-    for behind in ("mend-it", "run-again"):
+    for behind in ("fix-it", "run-again"):
         assert parts[f"{place}#{behind}"] == ""

@@ -154,4 +154,6 @@ def _table(html: str) -> str:
     """pandas' table without its own style, so that it has the site's."""
     html = re.sub(r"<style.*?</style>", "", html, flags=re.DOTALL)
     html = re.sub(r' (?:border|class|style)="[^"]*"', "", html)
+    # Above its row numbers there is nothing, which is no heading.
+    html = re.sub(r"<th([^>]*)>\s*</th>", r"<td\1></td>", html)
     return "\n".join(line.strip() for line in html.splitlines() if line.strip())
