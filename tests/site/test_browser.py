@@ -171,6 +171,8 @@ def test_instructors_pages(
             if over > 0:
                 problems.append(f"{name}: {over} px too wide")
             page.set_viewport_size({"width": DESK, "height": HEIGHT})
+            # What fades in is looked at when it is there.
+            page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
             for found in axe.run(page, options={"resultTypes": ["violations"]}).response[
                 "violations"
             ]:
@@ -242,7 +244,7 @@ def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
         })()""")
         assert widths, name
         assert all(widths), name
-    page.goto((site / "start.html").as_uri())
+    page.goto((site / "start/half-an-hour.html").as_uri())
     page.wait_for_selector(".formula math")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
     assert said == []
