@@ -75,7 +75,8 @@ def _put(part: Path, place: Path) -> None:
 def _digest(root: Path, source: Path) -> str:
     """Sixteen hex digits of all that a notebook's output follows from."""
     shared = root / "solutions/common.py"
-    taken = [source, shared, root / "solutions/build.py"]
+    # How an output becomes Markdown is decided here.
+    taken = [source, shared, root / "solutions/build.py", Path(__file__)]
     taken += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
     taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
     # Of the package only what the notebook imports, and what that does.
