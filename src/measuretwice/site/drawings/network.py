@@ -104,12 +104,12 @@ def _mark(x: float, y: float, width: float, height: float) -> str:
     return box(x, y, width, height, "mark", 8)
 
 
-def _queue(x: float, y: float, *, forward: bool) -> Iterator[str]:
+def _queue(x: float, y: float, *, forward: bool, width: float = QUEUE[0]) -> Iterator[str]:
     """Packets in a row, where they wait: full towards the link, open where they come from."""
-    width, height = QUEUE
+    height, room = QUEUE[1], int((width - 4) / 5)
     yield box(x, y - height / 2, width, height, "queue", 2)
-    for place in range(3):
-        of_place = place if not forward else 3 - place
+    for place in range(max(1, room - 1)):
+        of_place = place if not forward else max(0, room - 1 - place)
         yield box(x + 2.5 + 5 * of_place, y - height / 2 + 3, 3.5, height - 6, "packet", 0.5)
 
 
@@ -196,24 +196,25 @@ def _queue_down(x: float, y: float, *, forward: bool) -> Iterator[str]:
 def thumbnail(drawn: Sketch) -> str:
     """Return the network without words, 160 by 90."""
     columns = drawn.columns
-    step = 130 / (len(columns) - 1)
+    step = 128 / (len(columns) - 1)
     pitch = 40 if drawn.rows > 1 else 0
     parts = []
 
     def at(column: int, row: float) -> tuple[float, float]:
-        return 15 + step * column, 45 + pitch * (row - (drawn.rows - 1) / 2)
+        return 13 + step * column, 45 + pitch * (row - (drawn.rows - 1) / 2)
 
+    queues = []
     for wire in drawn.wires:
         (x1, y), (x2, _) = at(wire.a.column, wire.row), at(wire.b.column, wire.row)
         parts.append(path([(x1, y), (x2, y)], "wire"))
-        if wire.there.queue:
-            parts += _queue(x1 + 14, y, forward=True)
-        if wire.back.queue:
-            parts += _queue(x2 - 14 - QUEUE[0], y, forward=False)
+        # Where two have no room between the nodes, one is drawn.
+        if wire.there.queue or wire.back.queue:
+            width = min(QUEUE[0], step - 20)
+            queues += _queue((x1 + x2 - width) / 2, y, forward=wire.there.queue, width=width)
     for each in drawn.boxes:
         x, top = at(each.column, each.rows[0])
         bottom = at(each.column, each.rows[1])[1]
         for behind in (6, 3, 0) if len(each.names) > 1 else (0,):
             kind = f"node {each.role}"
             parts.append(box(x - 9 + behind, top - 8 - behind, 18, bottom - top + 16, kind))
-    return drawing(160, 90, parts, kind="network-thumbnail", title="")
+    return drawing(160, 90, parts + queues, kind="network-thumbnail", title="")
