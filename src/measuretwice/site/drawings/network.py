@@ -203,7 +203,7 @@ def thumbnail(drawn: Sketch) -> str:
     def at(column: int, row: float) -> tuple[float, float]:
         return 13 + step * column, 45 + pitch * (row - (drawn.rows - 1) / 2)
 
-    queues = []
+    queues: list[str] = []
     for wire in drawn.wires:
         (x1, y), (x2, _) = at(wire.a.column, wire.row), at(wire.b.column, wire.row)
         parts.append(path([(x1, y), (x2, y)], "wire"))

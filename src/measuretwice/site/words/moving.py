@@ -195,7 +195,7 @@ def _edge_point(alike: Sequence[Result]) -> dict[str, Any]:
     for key, name in (("after", "drops_per_halving"), ("all", "all_drops_per_halving")):
         values = [value for run in alike if (value := run.value(name)) is not None]
         if len(values) > 1:
-            point[key] = [float(f"{value:.4g}") for value in mean_interval(values)]
+            point[key] = [float(f"{value:.6g}") for value in mean_interval(values)]
         else:
             point[key] = [float(f"{value:.4g}") for value in values]
     return point

@@ -43,7 +43,7 @@ class Verdict:
         interval = f" ({self.interval})" if self.interval else ""
         cells = [
             ("word", said),
-            ("claim", f"**{self.claim}**, says {self.says}"),
+            ("claim", f"**{self.claim}**, according to {self.says}"),
             ("value", f"Here: {self.value}{interval}"),
             ("n", self.n),
             ("at", f"[Evidence]({self.at})"),
