@@ -1,7 +1,8 @@
 """The browser's machine beside the virtual kernel: the same trials with the same seeds on both, and their goodputs.
 
     make both-machines                        thirty trials of each lab on each: half an hour of two free CPUs
-    make both-machines ARGS='--lab mathis'    one lab; --duration 2 where a second carries much
+    make both-machines ARGS='--lab mathis'    one lab; --duration 2 where a second carries much,
+                                              --duration 40 where flows must all be there and warm
     make both-machines ARGS='--record'        ... and keep the figures for the site
 
 The two make other bytes of one seed: chance falls otherwise. So what is compared is the mean of the logarithms of the
@@ -20,7 +21,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from measuretwice.lab import published_labs
+from measuretwice.backends.browser import too_much
+from measuretwice.lab import Lab, published_labs
 from measuretwice.stats.intervals import mean_interval
 
 ROOT = Path(__file__).parents[2]
@@ -58,18 +60,23 @@ def measured(
     }
 
 
-def chosen(numbers: list[int]) -> tuple[str, int]:
-    """Trials spread over all that a lab has, and how often each, so that there are thirty runs."""
+def chosen(lab: Lab) -> tuple[str, int]:
+    """Trials spread over all that both can run, and how often each, so that there are thirty runs."""
+    numbers = [
+        number
+        for number, trial in sorted(lab.trials.items())
+        if not too_much(lab, {**lab.defaults(), **trial.set})
+    ]
     some = numbers[:: max(1, len(numbers) // RUNS)][:RUNS]
     return ",".join(map(str, some)), math.ceil(RUNS / len(some))
 
 
-def compared(lab: str, numbers: list[int], duration_s: int) -> dict[str, object]:
-    trials, repeat = chosen(numbers)
+def compared(lab: Lab, duration_s: int) -> dict[str, object]:
+    trials, repeat = chosen(lab)
     with tempfile.TemporaryDirectory(prefix="measuretwice-both-") as out:
-        virtual = measured(lab, trials, repeat, duration_s, "virtual", Path(out) / "virtual")
+        virtual = measured(lab.name, trials, repeat, duration_s, "virtual", Path(out) / "virtual")
         began = time.monotonic()
-        browser = measured(lab, trials, repeat, duration_s, "browser", Path(out) / "browser")
+        browser = measured(lab.name, trials, repeat, duration_s, "browser", Path(out) / "browser")
         took_s = time.monotonic() - began
     pairs = [
         Pair(*key, round(virtual[key]), round(browser[key]))
@@ -77,7 +84,7 @@ def compared(lab: str, numbers: list[int], duration_s: int) -> dict[str, object]
     ]
     mean, low, high = mean_interval([math.log(p.browser_bps / p.virtual_bps) for p in pairs])
     print(
-        f"{lab}: {len(pairs)} trials, goodput {math.exp(mean):.3f} times the virtual kernel's "
+        f"{lab.name}: {len(pairs)} trials, goodput {math.exp(mean):.3f} times the virtual kernel's "
         f"({math.exp(low):.3f} to {math.exp(high):.3f}), {took_s:.0f} s",
         flush=True,
     )
@@ -103,7 +110,7 @@ def main() -> int:
     for name, lab in published_labs(ROOT).items():
         if options.lab and name not in options.lab:
             continue
-        kept[name] = compared(name, sorted(lab.trials), options.duration)
+        kept[name] = compared(lab, options.duration)
         if options.record:
             RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in kept.values()) else 1
