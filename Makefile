@@ -8,6 +8,8 @@ ARGS ?=
 # Tests at a time: one for each CPU. A second one there makes the virtual kernel wait for the CPU at each of
 # its hundred thousand handovers a second: it then takes several times as long.
 WORKERS ?= $(shell nproc)
+TESTS = @if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi; \
+	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 QUICK = tests/unit tests/parse tests/check tests/grade/test_roster.py tests/run/test_plot_command.py \
 	tests/testbeds/test_testbed_command.py tests/frontdoor/test_lint.py tests/frontdoor/test_workflows.py
 # Everything that git tracks, or would; without git, everything.
@@ -38,7 +40,7 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 endef
 
-.PHONY: help setup lint test test-as-user checker-matrix checker-faults torture both-machines class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-nightly test-as-user checker-matrix checker-faults torture both-machines class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -55,9 +57,11 @@ quick: setup ## while you work: lint of what changed, and the tests that take no
 	$(call texts,$(CHANGED))
 	$(PYTHON) -m pytest -q -m "not (slow or kernel or network)" $(QUICK) $(ARGS)
 
-test: setup ## all tests; the first time builds the virtual kernel, about four minutes
-	@if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi
-	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+test: setup ## the tests; the first time builds the virtual kernel, about four minutes
+	$(TESTS) -m "not nightly" $(ARGS)
+
+test-nightly: setup ## the dear ones that make test leaves to the night, a quarter of an hour more
+	$(TESTS) -m nightly $(ARGS)
 
 test-as-user: setup ## the tests that depend on who runs them, as an ordinary user, whom root becomes for it
 	.ci/as-user -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)

@@ -345,7 +345,15 @@ def load_matrix() -> ModuleType:
 
 
 # How long a pitfall's two stages take, in seconds of a CPU, where that is more than most.
-LONG_S = {"one-run": 200, "one-server": 90, "small-n": 60, "fair-share": 120, "mislabelled-row": 90}
+LONG_S = {
+    "one-run": 200,
+    "one-server": 90,
+    "small-n": 60,
+    "fair-share": 120,
+    "mislabelled-row": 90,
+    "loss-definition": 50,
+    "missing-flows": 30,
+}
 # Pitfalls whose fixed stage is one and the same experiment, which runs once for both.
 TOGETHER = {
     "standing-queue": "offload-at-scale",
@@ -353,11 +361,17 @@ TOGETHER = {
 }
 
 
+def marks_of(pitfall: str) -> list[pytest.MarkDecorator]:
+    """The dearest are left to the night: their recorded runs are checked at each change all the same."""
+    slow = pytest.mark.slow(LONG_S.get(pitfall, 20))
+    return [slow, pytest.mark.nightly] if pitfall in LONG_S else [slow]
+
+
 @pytest.mark.kernel
 @pytest.mark.parametrize(
     ("lab", "pitfall"),
     [
-        pytest.param(lab, pitfall.id, marks=pytest.mark.slow(LONG_S.get(pitfall.id, 20)))
+        pytest.param(lab, pitfall.id, marks=marks_of(pitfall.id))
         for lab in sorted(find_labs(ROOT))
         for pitfall in load_lab(ROOT, lab).file.pitfalls
         if pitfall.id not in TOGETHER.values()

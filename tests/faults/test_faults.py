@@ -48,6 +48,7 @@ def test_silence_and_blame_are_told_apart() -> None:
     assert verdict(None, ["mtu"]) == "blamed"
 
 
+@pytest.mark.nightly
 @pytest.mark.kernel
 @pytest.mark.slow(60)
 def test_no_fault_is_silent_and_nobody_honest_is_blamed(tmp_path: Path) -> None:

@@ -77,8 +77,14 @@ def test_workers_take_the_slow_ones_singly(folder: Path) -> None:
     )
     done = subprocess.run(
         [sys.executable, "-P", "-m", "pytest", "-n", "2", "--dist", "loadgroup",
-         "--no-loadscope-reorder"],
+         "--no-loadscope-reorder", "-v"],
         cwd=folder, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
     assert "10 passed" in done.stdout
+    workers: dict[str, set[str]] = {}
+    for worker, group in re.findall(r"^\[(gw\d)\].*PASSED \S+?@(\S+)", done.stdout, re.MULTILINE):
+        workers.setdefault(group, set()).add(worker)
+    # pytest 9.2 loses the groups that xdist 3.8 makes: what a file prepares is then prepared by each worker.
+    assert {"test_a.py", "test_b.py", "pair"} <= workers.keys()
+    assert all(len(of_group) == 1 for of_group in workers.values()), workers

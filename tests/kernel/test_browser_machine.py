@@ -151,6 +151,7 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
     assert found["idle_cpu_s"] < 0.6
 
 
+@pytest.mark.nightly
 @needs_machine
 @pytest.mark.slow(60)
 def test_nodes_that_call_python_find_it(tmp_path: Path) -> None:

@@ -153,6 +153,7 @@ def test_a_terminal_is_a_terminal(checkout: Checkout) -> None:
     assert "ping 10.10.2.100" in (folder / "history-romeo").read_text()
 
 
+@pytest.mark.nightly
 def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     """Four terminals, from up to a finding and its cure."""
     folder = checkout.up("--trial", "7", "--set", "duration_s=10")

@@ -216,6 +216,7 @@ def test_same_bytes_with_a_worker_killed_midway(
     assert not list((tmp_path / "cluster-runs").rglob(".*"))
 
 
+@pytest.mark.nightly
 def test_a_worker_told_to_end_hands_its_trial_over(dask: Dask, tmp_path: Path) -> None:
     (first,) = dask.workers()
     choice = ("mathis", "--trials", "8,11", "--duration", "20", "--json")
@@ -246,6 +247,7 @@ def test_ctrl_c_ends_what_runs_and_cancels_what_waits(dask: Dask, tmp_path: Path
     assert not list((tmp_path / "runs").rglob(".*"))
 
 
+@pytest.mark.nightly
 def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: Path) -> None:
     (worker,) = dask.workers()
     runs = tmp_path / "runs"
@@ -261,6 +263,7 @@ def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: P
     assert not list(runs.rglob(".*"))
 
 
+@pytest.mark.nightly
 def test_all_workers_or_the_scheduler_gone(dask: Dask, tmp_path: Path) -> None:
     out = ("--jobs", dask.url, "--out", str(tmp_path / "runs"), "--json")
     said = only_line(start("calibrate", "--trial", "1", *out), 2)

@@ -99,9 +99,13 @@ def test_a_folder_that_is_roots_stays_roots(
     ("what", "kill"),
     [
         ("Ctrl-C", "kill -INT $process"),
-        ("SIGTERM", "kill -TERM $process"),
-        ("killed", "kill -KILL $process"),
-        ("killed with its worker", "kill -KILL $(pgrep -f 'measuretwice run')"),
+        pytest.param("SIGTERM", "kill -TERM $process", marks=pytest.mark.nightly),
+        pytest.param("killed", "kill -KILL $process", marks=pytest.mark.nightly),
+        pytest.param(
+            "killed with its worker",
+            "kill -KILL $(pgrep -f 'measuretwice run')",
+            marks=pytest.mark.nightly,
+        ),
         (
             "killed with its guard",
             "kill -KILL $process $(pgrep -f guard.sh); "

@@ -328,6 +328,7 @@ def list_order(line: str) -> int:
     return names.index(line.split(": ")[1])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(130)
 def test_a_cut_link_and_killed_guards(tmp_path: Path) -> None:
     """Scripts that change all that scripts may change, and one that needs the others' files."""

@@ -478,6 +478,7 @@ def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
     assert off == {"mss_bytes": 1448}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow(10)
 def test_a_buffer_too_small_for_the_events_is_named(tmp_path: Path) -> None:
     """Two hundred flows' first losses overrun it: without its beginning nothing would count as a halving."""

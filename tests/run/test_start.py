@@ -16,6 +16,7 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return call_lab(*arguments)
 
 
+@pytest.mark.nightly
 @pytest.mark.kernel
 @pytest.mark.slow(30)
 def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_the_index_of_the_search_is_light(student: Path) -> None:
 
 
 @pytest.mark.slow(60)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
     """In light as on a desk; in dark, which differs in colours alone, as on a phone, and then at full width."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
@@ -153,6 +153,7 @@ def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
     assert problems == []
 
 
+@pytest.mark.nightly
 def test_instructors_pages(
     browser: Any, instructor: Path, served: Callable[[Path], AbstractContextManager[str]]
 ) -> None:

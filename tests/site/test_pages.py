@@ -344,6 +344,7 @@ def test_what_is_wrong_in_a_page_is_named(tmp_path: Path, page: str, says: str) 
     assert says in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.nightly
 def test_the_offline_zip_is_the_same_again(
     offline: Path, tmp_path: Path, lab_docs: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:

@@ -205,7 +205,7 @@ def test_slides_are_printed_one_a_sheet(browser: Any, instructor: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 @OF_LAB
 def test_slides_can_be_read_by_all(
     browser: Any, instructors_address: str, lab: Lab, scheme: str

@@ -53,6 +53,7 @@ def headings(site: Path) -> dict[str, str]:
     return found
 
 
+@pytest.mark.nightly
 def test_it_builds_the_same_pages(student: Path, theirs: Path) -> None:
     ours = headings(student)
     assert len(ours) > 100
