@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from measuretwice.site.words.registry import number_filter
-from measuretwice.stats.intervals import mean_interval, median_interval
+from measuretwice.stats.intervals import mean_interval, mean_interval_within, median_interval
 
 # Between a number and its unit, and between groups of three digits: lines don't break there.
 SPACE = "\u00a0"
@@ -90,9 +90,13 @@ def mean(values: Iterable[float]) -> float:
 
 
 @number_filter("values | interval")
-def interval(values: Iterable[float]) -> tuple[float, float]:
-    """Of a list, the two ends of the mean's 95 % interval."""
-    return mean_interval(list(values))[1:]
+def interval(
+    values: Iterable[float], low: float | None = None, high: float | None = None
+) -> tuple[float, float]:
+    """Of a list, the two ends of the mean's 95 % interval; of what is always in low..high, both: `interval(0, 1)`."""
+    if low is None or high is None:
+        return mean_interval(list(values))[1:]
+    return mean_interval_within(list(values), low, high)[1:]
 
 
 @number_filter("values | median")
