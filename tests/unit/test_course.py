@@ -10,6 +10,7 @@ from measuretwice.site.descriptions import LONGEST, described, first_words
 from measuretwice.site.navigation import navigation
 from measuretwice.site.words.course import (
     address_in,
+    course_map,
     get_kit,
     half_hours,
     hours_and_minutes,
@@ -45,6 +46,29 @@ def test_the_navigation_has_the_modules_in_that_order() -> None:
 def test_what_follows_from_other_needs_is_not_drawn() -> None:
     needs = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["a"], "e": ["a", "b", "d"]}
     assert steps_before(needs) == {"a": [], "b": ["a"], "c": ["b"], "d": ["a"], "e": ["b", "d"]}
+
+
+def test_no_two_arrows_of_the_map_lie_on_each_other() -> None:
+    for drawing in str(course_map(site())).split("<svg ")[1:]:
+        runs: set[tuple[tuple[int, int], tuple[int, int]]] = set()
+        arrows = re.findall(r'<path d="(M[^"]*)" marker-end', drawing)
+        assert len(arrows) > len(LABS) - 2
+        for arrow in arrows:
+            own = set(_steps_of(arrow))
+            assert not own & runs, arrow
+            runs |= own
+
+
+def _steps_of(path: str) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """Every unit that a path of level and upright lines passes."""
+    x, y = map(int, re.findall(r"M(\d+),(\d+)", path)[0])
+    found = []
+    for axis, end in re.findall(r"([HV])(\d+)", path):
+        begin = x if axis == "H" else y
+        for at in range(*sorted((begin, int(end)))):
+            found.append(((at, y), (at + 1, y)) if axis == "H" else ((x, at), (x, at + 1)))
+        x, y = (int(end), y) if axis == "H" else (x, int(end))
+    return found
 
 
 def test_times() -> None:

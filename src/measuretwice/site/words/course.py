@@ -14,6 +14,8 @@ from measuretwice.site.words.subjects import LabWords, SiteWords
 
 # A box of the map and the room around it, in units of its drawing.
 BOX, TALL, GAP = 150, 58, 34
+# How far from a side's middle an arrow from or to another row or column ends: no two lie on each other.
+ASIDE, ASIDE_DOWN = 14, 30
 # Where git fetches the kit from: the one place where that is said.
 KIT = re.compile(r"^  kit: *[\"']?([^\"'\n#]*?)[\"']? *$", re.MULTILINE)
 
@@ -119,9 +121,11 @@ def _drawn(
 
     def ends(need: str, name: str) -> str:
         (x0, y0), (x1, y1) = corner(need), corner(name)
+        turns = places[name][1] - places[need][1]
+        aside = (ASIDE if across else ASIDE_DOWN) * ((turns > 0) - (turns < 0))
         if across:
-            return f"M{x0 + BOX},{y0 + TALL // 2}H{x1 - GAP // 2}V{y1 + TALL // 2}H{x1 - 7}"
-        return f"M{x0 + BOX // 2},{y0 + TALL}V{y1 - GAP // 2}H{x1 + BOX // 2}V{y1 - 7}"
+            return f"M{x0 + BOX},{y0 + TALL // 2 + aside}H{x1 - GAP // 2}V{y1 + TALL // 2 - aside}H{x1 - 7}"
+        return f"M{x0 + BOX // 2 + aside},{y0 + TALL}V{y1 - GAP // 2}H{x1 + BOX // 2 - aside}V{y1 - 7}"
 
     corners = [corner(name) for name in modules]
     wide, high = (max(axis) + size + 2 for axis, size in zip(zip(*corners, strict=True), (BOX, TALL), strict=True))  # fmt: skip
