@@ -71,7 +71,7 @@ def test_a_labs_own_runs_are_plotted_and_no_others(root: Path) -> None:
     for reason in ("1 older", "1 of a pitfall", "1 with another seed", "1 with other settings"):
         assert reason in said
     text = " ".join(ElementTree.parse(wanted[0]).getroot().itertext())
-    assert "published, before mending" in text
+    assert "published, first try" in text
     assert "fitted to 3 trials" in text
     # The same again, to the byte; and with the other seed its one run.
     before = wanted[0].read_bytes()

@@ -135,7 +135,7 @@ def test_figure_3_says_what_it_shows() -> None:
     assert "measured goodput (Mbit/s)" in said
     for entry in ("536 bytes", "1460 bytes", "6 ms", "600 ms", "applies", "makes no claim"):
         assert entry in said
-    assert {"published, before mending", "published, after"} <= set(said)
+    assert {"published, first try", "published, last"} <= set(said)
     assert said.count("3") == 1
     assert "C = 1.25 (95 %: 1.25 to 1.25)" in figure.caption
     assert "1 trial left out: a value is missing" in figure.caption

@@ -94,7 +94,7 @@
     ];
     if (own.length) groups.push(group("Your own runs", one(sample("circle", "var(--own)", "var(--own)"), "as you had them")));
     if (data.published.length) {
-      groups.push(group("Published", one(sample("before", "var(--published)", "none"), "before mending"), one(sample("after", "var(--published)", "none"), "after")));
+      groups.push(group("Published", one(sample("before", "var(--published)", "none"), "first try"), one(sample("after", "var(--published)", "none"), "last")));
     }
     return groups;
   }

@@ -174,10 +174,10 @@ def legend_groups(rows: Sequence[Row], published: Sequence[Published] = ()) -> l
     if any(row["losses"] is not None for row in rows):
         bar = {"marker": "|", "markersize": 12, "color": FAINT, "linestyle": "none"}
         groups.append((INTERVAL, [("by number of losses", bar)]))
-    crosses = [
-        (f"published, {'before mending' if state == 'before' else 'after'}", _cross(state))
-        for state in dict.fromkeys(value.state for value in published)
-    ]
+    states = list(dict.fromkeys(value.state for value in published))
+    # Two kinds are both the publication's, and no state of our own runs.
+    names = {"before": "published, first try", "after": "published, last"} if len(states) > 1 else {}
+    crosses = [(names.get(state, "published"), _cross(state)) for state in states]
     return [*groups, ("With trial number", crosses)] if crosses else groups
 
 
