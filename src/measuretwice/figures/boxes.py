@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -28,6 +29,8 @@ from measuretwice.runs.result import Result
 
 # Of fewer values points alone are shown.
 FEWEST_IN_A_BOX = 3
+# On a phone panels of so many rows stand in pairs beside their names: each alone would be a screen high.
+MANY_NAMES = 8
 
 
 @figure(BoxesFigure, needs="measured values")
@@ -43,11 +46,14 @@ def boxes(lab: Lab, declared: BoxesFigure, results: Sequence[Result]) -> Drawn:
     names = list(dict.fromkeys(row["by"] for row in rows))
     with in_style():
         high, count = 62 + 21 * len(names), len(declared.panels)
-        drawn = sized(high * count if on_phone() else high)
-        places = (count, 1) if on_phone() else (1, count)
-        axes = list(drawn.subplots(*places, sharey=True, squeeze=False).flat)
-        for panel, place in zip(declared.panels, axes, strict=True):
+        columns = count if not on_phone() else 2 if len(names) >= MANY_NAMES else 1
+        lines = math.ceil(count / columns)
+        drawn = sized(high * lines)
+        axes = list(drawn.subplots(lines, columns, sharey=True, squeeze=False).flat)
+        for panel, place in zip(declared.panels, axes, strict=False):
             _panel(place, panel, names, [row for row in rows if row["value_of"] == panel.value])
+        for place in axes[count:]:
+            place.set_axis_off()
         axes[0].set_yticks(range(len(names)), names)
         axes[0].set_ylim(len(names) - 0.4, -0.6)
     drawn.description = " ".join(_in_words(panel, names, rows) for panel in declared.panels)
