@@ -41,7 +41,7 @@
 
   // The queue's own picture: its head at the right, where the link takes packets; one scale for all runs.
   function strip(data) {
-    const svg = s("svg", { class: "queue", "aria-hidden": "true" });
+    const svg = s("svg", { class: "queue", height: BAND, "aria-hidden": "true" });
     const box = h("div", { class: "panels-box" }, svg);
     let width = 0;
     new ResizeObserver(() => { width = Math.floor(box.clientWidth); if (api.laid) api.laid(); }).observe(box);

@@ -30,6 +30,8 @@
       top = row.bottom + GAP;
     }
     const bottom = rows.at(-1).bottom, high = bottom + FOOT;
+    // It is as high before its width is known.
+    svg.setAttribute("height", high);
     const ground = s("g"), drawn = s("g"), over = s("g");
     const clip = s("rect"), clipped = s("g", { "clip-path": `url(#clip-${rows[0].id}-${rows.length})` });
     const paths = s("clipPath", { id: `clip-${rows[0].id}-${rows.length}` });
