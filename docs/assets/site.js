@@ -83,7 +83,7 @@
       return;
     }
     await load("interactive/common.js");
-    window.measureTwice.load = load;
+    Object.assign(window.measureTwice, { load, names });
     const { fill } = await import(new URL(`machine/${name}.mjs`, here));
     fill(places);
   }
@@ -112,10 +112,19 @@
       nav.setAttribute("aria-label", `Section ${n + 1}: ${label ? label.textContent.trim() : ""}`);
       nav.removeAttribute("aria-labelledby");
     });
-    for (const box of document.querySelectorAll("pre, .diagram, .tabbed-labels, .md-typeset__scrollwrap, .md-typeset__table")) {
-      if (box.scrollWidth > box.clientWidth && !box.querySelector("[tabindex]")) box.tabIndex = 0;
-    }
+    for (const box of document.querySelectorAll(WIDE)) sizes.observe(box);
   }
+
+  // What is wider than its place scrolls there: keys reach it, and its edge says that there is more. Looked at anew
+  // when its place changes: a fold opens, a phone is turned.
+  const WIDE = "pre > code, .diagram, .drawn.wide, .here-wide, div.formula, .tabbed-labels, .md-typeset__scrollwrap";
+  const sizes = new ResizeObserver((all) => {
+    for (const { target: box } of all) {
+      const wide = box.scrollWidth > box.clientWidth + 1;
+      box.classList.toggle("scrolls", wide && !box.matches(".tabbed-labels"));
+      if (wide && !box.querySelector("[tabindex]")) box.tabIndex = 0;
+    }
+  });
 
   // The table of contents leads into a fold only once it is open: its headings tell, and a click would open it.
   function contents() {

@@ -291,7 +291,7 @@ class Panel {
       } catch (error) {
         detail.replaceChildren(h("p", {}, error.message));
       }
-      for (const box of detail.querySelectorAll("pre, .here-wide")) if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      window.measureTwice.names();
     };
     const button = (text, work) => h("button", { type: "button", class: "md-button here-small", onclick: () => look(work) }, text);
     const choose = runs.length > 1
