@@ -176,7 +176,9 @@ def legend_groups(rows: Sequence[Row], published: Sequence[Published] = ()) -> l
         groups.append((INTERVAL, [("by number of losses", bar)]))
     states = list(dict.fromkeys(value.state for value in published))
     # Two kinds are both the publication's, and no state of our own runs.
-    names = {"before": "published, first try", "after": "published, last"} if len(states) > 1 else {}
+    names = (
+        {"before": "published, first try", "after": "published, last"} if len(states) > 1 else {}
+    )
     crosses = [(names.get(state, "published"), _cross(state)) for state in states]
     return [*groups, ("With trial number", crosses)] if crosses else groups
 

@@ -125,7 +125,9 @@ def _drawn(
         aside = (ASIDE if across else ASIDE_DOWN) * ((turns > 0) - (turns < 0))
         if across:
             return f"M{x0 + BOX},{y0 + TALL // 2 + aside}H{x1 - GAP // 2}V{y1 + TALL // 2 - aside}H{x1 - 7}"
-        return f"M{x0 + BOX // 2 + aside},{y0 + TALL}V{y1 - GAP // 2}H{x1 + BOX // 2 - aside}V{y1 - 7}"
+        return (
+            f"M{x0 + BOX // 2 + aside},{y0 + TALL}V{y1 - GAP // 2}H{x1 + BOX // 2 - aside}V{y1 - 7}"
+        )
 
     corners = [corner(name) for name in modules]
     wide, high = (max(axis) + size + 2 for axis, size in zip(zip(*corners, strict=True), (BOX, TALL), strict=True))  # fmt: skip
