@@ -112,19 +112,22 @@
       nav.setAttribute("aria-label", `Section ${n + 1}: ${label ? label.textContent.trim() : ""}`);
       nav.removeAttribute("aria-labelledby");
     });
-    for (const box of document.querySelectorAll(WIDE)) sizes.observe(box);
+    for (const box of document.querySelectorAll(WIDE)) {
+      scrolls(box);
+      sizes.observe(box);
+    }
   }
 
   // What is wider than its place scrolls there: keys reach it, and its edge says that there is more. Looked at anew
-  // when its place changes: a fold opens, a phone is turned.
+  // when its place changes: a fold opens, a phone is turned. What only grows inside is seen as the page has loaded.
   const WIDE = "pre > code, .diagram, .drawn.wide, .here-wide, div.formula, .tabbed-labels, .md-typeset__scrollwrap";
-  const sizes = new ResizeObserver((all) => {
-    for (const { target: box } of all) {
-      const wide = box.scrollWidth > box.clientWidth + 1;
-      box.classList.toggle("scrolls", wide && !box.matches(".tabbed-labels"));
-      if (wide && !box.querySelector("[tabindex]")) box.tabIndex = 0;
-    }
-  });
+  const sizes = new ResizeObserver((all) => { for (const { target } of all) scrolls(target); });
+
+  function scrolls(box) {
+    const wide = box.scrollWidth > box.clientWidth + 1;
+    box.classList.toggle("scrolls", wide && !box.matches(".tabbed-labels"));
+    if (wide && !box.querySelector("[tabindex]")) box.tabIndex = 0;
+  }
 
   // The table of contents leads into a fold only once it is open: its headings tell, and a click would open it.
   function contents() {

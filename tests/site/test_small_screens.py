@@ -40,7 +40,7 @@ def test_what_is_wider_than_a_phone_shows_that_it_scrolls(phone: Any, address: s
 
 
 def test_what_scrolls_in_a_fold_does_so_by_keys_once_it_is_open(phone: Any, address: str) -> None:
-    phone.goto(address + "start/iperf3/")
+    phone.goto(address + "modules/05-queues/results/")
     phone.evaluate("document.querySelectorAll('details').forEach(fold => { fold.open = true })")
     inside = phone.locator("details .md-typeset__scrollwrap.scrolls").first
     inside.wait_for()
