@@ -1,5 +1,6 @@
 // The lab book of a page: a field for the prediction, and one for the diagnosis. What is written stays in
-// this browser, and opens what comes after it. Without scripts there is no field, and all folds still open.
+// this browser, and opens what comes after it; where a reader runs the case in this page, what was recorded waits for
+// that run. Without scripts there is no field, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places) {
   "use strict";
   const address = (place) => `measure-twice/${place.dataset.case}/${place.dataset.kind}`;
@@ -20,6 +21,20 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       return "This browser keeps nothing. Write it down on paper as well.";
     }
   }
+
+  // Is the way chosen that runs it in this page? Of tabs only the chosen one is laid out.
+  const runs_here = () => location.protocol !== "file:" && [...document.querySelectorAll(".here[data-here]")]
+    .some((each) => JSON.parse(each.dataset.here).kind === "first" && each.offsetParent);
+
+  function measured(place) {
+    try {
+      return Boolean(localStorage.getItem(`measure-twice/${place.dataset.case}/measured`));
+    } catch {
+      return false;
+    }
+  }
+
+  const waits = (place) => place.dataset.kind === "prediction" && runs_here() && !measured(place);
 
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
@@ -50,9 +65,17 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
         return;
       }
       status.textContent = keep(place, field.value.trim());
-      open(kind);
+      if (waits(place)) status.textContent += " What was recorded opens after your own run, below.";
+      else open(kind);
+      document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
+    });
+    document.addEventListener("measure-twice:measured", ({ detail: { about } }) => {
+      if (about === place.dataset.case && kind === "prediction" && field.value) open(kind);
+    });
+    document.addEventListener("measure-twice:forgotten", ({ detail: { lab } }) => {
+      if (place.dataset.case.startsWith(`${lab} `)) field.value = status.textContent = "";
     });
     place.append(form);
-    if (field.value) open(kind);
+    if (field.value && !waits(place)) open(kind);
   });
 } });

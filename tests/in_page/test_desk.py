@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import io
 import json
+import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,6 +20,8 @@ from typing import Any
 import pytest
 from command_line import call_lab
 
+from measuretwice.backends.browser import ALGORITHMS
+from measuretwice.book.notes import read_notes
 from measuretwice.lab import load_lab, published_labs, read_lab
 from measuretwice.runs.archive import raw_folder
 from measuretwice.site.machine import kit_archive
@@ -133,36 +137,39 @@ def test_a_page_says_what_check_says(
     assert told
 
 
+def kinds_of(worker: Worker, case: int) -> list[str]:
+    """Of which kinds a case's entries in the lab book are, in order; none where it has no part."""
+    book = (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
+    of_case = [*book.split(f"## Case {case}:"), ""][1].split("\n## ")[0]
+    return [line.split(":")[0] for line in of_case.splitlines() if line.startswith("- ")]
+
+
 def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_path: Path) -> None:
     first = worker.run(
         "mathis", "01-mathis/case-05-broken", case=5, seed=1, predicted="66 Mbit/s, by the model"
     )
     end = worker.ask("finish")
     assert end["said"].startswith("You predicted: 66 Mbit/s, by the model. Measured: ")
-    assert "- Prediction: 66 Mbit/s, by the model\n" in end["book"]["mathis/lab-book.md"]
+    book = worker.runs / "mathis/lab-book.md"
+    assert "- Prediction: 66 Mbit/s, by the model\n" in book.read_text(encoding="utf-8")
     worker.ask("check", lab="mathis", folders=[first], hint=1)
     mended = worker.run(
         "mathis", "01-mathis/case-05-fixed", case=5, seed=1, changes=["mtu_bytes=4352"]
     )
-    end = worker.ask("finish")
-    answer = worker.ask("check", lab="mathis", folders=[mended], diagnosis="the MTU")
+    worker.ask("finish")
+    answer = worker.ask("check", lab="mathis", folders=[mended], diagnoses={"5": "the MTU"})
     assert [document["findings"] for document in answer["documents"]] == [[]]
     assert "nothing is off any more" in answer["said"]
     found = worker.ask("results", lab="mathis", case=5)
     assert [run["changes"] for run in found["runs"]] == [{}, {"mtu_bytes": "4352"}]
-    book = (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
-    kinds = [
-        line.split(":")[0]
-        for line in book.split("## Case 5")[1].splitlines()
-        if line.startswith("- ")
-    ]
-    assert kinds == [
+    assert kinds_of(worker, 5) == [
         "- Prediction",
         "- Run",
         "- Hint",
         "- Changed",
         "- Prediction",
         "- Run",
+        "- Diagnosis",
         "- Outcome",
     ]
     packed = tmp_path / "saved.zip"
@@ -195,6 +202,10 @@ def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:
         ({"lab": "mathis", "trials": "7-3"}, "runs backwards"),
         ({"lab": "mathis", "case": 5, "show_me": True, "changes": ["rtt_ms=3"]}, "leave --set out"),
         ({"lab": "nosuch"}, "there is no lab"),
+        ({"lab": "mathis", "case": 5, "seed": 1.5}, "seed 1.5: expected a whole number from 0 to"),
+        ({"lab": "mathis", "case": 5, "seed": -3}, "seed -3: expected a whole number from 0 to"),
+        ({"lab": "mathis", "trials": "7", "seed": 99999999999999}, "0 to 2147483647"),
+        ({"lab": "mathis", "case": 5, "changes": ["congestion_control=quux"]}, "quux: the browser"),
         ({"lab": "scale", "trials": "1", "changes": ["scale=core"]}, "more memory"),
     ],
 )
@@ -214,6 +225,84 @@ def test_a_set_of_runs_is_run_again_where_that_is_the_mistake(worker: Worker) ->
     jobs = worker.ask("plan", lab="mathis", case=13, seed=1)["jobs"]
     assert len(jobs) > 1
     assert len({job["folder"] for job in jobs}) == len(jobs)
+
+
+def test_a_diagnosis_is_in_the_book_whatever_hints_were_taken(
+    worker: Worker, tmp_path: Path
+) -> None:
+    """Written down it is noted at once; one that was written while no Python ran is noted when runs are saved."""
+    folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    worker.ask("finish")
+    worker.ask("note", lab="mathis", diagnoses={"5": "small\n packets"})
+    assert kinds_of(worker, 5) == ["- Prediction", "- Run", "- Diagnosis"]
+    worker.ask("check", lab="mathis", folders=[folder], hint=3, diagnoses={"5": "small packets"})
+    assert kinds_of(worker, 5) == ["- Prediction", "- Run", "- Diagnosis", "- Hint"]
+    written = {"5": "the MTU", "6": "timestamps", "99": "nothing", "first": "no case's"}
+    packed = tmp_path / "saved.zip"
+    answer = worker.ask("archive", lab="mathis", to=str(packed), diagnoses=written)
+    assert (answer["runs"], answer["report"]) == (1, True)
+    with zipfile.ZipFile(packed) as archive:
+        notes = read_notes(archive.read("mathis/lab-book.md").decode())
+    assert {case: notes[case].diagnosis for case in notes} == {5: "the MTU", 6: "timestamps"}
+    assert notes[5].hints_before_diagnosis == 0
+
+
+def test_a_diagnosis_after_the_last_hint_is_noted_too(worker: Worker) -> None:
+    folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    worker.ask("check", lab="mathis", folders=[folder], hint=3)
+    worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"})
+    notes = read_notes((worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8"))[5]
+    assert (notes.diagnosis, notes.hints_before_diagnosis) == ("the MTU", 3)
+
+
+def test_what_was_cancelled_or_failed_is_no_try(worker: Worker) -> None:
+    """The book says what was measured, and no more."""
+    [job] = worker.ask("plan", lab="mathis", case=5, seed=1, changes=["loss_ratio=0.17"])["jobs"]
+    worker.ask("begin", folder=job["folder"])
+    empty = worker.runs.with_name("empty.tar")
+    tarfile.open(empty, "w").close()
+    worker.problem("conclude", folder=job["folder"], given=str(empty), said="")
+    assert kinds_of(worker, 5) == []
+    worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1, predicted="1 Mbit/s")
+    worker.ask("finish")
+    assert kinds_of(worker, 5) == ["- Prediction", "- Run"]
+
+
+def test_a_run_that_cannot_be_read_leaves_the_others(worker: Worker, tmp_path: Path) -> None:
+    """As an earlier edition of the site kept one with half a seed: it is named, and left out."""
+    good = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    worker.ask("finish")
+    broken = worker.runs / "mathis" / good.replace("seed1", "seed1.5")
+    shutil.copytree(worker.runs / "mathis" / good, broken)
+    result = json.loads((broken / "result.json").read_text(encoding="utf-8"))
+    (broken / "result.json").write_text(json.dumps({**result, "seed": 1.5}), encoding="utf-8")
+    found = worker.ask("results", lab="mathis", case=5)
+    assert [run["folder"] for run in found["runs"]] == [good]
+    [line] = found["left_out"]
+    assert line.startswith(f"{broken.name}: ")
+    assert worker.ask("check", lab="mathis", folders=[good])["documents"]
+    [job] = worker.ask("plan", lab="mathis", case=5, seed=1)["jobs"]
+    assert job["finished"]
+    packed = tmp_path / "saved.zip"
+    assert worker.ask("archive", lab="mathis", to=str(packed))["runs"] == 1
+    with zipfile.ZipFile(packed) as archive:
+        assert not [name for name in archive.namelist() if broken.name in name]
+    worker.ask("forget", lab="mathis")
+    assert worker.ask("results", lab="mathis", case=5)["left_out"] == []
+
+
+def test_a_book_alone_can_be_saved(worker: Worker, tmp_path: Path) -> None:
+    assert "nothing of mathis" in worker.problem("archive", lab="mathis", to=str(tmp_path / "none"))
+    worker.ask("plan", lab="mathis", case=5)
+    answer = worker.ask("archive", lab="mathis", to=str(tmp_path / "saved.zip"))
+    assert (answer["runs"], answer["report"]) == (0, False)
+
+
+def test_the_page_knows_the_congestion_controls_of_its_machine() -> None:
+    """By their names in the kernel, those of its configuration."""
+    config = (ROOT / "scripts/kernel/config").read_text(encoding="utf-8")
+    built = {name.lower() for name in re.findall(r"^CONFIG_TCP_CONG_(\w+)=y", config, re.MULTILINE)}
+    assert built - {"advanced", "hstcp"} | {"highspeed", "reno"} == ALGORITHMS
 
 
 def left_on_nodes(worker: Worker, given: str | None) -> str:
@@ -243,7 +332,7 @@ def test_a_live_lab_is_checked_as_in_a_terminal(worker: Worker) -> None:
     assert live["files"]["run/measuretwice/experiment.sh"] == script
     assert (facts["case"], facts["where"]) == (5, "browser")
     assert live["words"] == f"live {facts['kernel_seed']} 10000 romeo router juliet"
-    assert "Seed" in live["book"]["mathis/lab-book.md"]
+    assert "Seed" in (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
     kept = worker.ask(
         "live_files", lab="mathis", folder=live["folder"], given=left_on_nodes(worker, None)
     )

@@ -148,13 +148,18 @@ def page(browser: Any, address: str) -> Iterator[Any]:
 
 
 def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: Path) -> None:
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
     page.locator(".notebook input").first.fill("0.05 Mbit/s, by the model")
     page.locator(".notebook button").first.click()
-    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    recorded = page.locator("details.behind[data-behind=prediction]")
+    # Nobody sees another's result before their own.
+    page.get_by_text("What was recorded opens after your own run").wait_for()
+    assert recorded.get_attribute("open") is None
     first, mend = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
     first.get_by_role("button", name="Run it here").click()
     first.get_by_text("Done.", exact=True).wait_for()
     assert "You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
+    assert recorded.get_attribute("open") is not None
     first.get_by_role("button", name="Is something off?").click()
     first.get_by_role("button", name="Hint 1").click()
     first.get_by_text("hint 1:").wait_for()
@@ -171,6 +176,8 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     mend.get_by_text("Done.", exact=True).wait_for()
     mend.get_by_role("button", name="Is something off?").click()
     mend.get_by_text("nothing is off any more").wait_for()
+    page.locator(".notebook textarea").fill("an option takes 12 B of each segment")
+    page.locator(".notebook button").nth(1).click()
     with page.expect_download() as download:
         mend.get_by_role("button", name="Save my runs").click()
     saved = tmp_path / "class" / "Ada Lovelace" / "mathis-runs.zip"
@@ -181,6 +188,8 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     book = (folder / "mathis/lab-book.md").read_text(encoding="utf-8")
     assert "- Prediction: 0.05 Mbit/s, by the model\n" in book
     assert "- Outcome: nothing is off any more" in book
+    assert "- Diagnosis: an option takes 12 B of each segment\n" in book
+    mend.get_by_text("Saved as mathis-runs.zip: 2 runs, your lab book and report.html.").wait_for()
     checked = call_lab("check", *sorted((folder / "mathis").glob("case-04-*")))
     assert "for 32 bits" in checked.stdout
     graded = call_lab(
@@ -268,3 +277,106 @@ def test_from_a_folder_a_page_says_what_to_type_and_that_serves_it(
         server.terminate()
         server.wait()
         page.close()
+
+
+def ready(page: Any) -> Any:
+    """The case's first panel, once it is laid out."""
+    page.locator(".tabbed-labels label", has_text="in this page").first.click()
+    panel = page.locator(".here[data-here]").first
+    panel.locator("input[type=number]").wait_for()
+    return panel
+
+
+def book_of(page: Any) -> str:
+    """The lab book that the browser keeps; nothing where it keeps none."""
+    return str(
+        page.evaluate("""(async () => {
+      const { kept_value } = await import(new URL("../../../assets/machine/store.mjs", location.href));
+      const value = await kept_value("mathis/lab-book.md");
+      return value ? new TextDecoder().decode(value.tar).replaceAll("\\0", "") : "";
+    })()""")
+    )
+
+
+def test_two_tabs_share_one_book(page: Any, address: str) -> None:
+    """Each has its own Python: what one has noted, and run, the other has, too."""
+    other = page.context.new_page()
+    other.set_default_timeout(1000 * LONGEST_S)
+    other.goto(address + PAGE)
+    for tab in (page, other):
+        panel = ready(tab)
+        seed = panel.locator("input[type=number]")
+        for wrong in ("1.5", "-3", "99999999999999"):
+            seed.fill(wrong)
+            panel.get_by_role("button", name="Run it here").click()
+            panel.get_by_text("The seed is a whole number from 0 to 2147483647.").wait_for()
+        seed.fill("7" if tab is page else "8")
+        panel.get_by_role("button", name="Run it here").click()
+        panel.get_by_text("Done.", exact=True).wait_for()
+    # The first tab is the one that writes last.
+    ready(page).get_by_role("button", name="Is something off?").click()
+    ready(page).get_by_role("button", name="Hint 1").click()
+    ready(page).get_by_text("hint 1:").wait_for()
+    book = book_of(page)
+    assert "seed7" in book
+    assert "seed8" in book
+    assert "- Hint: 1" in book
+    with page.expect_download() as download:
+        ready(page).get_by_role("button", name="Save my runs").click()
+    with zipfile.ZipFile(download.value.path()) as archive:
+        runs = {name.split("/")[1] for name in archive.namelist() if name.endswith("/DONE")}
+    assert len(runs) == 2
+
+
+def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
+    panel = ready(page)
+    panel.get_by_role("button", name="Run it here").click()
+    panel.get_by_text("Done.", exact=True).wait_for()
+    for width, height in ((1280, 800), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        panel.get_by_role("button", name="What the tools printed").click()
+        link = panel.locator(".here-link").last
+        link.scroll_into_view_if_needed()
+        link.click()
+        text = panel.locator("h4").first
+        text.wait_for()
+        top = page.evaluate("() => document.querySelector('.here-detail').getBoundingClientRect().top")
+        assert 0 <= top < height / 2, (width, top)
+        panel.get_by_role("button", name="All files").click()
+
+
+def test_where_nothing_arrives_the_run_ends_and_says_so(page: Any) -> None:
+    """No connection comes up where all packets are lost: iperf3's server waits for one for ever."""
+    ready(page)
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    mend = page.locator(".here[data-here]").nth(1)
+    mend.locator(".here-setting .here-name").fill("loss_percent")
+    mend.locator(".here-setting input:not(.here-name)").fill("100")
+    mend.get_by_role("button", name="Run it here").click()
+    mend.get_by_text("perhaps no connection came up").wait_for()
+    assert "loss_percent" not in book_of(page)
+
+
+def test_what_is_kept_can_be_saved_and_forgotten_whatever_it_is(page: Any) -> None:
+    """A run that can't be read takes nothing with it; what was written on the page goes with the runs."""
+    ready(page)
+    page.locator(".notebook input").first.fill("1 Mbit/s")
+    page.locator(".notebook button").first.click()
+    page.evaluate("""(async () => {
+      const at = (name) => import(new URL("../../../assets/machine/" + name, location.href));
+      const [{ keep }, { pack }] = await Promise.all([at("store.mjs"), at("tar.mjs")]);
+      const run = { "plan.json": "{}", "result.json": '{"seed": 1.5}', DONE: "" };
+      await keep("mathis/case-04-trial-17-seed1.5-01234567", { at: Date.now(), tar: pack(run).buffer });
+    })()""")
+    page.reload()
+    panel = ready(page)
+    panel.get_by_role("button", name="Show my earlier runs").click()
+    panel.get_by_text("can't be read. It is left out").wait_for()
+    page.on("dialog", lambda dialog: dialog.accept())
+    panel.get_by_role("button", name="Forget my runs").click()
+    panel.get_by_text("Forgotten.").wait_for()
+    assert page.locator(".notebook input").first.input_value() == ""
+    page.reload()
+    ready(page).get_by_text("A run takes about").wait_for()
+    assert page.locator(".notebook input").first.input_value() == ""
+    assert not page.get_by_role("button", name="Save my runs").count()

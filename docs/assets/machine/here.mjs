@@ -3,13 +3,17 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
+import { all_loads, base, fetch_all, files_of, forget_written, loads, megabytes, MEMORY_MB, open_kit, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
 
 const { h } = window.measureTwice;
 const SETTLE_S = 12;
+// Where nothing is to be done, virtual time leaps: a run that waits for what never comes is here within seconds.
+const LIMIT_S = 3600;
+const LIMIT_TIMES = 10;
 const PAUSE_MS = 5000;
+const LEAST_SEEN_PX = 120;
 const PACE = "measure-twice/page-pace";
 
 let running = null;
@@ -20,6 +24,7 @@ function run_trial(given, on_seconds, handle) {
     const worker = new Worker(new URL("trial.mjs", base), { type: "module" });
     const end = (finish, value) => { worker.terminate(); finish(value); };
     handle.cancel = () => end(failed, new Error("cancelled"));
+    handle.give_up = (why) => end(failed, new Error(why));
     worker.onerror = (event) => end(failed, new Error(event.message || "the machine stopped"));
     worker.onmessage = ({ data }) => {
       if (data.seconds !== undefined) on_seconds(data.seconds);
@@ -50,6 +55,15 @@ function kept_answer(asked, kind) {
   }
 }
 
+// What was recorded opens after a reader's own run (assets/notebook.js).
+function tell_measured(asked) {
+  if (asked.kind !== "first") return;
+  try {
+    localStorage.setItem(`measure-twice/${asked.lab} ${asked.case}/measured`, "here");
+  } catch { /* then it opens for now */ }
+  document.dispatchEvent(new CustomEvent("measure-twice:measured", { detail: { about: `${asked.lab} ${asked.case}` } }));
+}
+
 const INTRODUCTION = {
   first: "A Linux kernel in this page makes the run.",
   mend: "Or change a setting here, and run it in this page:",
@@ -66,11 +80,14 @@ class Panel {
     this.bar = h("progress", { hidden: true, "aria-label": "How far the run has come" });
     this.run = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.start() }, "Run it here");
     this.stop = h("button", { type: "button", class: "md-button", hidden: true, onclick: () => this.cancel() }, "Cancel");
+    this.kept = h("div", { class: "here-buttons" });
     this.results = h("div", { class: "here-results" });
+    // What is said of runs below their table stands there.
+    this.done = h("p", { class: "here-says", role: "status" });
     this.settings = h("div", { class: "here-settings" });
     place.replaceChildren(
       h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
-      h("div", { class: "here-buttons" }, this.run, this.stop), this.bar, this.says, this.results);
+      h("div", { class: "here-buttons" }, this.run, this.stop), this.bar, this.says, this.results, this.kept, this.done);
   }
 
   async prepare() {
@@ -92,30 +109,37 @@ class Panel {
       this.settings.append(field("predicted", "Your prediction, with its unit", this.predicted));
     }
     this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
-    await this.offer_earlier();
+    await this.offer_kept();
     await this.tell();
   }
 
-  /** Runs that this browser has kept: shown where the reader asks for them, since Python must be started for that. */
-  async offer_earlier() {
+  /** What this browser keeps of the lab: shown, saved or forgotten where the reader asks for it, since Python must be started for that. */
+  async offer_kept() {
+    this.kept.replaceChildren();
     const { lab, kind } = this.asked;
     const begins = kind === "trials" ? "trial-" : `case-${String(this.asked.case).padStart(2, "0")}-`;
     const names = await kept_names(lab).catch(() => []);
-    if (kind === "show" || !names.some((name) => name.startsWith(`${lab}/${begins}`))) return;
+    const are_mine = kind !== "show" && names.some((name) => name.startsWith(`${lab}/${begins}`));
+    const is_first = panels.find((panel) => panel.asked.lab === lab) === this;
+    if (this.shown || !names.length || !(are_mine || is_first)) return;
     const look = async () => {
       button.disabled = true;
       this.step("Starting Python. A few seconds.");
       try {
         await this.show(await open_kit(), []);
-        button.remove();
         await this.tell();
       } catch (error) {
         button.disabled = false;
         this.says.textContent = `They can't be shown: ${error.message}`;
       }
     };
-    const button = h("button", { type: "button", class: "md-button", onclick: look }, "Show my earlier runs");
-    this.stop.after(button);
+    const button = h("button", { type: "button", class: "md-button here-small", onclick: look }, "Show my earlier runs");
+    this.kept.replaceChildren(...(are_mine ? [button] : []), ...this.save_and_forget());
+  }
+
+  save_and_forget() {
+    const button = (text, work) => h("button", { type: "button", class: "md-button here-small", onclick: work }, text);
+    return [button("Save my runs", () => this.save()), button("Forget my runs", () => this.forget())];
   }
 
   id(name) {
@@ -125,7 +149,9 @@ class Panel {
   async tell() {
     const todo = await to_fetch(this.asked.packs);
     const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
-    this.says.textContent = (todo.length
+    const is_more = todo.length && todo.every((file) => files_of(this.asked.packs).includes(file));
+    this.says.textContent = (is_more
+      ? `This lab needs ${megabytes(todo)} MB more than this browser has kept so far. They are fetched once, and kept. ` : todo.length
       ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. ` : "")
       + `${what} about ${roughly(this.asked.likely_s * pace())}.`;
   }
@@ -171,6 +197,7 @@ class Panel {
     if (!request) return;
     running = this;
     this.handle = {};
+    this.done.textContent = "";
     this.run.disabled = true;
     this.stop.hidden = this.bar.hidden = false;
     try {
@@ -182,6 +209,7 @@ class Panel {
       this.run.disabled = false;
       this.stop.hidden = this.bar.hidden = true;
       document.title = this.title || document.title;
+      await this.offer_kept();
     }
   }
 
@@ -190,6 +218,11 @@ class Panel {
     const request = { lab, changes: this.changes() };
     if (kind === "trials") request.trials = trials;
     else Object.assign(request, { case: this.asked.case, show_me: kind === "show", predicted: this.predicted ? this.predicted.value.trim() : kept_answer(this.asked, "prediction") });
+    if (!this.seed.checkValidity()) {
+      this.says.textContent = `The seed is a whole number from ${this.seed.min} to ${this.seed.max}.`;
+      this.seed.focus();
+      return null;
+    }
     if (this.seed.value !== "") request.seed = Number(this.seed.value);
     if (kind === "mend" && !request.changes.length) {
       this.says.textContent = "Change something first: choose a setting, and give it a value.";
@@ -230,11 +263,12 @@ class Panel {
     this.ended = "Done.";
     for (let jobs = plan.jobs; jobs.length;) {
       for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(desk, job, n + 1, jobs.length);
-      const end = await desk.ask("finish", {});
+      const end = await desk.ask("finish", {}, this.asked.lab);
       jobs = end.jobs || [];
       folders.push(...jobs.map((job) => job.folder));
       this.said = end.said;
     }
+    tell_measured(this.asked);
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     await this.show(desk, folders);
     for (const other of panels) if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
@@ -251,12 +285,19 @@ class Panel {
     const virtual_s = job.duration_s + SETTLE_S;
     const begun = performance.now();
     let last = begun;
+    const limit_s = LIMIT_S + LIMIT_TIMES * virtual_s;
     const tick = (seconds) => {
+      if (seconds > limit_s) {
+        this.handle.give_up(`no end came in ${Math.round(limit_s / 60)} minutes of the experiment, where ${virtual_s.toFixed(0)} s were likely. `
+          + "A program waits for what never arrives: perhaps no connection came up with these settings. Nothing was noted.");
+        return;
+      }
       const now = performance.now();
       const paused = now - last > PAUSE_MS ? " This browser held the page while it was hidden." : "";
       last = now;
       const share = Math.min(1, seconds / virtual_s);
-      const at = `${Math.min(seconds, virtual_s).toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment`;
+      const at = seconds <= virtual_s ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment`
+        : `${seconds.toFixed(0)} s in the experiment, longer than the ${virtual_s.toFixed(0)} s thought, and still going`;
       this.step(`${label}: ${at}.${paused}`, share);
       document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
     };
@@ -279,8 +320,13 @@ class Panel {
     const found = await desk.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
     const mine = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, mend: () => true, trials: () => true }[kind];
     const runs = found.runs.filter(mine);
-    if (!runs.length) return;
+    const left_out = found.left_out.map((line) => h("p", {}, line));
+    if (!runs.length) {
+      this.results.replaceChildren(...left_out);
+      return;
+    }
     this.shown = true;
+    this.kept.replaceChildren();
     if (!this.chosen || folders.length) this.chosen = folders.at(-1);
     const chosen = () => runs.find((run) => run.folder === this.chosen) || runs.at(-1);
     const detail = h("div", { class: "here-detail" });
@@ -292,6 +338,9 @@ class Panel {
         detail.replaceChildren(h("p", {}, error.message));
       }
       window.measureTwice.names();
+      // A long list that made room for something shorter has left the view above it.
+      const { top } = detail.getBoundingClientRect();
+      if (top < parseFloat(getComputedStyle(detail).scrollMarginTop) || top > innerHeight - LEAST_SEEN_PX) detail.scrollIntoView({ block: "start", behavior: "instant" });
     };
     const button = (text, work) => h("button", { type: "button", class: "md-button here-small", onclick: () => look(work) }, text);
     const choose = runs.length > 1
@@ -301,14 +350,14 @@ class Panel {
     this.results.replaceChildren(
       ...(this.said ? [h("p", { class: "here-said" }, this.said)] : []),
       table_of_runs(found.headings, runs),
+      ...left_out,
       ...(this.unkept ? [h("p", {}, this.unkept)] : []),
       h("div", { class: "here-buttons" }, ...choose,
         button("What the tools printed", () => this.files(desk, chosen(), look)),
         button("Over time", async () => over_time(await desk.ask("over_time", { lab, folder: chosen().folder }))),
         button("Is something off?", () => this.check(desk, runs, chosen(), null, look)),
-        h("button", { type: "button", class: "md-button here-small", onclick: () => this.save(desk) }, "Save my runs"),
-        h("button", { type: "button", class: "md-button here-small", onclick: () => this.forget(desk) }, "Forget my runs")),
-      detail);
+        ...this.save_and_forget()),
+      this.done, detail);
   }
 
   async files(desk, run, look) {
@@ -325,43 +374,54 @@ class Panel {
     const { lab } = this.asked;
     // A set of runs is one thing, a try is another.
     const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
-    const answer = await desk.ask("check", { lab, folders, hint, diagnosis: kept_answer(this.asked, "diagnosis") });
+    const answer = await desk.ask("check", { lab, folders, hint });
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
       ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, `Hint ${(hint || 0) + 1}`)]
       : [];
     return [...findings(answer), ...next];
   }
 
-  async save(desk) {
-    this.says.textContent = "Packing all runs of this lab, the lab book and a report.";
+  async save() {
+    const { lab } = this.asked;
+    this.done.textContent = "Packing all runs of this lab, the lab book and a report.";
     try {
-      const { name, bytes } = await desk.call("save", { lab: this.asked.lab });
+      const { name, bytes, runs, report } = await (await open_kit()).call("save", { lab, diagnoses: written(lab) });
       const link = h("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/zip" })), download: name });
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-      this.says.textContent = `${name}: your runs, your lab book, and report.html. ./lab check, report and grade take it as it is, unpacked or not.`;
+      const what = [runs === 1 ? "1 run" : runs ? `${runs} runs` : "", "your lab book", report ? "report.html" : ""].filter(Boolean);
+      this.done.textContent = `Saved as ${name}: ${what.slice(0, -1).join(", ")}${what[1] ? " and " : ""}${what.at(-1)}. Hand it in as it is, where your course collects work.`;
     } catch (error) {
-      this.says.textContent = `It can't be saved: ${error.message}`;
+      this.done.textContent = `It can't be saved: ${error.message}`;
     }
   }
 
   /** On a computer that others use, too. */
-  async forget(desk) {
+  async forget() {
     const { lab } = this.asked;
     if (running) {
-      this.says.textContent = "Something is running. Wait for it, or cancel it, before you forget runs.";
+      this.done.textContent = "Something is running. Wait for it, or cancel it, before you forget runs.";
       return;
     }
-    if (!confirm(`Delete all your runs and the lab book of ${lab} from this browser? Runs that you saved stay where you saved them.`)) return;
-    await desk.call("forget", { lab });
+    if (!confirm(`Delete all your runs, the lab book and what you wrote on the pages of ${lab} from this browser? Runs that you saved stay where you saved them.`)) return;
+    try {
+      await (await open_kit()).call("forget", { lab });
+    } catch (error) {
+      this.done.textContent = `They can't be forgotten: ${error.message}`;
+      return;
+    }
+    forget_written(lab);
     for (const panel of panels) if (panel.asked.lab === lab) panel.clear();
-    this.says.textContent = "Forgotten.";
+    this.done.textContent = "Forgotten.";
   }
 
   clear() {
     this.shown = false;
     this.chosen = this.said = null;
     this.results.replaceChildren();
+    this.kept.replaceChildren();
+    this.results.after(this.kept, this.done);
+    this.done.textContent = "";
   }
 }
 

@@ -1,6 +1,6 @@
 // A worker with the kit's own Python (src/measuretwice/in_page/): it plans trials, and makes a run's folder of what the
 // machine gave, with the same code as ./lab.
-import { fetched, forget, keep, kept } from "./store.mjs";
+import { fetched, forget, keep, kept_names, kept_value } from "./store.mjs";
 import { pack, unpack } from "./tar.mjs";
 
 const RUNS = "/runs";
@@ -10,7 +10,9 @@ const BOOK = "lab-book.md";
 
 let python = null;
 let desk = null;
-const restored = new Set();
+// By lab: the names of what this browser keeps that are here, too, and the book as it was read or kept last.
+const here = new Map();
+const books = new Map();
 
 async function open({ base, loads, system }) {
   const named = Object.fromEntries([...loads.python.files, ...loads.kit.files].map((file) => [file.name, file]));
@@ -59,66 +61,103 @@ function write(path, bytes, at) {
   if (at) python.FS.utime(path, at, at);
 }
 
-/** Bring back what this browser kept of a lab's runs. */
+/** Bring in what this browser keeps of a lab, also what another tab has added; where that has forgotten it, it goes here, too. */
 async function restore(lab) {
-  if (restored.has(lab)) return;
-  restored.add(lab);
-  for (const [name, { at, tar }] of await kept(lab).catch(() => [])) {
-    const place = name.endsWith(BOOK) ? lab : name;
-    for (const [file, bytes] of Object.entries(unpack(new Uint8Array(tar)))) write(`${RUNS}/${place}/${file}`, bytes, at);
+  const names = await kept_names(lab).catch(() => null);
+  if (!names) return;
+  if ([...(here.get(lab) || [])].some((name) => !names.includes(name))) drop(lab);
+  if (!here.has(lab)) here.set(lab, new Set());
+  for (const name of names) {
+    if (name.endsWith(BOOK)) await restore_book(lab, name);
+    else if (!here.get(lab).has(name)) await bring(name, name);
+    here.get(lab).add(name);
   }
+}
+
+async function bring(name, place) {
+  const value = await kept_value(name);
+  if (!value) return;
+  for (const [file, bytes] of Object.entries(unpack(new Uint8Array(value.tar)))) write(`${RUNS}/${place}/${file}`, bytes, value.at);
+}
+
+function book_text(lab) {
+  const path = `${RUNS}/${lab}/${BOOK}`;
+  return python.FS.analyzePath(path).exists ? python.FS.readFile(path, { encoding: "utf8" }) : null;
+}
+
+// What stands here and couldn't be kept is more than what is kept.
+async function restore_book(lab, name) {
+  if (book_text(lab) !== (books.get(lab) ?? null)) return;
+  await bring(name, lab);
+  books.set(lab, book_text(lab));
+}
+
+function drop(lab) {
+  ask("forget", { lab });
+  here.delete(lab);
+  books.delete(lab);
+}
+
+async function keep_book(lab) {
+  const text = book_text(lab);
+  if (text === null || text === books.get(lab)) return;
+  const name = `${lab}/${BOOK}`;
+  await keep(name, { at: Date.now(), tar: pack({ [BOOK]: text }).buffer });
+  books.set(lab, text);
+  here.get(lab)?.add(name);
+}
+
+/** Work on a lab's runs and book: what other tabs have done is read before, what is done is kept after; one tab at a time. */
+function held(lab, work) {
+  const all = async () => {
+    await restore(lab);
+    try {
+      return await work();
+    } finally {
+      await keep_book(lab).catch(() => {});
+    }
+  };
+  return navigator.locks ? navigator.locks.request(`measure-twice-runs/${lab}`, all) : all();
 }
 
 async function keep_run(lab, folder, files) {
   const top = `${lab}/${folder}/`;
   const tar = pack(Object.fromEntries(files.map((file) => [file.slice(top.length), python.FS.readFile(`${RUNS}/${file}`)])));
   await keep(`${lab}/${folder}`, { at: Date.now(), tar: tar.buffer });
+  here.get(lab)?.add(`${lab}/${folder}`);
 }
 
 const is_kept = (lab, folder, files) => keep_run(lab, folder, files).then(() => true, () => false);
 
-async function keep_books(books) {
-  for (const [name, text] of Object.entries(books || {})) {
-    await keep(name, { at: Date.now(), tar: pack({ [BOOK]: text }).buffer });
-  }
-}
-
 const works = {
   open,
-  restore: ({ lab }) => restore(lab),
-  ask: async ({ what, request }) => {
-    if (request.lab) await restore(request.lab);
-    const answer = ask(what, request);
-    await keep_books(answer && answer.book).catch(() => {});
-    return answer;
-  },
+  ask: ({ what, request, lab }) => (lab ? held(lab, () => ask(what, request)) : ask(what, request)),
   /** What a trial's machine needs; or {is_made, is_kept, said}, where its run needs none. */
-  begin: async ({ lab, folder }) => {
+  begin: ({ lab, folder }) => held(lab, async () => {
     const { files_of_run, ...rest } = ask("begin", { folder });
     return files_of_run ? { is_made: true, is_kept: await is_kept(lab, folder, files_of_run), ...rest } : rest;
-  },
-  conclude: async ({ lab, folder, tar, said }) => {
+  }),
+  conclude: ({ lab, folder, tar, said }) => held(lab, () => {
     python.FS.writeFile(GIVEN, tar);
     const answer = ask("conclude", { folder, given: GIVEN, said });
     return is_kept(lab, folder, answer.files);
-  },
-  keep_live: async ({ lab, folder, tar }) => {
+  }),
+  keep_live: ({ lab, folder, tar }) => held(lab, async () => {
     python.FS.writeFile(GIVEN, tar);
     const { files } = ask("live_files", { lab, folder, given: GIVEN });
     if (files.length) await keep_run(lab, folder, files).catch(() => {});
     return files.length > 0;
-  },
-  save: async ({ lab }) => {
-    await restore(lab);
-    const { name } = ask("archive", { lab, to: SAVED });
+  }),
+  save: ({ lab, diagnoses }) => held(lab, () => {
+    const about = ask("archive", { lab, to: SAVED, diagnoses });
     const bytes = python.FS.readFile(SAVED);
     python.FS.unlink(SAVED);
-    return { name, bytes };
-  },
-  forget: async ({ lab }) => {
+    return { ...about, bytes };
+  }),
+  forget: ({ lab }) => held(lab, async () => {
     await forget(lab);
-    python.runPython(`import shutil; shutil.rmtree("${RUNS}/${lab}", ignore_errors=True)`);
-  },
+    drop(lab);
+  }),
 };
 
 // One after another: Python has one desk.

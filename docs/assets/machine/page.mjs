@@ -62,8 +62,10 @@ class Kit {
     });
   }
 
-  ask(what, request) {
-    return this.call("ask", { what, request });
+  /** `lab` is the one whose runs and book may be read or changed. What was written down on its pages comes into the book. */
+  ask(what, request, lab = request.lab) {
+    const diagnoses = request.lab ? { diagnoses: written(request.lab) } : {};
+    return this.call("ask", { what, request: { ...request, ...diagnoses }, lab });
   }
 }
 
@@ -72,6 +74,33 @@ function browser_name() {
   const name = { Edg: "Edge", OPR: "Opera", Version: "Safari" };
   return known ? `${name[known[1]] || known[1]} ${known[2]}` : "a browser";
 }
+
+// --- what was written down on pages (assets/notebook.js) ---------------------------------------
+
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|measured)$/;
+
+function* written_of(lab) {
+  try {
+    for (const key of Object.keys(localStorage)) {
+      const [, of_lab, about, kind] = key.match(OF_PAGES) || [];
+      if (of_lab === lab) yield { key, about, kind };
+    }
+  } catch { /* this browser keeps nothing */ }
+}
+
+/** The diagnoses that were written down on a lab's pages, by their cases' numbers. */
+export const written = (lab) => Object.fromEntries(
+  [...written_of(lab)].filter(({ kind }) => kind === "diagnosis").map(({ key, about }) => [about, localStorage.getItem(key)]));
+
+export function forget_written(lab) {
+  for (const { key } of [...written_of(lab)]) localStorage.removeItem(key);
+  document.dispatchEvent(new CustomEvent("measure-twice:forgotten", { detail: { lab } }));
+}
+
+// Without Python it waits in this browser, and comes into the book before anything else does.
+document.addEventListener("measure-twice:written", ({ detail: { lab } }) => {
+  if (kit) kit.then((desk) => desk.ask("note", { lab })).catch(() => {});
+});
 
 export async function open_kit() {
   if (!kit) {

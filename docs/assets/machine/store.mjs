@@ -111,6 +111,9 @@ export const forget = (lab) => asked("readwrite", (store) => store.delete(of_lab
 /** The names of what is kept of a lab. */
 export const kept_names = (lab) => asked("readonly", (store) => store.getAllKeys(of_lab(lab)));
 
+/** What is kept under a name; undefined where there is nothing. */
+export const kept_value = (name) => asked("readonly", (store) => store.get(name));
+
 /** All that is kept of a lab, as [name, value] pairs. */
 export async function kept(lab) {
   const names = await kept_names(lab);

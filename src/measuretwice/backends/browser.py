@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend, Pace
+from measuretwice.backends.needs import algorithms_of
 from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
 from measuretwice.base.errors import UserError
@@ -30,6 +31,10 @@ PYTHON = "python"
 GIVEN = "files"
 # As in docs/assets/machine/machine.mjs.
 MEMORY_BYTES = 2**28
+# Those of scripts/kernel/config, and reno, which is always there.
+ALGORITHMS = frozenset(
+    "bbr bic cubic dctcp highspeed htcp hybla illinois reno scalable vegas veno westwood yeah".split()
+)
 # Measured: trial 7 of lab 01 takes some 30 s for 60, a trial of few packets 8 s.
 PACE = Pace(start_s=8.0, slowness=40.0)
 
@@ -177,6 +182,10 @@ class Browser(Backend):
         return lacks_memory(lab, plans) + [
             f"{setting} is too much for the browser's machine: use the virtual kernel, ./lab run in a terminal"
             for setting in settings
+        ] + [
+            f"{name}: the browser's machine has no such congestion control; it has {', '.join(sorted(ALGORITHMS))}"
+            for name in algorithms_of(lab, plans)
+            if name not in ALGORITHMS
         ]
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:

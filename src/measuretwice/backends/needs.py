@@ -19,6 +19,7 @@ def needs(lab: Lab, plans: Iterable[Plan]) -> dict[str, str]:
 
     To be tried in a network namespace of its own.
     """
+    plans = list(plans)
     settings = [plan.params for plan in plans]
     return {
         f"the queue discipline {kind} (sch_{kind})": (
@@ -29,8 +30,13 @@ def needs(lab: Lab, plans: Iterable[Plan]) -> dict[str, str]:
         f"the congestion control {name} (tcp_{name})": (
             f"sysctl -qw net.ipv4.tcp_congestion_control={name}"
         )
-        for name in _named(lab.file.run.algorithms, settings)
+        for name in algorithms_of(lab, plans)
     }
+
+
+def algorithms_of(lab: Lab, plans: Iterable[Plan]) -> list[str]:
+    """Return the congestion controls that these plans name."""
+    return _named(lab.file.run.algorithms, [plan.params for plan in plans])
 
 
 def _named(names: list[str], settings: list[dict[str, Value]]) -> list[str]:

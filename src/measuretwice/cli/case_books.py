@@ -47,7 +47,7 @@ class CaseBooks:
             if (book := LabBook(folder, lab)).exists
         ]
 
-    def before(self, hint: int | None, diagnosis: str | None = None) -> None:
+    def before(self, hint: int | None) -> None:
         """Note a hint that is taken; before the last one ask what the student thinks it is, unless that is known."""
         if hint is None:
             return
@@ -63,7 +63,7 @@ class CaseBooks:
             if notes.mended:
                 continue
             if hint == 3 and notes.diagnosis is None:
-                said = diagnosis or ask_person(
+                said = ask_person(
                     f"Case {case.number}. Before the last hint: what is it, in your own words? (Enter skips): "
                 )
                 case.book.add(case.number, "Diagnosis", said or NONE)

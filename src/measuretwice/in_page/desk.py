@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +18,6 @@ from typing import Any
 from measuretwice.backends.browser import PACE, BrowserMachine, guest_words, packs_of
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
-from measuretwice.book.book import BOOK, LabBook
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
 from measuretwice.cli.cases import CaseRun, nothing_new, open_case
@@ -29,9 +29,10 @@ from measuretwice.execute.batch import Batch, odd_trials, open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
+from measuretwice.in_page.kept import Readable, note_diagnoses
 from measuretwice.in_page.machine import PagesMachine, given_to_guest
 from measuretwice.lab import Again, KernelFacts, Lab, load_lab, select_trials
-from measuretwice.runs.folder import is_finished
+from measuretwice.runs.folder import DONE, is_finished
 from measuretwice.runs.goodput import goodput_means
 from measuretwice.runs.result import Result, read_result
 from measuretwice.view import words
@@ -48,6 +49,8 @@ class _Task:
     settings: dict[str, Any]
     case: CaseRun | None
     again: Again | None
+    # What was predicted: noted once something was measured, not before.
+    predicted: str | None = None
     jobs: dict[str, Job] = field(default_factory=dict)
 
 
@@ -59,19 +62,37 @@ class Desk:
         machine = BrowserMachine(Path(key), KernelFacts.from_json(json.loads(facts)))
         self._machine = PagesMachine(machine)
         self._task: _Task | None = None
+        self._readable = Readable()
 
     def ask(self, what: str, request: str) -> str:
-        """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}."""
+        """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}.
+
+        Who names a lab may name, in `diagnoses`, what was written down on its pages: that comes into the book first.
+        """
         answers: dict[str, Callable[..., Any]] = {
             "plan": self.plan, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
             "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
-            "results": self.results, "archive": self.archive,
+            "results": self.results, "archive": self.archive, "note": self.note, "forget": self.forget,
             "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
         }  # fmt: skip
+        asked = json.loads(request)
+        diagnoses = asked.pop("diagnoses", None) or {}
         try:
-            return json.dumps({"answer": answers[what](**json.loads(request))})
+            if "lab" in asked:
+                self._look(asked["lab"], diagnoses, begin=what == "archive")
+            return json.dumps({"answer": answers[what](**asked)})
         except UserError as error:
             return json.dumps({"problem": str(error)})
+
+    def _look(self, lab: str, diagnoses: dict[str, str], *, begin: bool) -> None:
+        found = load_lab(self._root, lab)
+        folder = self._runs / found.name
+        self._readable.look(folder)
+        note_diagnoses(found, folder, diagnoses, begin=begin)
+
+    def note(self, *, lab: str) -> dict[str, Any]:
+        """Something was written down: it is in the book already, where there is one."""
+        return {}
 
     # --- running ----------------------------------------------------------------------------------
 
@@ -87,6 +108,7 @@ class Desk:
         predicted: str = "",
     ) -> dict[str, Any]:
         """What a command means, as `./lab run` reads it: its trials, each with its folder and what it may cost."""
+        _check_seed(seed)
         found = load_lab(self._root, lab)
         batch = open_batch(self._root, found, self._runs, self._machine)
         settings: dict[str, Any] = dict(read_changes(found, tuple(changes or ()), None))
@@ -106,7 +128,7 @@ class Desk:
         if problems := self._machine.problems(found, [job.plan for job in jobs]):
             raise UserError("; ".join(problems))
         if of_case and len(finished(jobs)) < len(jobs):
-            of_case.ask(predicted)
+            task.predicted = predicted
         return {"jobs": [self._about(job) for job in jobs], "seed": first}
 
     def _add(self, task: _Task, number: int, seed: int) -> Job:
@@ -140,7 +162,7 @@ class Desk:
         job = self._job(folder)
         plan = job.plan
         if same := job.same_packets():
-            run_job(job)
+            self._run(job)
             return {"files_of_run": self._files_of(job.folder), "said": nothing_new(same.name)}
         assert self._task is not None
         lab = self._task.lab
@@ -154,9 +176,23 @@ class Desk:
         """Make a run's folder of what the machine gave, the tar file `given`; return what came of it."""
         self._machine.given, self._machine.said = Path(given), said
         job = self._job(folder)
-        run_job(job)
-        Path(given).unlink()
+        try:
+            self._run(job)
+        finally:
+            Path(given).unlink(missing_ok=True)
         return {"files": self._files_of(job.folder)}
+
+    def _run(self, job: Job) -> None:
+        """Make its folder. A try comes into the lab book once it is measured: who cancels it has tried nothing."""
+        run_job(job)
+        self._readable.made(job.folder)
+        task = self._task
+        assert task is not None
+        if task.case and task.predicted is not None:
+            # Another tab may have forgotten all of the lab meanwhile.
+            task.case.book.open(task.case.seed)
+            task.case.ask(task.predicted)
+            task.predicted = None
 
     def _job(self, folder: str) -> Job:
         if self._task is None or folder not in self._task.jobs:
@@ -181,11 +217,7 @@ class Desk:
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 case.note(results, talk=True)
             said = out.getvalue().strip()
-        return {"said": said, "book": self._book(task.lab)}
-
-    def _book(self, lab: Lab) -> dict[str, str]:
-        book = LabBook(self._runs / lab.name, lab)
-        return {f"{lab.name}/{BOOK}": book.text} if book.exists else {}
+        return {"said": said}
 
     def _files_of(self, run: Path) -> list[str]:
         return sorted(
@@ -207,10 +239,11 @@ class Desk:
                 or (case is None and result.trial not in numbers)
             ):
                 continue
-            runs.append(self._run(found, result))
-        return {"headings": [*terminal.HEADINGS], "runs": runs}
+            runs.append(self._shown(found, result))
+        left_out = self._readable.lines(self._runs / found.name)
+        return {"headings": [*terminal.HEADINGS], "runs": runs, "left_out": left_out}
 
-    def _run(self, lab: Lab, result: Result) -> dict[str, Any]:
+    def _shown(self, lab: Lab, result: Result) -> dict[str, Any]:
         return {
             "folder": result.place.name,
             "trial": result.trial,
@@ -224,21 +257,20 @@ class Desk:
         }
 
     def check(
-        self, *, lab: str, folders: list[str], hint: int | None = None, diagnosis: str = ""
+        self, *, lab: str, folders: list[str], hint: int | None = None
     ) -> dict[str, Any]:
         """What `./lab check` says of runs, and what it notes in the lab book."""
         found = load_lab(self._root, lab)
         runs = [self._runs / found.name / folder for folder in folders]
         with contextlib.redirect_stdout(io.StringIO()) as out:
             books = CaseBooks(self._root, runs)
-            books.before(hint, diagnosis)
+            books.before(hint)
             documents = [check_one(self._root, run, hint) for run in runs]
             documents += check_together(self._root, documents, hint)
             books.after(documents)
         return {
             "documents": [_said_of(document, hint) for document in documents],
             "said": out.getvalue().strip(),
-            "book": self._book(found),
         }
 
     def listing(self, *, lab: str, folder: str) -> Any:
@@ -303,7 +335,6 @@ class Desk:
             "words": guest_words(found, plan, nodes),
             "packs": packs_of(found),
             "files": files,
-            "book": self._book(found),
         }
 
     def live_files(self, *, lab: str, folder: str, given: str) -> dict[str, Any]:
@@ -321,18 +352,21 @@ class Desk:
             "taken": taken(document),
             "missing": document["missing"],
             "said": said,
-            "book": self._book(load_lab(self._root, lab)),
         }
 
     # --- handing in -------------------------------------------------------------------------------
 
     def archive(self, *, lab: str, to: str) -> dict[str, Any]:
-        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken."""
+        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken.
+
+        Where no run can be reported on, what there is comes without a report.
+        """
         found = load_lab(self._root, lab)
         place = self._runs / found.name
-        with _quiet():
+        report = place / "report.html"
+        with _quiet(), contextlib.suppress(UserError):
             report_command(
-                self._root, (place,), out=place / "report.html", title=None, author=None, as_json=False
+                self._root, (place,), out=report, title=None, author=None, as_json=False
             )  # fmt: skip
         files = [
             path
@@ -340,9 +374,25 @@ class Desk:
             if path.is_file()
             and not any(part.startswith(".") for part in path.relative_to(place).parts)
         ]
+        if not files:
+            raise UserError(f"nothing of {found.name} is kept in this browser")
         packed = pack_zip({path.relative_to(self._runs).as_posix(): path for path in files})
         Path(to).write_bytes(packed)
-        return {"name": f"{found.name}-runs.zip", "files": len(files)}
+        runs = sum(path.name == DONE for path in files)
+        return {"name": f"{found.name}-runs.zip", "runs": runs, "report": report in files}
+
+    def forget(self, *, lab: str) -> dict[str, Any]:
+        """Delete all of a lab's."""
+        place = self._runs / load_lab(self._root, lab).name
+        shutil.rmtree(place, ignore_errors=True)
+        self._readable.forget(place)
+        return {}
+
+
+def _check_seed(seed: object) -> None:
+    """UserError where `./lab run` would not take it."""
+    if seed is not None and (type(seed) is not int or not 0 <= seed < 2**31):
+        raise UserError(f"seed {seed}: expected a whole number from 0 to {2**31 - 1}")
 
 
 def _said_of(document: dict[str, Any], hint: int | None) -> dict[str, Any]:

@@ -1,0 +1,74 @@
+"""What a browser keeps of a reader: runs that can't be read are left aside, diagnoses come into the lab book."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.book.book import LabBook
+from measuretwice.book.notes import NONE
+from measuretwice.lab import Lab
+from measuretwice.runs.folder import PLAN
+from measuretwice.runs.result import read_result
+
+# In a lab's folder of runs: no run is looked for there, and none of it is handed in.
+ASIDE = ".unreadable"
+# Longer than any diagnosis; a book has its limit, too.
+MOST_CHARACTERS = 20_000
+
+
+class Readable:
+    """Which runs of a folder can be read: each is looked at once. `lines` say which could not, and what to do."""
+
+    def __init__(self) -> None:
+        self._good: set[Path] = set()
+        self._lines: dict[Path, dict[str, str]] = {}
+
+    def lines(self, folder: Path) -> list[str]:
+        return list(self._lines.get(folder, {}).values())
+
+    def look(self, folder: Path) -> None:
+        """Put aside the runs of a lab's folder that can't be read: one mustn't take the others with it."""
+        for run in (plan.parent for plan in sorted(folder.glob(f"*/{PLAN}"))):
+            if run in self._good:
+                continue
+            try:
+                read_result(run)
+            except UserError:
+                place = folder / ASIDE / run.name
+                shutil.rmtree(place, ignore_errors=True)
+                place.parent.mkdir(exist_ok=True)
+                run.rename(place)
+                self._lines.setdefault(folder, {})[run.name] = (
+                    f"{run.name}: what was kept of this run can't be read. It is left out; run it again."
+                )
+            else:
+                self._good.add(run)
+
+    def made(self, run: Path) -> None:
+        """A run was made anew in place of one that could not be read."""
+        self._lines.get(run.parent, {}).pop(run.name, None)
+
+    def forget(self, folder: Path) -> None:
+        self._lines.pop(folder, None)
+        self._good = {run for run in self._good if run.parent != folder}
+
+
+def note_diagnoses(lab: Lab, folder: Path, diagnoses: Mapping[str, str], *, begin: bool) -> None:
+    """Bring what was written down on pages, by the cases' numbers, into the lab book; into a new one only if `begin`."""
+    book = LabBook(folder, lab)
+    said = {int(case): _one_line(text) for case, text in diagnoses.items() if case.isdecimal()}
+    said = {case: text for case, text in said.items() if text and text != NONE}
+    if begin and said and not book.exists:
+        book.open()
+    if not book.exists:
+        return
+    for case, text in sorted(said.items()):
+        if 1 <= case <= len(lab.file.pitfalls) and text != book.notes(case).diagnosis:
+            book.add(case, "Diagnosis", text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text[:MOST_CHARACTERS].split())
