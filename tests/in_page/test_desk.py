@@ -138,7 +138,7 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
         "mathis", "01-mathis/case-05-broken", case=5, seed=1, predicted="66 Mbit/s, by the model"
     )
     end = worker.ask("finish")
-    assert end["said"].startswith("You predicted: 66 Mbit/s, by the model. Measured: ")
+    assert end["said"].startswith("Goodput. You predicted: 66 Mbit/s, by the model. Measured: ")
     assert "- Prediction: 66 Mbit/s, by the model\n" in end["book"]["mathis/lab-book.md"]
     worker.ask("check", lab="mathis", folders=[first], hint=1)
     mended = worker.run(

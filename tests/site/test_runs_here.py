@@ -154,7 +154,7 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     first, mend = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
     first.get_by_role("button", name="Run it here").click()
     first.get_by_text("Done.", exact=True).wait_for()
-    assert "You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
+    assert "Goodput. You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
     first.get_by_role("button", name="Is something off?").click()
     first.get_by_role("button", name="Hint 1").click()
     first.get_by_text("hint 1:").wait_for()

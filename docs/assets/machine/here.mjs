@@ -89,7 +89,7 @@ class Panel {
     if (this.asked.kind === "mend") {
       this.add_row();
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
-      this.settings.append(field("predicted", "Your prediction, with its unit", this.predicted));
+      this.settings.append(field("predicted", `Your prediction: ${this.asked.quantity}`, this.predicted));
     }
     this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
     await this.offer_earlier();

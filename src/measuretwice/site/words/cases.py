@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+from measuretwice.book.predicted import quantity_of
 from measuretwice.site.words import here
 from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall
@@ -53,27 +54,37 @@ def case_facts(words: LabWords, name: str) -> Block:
 @word('predict("mtu")')
 def predict(words: LabWords, name: str) -> Block:
     """A case's question, and the place where a browser puts the field for its answer."""
-    asked = pitfall(words, name).predict.ask
-    return Block(
-        f"**{asked}** Write it down before you go on.\n\n{_field(words, name, 'prediction', asked)}"
+    predict = pitfall(words, name).predict
+    field = answer_field(
+        words,
+        str(case_number(words, name)),
+        "prediction",
+        predict.ask,
+        quantity=quantity_of(predict).label,
     )
+    return Block(f"**{predict.ask}** Write it down before you go on.\n\n{field}")
 
 
 @word('diagnose("mtu")')
 def diagnose(words: LabWords, name: str) -> Block:
     """The place for a student's own diagnosis."""
     asked = "What is it, in your own words?"
-    return Block(f"**{asked}**\n\n{_field(words, name, 'diagnosis', asked)}")
+    return Block(
+        f"**{asked}**\n\n{answer_field(words, str(case_number(words, name)), 'diagnosis', asked)}"
+    )
 
 
-def _field(words: LabWords, name: str, kind: str, asked: str) -> str:
-    return answer_field(words, str(case_number(words, name)), kind, asked)
+def answer_field(words: LabWords, about: str, kind: str, asked: str, *, quantity: str = "") -> str:
+    """Return the place where a browser puts a field: `about` a case's number, or the first try.
 
-
-def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
-    """Return the place where a browser puts a field: `about` a case's number, or the first try."""
+    `quantity` names what is to be predicted, with its unit.
+    """
     case = f"{words.lab.name} {about}"
-    return f'<div class="notebook" data-case="{case}" data-kind="{kind}" data-asked="{html.escape(asked)}"></div>'
+    of = f' data-quantity="{html.escape(quantity)}"' if quantity else ""
+    return (
+        f'<div class="notebook" data-case="{case}" data-kind="{kind}" '
+        f'data-asked="{html.escape(asked)}"{of}></div>'
+    )
 
 
 @word('try_mend("mtu")')
