@@ -167,6 +167,8 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     ]
     packed = tmp_path / "saved.zip"
     assert worker.ask("archive", lab="mathis", to=str(packed))["name"] == "mathis-runs.zip"
+    assert "nothing is off any more" in said_here("check", packed)
+    assert "2 runs: " in said_here("report", packed)
     with zipfile.ZipFile(packed) as archive:
         assert archive.testzip() is None
         archive.extractall(tmp_path / "handed-in")
