@@ -176,6 +176,29 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     assert "Case 5" in (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
 
 
+def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -> None:
+    """A page's numbers are the recorded run's; a book that isn't there is begun, and keeps its seed."""
+    first = worker.ask("dealt", lab="mathis", case=1)
+    [book] = first["book"].values()
+    [seed] = (int(line.split()[-1]) for line in book.splitlines() if line.startswith("- Seed: "))
+    lab = read_lab(ROOT / "labs/01-mathis")
+    own = lab.varied_by(lab.case(1), seed)
+    assert first["says"] == (
+        f"Your own run has loss_ratio {own['loss_ratio']}, rtt_ms {own['rtt_ms']}; "
+        "the recorded run on the page has loss_ratio 0.1566, rtt_ms 6."
+    )
+    assert worker.ask("plan", lab="mathis", case=1)["dealt"] == first["says"]
+    assert worker.ask("dealt", lab="mathis", case=1)["says"] == first["says"]
+    assert "recorded run's values" in worker.ask("dealt", lab="mathis", case=1, seed=1)["says"]
+    page = of_stage(LabWords(ROOT, lab, runs_here=True), "loss-percent", "broken")
+    assert "&quot;dealt&quot;: true" in page
+    for fixed_numbers in (
+        of_stage(LabWords(ROOT, lab, runs_here=True), "loss-percent", "fixed"),
+        of_stage(LabWords(ROOT, lab, runs_here=True), "cherry-picking", "broken"),
+    ):
+        assert "dealt" not in fixed_numbers
+
+
 def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:
     folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     run = worker.runs / "mathis" / folder

@@ -66,11 +66,12 @@ class Panel {
     this.bar = h("progress", { hidden: true, "aria-label": "How far the run has come" });
     this.run = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.start() }, "Run it here");
     this.stop = h("button", { type: "button", class: "md-button", hidden: true, onclick: () => this.cancel() }, "Cancel");
+    this.dealt = h("p", { class: "here-said", role: "status" });
     this.results = h("div", { class: "here-results" });
     this.settings = h("div", { class: "here-settings" });
     place.replaceChildren(
       h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
-      h("div", { class: "here-buttons" }, this.run, this.stop), this.bar, this.says, this.results);
+      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.results);
   }
 
   async prepare() {
@@ -92,8 +93,28 @@ class Panel {
       this.settings.append(field("predicted", `Your prediction: ${this.asked.quantity}`, this.predicted));
     }
     this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
+    if (this.asked.dealt) this.run.after(this.offer_dealt());
     await this.offer_earlier();
     await this.tell();
+  }
+
+  /** Which values the reader's own run has, before a prediction is made of it: Python deals them. */
+  offer_dealt() {
+    const look = async () => {
+      button.disabled = true;
+      this.step("Starting Python. A few seconds.");
+      try {
+        const { lab, case: number } = this.asked;
+        const { says } = await (await open_kit()).ask("dealt", { lab, case: number, ...(this.seed.value !== "" && { seed: Number(this.seed.value) }) });
+        this.dealt.textContent = says;
+        await this.tell();
+      } catch (error) {
+        this.says.textContent = `They can't be said: ${error.message}`;
+      }
+      button.disabled = false;
+    };
+    const button = h("button", { type: "button", class: "md-button here-small", onclick: look }, "My run’s values");
+    return button;
   }
 
   /** Runs that this browser has kept: shown where the reader asks for them, since Python must be started for that. */
@@ -225,6 +246,7 @@ class Panel {
     const desk = await open_kit();
     this.still_wanted();
     const plan = await desk.ask("plan", request);
+    this.dealt.textContent = plan.dealt;
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
     this.ended = "Done.";

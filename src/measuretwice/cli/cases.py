@@ -51,6 +51,18 @@ class CaseRun:
         """Is it a change of the student's own, not the first try?"""
         return bool(self.changes) or self.own is not None
 
+    @property
+    def dealt(self) -> str:
+        """What a student's own run has, where the recorded run, which the page is about, has other values."""
+        if not self.varied:
+            return ""
+        pages = self.lab.trials[self.pitfall.trial].set
+        own = ", ".join(f"{name} {value}" for name, value in self.varied.items())
+        recorded = ", ".join(
+            f"{name} {pages.get(name, self.lab.defaults()[name]):.4g}" for name in self.varied
+        )
+        return f"Your own run has {own}; the recorded run on the page has {recorded}."
+
     def ask(self, predicted: str | None = None) -> None:
         """Note the prediction in the book; ask for it, where a person can answer, unless it was `predicted`."""
         heading = f"Case {self.number}: {self.pitfall.symptom}"
@@ -59,9 +71,8 @@ class CaseRun:
             return
         if self.tries_again:
             self._add_once("Changed", in_words(self.changes, self.own))
-        values = ", ".join(f"{name} {value}" for name, value in self.varied.items())
-        if values:
-            heading += f"\nYour own run has {values}; the page's run has other values."
+        if self.dealt:
+            heading += f"\n{self.dealt}"
         if promised := self._promised():
             heading += f"\n{promised}"
         said = (

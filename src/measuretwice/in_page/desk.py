@@ -63,7 +63,7 @@ class Desk:
     def ask(self, what: str, request: str) -> str:
         """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}."""
         answers: dict[str, Callable[..., Any]] = {
-            "plan": self.plan, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
+            "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
             "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
             "results": self.results, "archive": self.archive,
             "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
@@ -107,7 +107,23 @@ class Desk:
             raise UserError("; ".join(problems))
         if of_case and len(finished(jobs)) < len(jobs):
             of_case.ask(predicted)
-        return {"jobs": [self._about(job) for job in jobs], "seed": first}
+        return {
+            "jobs": [self._about(job) for job in jobs],
+            "seed": first,
+            "dealt": of_case.dealt if of_case else "",
+        }
+
+    def dealt(self, *, lab: str, case: int, seed: int | None = None) -> dict[str, Any]:
+        """Which values a case's run of the reader's own has, before it is run: a book that isn't there is begun for it."""
+        found = load_lab(self._root, lab)
+        with _quiet():
+            of_case, _ = open_case(
+                found, case, None, show_me=False, changes={}, out=self._runs, seed=seed
+            )
+        return {
+            "says": of_case.dealt or "Your own run has the recorded run's values.",
+            "book": self._book(found),
+        }
 
     def _add(self, task: _Task, number: int, seed: int) -> Job:
         case = task.case

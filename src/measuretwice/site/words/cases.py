@@ -13,8 +13,8 @@ from measuretwice.site.words.subjects import LabWords, SiteWords
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 FOLDS = {
-    "prediction": "What was measured. Open it once you have predicted, or just to be shown",
-    "diagnosis": "The diagnosis, and what follows. Open it once you know the cause, or just to be shown",
+    "prediction": "What the recorded run measured. Open it once you have predicted, or just to be shown",
+    "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or just to be shown",
 }
 
 
@@ -62,7 +62,24 @@ def predict(words: LabWords, name: str) -> Block:
         predict.ask,
         quantity=quantity_of(predict).label,
     )
-    return Block(f"**{predict.ask}** Write it down before you go on.\n\n{field}")
+    return Block(
+        f"**{predict.ask}** Write it down before you go on.{_dealt(words, name)}\n\n{field}"
+    )
+
+
+def _dealt(words: LabWords, name: str) -> str:
+    """That a student's own run has other values than the page says, and where they stand before it."""
+    staged = pitfall(words, name)
+    if staged.trials or not (ranges := words.lab.varied(staged)):
+        return ""
+    near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
+    says = "`./lab run` says them before it asks for your prediction"
+    if words.runs_here:
+        says += ", and the tab **in this page** with the button **My run’s values**"
+    return (
+        "\n\nThe numbers on this page are the recorded run's. "
+        f"Yours is dealt values of its own near them ({near}): {says}."
+    )
 
 
 @word('diagnose("mtu")')

@@ -42,7 +42,11 @@ def of_trials(words: LabWords, trials: str) -> Block:
 def of_stage(words: LabWords, name: str, stage: StageName) -> str:
     """Where a page runs a case's first try itself, or shows it mended."""
     number, runs = _case(words, name, stage)
-    return _place(words, runs, kind="show" if stage == "fixed" else "first", case=number)
+    if stage == "fixed":
+        return _place(words, runs, kind="show", case=number)
+    staged = pitfall(words, name)
+    own = {"dealt": True} if staged.vary and not staged.trials else {}
+    return _place(words, runs, kind="first", case=number, **own)
 
 
 def of_mending(words: LabWords, name: str) -> str:
