@@ -5,7 +5,7 @@
 import { kept_names } from "./store.mjs";
 import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
-import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
+import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
 
 const { h } = window.measureTwice;
 const SETTLE_S = 12;
@@ -349,9 +349,9 @@ class Panel {
     const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
     const answer = await desk.ask("check", { lab, folders, hint, diagnosis: kept_answer(this.asked, "diagnosis") });
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, `Hint ${(hint || 0) + 1}`)]
+      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, hint_words((hint || 0) + 1))]
       : [];
-    return [...findings(answer), ...next];
+    return [...findings(answer, runs), ...next];
   }
 
   async save(desk) {

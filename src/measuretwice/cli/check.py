@@ -28,6 +28,12 @@ from measuretwice.runs.reread import measure_again
 
 # So many files that can't be used are named; of the others only how many there are.
 MOST_REFUSED = 3
+# What a finding is called before it has a name.
+UNNAMED = {
+    "error": "something is off",
+    "warning": "something may be off",
+    "note": "something to look at",
+}
 # Of so many nodes the files are named.
 MOST_NODES = 8
 
@@ -311,7 +317,10 @@ def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
     Finding the cause is the exercise: before the last hint it has no name, and before the second nothing is
     said that tells it.
     """
-    name = finding["id"] if hint == 3 else "something is off"
+    if hint == 3:
+        heading = f"{finding['id']} ({finding['severity']})"
+    else:
+        heading = UNNAMED[finding["severity"]]
     if finding["off"] and (hint or 0) < 2:
         # What follows says where it comes from.
         lines = [finding["off"]]
@@ -325,7 +334,7 @@ def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
         lines.append(f"hint {hint}: {finding['hint']}")
     if hint == 3 or not finding["page"].startswith("reference/"):
         lines.append(f"page: {finding['page']}")
-    return f"{name} ({finding['severity']})", lines
+    return heading, lines
 
 
 def taken(document: dict[str, Any]) -> list[str]:
