@@ -199,6 +199,24 @@ def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -
         assert "dealt" not in fixed_numbers
 
 
+def test_a_solved_case_says_where_the_model_makes_no_claim(worker: Worker) -> None:
+    """A ratio far from one beside 'nothing is off any more' asks for a word."""
+    worker.run("mathis", "01-mathis/case-01-broken", case=1, seed=1, predicted="1.6 Mbit/s")
+    assert worker.ask("finish")["said"] == (
+        "Share of pings lost. You predicted: 1.6 Mbit/s. Measured: 0 (1 = all). "
+        "The question asks for 0 to 1, or in %, so the two can't be compared."
+    )
+    mended = worker.run(
+        "mathis", "01-mathis/case-01-fixed", case=1, seed=1, changes=["loss_percent=15.66"]
+    )
+    said = worker.ask("check", lab="mathis", folders=[mended])["said"]
+    assert (
+        "nothing is off any more: share of pings lost 0 (1 = all) before, 0.04 (1 = all) now"
+        in said
+    )
+    assert "Not compared with the model: p is 0.157: from p = 0.02 on, timeouts rule" in said
+
+
 def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:
     folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     run = worker.runs / "mathis" / folder

@@ -12,7 +12,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE
-from measuretwice.book.predicted import measured_by
+from measuretwice.book.predicted import Quantity, measured_by
 from measuretwice.cli.cases import ask_person
 from measuretwice.cli.tries import try_again
 from measuretwice.lab import UNSET, Lab, load_lab, trial_params
@@ -134,9 +134,11 @@ class CaseBooks:
                 first, last = (
                     f"{value * asked.scale:.4g}" for value in values if value is not None
                 )
-                words += _before_and_now(first, last, asked.unit)
+                words += _before_and_now(asked, first, last)
         by = f", by {own[-1].name}" if len(own) == 1 else ""
         print(f"Case {case.number} is solved{by}: {words}.")
+        if after and after.model_bps and after.not_comparable_because:
+            print(f"Not compared with the model: {after.not_comparable_because}.")
         if again := try_again(case.lab, case.number):
             print(again)
         notes = case.book.notes(case.number)
@@ -158,13 +160,16 @@ def _off(documents: Sequence[dict[str, Any]]) -> set[str]:
     }
 
 
-def _before_and_now(first: str, last: str, unit: str) -> str:
+def _before_and_now(asked: Quantity, first: str, last: str) -> str:
+    name, unit = asked.name, "" if asked.unit in asked.name else asked.unit
     if first == last:
         return (
-            f": {first} {unit}".rstrip()
+            f": {name} {first} {unit}".rstrip()
             + ", as before. The run measured the same, but is judged differently"
         )
-    return f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
+    return f": {name} {first} {unit} before, {last} {unit} now".replace("  ", " ").replace(
+        " ,", ","
+    )
 
 
 def after_live(root: Path, folder: Path, document: Mapping[str, Any]) -> None:

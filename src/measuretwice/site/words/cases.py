@@ -82,6 +82,15 @@ def _dealt(words: LabWords, name: str) -> str:
     )
 
 
+@word('asks("loss", "How many of 100 pings will be lost?", "pings lost")')
+def asks(words: LabWords, name: str, asked: str, quantity: str) -> Block:
+    """A question of a page that is no case's, with the place where a browser puts the field for its answer.
+    `name` is the answer's on this lab's pages; the last one names what is to be predicted."""
+    return Block(
+        f"**{asked}**\n\n{answer_field(words, name, 'prediction', asked, quantity=quantity)}"
+    )
+
+
 @word('diagnose("mtu")')
 def diagnose(words: LabWords, name: str) -> Block:
     """The place for a student's own diagnosis."""
