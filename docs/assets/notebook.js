@@ -41,7 +41,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   }
 
   places.forEach((place, n) => {
-    const { kind, asked } = place.dataset;
+    const { kind, asked, quantity } = place.dataset;
     const form = document.createElement("form");
     const label = document.createElement("label");
     const field = document.createElement(kind === "prediction" ? "input" : "textarea");
@@ -52,7 +52,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     field.autocomplete = "off";
     if (kind !== "prediction") field.rows = 3;
     label.htmlFor = field.id;
-    label.textContent = kind === "prediction" ? "Your prediction, with its unit" : "Your diagnosis";
+    label.textContent = kind === "prediction" ? quantity ? `Your prediction: ${quantity}` : "Your prediction, with its unit" : "Your diagnosis";
     field.setAttribute("aria-description", asked || "");
     button.className = "md-button";
     button.textContent = "Write it down";

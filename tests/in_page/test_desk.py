@@ -149,7 +149,7 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
         "mathis", "01-mathis/case-05-broken", case=5, seed=1, predicted="66 Mbit/s, by the model"
     )
     end = worker.ask("finish")
-    assert end["said"].startswith("You predicted: 66 Mbit/s, by the model. Measured: ")
+    assert end["said"].startswith("Goodput. You predicted: 66 Mbit/s, by the model. Measured: ")
     book = worker.runs / "mathis/lab-book.md"
     assert "- Prediction: 66 Mbit/s, by the model\n" in book.read_text(encoding="utf-8")
     worker.ask("check", lab="mathis", folders=[first], hint=1)
@@ -174,11 +174,54 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     ]
     packed = tmp_path / "saved.zip"
     assert worker.ask("archive", lab="mathis", to=str(packed))["name"] == "mathis-runs.zip"
+    assert "nothing is off any more" in said_here("check", packed)
+    assert "2 runs: " in said_here("report", packed)
     with zipfile.ZipFile(packed) as archive:
         assert archive.testzip() is None
         archive.extractall(tmp_path / "handed-in")
     assert "nothing is off any more" in said_here("check", tmp_path / "handed-in/mathis" / mended)
     assert "Case 5" in (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
+
+
+def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -> None:
+    """A page's numbers are the recorded run's; a book that isn't there is begun, and keeps its seed."""
+    first = worker.ask("dealt", lab="mathis", case=1)
+    [book] = first["book"].values()
+    [seed] = (int(line.split()[-1]) for line in book.splitlines() if line.startswith("- Seed: "))
+    lab = read_lab(ROOT / "labs/01-mathis")
+    own = lab.varied_by(lab.case(1), seed)
+    assert first["says"] == (
+        f"Your own run has loss_ratio {own['loss_ratio']}, rtt_ms {own['rtt_ms']}; "
+        "the recorded run on the page has loss_ratio 0.1566, rtt_ms 6."
+    )
+    assert worker.ask("plan", lab="mathis", case=1)["dealt"] == first["says"]
+    assert worker.ask("dealt", lab="mathis", case=1)["says"] == first["says"]
+    assert "recorded run's values" in worker.ask("dealt", lab="mathis", case=1, seed=1)["says"]
+    page = of_stage(LabWords(ROOT, lab, runs_here=True), "loss-percent", "broken")
+    assert "&quot;dealt&quot;: true" in page
+    for fixed_numbers in (
+        of_stage(LabWords(ROOT, lab, runs_here=True), "loss-percent", "fixed"),
+        of_stage(LabWords(ROOT, lab, runs_here=True), "cherry-picking", "broken"),
+    ):
+        assert "dealt" not in fixed_numbers
+
+
+def test_a_solved_case_says_where_the_model_makes_no_claim(worker: Worker) -> None:
+    """A ratio far from one beside 'nothing is off any more' asks for a word."""
+    worker.run("mathis", "01-mathis/case-01-broken", case=1, seed=1, predicted="1.6 Mbit/s")
+    assert worker.ask("finish")["said"] == (
+        "Share of pings lost. You predicted: 1.6 Mbit/s. Measured: 0 (1 = all). "
+        "The question asks for 0 to 1, or in %, so the two can't be compared."
+    )
+    mended = worker.run(
+        "mathis", "01-mathis/case-01-fixed", case=1, seed=1, changes=["loss_percent=15.66"]
+    )
+    said = worker.ask("check", lab="mathis", folders=[mended])["said"]
+    assert (
+        "nothing is off any more: share of pings lost 0 (1 = all) before, 0.04 (1 = all) now"
+        in said
+    )
+    assert "Not compared with the model: p is 0.157: from p = 0.02 on, timeouts rule" in said
 
 
 def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:

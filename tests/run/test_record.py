@@ -133,7 +133,7 @@ def test_a_set_named_by_different_paths_and_with_a_tampered_plan(tmp_path: Path)
     done = check(*runs[1:], os.path.relpath(runs[0]))
     assert done.returncode == 1
     assert done.stderr == ""
-    assert "something is off (error)" in done.stdout
+    assert "  something is off\n" in done.stdout
     assert "cherry-picking (error)" in check(*runs, "--hint", "3").stdout
     done = check(*runs, str(copy))
     assert done.returncode == 2

@@ -159,3 +159,31 @@ def test_lists_and_recorded_sets_say_what_is_seen(lab: Lab) -> None:
         document = json.loads(path.read_text(encoding="utf-8"))
         for key in ("pitfall", "command"):
             assert not told([p.id for p in lab.file.pitfalls], str(document.get(key)))
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        ("05-queues/case-03", "one word that tc prints of the router's queue isn't the trial's"),
+        ("05-queues/case-05", "22 rows averaged, 20 expected"),
+        (
+            "04-variants/case-05",
+            "145 of 150 rows of the table don't fit what ss printed at the same times",
+        ),
+    ],
+)
+def test_without_a_hint_it_says_what_is_off_where_and_by_how_much(case: str, says: str) -> None:
+    """Nothing of what follows from it, which would say where it comes from."""
+    folder = ROOT / "sample-data" / f"{case}-broken"
+    said = CliRunner().invoke(cli, ["check", str(folder)]).output.splitlines()
+    at = said.index("  something is off")
+    assert said[at + 1 : at + 3] == [f"    {says}", f"    page: modules/{case}/"]
+
+
+def test_a_module_s_first_page_leads_from_no_assumption_to_the_case_that_breaks_it() -> None:
+    text = (ROOT / "docs/modules/01-mathis/index.md").read_text(encoding="utf-8")
+    [assumed] = re.findall("The derivation assumes that(.+?)Every mistake", text, re.DOTALL)
+    assert "there are no timeouts" in assumed
+    assert "case-" not in assumed
+    # That trials must be long enough is what case 2 finds, and where the model ends case 10.
+    assert not re.search(r"\(case-(02|10)\.md", text)

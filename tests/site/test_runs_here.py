@@ -158,7 +158,7 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     first, mend = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
     first.get_by_role("button", name="Run it here").click()
     first.get_by_text("Done.", exact=True).wait_for()
-    assert "You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
+    assert "Goodput. You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
     assert recorded.get_attribute("open") is not None
     first.get_by_role("button", name="Is something off?").click()
     first.get_by_role("button", name="Hint 1").click()
@@ -340,7 +340,9 @@ def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
         link.click()
         text = panel.locator("h4").first
         text.wait_for()
-        top = page.evaluate("() => document.querySelector('.here-detail').getBoundingClientRect().top")
+        top = page.evaluate(
+            "() => document.querySelector('.here-detail').getBoundingClientRect().top"
+        )
         assert 0 <= top < height / 2, (width, top)
         panel.get_by_role("button", name="All files").click()
 

@@ -6,10 +6,13 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
-from measuretwice.cli.cases import CaseRun, _off
+from measuretwice.book.predicted import how_far_off, quantity_of
+from measuretwice.cli.cases import CaseRun
 from measuretwice.cli.options import read_changes
 from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
+from measuretwice.site.words.cases import predict
+from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -107,19 +110,56 @@ def test_what_is_asked_is_measured(lab: str) -> None:
         ("30 Mbit/s, since 0.93 of it were 28", 45.0, "Mbit/s", "1.5"),
         ("the model says 25, so 30 Mbit/s by 2 reasons", 45.0, "Mbit/s", "1.5"),
         ("2 packets", 31.0, "packets", "16"),
+        # Other units of the same dimension are converted.
+        ("1600 kbit/s", 2.4, "Mbit/s", "1.5"),
+        ("4 MB/s, as scp says", 48.0, "Mbit/s", "1.5"),
+        ("2 s", 3000.0, "ms", "1.5"),
+        ("1.25 MB", 1_875_000, "B", "1.5"),
+        ("12", 93, "packets", "7.75"),
+        ("3 x", 6, "times", "2"),
+        ("90 %", 0.45, "", "0.5"),
         # A factor of thousands, or thousandths, says nothing.
         ("1", 4752.0, "packets", None),
         ("1e6 packets", 31.0, "packets", None),
-        ("1448 bytes", 45.0, "Mbit/s", None),
-        ("20 %", 45.0, "packets", None),
+        ("16", 0.12, "(1 = all)", None),
         ("as before", 45.0, "packets", None),
     ],
 )
 def test_a_prediction_is_compared_in_one_unit(
     told: str, value: float, unit: str, says: str | None
 ) -> None:
-    off = _off(told, value, unit)
+    off = how_far_off(told, value, unit)
     assert off == (f", {says} times that" if says else "")
+
+
+@pytest.mark.parametrize(
+    ("told", "value", "unit", "asks"),
+    [
+        ("1448 bytes", 45.0, "Mbit/s", "Mbit/s"),
+        ("20 %", 45.0, "packets", "packets"),
+        ("100 %", 1154, "packets", "packets"),
+        ("1.6 Mbit/s", 0.12, "(1 = all)", "0 to 1, or in %"),
+        ("10 packets", 2.136, "ms", "ms"),
+        ("10 ms", 0.9, "", "a number without a unit"),
+    ],
+)
+def test_no_factor_stands_between_two_quantities(
+    told: str, value: float, unit: str, asks: str
+) -> None:
+    off = how_far_off(told, value, unit)
+    assert off == f". The question asks for {asks}, so the two can't be compared"
+
+
+@pytest.mark.parametrize("lab", ["mathis", "buffers", "scale", "variants", "queues"])
+def test_every_question_names_what_it_asks_for(lab: str) -> None:
+    """A count's name ends in no unit: the case says what is counted, and what a share or a rate is of."""
+    for pitfall in load_lab(ROOT, lab).file.pitfalls:
+        asked = quantity_of(pitfall.predict)
+        if not asked.unit:
+            assert pitfall.predict.value in ("jains_index", "own_jain", "own_c_by_halvings")
+        if "Mbit/s" in pitfall.predict.ask:
+            assert asked.unit == "Mbit/s"
+        assert asked.name != "goodput" or asked.unit == "Mbit/s", pitfall.id
 
 
 def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path: Path) -> None:
@@ -138,6 +178,16 @@ def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path
     for name in ("netem-limit", "cherry-picking"):
         number = LAB.case_number(LAB.pitfall(name))
         assert CaseRun(LAB, number, None, {}, book, seed=7)._promised() == ""
+
+
+def test_a_page_says_whose_its_numbers_are() -> None:
+    """Where the seed deals values, with their range; a set of trials has values of its own."""
+    said = str(predict(LabWords(ROOT, LAB), "loss-percent"))
+    assert "The numbers on this page are the recorded run's." in said
+    assert "`loss_ratio` 0.125 to 0.196, `rtt_ms` 4.8 to 7.5" in said
+    assert "in this page" not in said
+    assert "My run’s values" in str(predict(LabWords(ROOT, LAB, runs_here=True), "loss-percent"))
+    assert "recorded run" not in str(predict(LabWords(ROOT, LAB), "cherry-picking"))
 
 
 def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:

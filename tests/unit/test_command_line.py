@@ -13,6 +13,7 @@ from command_line import ROOT, call_lab, start_lab
         (["run", "mathis", "--trial", "99"], "has no trial 99; it has 1-60"),
         (["run", "mathis", "--trial", "x"], "expected numbers such as 7, 1-12,20, or all"),
         (["run", "mathis", "--duration", "-5"], "expected 1 to 864000 (seconds), got -5"),
+        (["run", "mathis", "--set", "loss_ratio=x"], "expected a ratio between 0 and 1, got 'x'"),
         (["run", "mathis", "--duration", "soon"], "expected a number in seconds, got 'soon'"),
         (["run", "mathis", "--duration", "nan"], "expected 1 to 864000"),
         (["run", "mathis", "--set", "rtt_ms"], "expected KEY=VALUE"),

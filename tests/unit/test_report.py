@@ -16,9 +16,9 @@ from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.report import report_command
-from measuretwice.lab import read_questions
+from measuretwice.lab import load_lab, read_questions
 from measuretwice.lab.questions import cases_asked_about
-from measuretwice.report.markdown import fence, markdown_text
+from measuretwice.report.markdown import fence, inline_html, markdown_text
 from measuretwice.report.render import render_html, render_markdown
 from measuretwice.report.report import make_report
 from measuretwice.runs.reread import read_run
@@ -388,6 +388,18 @@ def test_wrong_usage(arguments: list[str], says: str, tmp_path: Path) -> None:
     assert done.stdout == ""
     assert says in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_questions_are_shown_not_their_markdown() -> None:
+    for lab in ("mathis", "buffers", "scale", "variants", "queues", "calibrate"):
+        for question in read_questions(load_lab(ROOT, lab)):
+            shown = inline_html(question)
+            assert "*" not in re.sub("<code>.*?</code>", "", shown), shown
+            assert question.count("**") == 2 * shown.count("<strong>")
+    assert inline_html("**Two.** 2 * 3 < `a**b**`, *so*") == (
+        "<strong>Two.</strong> 2 * 3 &lt; <code>a**b**</code>, <em>so</em>"
+    )
+    assert "<script" not in inline_html(HOSTILE)
 
 
 def test_questions_and_answers_stay(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.cli.terminal import print_table
+from measuretwice.cli.terminal import HEADINGS, print_table, row_of
 from measuretwice.lab import load_lab
 from measuretwice.runs.recorded import read_set
 
@@ -21,3 +21,11 @@ def test_no_column_is_empty(name: str, has_model: bool, capsys: pytest.CaptureFi
     assert ("model" in said) is has_model
     assert "goodput" in said
     assert " - " not in said.splitlines()[2]
+
+
+def test_a_share_is_written_as_people_write_it() -> None:
+    lab = load_lab(ROOT, "mathis")
+    run = read_set(ROOT / "sample-data" / lab.folder.name / "case-01-fixed").runs[0]
+    row = dict(zip(HEADINGS, row_of(lab, run.result), strict=True))
+    assert row["p\nset"] == "0.157"
+    assert row["p\nmeasured"].startswith("0.15")

@@ -101,7 +101,7 @@ def test_a_case_has_its_figure_and_it_tells_no_cause(lab: Lab, pitfall: Pitfall)
 def test_goodput_against_the_model_is_what_was_measured() -> None:
     [said] = drawn("mathis", "mtu", kind="against-model")
     [run] = WORDS["mathis"].results_of("mtu-broken")
-    assert f"this run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in said  # type: ignore[operator]
+    assert f"the recorded run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in said  # type: ignore[operator]
     assert run.model_bps is not None
     assert f"the model says {number_in_words(run.model_bps / 1e6)}" in said
 

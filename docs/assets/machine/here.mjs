@@ -5,7 +5,7 @@
 import { kept_names } from "./store.mjs";
 import { all_loads, base, fetch_all, files_of, forget_written, loads, megabytes, MEMORY_MB, open_kit, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
-import { blocks, files_list, findings, table_of_runs } from "./looks.mjs";
+import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
 
 const { h } = window.measureTwice;
 const SETTLE_S = 12;
@@ -81,13 +81,14 @@ class Panel {
     this.run = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.start() }, "Run it here");
     this.stop = h("button", { type: "button", class: "md-button", hidden: true, onclick: () => this.cancel() }, "Cancel");
     this.kept = h("div", { class: "here-buttons" });
+    this.dealt = h("p", { class: "here-said", role: "status" });
     this.results = h("div", { class: "here-results" });
     // What is said of runs below their table stands there.
     this.done = h("p", { class: "here-says", role: "status" });
     this.settings = h("div", { class: "here-settings" });
     place.replaceChildren(
       h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
-      h("div", { class: "here-buttons" }, this.run, this.stop), this.bar, this.says, this.results, this.kept, this.done);
+      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.results, this.kept, this.done);
   }
 
   async prepare() {
@@ -106,11 +107,31 @@ class Panel {
     if (this.asked.kind === "mend") {
       this.add_row();
       this.predicted = h("input", { id: this.id("predicted"), autocomplete: "off", class: "here-long" });
-      this.settings.append(field("predicted", "Your prediction, with its unit", this.predicted));
+      this.settings.append(field("predicted", `Your prediction: ${this.asked.quantity}`, this.predicted));
     }
     this.settings.append(field("seed", "Seed, where all randomness starts", this.seed));
+    if (this.asked.dealt) this.run.after(this.offer_dealt());
     await this.offer_kept();
     await this.tell();
+  }
+
+  /** Which values the reader's own run has, before a prediction is made of it: Python deals them. */
+  offer_dealt() {
+    const look = async () => {
+      button.disabled = true;
+      this.step("Starting Python. A few seconds.");
+      try {
+        const { lab, case: number } = this.asked;
+        const { says } = await (await open_kit()).ask("dealt", { lab, case: number, ...(this.seed.value !== "" && { seed: Number(this.seed.value) }) });
+        this.dealt.textContent = says;
+        await this.tell();
+      } catch (error) {
+        this.says.textContent = `They can't be said: ${error.message}`;
+      }
+      button.disabled = false;
+    };
+    const button = h("button", { type: "button", class: "md-button here-small", onclick: look }, "My run’s values");
+    return button;
   }
 
   /** What this browser keeps of the lab: shown, saved or forgotten where the reader asks for it, since Python must be started for that. */
@@ -258,6 +279,7 @@ class Panel {
     const desk = await open_kit();
     this.still_wanted();
     const plan = await desk.ask("plan", request);
+    this.dealt.textContent = plan.dealt;
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
     this.ended = "Done.";
@@ -376,9 +398,9 @@ class Panel {
     const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
     const answer = await desk.ask("check", { lab, folders, hint });
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, `Hint ${(hint || 0) + 1}`)]
+      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, hint_words((hint || 0) + 1))]
       : [];
-    return [...findings(answer), ...next];
+    return [...findings(answer, runs), ...next];
   }
 
   async save() {

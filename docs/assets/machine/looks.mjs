@@ -28,19 +28,29 @@ function in_line(heading) {
   return ["set", "measured"].includes(unit) ? `${name} ${unit}` : `${name} (${unit})`;
 }
 
-/** What ./lab check says, in its words. */
-export function findings({ documents, said }) {
+// A page that a finding is explained on: a link, but on that page itself, where it says nothing.
+function page_line(page) {
+  const address = new URL(`../../${page}`, import.meta.url);
+  return address.pathname === location.pathname.replace(/index\.html$/, "") ? [] : [h("p", {}, "page: ", h("a", { href: address.href }, page))];
+}
+
+/** What the button of a step of help says. */
+export const hint_words = (step) => (step === 3 ? "Hint 3: the cause" : `Hint ${step}`);
+
+/** What ./lab check says, in its words; `runs` are called as the table of runs calls them. */
+export function findings({ documents, said }, runs = []) {
   const parts = [];
+  const named = (text) => (runs.length > 1 ? runs.reduce((sofar, run, n) => sofar.replaceAll(run.folder, `run ${n + 1}`), text) : text);
   for (const document of documents) {
     const count = document.findings.length;
     if (documents.length > 1 || !count) {
-      parts.push(h("p", {}, h("strong", {}, `${document.name}: ${count === 0 ? "no finding" : count === 1 ? "1 finding" : `${count} findings`}`)));
+      parts.push(h("p", {}, h("strong", {}, `${named(document.name)}: ${count === 0 ? "no finding" : count === 1 ? "1 finding" : `${count} findings`}`)));
     }
     for (const { heading, lines } of document.findings) {
-      parts.push(h("div", { class: "here-finding" }, h("strong", {}, heading), ...lines.map((line) => h("p", {}, line))));
+      parts.push(h("div", { class: "here-finding" }, h("strong", {}, heading), ...lines.flatMap((line) => (line.startsWith("page: ") ? page_line(line.slice(6)) : [h("p", {}, named(line))]))));
     }
   }
-  for (const line of said.split("\n").filter(Boolean)) parts.push(h("p", { class: "here-said" }, line));
+  for (const line of said.split("\n").filter(Boolean)) parts.push(h("p", { class: "here-said" }, named(line)));
   return parts;
 }
 
@@ -55,7 +65,7 @@ export function files_list(listing, open) {
   const empty = listing.files.filter((file) => !file.bytes).length;
   const link = (what) => h("button", { type: "button", class: "here-link", onclick: () => open(what) }, what);
   const rows = [...groups].sort(([, a], [, b]) => b.word - a.word).map(([key, group]) => h("tr", {},
-    h("td", {}, group.word ? link(key) : ""), h("td", {}, group.about),
+    h("td", {}, group.word ? link(key) : ""), h("td", { class: "here-said-of" }, group.about),
     h("td", {}, ...group.files.flatMap((file, n) => [n ? ", " : "", link(file.file)]))));
   return h("div", {},
     wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "what"), h("th", {}, "what it is"), h("th", {}, "files, word for word"))), h("tbody", {}, ...rows))),
@@ -75,7 +85,7 @@ export function blocks(what, shown) {
     if (columns.length) {
       parts.push(wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}), ...columns.map((column) => h("th", { scope: "col" }, column)), h("th", {}, "unit"), h("th", {}, "meaning"))),
         h("tbody", {}, ...block.fields.map((field) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, field.name)),
-          ...columns.map((column) => h("td", {}, said(field[column]))), h("td", {}, field.unit), h("td", {}, field.meaning)))))));
+          ...columns.map((column) => h("td", {}, said(field[column]))), h("td", {}, field.unit), h("td", { class: "here-said-of" }, field.meaning)))))));
     }
     for (const note of block.notes) parts.push(h("p", {}, note));
   }

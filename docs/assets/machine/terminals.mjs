@@ -2,7 +2,7 @@
 //
 // <div class="here" data-live='{"lab": "mathis", "case": 5, "show_me": false, "nodes": ["romeo", ...], "chosen": [...]}'></div>
 import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
-import { findings } from "./looks.mjs";
+import { findings, hint_words } from "./looks.mjs";
 import { Screens } from "./screens.mjs";
 
 const { h } = window.measureTwice;
@@ -193,7 +193,7 @@ class Place {
   tell(answer, hint) {
     const off = answer.documents.some((document) => document.findings.length);
     const next = off && (hint || 0) < MOST_HINTS
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => this.check((hint || 0) + 1) }, `Hint ${(hint || 0) + 1}`)]
+      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => this.check((hint || 0) + 1) }, hint_words((hint || 0) + 1))]
       : [];
     const lacked = answer.missing.length ? [h("p", {}, "Not looked at:"), h("ul", {}, ...answer.missing.map((line) => h("li", {}, line)))] : [];
     this.results.replaceChildren(...findings(answer), ...next, ...lacked,

@@ -224,7 +224,7 @@ def _without_unit(found: re.Match[str]) -> str:
     return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
 
 
-def _numbers(words: str) -> Iterator[tuple[re.Match[str], float]]:
+def numbers_in_place(words: str) -> Iterator[tuple[re.Match[str], float]]:
     """Where numbers stand in a prediction, and what they are."""
     for found in NUMBER.finditer(words[:MAX_WORDS]):
         if any(sign.isdigit() for sign in found[0]):
@@ -233,29 +233,9 @@ def _numbers(words: str) -> Iterator[tuple[re.Match[str], float]]:
 
 def numbers_in(words: str) -> list[float]:
     """Return all numbers of a prediction, in order."""
-    return [value for _, value in _numbers(words)]
+    return [value for _, value in numbers_in_place(words)]
 
 
 def number_in(words: str) -> float | None:
     """Return the first number of a prediction; None where it has none."""
     return next(iter(numbers_in(words)), None)
-
-
-def stated_number(words: str, unit: str = "") -> float | None:
-    """Return the number that a prediction states: the one that it begins with, else the last with its unit, else the last.
-
-    A number in a calculation (25.7*0.93) isn't stated. None where there is none.
-    """
-    text = words[:MAX_WORDS]
-    stated = [
-        (found.start(), value, text[found.end() :].lstrip())
-        for found, value in _numbers(text)
-        if not re.match(r"\s*[*x×·/^+]", text[found.end() :])
-        and not re.search(r"[*x×·/^+]\s*$", text[: found.start()])
-    ]
-    if not stated:
-        return None
-    if not text[: stated[0][0]].strip(" ~") and not re.match(r"=", stated[0][2]):
-        return stated[0][1]
-    measured = [value for _, value, after in stated if unit and after.startswith(unit)]
-    return (measured or [value for _, value, _ in stated])[-1]

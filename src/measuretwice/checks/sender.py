@@ -195,4 +195,5 @@ def mixed_runs(case: Case) -> Finding | None:
         f"at most {FOREIGN_SHARE * rows:.0f}",
         "Windows and rates of one table are from two runs. Each may be right; nothing that is said of "
         "both together is.",
+        off=f"{foreign:.0f} of {rows:.0f} rows of the table don't fit what ss printed at the same times",
     )

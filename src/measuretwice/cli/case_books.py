@@ -12,7 +12,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE
-from measuretwice.cli.cases import ask_person, unit_for_people
+from measuretwice.book.predicted import Quantity, measured_by
+from measuretwice.cli.cases import ask_person
 from measuretwice.cli.tries import try_again
 from measuretwice.lab import UNSET, Lab, load_lab, trial_params
 from measuretwice.runs.folder import DONE, PLAN
@@ -123,17 +124,21 @@ class CaseBooks:
 
     def _outcome(self, case: _CaseOfRuns, own: Sequence[Path]) -> None:
         pitfall = case.lab.case(case.number)
-        scale, unit = unit_for_people(pitfall.predict.value)
+        asked = measured_by(pitfall.predict)
         after = read_result(own[-1])
         before = _first_try(case)
         words = OUTCOME
         if before and after:
             values = [result.value(pitfall.predict.value) for result in (before, after)]
             if None not in values:
-                first, last = (f"{value * scale:.4g}" for value in values if value is not None)
-                words += _before_and_now(first, last, unit)
+                first, last = (
+                    f"{value * asked.scale:.4g}" for value in values if value is not None
+                )
+                words += _before_and_now(asked, first, last)
         by = f", by {own[-1].name}" if len(own) == 1 else ""
         print(f"Case {case.number} is solved{by}: {words}.")
+        if after and after.model_bps and after.not_comparable_because:
+            print(f"Not compared with the model: {after.not_comparable_because}.")
         if again := try_again(case.lab, case.number):
             print(again)
         notes = case.book.notes(case.number)
@@ -155,13 +160,16 @@ def _off(documents: Sequence[dict[str, Any]]) -> set[str]:
     }
 
 
-def _before_and_now(first: str, last: str, unit: str) -> str:
+def _before_and_now(asked: Quantity, first: str, last: str) -> str:
+    name, unit = asked.name, "" if asked.unit in asked.name else asked.unit
     if first == last:
         return (
-            f": {first} {unit}".rstrip()
+            f": {name} {first} {unit}".rstrip()
             + ", as before. The run measured the same, but is judged differently"
         )
-    return f": {first} {unit} before, {last} {unit} now".replace("  ", " ")
+    return f": {name} {first} {unit} before, {last} {unit} now".replace("  ", " ").replace(
+        " ,", ","
+    )
 
 
 def after_live(root: Path, folder: Path, document: Mapping[str, Any]) -> None:
@@ -170,12 +178,12 @@ def after_live(root: Path, folder: Path, document: Mapping[str, Any]) -> None:
     if not isinstance(number, int) or document["findings"]:
         return
     lab = load_lab(root, str(document["lab"]))
-    name = lab.case(number).predict.value
-    value = document["measured"].get(name)
+    predict = lab.case(number).predict
+    value = document["measured"].get(predict.value)
     if not isinstance(value, int | float):
         return
-    scale, unit = unit_for_people(name)
-    words = f"{OUTCOME}, by hand in {folder.name}: {value * scale:.4g} {unit}".rstrip()
+    asked = measured_by(predict)
+    words = f"{OUTCOME}, by hand in {folder.name}: {value * asked.scale:.4g} {asked.unit}".rstrip()
     print(f"Case {number}: {words}.")
     book = LabBook(folder.parent, lab)
     if book.exists and words not in book.notes(number).of("Outcome"):

@@ -6,7 +6,6 @@ finds; `lab check` helps a step at a time.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,23 +14,18 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
-from measuretwice.book.notes import NONE, Entry, numbers_in, stated_number
+from measuretwice.book.notes import NONE, Entry, numbers_in
+from measuretwice.book.predicted import Quantity, how_far_off, measured_by, quantity_of
 from measuretwice.cli import terminal
 from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value, trial_params
-from measuretwice.measure.fields import unit_of
 from measuretwice.measure.judged import against_model
 from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result
 
 # The seed of the runs that pages show.
 PAGES_SEED = 1
-# The unit of a share.
-SHARE = "0 to 1"
-OF_ALL = "(1 = all)"
 # Answers that the model has a word on.
 MODELLED = ("goodput_bps", "ratio")
-# Further off, a factor says nothing.
-LEAST_FACTOR = 0.01
 
 
 @dataclass(frozen=True)
@@ -57,6 +51,18 @@ class CaseRun:
         """Is it a change of the student's own, not the first try?"""
         return bool(self.changes) or self.own is not None
 
+    @property
+    def dealt(self) -> str:
+        """What a student's own run has, where the recorded run, which the page is about, has other values."""
+        if not self.varied:
+            return ""
+        pages = self.lab.trials[self.pitfall.trial].set
+        own = ", ".join(f"{name} {value}" for name, value in self.varied.items())
+        recorded = ", ".join(
+            f"{name} {pages.get(name, self.lab.defaults()[name]):.4g}" for name in self.varied
+        )
+        return f"Your own run has {own}; the recorded run on the page has {recorded}."
+
     def ask(self, predicted: str | None = None) -> None:
         """Note the prediction in the book; ask for it, where a person can answer, unless it was `predicted`."""
         heading = f"Case {self.number}: {self.pitfall.symptom}"
@@ -65,13 +71,14 @@ class CaseRun:
             return
         if self.tries_again:
             self._add_once("Changed", in_words(self.changes, self.own))
-        values = ", ".join(f"{name} {value}" for name, value in self.varied.items())
-        if values:
-            heading += f"\nYour own run has {values}; the page's run has other values."
+        if self.dealt:
+            heading += f"\n{self.dealt}"
         if promised := self._promised():
             heading += f"\n{promised}"
         said = (
-            _ask_prediction(f"{heading}\n{self.pitfall.predict.ask}")
+            _ask_prediction(
+                f"{heading}\n{self.pitfall.predict.ask}", quantity_of(self.pitfall.predict).label
+            )
             if predicted is None
             else predicted
         )
@@ -121,19 +128,25 @@ class CaseRun:
                 self.book.add(self.number, "Run", f"{result.place.name}: {self._answer(result)}")
         if talk and len(results) == 1 and self.said and self.pitfall.predict.compared:
             [told] = self.said
-            off = _off(
-                told, self._scaled(results[0]), unit_for_people(self.pitfall.predict.value)[1]
+            asked = self._quantity
+            off = how_far_off(told, self._scaled(results[0]), asked.unit)
+            name = asked.name[0].upper() + asked.name[1:]
+            print(
+                f"{name}. You predicted: {told.rstrip('.')}. Measured: {self._answer(results[0])}{off}."
             )
-            print(f"You predicted: {told.rstrip('.')}. Measured: {self._answer(results[0])}{off}.")
+
+    @property
+    def _quantity(self) -> Quantity:
+        return measured_by(self.pitfall.predict)
 
     def _scaled(self, result: Result) -> float | None:
         value = result.value(self.pitfall.predict.value)
-        scale, _ = unit_for_people(self.pitfall.predict.value)
+        scale = self._quantity.scale
         return value if value is None or scale == 1 else value * scale
 
     def _answer(self, result: Result) -> str:
         value = self._scaled(result)
-        _, unit = unit_for_people(self.pitfall.predict.value)
+        unit = self._quantity.unit
         if value is None:
             return "not measured"
         return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()
@@ -194,9 +207,11 @@ def _taken_from(results: Sequence[Result]) -> str:
     return str(names[0]) if names and all(names) else ""
 
 
-def _ask_prediction(question: str) -> str:
+def _ask_prediction(question: str, label: str) -> str:
     """Ask for the number by itself, once more where there are several or none, then for the reason."""
-    number = ask_person(f"{question}\nYour prediction, one number with its unit (Enter skips): ")
+    number = ask_person(
+        f"{question}\nYour prediction, {label}: one number with its unit (Enter skips): "
+    )
     if not number:
         return ""
     if len(numbers_in(number)) != 1:
@@ -222,29 +237,3 @@ def ask_person(question: str) -> str:
         return ""
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
-
-
-def unit_for_people(name: str) -> tuple[float, str]:
-    """Return by what to multiply a measured value, and its unit then."""
-    if name.endswith("_bps"):
-        return 1e-6, "Mbit/s"
-    unit = unit_of(name)
-    return 1.0, OF_ALL if unit == SHARE else unit
-
-
-def _off(told: str, value: float | None, unit: str) -> str:
-    """How many times what was told the value is; nothing where these may be of different units, or hardly compare."""
-    number = stated_number(told, unit)
-    if not number or value is None:
-        return ""
-    percent = re.search(r"\d\s*(%|per ?cent)", told, flags=re.IGNORECASE)
-    if percent and unit != OF_ALL:
-        return ""
-    if unit == "Mbit/s" and not re.search(
-        r"\d\s*($|[,.;]|m(bit|bps|b/s))", told, flags=re.IGNORECASE
-    ):
-        return ""
-    factor = value / (number / 100 if percent else number)
-    if not LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR:
-        return ""
-    return f", {factor:.{2 if factor >= 10 else 3}g} times that"

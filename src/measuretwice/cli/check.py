@@ -13,6 +13,7 @@ from measuretwice.backends.registry import what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, case_of, check_run, check_set, with_help
 from measuretwice.cli import terminal
+from measuretwice.cli.archives import Unpacked, unpacked
 from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
 from measuretwice.execute.reference import reference_conditions
@@ -27,6 +28,12 @@ from measuretwice.runs.reread import measure_again
 
 # So many files that can't be used are named; of the others only how many there are.
 MOST_REFUSED = 3
+# What a finding is called before it has a name.
+UNNAMED = {
+    "error": "something is off",
+    "warning": "something may be off",
+    "note": "something to look at",
+}
 # Of so many nodes the files are named.
 MOST_NODES = 8
 
@@ -43,15 +50,34 @@ def check_command(
 ) -> int:
     """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read. Unusable input is a
     UserError."""
+    with unpacked(targets) as opened:
+        if hint and opened.archives:
+            print(
+                "lab: an archive's lab book stays as it is; unpack it to note hints",
+                file=sys.stderr,
+            )
+        return _check(root, opened, lab_name, trial, changes, hint, as_json)
+
+
+def _check(
+    root: Path,
+    opened: Unpacked,
+    lab_name: str | None,
+    trial: str | None,
+    changes: tuple[str, ...],
+    hint: int | None,
+    as_json: bool,
+) -> int:
+    targets = opened.targets
     for target in targets:
         if problem := bring.unreadable(target):
             raise UserError(f"{target}: {problem}")
     runs = [(target, runs_in(target)) for target in targets]
     shut = [line for target, folders in runs if folders for line in _shut(target)]
     for line in shut:
-        print(f"lab: {line}; it is left out", file=sys.stderr)
+        print(f"lab: {opened.named(line)}; it is left out", file=sys.stderr)
     books = CaseBooks(root, [folder for _, folders in runs for folder in folders])
-    if not as_json:
+    if not as_json and not opened.archives:
         books.before(hint)
     documents = [check_one(root, run, hint) for _, folders in runs for run in folders]
     documents += check_together(root, documents, hint)
@@ -63,12 +89,12 @@ def check_command(
     if brought:
         documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
     if as_json:
-        print(json.dumps(documents, indent=2))
+        print(opened.named(json.dumps(documents, indent=2)))
     else:
         earlier = books.earlier(documents)
         documents = [document for document in documents if document["run"] not in earlier]
         for document in documents:
-            _print(document, hint)
+            _print({**document, "run": opened.named(document["run"])}, hint)
         books.after(documents)
         for folder, document in zip(live, of_live, strict=True):
             after_live(root, folder, document)
@@ -291,7 +317,10 @@ def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
     Finding the cause is the exercise: before the last hint it has no name, and before the second nothing is
     said that tells it.
     """
-    name = finding["id"] if hint == 3 else "something is off"
+    if hint == 3:
+        heading = f"{finding['id']} ({finding['severity']})"
+    else:
+        heading = UNNAMED[finding["severity"]]
     if finding["off"] and (hint or 0) < 2:
         # What follows says where it comes from.
         lines = [finding["off"]]
@@ -305,7 +334,7 @@ def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
         lines.append(f"hint {hint}: {finding['hint']}")
     if hint == 3 or not finding["page"].startswith("reference/"):
         lines.append(f"page: {finding['page']}")
-    return f"{name} ({finding['severity']})", lines
+    return heading, lines
 
 
 def taken(document: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_text
 from measuretwice.book.book import LabBook
+from measuretwice.cli.archives import Unpacked, unpacked
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.lab import find_labs
 from measuretwice.report.answers import read_answers
@@ -37,14 +38,23 @@ def report_command(
 ) -> int:
     """Write the report; return 0 if at least one run could be used, else raise UserError."""
     labs = find_labs(root)
-    targets = tuple(_runs_of(root, target, labs) for target in targets)
+    asked = tuple(_runs_of(root, target, labs) for target in targets)
+    with unpacked(asked) as opened:
+        # Of an archive the report lies beside it.
+        place = _common(tuple(target.parent for target in asked) if opened.archives else asked)
+        return _report(root, opened, _page(root, out, place), title, author, as_json)
+
+
+def _report(
+    root: Path, opened: Unpacked, page: Path, title: str | None, author: str | None, as_json: bool
+) -> int:
+    targets = opened.targets
     folder = _common(targets)
-    page = _page(root, out, folder)
     notes = page.with_suffix(".md")
     made = now()
     runs, unusable = _read(root, targets, folder)
     for line in unusable:
-        print(f"lab: not used: {clean(line)}", file=sys.stderr)
+        print(f"lab: not used: {clean(opened.named(line))}", file=sys.stderr)
     answers = _answers(notes)
     report = make_report(
         runs,

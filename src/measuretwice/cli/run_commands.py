@@ -21,8 +21,8 @@ from measuretwice.cli.options import AS_JSON, NODE, PATH, root_folder
 def check(runs: tuple[Path, ...], **options: Any) -> None:
     """Diagnose runs: is each what it was meant to be?
 
-    RUN is a folder that ./lab run made, or files of your own from any testbed: what iperf3, ss,
-    tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
+    RUN is a folder that ./lab run made, an archive of such folders, or files of your own from any
+    testbed: what iperf3, ss, tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
     """
     from measuretwice.cli import check as command_check
 
@@ -77,8 +77,8 @@ def diff(run_a: Path, run_b: Path, as_json: bool) -> None:
 def report(runs: tuple[Path, ...], **options: Any) -> None:
     """Write what you hand in: one HTML file about all these runs, and the same as Markdown.
 
-    RUN is a folder that ./lab run made, or one that holds several. All values are recomputed
-    from the raw files. Answers that you wrote into the Markdown stay when it is made again.
+    RUN is a folder that ./lab run made, one that holds several, or an archive of them. All values
+    are recomputed from the raw files. Answers that you wrote into the Markdown stay when it is made again.
     """
     from measuretwice.cli import report as command_report
 

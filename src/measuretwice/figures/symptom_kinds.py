@@ -67,7 +67,11 @@ def against_model(axes: Axes, _: AgainstModelSymptom, subject: Subject) -> str:
         axes.plot(*zip(*others, strict=True), "o", markersize=3.5, color=FAINT, markeredgewidth=0,
             alpha=0.55, label="the lab's other trials")  # fmt: skip
     axes.plot(
-        *zip(*own, strict=True), "o", markersize=9, color=subject.stage.colour, label="this run"
+        *zip(*own, strict=True),
+        "o",
+        markersize=9,
+        color=subject.stage.colour,
+        label="the recorded run",
     )
     axes.set_xlim(*limits)
     axes.set_ylim(*limits)
@@ -78,7 +82,7 @@ def against_model(axes: Axes, _: AgainstModelSymptom, subject: Subject) -> str:
         f"{number_in_words(y)} Mbit/s where the model says {number_in_words(x)}" for x, y in own
     )
     more = f"; {len(others)} other trials lie near the model's line" if others else ""
-    return f"Goodput against the model's: this run {said}{more}."
+    return f"Goodput against the model's: the recorded run {said}{more}."
 
 
 def _against(runs: Sequence[Result]) -> list[tuple[float, float]]:

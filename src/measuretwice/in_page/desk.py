@@ -70,7 +70,7 @@ class Desk:
         Who names a lab may name, in `diagnoses`, what was written down on its pages: that comes into the book first.
         """
         answers: dict[str, Callable[..., Any]] = {
-            "plan": self.plan, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
+            "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
             "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
             "results": self.results, "archive": self.archive, "note": self.note, "forget": self.forget,
             "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
@@ -129,7 +129,21 @@ class Desk:
             raise UserError("; ".join(problems))
         if of_case and len(finished(jobs)) < len(jobs):
             task.predicted = predicted
-        return {"jobs": [self._about(job) for job in jobs], "seed": first}
+        return {
+            "jobs": [self._about(job) for job in jobs],
+            "seed": first,
+            "dealt": of_case.dealt if of_case else "",
+        }
+
+    def dealt(self, *, lab: str, case: int, seed: int | None = None) -> dict[str, Any]:
+        """Which values a case's run of the reader's own has, before it is run: a book that isn't there is begun for it."""
+        _check_seed(seed)
+        found = load_lab(self._root, lab)
+        with _quiet():
+            of_case, _ = open_case(
+                found, case, None, show_me=False, changes={}, out=self._runs, seed=seed
+            )
+        return {"says": of_case.dealt or "Your own run has the recorded run's values."}
 
     def _add(self, task: _Task, number: int, seed: int) -> Job:
         case = task.case
@@ -256,9 +270,7 @@ class Desk:
             "goodput": goodput_means(lab, result.params),
         }
 
-    def check(
-        self, *, lab: str, folders: list[str], hint: int | None = None
-    ) -> dict[str, Any]:
+    def check(self, *, lab: str, folders: list[str], hint: int | None = None) -> dict[str, Any]:
         """What `./lab check` says of runs, and what it notes in the lab book."""
         found = load_lab(self._root, lab)
         runs = [self._runs / found.name / folder for folder in folders]

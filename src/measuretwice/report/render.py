@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from measuretwice.report.markdown import clean, fence, markdown_text
+from measuretwice.report.markdown import clean, fence, inline_html, markdown_text
 from measuretwice.report.report import Report
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -38,6 +38,7 @@ def environment(*folders: Path, **options: Any) -> Environment:
 def render_html(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
     """Return the report as one HTML file. `figures` are captions and SVG texts of our own."""
     room = environment(finalize=clean)
+    room.filters["inline"] = inline_html
     drawings = [(caption, _drawing(svg)) for caption, svg in figures]
     return room.get_template("report.html.j2").render(report=report, figures=drawings)
 

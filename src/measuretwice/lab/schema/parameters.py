@@ -68,7 +68,7 @@ class Parameter(Strict):
         try:
             number = float(given)
         except ValueError:
-            raise ValueError(f"{name}: expected a number in {unit}, got {given!r}") from None
+            raise ValueError(f"{name}: expected {_number_in(unit)}, got {given!r}") from None
         low, high = self.min, self.max
         if (
             number != number
@@ -79,7 +79,7 @@ class Parameter(Strict):
         if number.is_integer():
             return int(number)
         if self.integer:
-            raise ValueError(f"{name}: expected a whole number of {unit}, got {given}")
+            raise ValueError(f"{name}: expected {_whole(unit)}, got {given}")
         return number
 
 
@@ -92,6 +92,14 @@ def _range(low: float | None, high: float | None) -> str:
 def refers(value: Value) -> bool:
     """Does a stage's value name another parameter, as in `loss_percent = "=loss_ratio"`?"""
     return isinstance(value, str) and value.startswith("=")
+
+
+def _number_in(unit: str) -> str:
+    return unit if unit.startswith("a ") else f"a number in {unit}"
+
+
+def _whole(unit: str) -> str:
+    return "a whole number" if unit.startswith("a ") else f"a whole number of {unit}"
 
 
 def unit_of(name: str) -> str:

@@ -58,12 +58,16 @@ class Elsewhere(Strict):
 class Predict(Strict):
     """What a case asks before its first run: a question, and the measured `value` that answers it.
 
+    `name` and `unit` stand at the field for the prediction, and where it is compared with what was measured;
+    the unit only where the value's name doesn't end in it.
     Where the answer is none of the measured values, `compared` is false: then `value` only says what
     mending did.
     """
 
     ask: str = "How many Mbit/s will you measure?"
     value: str = "goodput_bps"
+    name: str = "goodput"
+    unit: Literal["", "packets", "segments", "losses", "times", "0 to 1", "B", "%"] = ""
     compared: bool = True
 
 

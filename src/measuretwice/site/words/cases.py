@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+from measuretwice.book.predicted import quantity_of
 from measuretwice.site.words import here
 from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall
@@ -12,8 +13,8 @@ from measuretwice.site.words.subjects import LabWords, SiteWords
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 FOLDS = {
-    "prediction": "What was measured. Open it once you have predicted, or just to be shown",
-    "diagnosis": "The diagnosis, and what follows. Open it once you know the cause, or just to be shown",
+    "prediction": "What the recorded run measured. Open it once you have predicted, or just to be shown",
+    "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or just to be shown",
 }
 
 
@@ -53,9 +54,40 @@ def case_facts(words: LabWords, name: str) -> Block:
 @word('predict("mtu")')
 def predict(words: LabWords, name: str) -> Block:
     """A case's question, and the place where a browser puts the field for its answer."""
-    asked = pitfall(words, name).predict.ask
+    predict = pitfall(words, name).predict
+    field = answer_field(
+        words,
+        str(case_number(words, name)),
+        "prediction",
+        predict.ask,
+        quantity=quantity_of(predict).label,
+    )
     return Block(
-        f"**{asked}** Write it down before you go on.\n\n{_field(words, name, 'prediction', asked)}"
+        f"**{predict.ask}** Write it down before you go on.{_dealt(words, name)}\n\n{field}"
+    )
+
+
+def _dealt(words: LabWords, name: str) -> str:
+    """That a student's own run has other values than the page says, and where they stand before it."""
+    staged = pitfall(words, name)
+    if staged.trials or not (ranges := words.lab.varied(staged)):
+        return ""
+    near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
+    says = "`./lab run` says them before it asks for your prediction"
+    if words.runs_here:
+        says += ", and the tab **in this page** with the button **My run’s values**"
+    return (
+        "\n\nThe numbers on this page are the recorded run's. "
+        f"Yours is dealt values of its own near them ({near}): {says}.\n{{ .recorded }}"
+    )
+
+
+@word('asks("loss", "How many of 100 pings will be lost?", "pings lost")')
+def asks(words: LabWords, name: str, asked: str, quantity: str) -> Block:
+    """A question of a page that is no case's, with the place where a browser puts the field for its answer.
+    `name` is the answer's on this lab's pages; the last one names what is to be predicted."""
+    return Block(
+        f"**{asked}**\n\n{answer_field(words, name, 'prediction', asked, quantity=quantity)}"
     )
 
 
@@ -63,17 +95,22 @@ def predict(words: LabWords, name: str) -> Block:
 def diagnose(words: LabWords, name: str) -> Block:
     """The place for a student's own diagnosis."""
     asked = "What is it, in your own words?"
-    return Block(f"**{asked}**\n\n{_field(words, name, 'diagnosis', asked)}")
+    return Block(
+        f"**{asked}**\n\n{answer_field(words, str(case_number(words, name)), 'diagnosis', asked)}"
+    )
 
 
-def _field(words: LabWords, name: str, kind: str, asked: str) -> str:
-    return answer_field(words, str(case_number(words, name)), kind, asked)
+def answer_field(words: LabWords, about: str, kind: str, asked: str, *, quantity: str = "") -> str:
+    """Return the place where a browser puts a field: `about` a case's number, or the first try.
 
-
-def answer_field(words: LabWords, about: str, kind: str, asked: str) -> str:
-    """Return the place where a browser puts a field: `about` a case's number, or the first try."""
+    `quantity` names what is to be predicted, with its unit.
+    """
     case = f"{words.lab.name} {about}"
-    return f'<div class="notebook" data-case="{case}" data-kind="{kind}" data-asked="{html.escape(asked)}"></div>'
+    of = f' data-quantity="{html.escape(quantity)}"' if quantity else ""
+    return (
+        f'<div class="notebook" data-case="{case}" data-kind="{kind}" '
+        f'data-asked="{html.escape(asked)}"{of}></div>'
+    )
 
 
 @word('try_mend("mtu")')

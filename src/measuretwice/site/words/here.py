@@ -9,6 +9,7 @@ from typing import Any
 
 from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_much
 from measuretwice.backends.live_script import PAGE_TERMINALS
+from measuretwice.book.predicted import quantity_of
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import (
     Lab,
@@ -41,19 +42,30 @@ def of_trials(words: LabWords, trials: str) -> Block:
 def of_stage(words: LabWords, name: str, stage: StageName) -> str:
     """Where a page runs a case's first try itself, or shows it mended."""
     number, runs = _case(words, name, stage)
-    return _place(words, runs, kind="show" if stage == "fixed" else "first", case=number)
+    if stage == "fixed":
+        return _place(words, runs, kind="show", case=number)
+    staged = pitfall(words, name)
+    own = {"dealt": True} if staged.vary and not staged.trials else {}
+    return _place(words, runs, kind="first", case=number, **own)
 
 
 def of_mending(words: LabWords, name: str) -> str:
     """Where a page runs what a student changed in a case."""
     number, runs = _case(words, name, "broken")
-    return _place(words, runs, kind="mend", case=number, **_also(words, name))
+    return _place(
+        words, runs, kind="mend", case=number, **_quantity(words, name), **_also(words, name)
+    )
 
 
 def of_trying(words: LabWords, name: str) -> str:
     """The same before the diagnosis: it names no setting that tells the cause."""
     number, runs = _case(words, name, "broken")
-    return _place(words, runs, kind="mend", case=number)
+    return _place(words, runs, kind="mend", case=number, **_quantity(words, name))
+
+
+def _quantity(words: LabWords, name: str) -> dict[str, str]:
+    """What is predicted, with its unit."""
+    return {"quantity": quantity_of(pitfall(words, name).predict).label}
 
 
 def unlisted_of(words: LabWords, name: str) -> dict[str, Parameter]:

@@ -141,7 +141,7 @@ def _draw(words: LabWords, staged: Pitfall, out: Path) -> None:
                     facts[file] = {"alt": heading + figure.description, "size": size_of(figure)}
     counts = [len(runs) for runs in recorded.values()]
     facts[CAPTIONS] = {
-        "broken": f"What was measured: the first try, {counted_runs(counts[:1] or [0])}",
+        "broken": f"What the recorded run measured: the first try, {counted_runs(counts[:1] or [0])}",
         "fixed": f"First try and after the change, {counted_runs(counts or [0])} each"
         + (", on the same axes" if same_axes else "; the times differ"),
     }

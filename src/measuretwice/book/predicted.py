@@ -1,0 +1,173 @@
+"""What a case asks for, by name and unit, and how far a prediction of it was off.
+
+Text and numbers in, words out. A factor stands only between two values of one unit: where what was
+predicted is of another kind, the words say so instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from measuretwice.book.notes import MAX_WORDS, numbers_in_place
+from measuretwice.lab import Predict
+from measuretwice.measure.fields import unit_of
+
+# The unit of a share.
+SHARE = "0 to 1"
+OF_ALL = "(1 = all)"
+TIMES = "times"
+# Further off, a factor says nothing.
+LEAST_FACTOR = 0.01
+# What people write behind a number, by what it measures: how much of the first one it is.
+# Bits and bytes differ in their capital alone, so that short forms are told by it.
+KINDS: dict[str, dict[str, float]] = {
+    "rate": {
+        "bit/s": 1, "bits/s": 1, "bps": 1, "b/s": 1,
+        "kbit/s": 1e3, "kbits/s": 1e3, "kbit": 1e3, "kbps": 1e3, "kb/s": 1e3, "Kb/s": 1e3,
+        "mbit/s": 1e6, "mbits/s": 1e6, "mbit": 1e6, "mbps": 1e6, "Mb/s": 1e6, "mb/s": 1e6,
+        "gbit/s": 1e9, "gbits/s": 1e9, "gbit": 1e9, "gbps": 1e9, "Gb/s": 1e9, "gb/s": 1e9,
+        "B/s": 8, "bytes/s": 8, "kB/s": 8e3, "KB/s": 8e3, "MB/s": 8e6, "GB/s": 8e9,
+    },
+    "size": {
+        "B": 1, "byte": 1, "bytes": 1, "kB": 1e3, "KB": 1e3, "kbyte": 1e3, "kbytes": 1e3, "MB": 1e6, "mbyte": 1e6,
+        "mbytes": 1e6, "KiB": 2**10, "MiB": 2**20, "bit": 1 / 8, "bits": 1 / 8,
+    },
+    "time": {
+        "s": 1e3, "sec": 1e3, "second": 1e3, "seconds": 1e3, "ms": 1, "msec": 1, "millisecond": 1, "milliseconds": 1,
+        "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "usec": 1e-3, "microseconds": 1e-3, "ns": 1e-6,
+    },
+    "count": dict.fromkeys(
+        ["packet", "packets", "pkt", "pkts", "segment", "segments", "loss", "losses", "drop", "drops", "ping", "pings"], 1.0
+    ),
+    "ratio": {
+        "%": 0.01, "percent": 0.01, "per cent": 0.01, "‰": 0.001, TIMES: 1, "time": 1, "x": 1, "×": 1, OF_ALL: 1,
+        "(1=all)": 1, "of all": 1, "of them": 1, SHARE: 1,
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What a case asks for: its name, its unit, and by what a measured value is multiplied to be in it."""
+
+    name: str
+    unit: str
+    scale: float = 1.0
+
+    @property
+    def label(self) -> str:
+        """What stands at the field for a prediction."""
+        unit = f"{SHARE}, or in %" if self.unit in (OF_ALL, SHARE) else self.unit
+        return f"{self.name} ({unit})" if unit else self.name
+
+
+def quantity_of(asked: Predict) -> Quantity:
+    """Return what a case's question asks for."""
+    scale, unit = unit_for_people(asked.value)
+    return Quantity(asked.name, OF_ALL if asked.unit == SHARE else asked.unit or unit, scale)
+
+
+def measured_by(asked: Predict) -> Quantity:
+    """Return what is measured: what the question asks for, or where it asks for something else the value beside it."""
+    if asked.compared:
+        return quantity_of(asked)
+    scale, unit = unit_for_people(asked.value)
+    return Quantity(asked.value, unit, scale)
+
+
+def unit_for_people(name: str) -> tuple[float, str]:
+    """Return by what to multiply a measured value, and its unit then."""
+    if name.endswith("_bps"):
+        return 1e-6, "Mbit/s"
+    unit = unit_of(name)
+    return 1.0, OF_ALL if unit == SHARE else unit
+
+
+def how_far_off(told: str, value: float | None, unit: str) -> str:
+    """Return what stands behind a measured value: how many times what was told it is, or why that can't be said.
+
+    Nothing where no number was told, or one with which this hardly compares.
+    """
+    if value is None:
+        return ""
+    found = _stated(told, unit)
+    if found is None:
+        return ""
+    number, kind, by = found
+    if kind not in (None, _kind(unit)):
+        asked = f"{SHARE}, or in %" if unit == OF_ALL else unit
+        wanted = (
+            f"The question asks for {asked}"
+            if asked
+            else "The question asks for a number without a unit"
+        )
+        return f". {wanted}, so the two can't be compared"
+    wants = KINDS[kind].get(_as_known(unit, kind) or "", 1.0) if kind else 1.0
+    number *= by / wants
+    # A share above all of them was meant otherwise.
+    if not number or (unit == OF_ALL and number > 1):
+        return ""
+    factor = value / number
+    if not LEAST_FACTOR <= factor <= 1 / LEAST_FACTOR:
+        return ""
+    return f", {factor:.{2 if factor >= 10 else 3}g} times that"
+
+
+def stated_number(words: str, unit: str = "") -> float | None:
+    """Return the number that a prediction states: the one that it begins with, else the last with a unit of the same kind as
+    `unit`, else the last.
+
+    A number in a calculation (25.7*0.93) isn't stated. None where there is none.
+    """
+    found = _stated(words, unit)
+    return found[0] if found else None
+
+
+def _stated(words: str, unit: str) -> tuple[float, str | None, float] | None:
+    """The number stated, what kind its unit is of (None without one), and how much of that kind's first it is."""
+    text = words[:MAX_WORDS]
+    stated = list(_outside_sums(text))
+    if not stated:
+        return None
+    start, number, after = stated[0]
+    if not text[:start].strip(" ~") and not re.match(r"=", after):
+        return (number, *_unit_behind(after, unit))
+    all_of_them = [(value, *_unit_behind(rest, unit)) for _, value, rest in stated]
+    return (
+        [each for each in all_of_them if each[1] is not None and each[1] == _kind(unit)]
+        or all_of_them
+    )[-1]
+
+
+def _outside_sums(text: str) -> Iterator[tuple[int, float, str]]:
+    for found, value in numbers_in_place(text):
+        before, after = text[: found.start()], text[found.end() :]
+        if not re.match(r"\s*(?:[*·/^+]|[x×]\s*\d)", after) and not re.search(
+            r"(?:[*·/^+]|\d\s*[x×])\s*$", before
+        ):
+            yield found.start(), value, after.lstrip()
+
+
+def _unit_behind(after: str, wanted: str) -> tuple[str | None, float]:
+    """What kind a text's first word is a unit of, and how much of the kind's first one it is; the kind that is wanted first."""
+    kinds = sorted(KINDS, key=lambda kind: kind != _kind(wanted))
+    for kind in kinds:
+        if known := _as_known(after, kind):
+            return kind, KINDS[kind][known]
+    return None, 1.0
+
+
+def _as_known(text: str, kind: str) -> str | None:
+    """The longest unit of a kind that a text begins with; in other letters' case where that is no other unit."""
+    for same in (str, str.casefold):
+        for unit in sorted(KINDS[kind], key=len, reverse=True):
+            if same(text).startswith(same(unit)) and not re.match(r"[\w/]", text[len(unit) :]):
+                return unit
+    return None
+
+
+def _kind(unit: str) -> str | None:
+    """What a unit that is asked for measures: a number without one compares with shares and multiples."""
+    return next((kind for kind in KINDS if _as_known(unit, kind)), "ratio" if not unit else None)

@@ -1,0 +1,87 @@
+"""How a page shows what the kit's Python answers: tables whose names stay whole, findings, the field for a prediction."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+PAGE = "modules/01-mathis/case-01/"
+# A word of ss and one of tc, as ./lab show has them; and what ./lab check says of two runs of a case.
+SHOWN = """{problems: [], blocks: [{title: "qdisc", place: "router", notes: [], fields: [
+  {name: "c/w/n/d", value: 1, unit: "packets", meaning: "the window, in a sentence that is longer than a phone is wide"},
+  {name: "delay.delay", value: 0.003, unit: "s", meaning: "how long each packet waits in it before it goes on to its link"},
+]}]}"""
+CHECKED = """{said: "Case 1 is solved, by case-01-b: nothing is off any more.", documents: [
+  {name: "case-01-a", findings: [{heading: "something is off", lines: ["off", "page: modules/01-mathis/case-01/",
+    "page: modules/01-mathis/case-02/"]}]},
+  {name: "case-01-b", findings: []}]}"""
+
+
+@pytest.fixture(params=[1280, 390])
+def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": request.param, "height": 800})
+    page = context.new_page()
+    page.goto(address + PAGE)
+    page.locator(".notebook form").first.wait_for()
+    yield page
+    context.close()
+
+
+def put(page: Any, made: str) -> None:
+    """Put what looks.mjs makes into the page's article, as a panel does."""
+    page.evaluate(
+        """async (made) => {
+          await window.measureTwice.load("interactive/common.js");
+          const looks = await import(new URL("assets/machine/looks.mjs", document.baseURI.replace(/modules.*/, "")));
+          const place = document.createElement("div");
+          place.className = "here looked-at";
+          place.append(...new Function("looks", `return ${made}`)(looks));
+          document.querySelector("article").prepend(place);
+        }""",
+        made,
+    )
+
+
+def test_names_stay_whole_and_the_table_scrolls(page: Any) -> None:
+    put(page, f"looks.blocks('qdisc', {SHOWN})")
+    table = page.locator(".looked-at table")
+    # One line of text each, however narrow the page.
+    for cell in table.locator("th").all():
+        height, line = cell.evaluate(
+            """(cell) => { const of = getComputedStyle(cell), range = document.createRange(); range.selectNodeContents(cell);
+              return [range.getBoundingClientRect().height, parseFloat(of.fontSize)]; }"""
+        )
+        assert height < 2.2 * line, cell.inner_text()
+    meaning = table.locator("td").last
+    assert meaning.evaluate("(cell) => cell.clientWidth") > 150
+    box = page.locator(".looked-at .here-wide")
+    # The box scrolls to the table's end, and the page itself to no side.
+    reached = box.evaluate(
+        "(box) => { box.scrollLeft = 9999; return box.getBoundingClientRect().right - "
+        "box.querySelector('table').getBoundingClientRect().right; }"
+    )
+    assert reached > -2
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_findings_name_runs_as_the_table_and_link_other_pages(page: Any) -> None:
+    put(page, f"looks.findings({CHECKED}, [{{folder: 'case-01-a'}}, {{folder: 'case-01-b'}}])")
+    said = page.locator(".looked-at").inner_text()
+    assert "run 2: no finding" in said
+    assert "solved, by run 2:" in said
+    assert "case-01-a" not in said
+    assert [link.inner_text() for link in page.locator(".looked-at .here-finding a").all()] == [
+        "modules/01-mathis/case-02/"
+    ]
+
+
+def test_the_field_names_what_is_predicted(page: Any) -> None:
+    label = page.locator(".notebook[data-kind=prediction] label")
+    assert label.inner_text() == "Your prediction: share of pings lost (0 to 1, or in %)"
+    page.goto(page.url.split("modules")[0] + "modules/00-calibrate/loss/")
+    page.locator(".notebook form").nth(2).wait_for()
+    assert [label.inner_text() for label in page.locator(".notebook label").all()] == [
+        "Your prediction: pings lost",
+        "Your prediction: pings lost, from and to",
+        "Your prediction: pings more or fewer",
+    ]
