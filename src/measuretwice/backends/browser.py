@@ -179,14 +179,18 @@ class Browser(Backend):
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         plans = list(plans)
         settings = sorted({setting for plan in plans for setting in too_much(lab, plan.params)})
-        return lacks_memory(lab, plans) + [
-            f"{setting} is too much for the browser's machine: use the virtual kernel, ./lab run in a terminal"
-            for setting in settings
-        ] + [
-            f"{name}: the browser's machine has no such congestion control; it has {', '.join(sorted(ALGORITHMS))}"
-            for name in algorithms_of(lab, plans)
-            if name not in ALGORITHMS
-        ]
+        return (
+            lacks_memory(lab, plans)
+            + [
+                f"{setting} is too much for the browser's machine: use the virtual kernel, ./lab run in a terminal"
+                for setting in settings
+            ]
+            + [
+                f"{name}: the browser's machine has no such congestion control; it has {', '.join(sorted(ALGORITHMS))}"
+                for name in algorithms_of(lab, plans)
+                if name not in ALGORITHMS
+            ]
+        )
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
         given = work / GIVEN
