@@ -340,7 +340,9 @@ def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
         link.click()
         text = panel.locator("h4").first
         text.wait_for()
-        top = page.evaluate("() => document.querySelector('.here-detail').getBoundingClientRect().top")
+        top = page.evaluate(
+            "() => document.querySelector('.here-detail').getBoundingClientRect().top"
+        )
         assert 0 <= top < height / 2, (width, top)
         panel.get_by_role("button", name="All files").click()
 
