@@ -231,6 +231,10 @@ def test_without_a_connection_it_says_so_and_goes_on_later(page: Any) -> None:
     press.click()
     panel.get_by_text("kit.zip can't be fetched. Is there a connection?").wait_for()
     page.context.unroute("**/kit.zip*")
+    page.context.route("**/kit.mjs*", lambda route: route.abort())
+    press.click()
+    panel.get_by_text("own scripts can't be fetched. Is there a connection?").wait_for()
+    page.context.unroute("**/kit.mjs*")
     # What a full disk leaves of a file that was kept.
     page.evaluate("""(async () => {
       const cache = await caches.open("measure-twice-machine-files");

@@ -3,7 +3,7 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, files_of, forget_written, loads, megabytes, MEMORY_MB, open_kit, to_fetch, written } from "./page.mjs";
+import { all_loads, base, fetch_all, files_of, forget_written, loads, megabytes, MEMORY_MB, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
 
@@ -25,7 +25,7 @@ function run_trial(given, on_seconds, handle) {
     const end = (finish, value) => { worker.terminate(); finish(value); };
     handle.cancel = () => end(failed, new Error("cancelled"));
     handle.give_up = (why) => end(failed, new Error(why));
-    worker.onerror = (event) => end(failed, new Error(event.message || "the machine stopped"));
+    worker.onerror = (event) => end(failed, new Error(event.message || SILENT));
     worker.onmessage = ({ data }) => {
       if (data.seconds !== undefined) on_seconds(data.seconds);
       else if (data.problem !== undefined) end(failed, new Error(data.problem));

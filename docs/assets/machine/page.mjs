@@ -3,6 +3,8 @@ import { fetched, missing, sweep } from "./store.mjs";
 
 export const base = new URL(".", import.meta.url).href;
 export const MEMORY_MB = 700;
+// A worker whose script can't be had says nothing at all.
+export const SILENT = "this page's own scripts can't be fetched. Is there a connection? Runs and what was fetched are kept.";
 
 /** What loads.json says, once all_loads() has been waited for. */
 export let loads = null;
@@ -49,7 +51,7 @@ class Kit {
       else failed(new Error(problem));
     };
     this.worker.onerror = (event) => {
-      for (const { failed } of this.waiting.values()) failed(new Error(event.message || "the page's Python stopped"));
+      for (const { failed } of this.waiting.values()) failed(new Error(event.message || SILENT));
       this.waiting.clear();
     };
   }

@@ -17,22 +17,21 @@ from typing import Any
 
 from measuretwice.backends.browser import PACE, BrowserMachine, guest_words, packs_of
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import pack_zip
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
 from measuretwice.cli.cases import CaseRun, nothing_new, open_case
 from measuretwice.cli.check import check_one, check_together, taken, told
 from measuretwice.cli.options import read_changes
-from measuretwice.cli.report import report_command
 from measuretwice.cli.run import choose
 from measuretwice.execute.batch import Batch, odd_trials, open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
+from measuretwice.in_page.hand_in import pack
 from measuretwice.in_page.kept import Readable, note_diagnoses
 from measuretwice.in_page.machine import PagesMachine, given_to_guest
 from measuretwice.lab import Again, KernelFacts, Lab, load_lab, select_trials
-from measuretwice.runs.folder import DONE, is_finished
+from measuretwice.runs.folder import is_finished
 from measuretwice.runs.goodput import goodput_means
 from measuretwice.runs.result import Result, read_result
 from measuretwice.view import words
@@ -369,29 +368,8 @@ class Desk:
     # --- handing in -------------------------------------------------------------------------------
 
     def archive(self, *, lab: str, to: str) -> dict[str, Any]:
-        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken.
-
-        Where no run can be reported on, what there is comes without a report.
-        """
-        found = load_lab(self._root, lab)
-        place = self._runs / found.name
-        report = place / "report.html"
-        with _quiet(), contextlib.suppress(UserError):
-            report_command(
-                self._root, (place,), out=report, title=None, author=None, as_json=False
-            )  # fmt: skip
-        files = [
-            path
-            for path in sorted(place.rglob("*"))
-            if path.is_file()
-            and not any(part.startswith(".") for part in path.relative_to(place).parts)
-        ]
-        if not files:
-            raise UserError(f"nothing of {found.name} is kept in this browser")
-        packed = pack_zip({path.relative_to(self._runs).as_posix(): path for path in files})
-        Path(to).write_bytes(packed)
-        runs = sum(path.name == DONE for path in files)
-        return {"name": f"{found.name}-runs.zip", "runs": runs, "report": report in files}
+        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken."""
+        return pack(self._root, load_lab(self._root, lab), self._runs, Path(to))
 
     def forget(self, *, lab: str) -> dict[str, Any]:
         """Delete all of a lab's."""

@@ -1,0 +1,40 @@
+"""A lab's runs, its lab book and a report as one file, as hand-ins are taken."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import pack_zip
+from measuretwice.cli.report import report_command
+from measuretwice.lab import Lab
+from measuretwice.runs.folder import DONE
+
+
+def pack(root: Path, lab: Lab, runs: Path, to: Path) -> dict[str, Any]:
+    """Write all that `runs` holds of a lab to the zip file `to`, and return what there was.
+
+    Where no run can be reported on, what there is comes without a report. Hidden files are left out.
+    """
+    place = runs / lab.name
+    report = place / "report.html"
+    out, errors = io.StringIO(), io.StringIO()
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(errors),
+        contextlib.suppress(UserError),
+    ):
+        report_command(root, (place,), out=report, title=None, author=None, as_json=False)
+    files = [path for path in sorted(place.rglob("*")) if path.is_file() and _is_shown(path, place)]
+    if not files:
+        raise UserError(f"nothing of {lab.name} is kept in this browser")
+    to.write_bytes(pack_zip({path.relative_to(runs).as_posix(): path for path in files}))
+    count = sum(path.name == DONE for path in files)
+    return {"name": f"{lab.name}-runs.zip", "runs": count, "report": report in files}
+
+
+def _is_shown(path: Path, place: Path) -> bool:
+    return not any(part.startswith(".") for part in path.relative_to(place).parts)
