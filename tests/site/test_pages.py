@@ -434,3 +434,9 @@ def test_commands_on_pages_exist() -> None:
             known = {option for one in command.params for option in one.opts}
             used = {word.split("=")[0] for word in words if word.startswith("--")}
             assert used <= known, f"{name}: {line}"
+
+
+def test_no_title_says_the_site_s_name_twice(student: Path) -> None:
+    for page in student.rglob("index.html"):
+        [title] = re.findall("<title>(.*?)</title>", page.read_text(encoding="utf-8"))[:1] or [""]
+        assert title.count("Measure Twice") <= 1, page

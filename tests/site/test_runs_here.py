@@ -156,8 +156,13 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     page.get_by_text("What was recorded opens after your own run").wait_for()
     assert recorded.get_attribute("open") is None
     first, mend = (page.locator(".here[data-here]").nth(n) for n in (0, 1))
+    first.get_by_role("button", name="My run’s values").click()
+    dealt = first.get_by_text("Your own run has ")
+    dealt.wait_for()
+    before = dealt.inner_text()
     first.get_by_role("button", name="Run it here").click()
     first.get_by_text("Done.", exact=True).wait_for()
+    assert dealt.inner_text() == before
     assert "Goodput. You predicted: 0.05 Mbit/s, by the model." in first.inner_text()
     assert recorded.get_attribute("open") is not None
     first.get_by_role("button", name="Is something off?").click()
