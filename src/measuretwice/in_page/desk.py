@@ -20,13 +20,14 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
 from measuretwice.cli.cases import CaseRun, nothing_new, open_case
-from measuretwice.cli.check import check_one, check_together, taken, told
+from measuretwice.cli.check import check_one, check_together, taken
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.run import choose
 from measuretwice.execute.batch import Batch, odd_trials, open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
+from measuretwice.in_page.findings import said_of
 from measuretwice.in_page.hand_in import pack
 from measuretwice.in_page.kept import Readable, note_diagnoses
 from measuretwice.in_page.machine import PagesMachine, given_to_guest
@@ -280,7 +281,7 @@ class Desk:
             documents += check_together(self._root, documents, hint)
             books.after(documents)
         return {
-            "documents": [_said_of(document, hint) for document in documents],
+            "documents": [said_of(document, hint) for document in documents],
             "said": out.getvalue().strip(),
         }
 
@@ -359,7 +360,7 @@ class Desk:
         """What `./lab check` says of a live lab, which files it took for what, and what it lacked."""
         document, said = live.check(self._root, self._runs / lab / folder, hint)
         return {
-            "documents": [_said_of(document, hint)],
+            "documents": [said_of(document, hint)],
             "taken": taken(document),
             "missing": document["missing"],
             "said": said,
@@ -383,15 +384,6 @@ def _check_seed(seed: object) -> None:
     """UserError where `./lab run` would not take it."""
     if seed is not None and (type(seed) is not int or not 0 <= seed < 2**31):
         raise UserError(f"seed {seed}: expected a whole number from 0 to {2**31 - 1}")
-
-
-def _said_of(document: dict[str, Any], hint: int | None) -> dict[str, Any]:
-    """A document of the checker's as a page may show it at that step of help."""
-    told_of = [told(finding, hint) for finding in document["findings"]]
-    return {
-        "name": Path(document["run"]).name,
-        "findings": [{"heading": heading, "lines": lines} for heading, lines in told_of],
-    }
 
 
 def _age(path: Path) -> float:
