@@ -344,7 +344,7 @@ def load_matrix() -> ModuleType:
     return module
 
 
-# How long a pitfall's two stages take, in seconds of a CPU, where that is more than most.
+# How long a pitfall's two stages take, in seconds of a CPU, where that is more than most: these are left to the night.
 LONG_S = {
     "one-run": 200,
     "one-server": 90,
@@ -353,6 +353,9 @@ LONG_S = {
     "mislabelled-row": 90,
     "loss-definition": 50,
     "missing-flows": 30,
+    "standing-queue": 30,
+    "halving-counter": 25,
+    "unequal-intervals": 25,
 }
 # Pitfalls whose fixed stage is one and the same experiment, which runs once for both.
 TOGETHER = {

@@ -307,6 +307,7 @@ def book_of(page: Any) -> str:
     )
 
 
+@pytest.mark.nightly
 def test_two_tabs_share_one_book(page: Any, address: str) -> None:
     """Each has its own Python: what one has noted, and run, the other has, too."""
     other = page.context.new_page()
@@ -337,6 +338,7 @@ def test_two_tabs_share_one_book(page: Any, address: str) -> None:
     assert len(runs) == 2
 
 
+@pytest.mark.nightly
 def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
     panel = ready(page)
     panel.get_by_role("button", name="Run it here").click()
