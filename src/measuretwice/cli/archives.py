@@ -11,11 +11,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from measuretwice.base.errors import UserError
-from measuretwice.runs.archive import ARCHIVE
+from measuretwice.runs.archive import ARCHIVE, is_archive
 from measuretwice.runs.folder import runs_in
-
-# What is_archive() of grading/unpack.py takes; that module is imported only where there is one to unpack.
-ENDS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ def unpacked(targets: Sequence[Path]) -> Iterator[Unpacked]:
 
 def _is_archive(target: Path) -> bool:
     # A run's own raw files are no hand-in.
-    return target.name.lower().endswith(ENDS) and target.name != ARCHIVE and target.is_file()
+    return is_archive(target.name) and target.name != ARCHIVE and target.is_file()
 
 
 def _open(archive: Path, into: Path) -> list[Path]:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,19 @@ def check_command(
                 "lab: an archive's lab book stays as it is; unpack it to note hints",
                 file=sys.stderr,
             )
-        return _check(root, opened, lab_name, trial, changes, hint, as_json)
+        return _check(root, opened, _Meant(lab_name, trial, changes), hint, as_json)
 
 
-def _check(
-    root: Path,
-    opened: Unpacked,
-    lab_name: str | None,
-    trial: str | None,
-    changes: tuple[str, ...],
-    hint: int | None,
-    as_json: bool,
-) -> int:
+@dataclass(frozen=True)
+class _Meant:
+    """What a person says that files of their own were to be."""
+
+    lab_name: str | None
+    trial: str | None
+    changes: tuple[str, ...]
+
+
+def _check(root: Path, opened: Unpacked, meant: _Meant, hint: int | None, as_json: bool) -> int:
     targets = opened.targets
     for target in targets:
         if problem := bring.unreadable(target):
@@ -87,7 +89,7 @@ def _check(
     documents += of_live
     brought = [target for target in others if target not in live]
     if brought:
-        documents.append(_check_brought(root, brought, lab_name, trial, changes, hint))
+        documents.append(_check_brought(root, brought, meant, hint))
     if as_json:
         print(opened.named(json.dumps(documents, indent=2)))
     else:
@@ -225,14 +227,10 @@ def check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
 
 
 def _check_brought(
-    root: Path,
-    targets: list[Path],
-    lab_name: str | None,
-    trial: str | None,
-    changes: tuple[str, ...],
-    hint: int | None,
+    root: Path, targets: list[Path], meant: _Meant, hint: int | None
 ) -> dict[str, Any]:
     """A person's files: against the trial that they say it was."""
+    lab_name, trial = meant.lab_name, meant.trial
     if lab_name is None or trial is None:
         raise UserError(
             f"{targets[0]}: no run of ./lab; say what it was meant to be: --lab LAB --trial N, "
@@ -242,7 +240,11 @@ def _check_brought(
     numbers = select_trials(lab, trial)
     if len(numbers) != 1:
         raise UserError(f"--trial {trial}: these files are of one trial: give one number")
-    chosen = {**lab.defaults(), **lab.trials[numbers[0]].set, **read_changes(lab, changes, None)}
+    chosen = {
+        **lab.defaults(),
+        **lab.trials[numbers[0]].set,
+        **read_changes(lab, meant.changes, None),
+    }
     params = {name: value for name, value in chosen.items() if value != UNSET}
     brought = bring.read_files(targets, lab, params)
     name = ", ".join(map(str, targets))

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from measuretwice import __version__
+from measuretwice.base.seeds import LAST_SEED
 from measuretwice.cli import class_commands, run_commands
 from measuretwice.cli.edition import Commands
 from measuretwice.cli.options import (
@@ -98,7 +99,7 @@ def new(name: str, like: str | None) -> None:
 @click.argument("lab_name", metavar="[LAB]", required=False)
 @click.option(
     "--seed",
-    type=click.IntRange(0, 2**31 - 1),
+    type=click.IntRange(0, LAST_SEED),
     help="The number that all randomness starts from.  [default: your lab book's]",
 )
 @click.option(
@@ -145,7 +146,7 @@ def start(lab_name: str | None, **options: Any) -> None:
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0, 2**31 - 1),
+    type=click.IntRange(0, LAST_SEED),
     help="The number that all randomness starts from.  [default: 1; for a case, your lab book's]",
 )
 @click.option(

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from measuretwice.base.seeds import LAST_SEED
 from measuretwice.cli.options import AS_JSON, NODE, PATH, root_folder
 
 
@@ -97,7 +98,7 @@ def report(runs: tuple[Path, ...], **options: Any) -> None:
 )
 @click.option(
     "--seed",
-    type=click.IntRange(0, 2**31 - 1),
+    type=click.IntRange(0, LAST_SEED),
     default=1,
     show_default=True,
     help="For LAB: the runs with this seed.",

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.seeds import LAST_SEED
 from measuretwice.grading.roster import (
     COMMANDS_COLUMN,
     LAB_COLUMN,
@@ -22,7 +23,7 @@ from measuretwice.lab import Lab
 
 COLUMNS = (LAB_COLUMN, SEED_COLUMN, COMMANDS_COLUMN)
 # Not the first block: recorded runs have their seeds there, and so has who sets none.
-FIRST_BLOCK, LAST_BLOCK = 1, (2**31 - 1) // SEEDS_EACH - 1
+FIRST_BLOCK, LAST_BLOCK = 1, LAST_SEED // SEEDS_EACH - 1
 
 
 def deal(students: list[Student], lab: str, word: str) -> dict[str, int]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.grading.attempts import HandedIn, Named, latest, read_name
 from measuretwice.grading.roster import Roster, Student, squash
-from measuretwice.grading.unpack import is_archive, is_hidden, shown
+from measuretwice.grading.unpack import is_hidden, shown
+from measuretwice.runs.archive import is_archive
 
 MAX_SUBMISSIONS = 5000
 

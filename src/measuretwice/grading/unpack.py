@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from measuretwice.measure.brought import MAX_FILE_BYTES
-from measuretwice.runs.archive import ARCHIVE
+from measuretwice.runs.archive import ARCHIVE, is_archive
 
 # A run is a few MB in some fifty files; a whole lab's are far below these.
 MAX_BYTES = 2**30
@@ -49,7 +49,6 @@ OPENERS: dict[str, Callable[[Path], Any]] = {
     "bz2": bz2.BZ2File,
 }
 UNREAD_ARCHIVE = re.compile(r"\.(7z|rar|zst|lz|lzma|cab|iso|gz|xz|bz2)$", re.IGNORECASE)
-TAR = re.compile(r"(\.tar|\.tar\.gz|\.tgz|\.tar\.xz|\.txz|\.tar\.bz2)$", re.IGNORECASE)
 BROKEN = (
     tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError,
     ValueError, ArithmeticError, NotImplementedError, RuntimeError, MemoryError, LookupError,
@@ -62,10 +61,6 @@ class Refused(Exception):
 
 class Full(Exception):
     """The submission is over a limit: nothing more of it is taken."""
-
-
-def is_archive(name: str) -> bool:
-    return name.lower().endswith(".zip") or TAR.search(name) is not None
 
 
 def shown(name: object) -> str:

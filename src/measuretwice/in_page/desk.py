@@ -17,6 +17,7 @@ from typing import Any
 
 from measuretwice.backends.browser import PACE, BrowserMachine, guest_words, packs_of
 from measuretwice.base.errors import UserError
+from measuretwice.base.seeds import LAST_SEED
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
 from measuretwice.cli.cases import CaseRun, nothing_new, open_case
@@ -382,8 +383,8 @@ class Desk:
 
 def _check_seed(seed: object) -> None:
     """UserError where `./lab run` would not take it."""
-    if seed is not None and (type(seed) is not int or not 0 <= seed < 2**31):
-        raise UserError(f"seed {seed}: expected a whole number from 0 to {2**31 - 1}")
+    if seed is not None and (type(seed) is not int or not 0 <= seed <= LAST_SEED):
+        raise UserError(f"seed {seed}: expected a whole number from 0 to {LAST_SEED}")
 
 
 def _age(path: Path) -> float:

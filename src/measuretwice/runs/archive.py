@@ -14,9 +14,16 @@ from pathlib import Path, PurePosixPath
 from measuretwice.base.errors import UserError
 
 ARCHIVE = "raw.tar.xz"
+# How the names of files end that hold others, and can be unpacked.
+ENDS = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2")
 # A run's raw files are some MB; an archive that says more than this is no run's.
 MAX_BYTES = 512 * 2**20
 MAX_FILES = 10_000
+
+
+def is_archive(name: str) -> bool:
+    """Is it, by its name, a file with others in it that can be unpacked?"""
+    return name.lower().endswith(ENDS)
 
 
 def pack(raw: Path, archive: Path) -> None:
