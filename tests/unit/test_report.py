@@ -368,7 +368,7 @@ def test_json_is_one_document(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["nowhere"], "no run of ./lab in it"),
+        (["nowhere"], "there is no such file or folder"),
         (["unfinished"], "never finished"),
         (["run", "--out", "x.txt"], "ends in .html"),
         (["run", "--out", "run"], "is a folder"),

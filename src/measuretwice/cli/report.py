@@ -119,7 +119,10 @@ def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[Run
     for target in targets:
         found = runs_in(target)
         if not found:
-            problems[f"{target}: no run of ./lab in it; ./lab run makes one"] = None
+            lacks = "no run of ./lab in it; ./lab run makes one"
+            problems[
+                f"{target}: {lacks if target.exists() else 'there is no such file or folder'}"
+            ] = None
         for run in found:
             if run.resolve() in runs:
                 continue

@@ -78,7 +78,7 @@ def _dealt(words: LabWords, name: str) -> str:
         says += ", and the tab **in this page** with the button **My run’s values**"
     return (
         "\n\nThe numbers on this page are the recorded run's. "
-        f"Yours is dealt values of its own near them ({near}): {says}.\n{{ .recorded }}"
+        f"Your own run is dealt other values, near them ({near}): {says}.\n{{ .recorded }}"
     )
 
 
