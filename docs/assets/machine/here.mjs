@@ -291,8 +291,8 @@ class Panel {
       this.said = end.said;
     }
     tell_measured(this.asked);
-    this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     await this.show(desk, folders);
+    this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     for (const other of panels) if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
   }
 

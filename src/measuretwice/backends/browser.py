@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import tarfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from measuretwice.backends.needs import algorithms_of
 from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import read_object
+from measuretwice.base.files import read_object, unpack_tar
 from measuretwice.lab import KernelFacts, Lab, Plan, Value
 
 BUILDER = "scripts/browser/build.sh"
@@ -197,8 +196,7 @@ class Browser(Backend):
         for name, path in guest_files(lab, root).items():
             _copy(path, given / name)
         for pack in packs_of(lab):
-            with tarfile.open(self._machine.folder / f"{pack}.tar.gz") as tar:
-                tar.extractall(given, filter="data")
+            unpack_tar(self._machine.folder / f"{pack}.tar.gz", given)
         inside = given / INSIDE_RUN[1:]
         inside.mkdir(parents=True, exist_ok=True)
         (inside / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")

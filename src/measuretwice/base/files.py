@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tarfile
 import zipfile
 from collections.abc import Mapping
 from io import BytesIO
@@ -52,6 +53,14 @@ def write_bytes(path: Path, content: bytes) -> None:
         raise UserError(
             f"{path}: can't be written ({error.strerror}); choose another place with --out"
         ) from None
+
+
+def unpack_tar(path: Path, into: Path) -> None:
+    """Unpack a tar file of our own making, by tarfile's "data" filter where Python has it: Debian 12's doesn't."""
+    with tarfile.open(path) as tar:
+        # https://docs.python.org/3/library/tarfile.html#supporting-older-python-versions
+        tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+        tar.extractall(into)
 
 
 def pack_zip(files: Mapping[str, Path | bytes]) -> bytes:

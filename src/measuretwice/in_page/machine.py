@@ -5,13 +5,13 @@ A page runs its machine by itself (docs/assets/machine/), and gives what the gue
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 
 from measuretwice.backends.browser import Browser, guest_files
 from measuretwice.backends.live_script import page_live_script
 from measuretwice.backends.script import guest_script
 from measuretwice.backends.uml import INSIDE_RUN
+from measuretwice.base.files import unpack_tar
 from measuretwice.lab import Lab, Plan
 
 CONSOLE = "console.txt"
@@ -24,8 +24,7 @@ class PagesMachine(Browser):
     said: str = ""
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
-        with tarfile.open(self.given) as tar:
-            tar.extractall(work, filter="data")
+        unpack_tar(self.given, work)
         (work / CONSOLE).write_text(self.said, encoding="utf-8")
 
 
