@@ -55,12 +55,17 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from None
 
 
-def unpack_tar(path: Path, into: Path) -> None:
-    """Unpack a tar file of our own making, by tarfile's "data" filter where Python has it: Debian 12's doesn't."""
+def unpack_tar(path: Path, into: Path, *, plain: bool = False) -> None:
+    """Unpack a tar file of our own making, by tarfile's "data" filter where Python has it: Debian 12's doesn't.
+
+    With `plain` only files and folders: no links and pipes, which a person may have made.
+    """
     with tarfile.open(path) as tar:
         # https://docs.python.org/3/library/tarfile.html#supporting-older-python-versions
         tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-        tar.extractall(into)
+        tar.extractall(
+            into, [one for one in tar if one.isfile() or one.isdir()] if plain else None
+        )
 
 
 def pack_zip(files: Mapping[str, Path | bytes]) -> bytes:

@@ -6,7 +6,6 @@ import contextlib
 import datetime
 import io
 import shutil
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from measuretwice.backends.browser import lacks_memory
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import unpack_tar
 from measuretwice.cli.case_books import after_live
 from measuretwice.cli.check import check_live
 from measuretwice.cli.live import live_plan, one_trial
@@ -62,14 +62,8 @@ def _check_nodes(lab: Lab, nodes: Sequence[str]) -> None:
 def take(folder: Path, given: Path) -> bool:
     """Put what the guest gave, a tar file, into the live lab's folder. Did a person leave any file there?"""
     shutil.rmtree(folder / "raw")
-    with tarfile.open(given) as tar:
-        tar.extractall(folder, filter=_plain)
+    unpack_tar(given, folder, plain=True)
     return any(path.is_file() for path in (folder / "raw").rglob("*"))
-
-
-def _plain(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
-    """Files and folders; no links and pipes, which a person may have made."""
-    return tarfile.data_filter(member, place) if member.isfile() or member.isdir() else None
 
 
 def check(root: Path, folder: Path, hint: int | None) -> tuple[dict[str, Any], str]:
