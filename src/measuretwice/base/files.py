@@ -63,9 +63,11 @@ def unpack_tar(path: Path, into: Path, *, plain: bool = False) -> None:
     with tarfile.open(path) as tar:
         # https://docs.python.org/3/library/tarfile.html#supporting-older-python-versions
         tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-        tar.extractall(
-            into, [one for one in tar if one.isfile() or one.isdir()] if plain else None
-        )
+        members = [one for one in tar if not plain or one.isfile() or one.isdir()]
+        for one in members:
+            # Whoever unpacks it may look into it.
+            one.mode |= 0o700 if one.isdir() else 0o600
+        tar.extractall(into, members)
 
 
 def pack_zip(files: Mapping[str, Path | bytes]) -> bytes:
