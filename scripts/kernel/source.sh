@@ -404,7 +404,7 @@ configure() {
 }
 
 make_kernel() { # TARGET
-  cd "$work/source" && kernel_make make ARCH="$arch" LOCALVERSION=-measuretwice -j"$(nproc)" "$1"
+  cd "$work/source" && kernel_make make ARCH="$arch" LOCALVERSION=-measuretwice ${kernel_flags:+"KCFLAGS=$kernel_flags"} -j"$(nproc)" "$1"
 }
 
 compile() { # TARGET

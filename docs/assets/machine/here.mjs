@@ -113,6 +113,17 @@ class Panel {
     if (this.asked.dealt) this.run.after(this.offer_dealt());
     await this.offer_kept();
     await this.tell();
+    this.get_ready();
+  }
+
+  /** Python takes seconds to start, and a reader takes seconds to press the button: where all is kept already, it starts as the panel is seen. */
+  get_ready() {
+    const seen = new IntersectionObserver(async (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
+      seen.disconnect();
+      if (!(await to_fetch(this.asked.packs)).length) open_kit().catch(() => { /* pressed, the button says why */ });
+    });
+    seen.observe(this.run);
   }
 
   /** Which values the reader's own run has, before a prediction is made of it: Python deals them. */
