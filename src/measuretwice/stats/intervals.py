@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# scipy.special is imported where it is used: it takes a tenth of a second (scipy.stats over one).
+# scipy.special is imported where it is used: it takes half a second (scipy.stats over one).
 
 
 def loss_interval(drops: int, offered: int, confidence: float = 0.95) -> tuple[float, float]:
