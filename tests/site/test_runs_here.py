@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -260,6 +264,39 @@ def test_a_run_can_be_cancelled(page: Any) -> None:
     panel.get_by_role("button", name="Cancel").click()
     panel.get_by_text("Cancelled.").wait_for()
     assert panel.get_by_role("button", name="Run it here").is_enabled()
+
+
+def renderers() -> list[int]:
+    """The processes that run this test's pages: below this one, named so by Chromium."""
+    parents, found = {}, []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parents[process.name] = (process / "stat").read_text().rsplit(") ", 1)[1].split()[1]
+            if b"--type=renderer" in (process / "cmdline").read_bytes():
+                found.append(process.name)
+
+    def is_mine(pid: str) -> bool:
+        return pid == str(os.getpid()) or (pid in parents and is_mine(parents[pid]))
+
+    return [int(pid) for pid in found if is_mine(pid)]
+
+
+@pytest.mark.nightly
+def test_a_page_that_was_held_says_so_and_goes_on(page: Any) -> None:
+    """As a browser holds a page that nobody sees: nothing of it runs for a while."""
+    panel = ready(page)
+    panel.get_by_role("button", name="Run it here").click()
+    panel.get_by_text("s in the experiment").wait_for()
+    held = renderers()
+    for pid in held:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        time.sleep(8)
+    finally:
+        for pid in held:
+            os.kill(pid, signal.SIGCONT)
+    panel.get_by_text("This browser held the page for").wait_for()
+    panel.get_by_text("Done.", exact=True).wait_for()
 
 
 def test_from_a_folder_a_page_says_what_to_type_and_that_serves_it(

@@ -12,14 +12,13 @@ const SETTLE_S = 12;
 // Where nothing is to be done, virtual time leaps: a run that waits for what never comes is here within seconds.
 const LIMIT_S = 3600;
 const LIMIT_TIMES = 10;
-const PAUSE_MS = 5000;
 const LEAST_SEEN_PX = 120;
 const PACE = "measure-twice/page-pace";
 
 let running = null;
 
 /** One trial in a worker of its own; resolves to what the machine gave. `handle.cancel()` ends it. */
-function run_trial(given, on_seconds, handle) {
+function run_trial(given, on_tick, handle) {
   return new Promise((done, failed) => {
     const worker = new Worker(new URL("trial.mjs", base), { type: "module" });
     const end = (finish, value) => { worker.terminate(); finish(value); };
@@ -27,7 +26,7 @@ function run_trial(given, on_seconds, handle) {
     handle.give_up = (why) => end(failed, new Error(why));
     worker.onerror = (event) => end(failed, new Error(event.message || SILENT));
     worker.onmessage = ({ data }) => {
-      if (data.seconds !== undefined) on_seconds(data.seconds);
+      if (data.seconds !== undefined) on_tick(data);
       else if (data.problem !== undefined) end(failed, new Error(data.problem));
       else end(done, data);
     };
@@ -317,17 +316,16 @@ class Panel {
     this.still_wanted();
     const virtual_s = job.duration_s + SETTLE_S;
     const begun = performance.now();
-    let last = begun;
+    let held = 0;
     const limit_s = LIMIT_S + LIMIT_TIMES * virtual_s;
-    const tick = (seconds) => {
+    const tick = ({ seconds, held_s }) => {
       if (seconds > limit_s) {
         this.handle.give_up(`no end came in ${Math.round(limit_s / 60)} minutes of the experiment, where ${virtual_s.toFixed(0)} s were likely. `
           + "A program waits for what never arrives: perhaps no connection came up with these settings. Nothing was noted.");
         return;
       }
-      const now = performance.now();
-      const paused = now - last > PAUSE_MS ? " This browser held the page while it was hidden." : "";
-      last = now;
+      held = held_s;
+      const paused = held ? ` This browser held the page for ${roughly(held)} while nobody saw it.` : "";
       const share = Math.min(1, seconds / virtual_s);
       const at = seconds <= virtual_s ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment`
         : `${seconds.toFixed(0)} s in the experiment, longer than the ${virtual_s.toFixed(0)} s thought, and still going`;
@@ -337,7 +335,7 @@ class Panel {
     this.step(`${label}: starting the machine.`);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
-    learn(job.likely_s, (performance.now() - begun) / 1e3);
+    learn(job.likely_s, (performance.now() - begun) / 1e3 - held);
     this.step("Reading what the tools printed.");
     this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said }, [tar.buffer]));
   }

@@ -5,6 +5,8 @@ import { Machine } from "./machine.mjs";
 import { pack } from "./tar.mjs";
 
 const TELL_MS = 200;
+// Longer than anything but a browser that holds a page which nobody sees.
+const HELD_MS = 5000;
 
 addEventListener("message", async ({ data: { base, machine, words, packs, files } }) => {
   try {
@@ -34,7 +36,14 @@ addEventListener("message", async ({ data: { base, machine, words, packs, files 
     guest.give(`${words}\n`, pack(given));
     await guest.ready;
     const begun = guest.seconds();
-    telling = setInterval(() => postMessage({ seconds: guest.seconds() - begun }), TELL_MS);
+    let held_ms = 0;
+    let last = performance.now();
+    telling = setInterval(() => {
+      const now = performance.now();
+      if (now - last > HELD_MS) held_ms += now - last;
+      last = now;
+      postMessage({ seconds: guest.seconds() - begun, held_s: held_ms / 1e3 });
+    }, TELL_MS);
     guest.run();
   } catch (error) {
     postMessage({ problem: String(error.message || error) });
