@@ -1,6 +1,6 @@
 // The lab book of a page: a field for the prediction, and one for the diagnosis. What is written stays in
-// this browser, and opens what comes after it; where a reader runs the case in this page, what was recorded waits for
-// that run. Without scripts there is no field, and all folds still open.
+// this browser, and opens what comes after it; where the page can run the case, what was recorded stays folded until it
+// has, or until the reader opens it. Without scripts there is no field, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places) {
   "use strict";
   const address = (place) => `measure-twice/${place.dataset.case}/${place.dataset.kind}`;
@@ -22,9 +22,9 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     }
   }
 
-  // Is the way chosen that runs it in this page? Of tabs only the chosen one is laid out.
-  const runs_here = () => location.protocol !== "file:" && [...document.querySelectorAll(".here[data-here]")]
-    .some((each) => JSON.parse(each.dataset.here).kind === "first" && each.offsetParent);
+  // Can this page run the case? And is that way chosen: of tabs only the chosen one is laid out.
+  const panels = () => (location.protocol === "file:" ? [] : [...document.querySelectorAll(".here[data-here]")]
+    .filter((each) => JSON.parse(each.dataset.here).kind === "first"));
 
   function measured(place) {
     try {
@@ -34,7 +34,13 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     }
   }
 
-  const waits = (place) => place.dataset.kind === "prediction" && runs_here() && !measured(place);
+  function remember(place) {
+    try {
+      localStorage.setItem(`measure-twice/${place.dataset.case}/measured`, "opened");
+    } catch { /* then it is open for now */ }
+  }
+
+  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !measured(place);
 
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
@@ -65,8 +71,9 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
         return;
       }
       status.textContent = keep(place, field.value.trim());
-      if (waits(place)) status.textContent += " What was recorded opens after your own run, below.";
-      else open(kind);
+      if (!waits(place)) open(kind);
+      else if (panels().some((each) => each.offsetParent)) status.textContent += " What was recorded opens after your own run, below.";
+      else status.textContent += " Now make your own run. What was recorded is folded below: open it after yours, or instead of it.";
       document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
     });
     document.addEventListener("measure-twice:measured", ({ detail: { about } }) => {
@@ -77,5 +84,10 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     });
     place.append(form);
     if (field.value && !waits(place)) open(kind);
+    if (kind !== "prediction") return;
+    // Who opened it by hand, after a run in a terminal or instead of one, finds it open again.
+    for (const fold of document.querySelectorAll('details.behind[data-behind="prediction"]')) {
+      fold.addEventListener("toggle", () => { if (fold.open && field.value.trim()) remember(place); });
+    }
   });
 } });

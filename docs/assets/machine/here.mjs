@@ -199,21 +199,20 @@ class Panel {
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
     const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
-    const names = h("datalist", { id: this.id(`names-${number}`) }, ...Object.keys(known).map((each) => h("option", { value: each })));
-    const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", size: 20, autocomplete: "off", spellcheck: "false",
-      placeholder: "its name", oninput: () => tell() });
+    const name = h("select", { id: this.id(`name-${number}`), class: "here-name", onchange: () => tell() },
+      h("option", { value: "" }, "choose one"), ...Object.keys(known).sort().map((each) => h("option", { value: each }, each)));
     const tell = () => {
       const one = known[name.value];
       value.placeholder = one && one.default !== null ? String(one.default) : "";
       says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ") : "";
     };
-    this.rows.append(h("div", { class: "here-field here-setting" },
-      h("label", { for: name.id }, "Setting"), name, names, h("label", { for: value.id }, "Value"), value, says));
+    const labelled = (text, control) => h("span", {}, h("label", { for: control.id }, text), control);
+    this.rows.append(h("div", { class: "here-field here-setting" }, labelled("Setting", name), labelled("Value", value), says));
     return name;
   }
 
   changes() {
-    return [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()))
+    return [...this.rows.children].map((row) => [...row.querySelectorAll("select, input")].map((control) => control.value.trim()))
       .filter(([name, value]) => name && value !== "").map(([name, value]) => `${name}=${value}`);
   }
 
@@ -221,7 +220,7 @@ class Panel {
 
   async start() {
     if (running) {
-      this.says.textContent = "This page is running something already. Wait for it, or cancel it.";
+      this.refuse("This page is running something already. Wait for it, or cancel it.");
       return;
     }
     const request = this.request();
@@ -234,7 +233,8 @@ class Panel {
     try {
       await this.work(request);
     } catch (error) {
-      this.says.textContent = error.message === "cancelled" ? "Cancelled. Runs that were finished are kept." : `It didn't work: ${error.message}`;
+      if (error.message === "cancelled") this.step("Cancelled. Runs that were finished are kept.");
+      else this.refuse(`It didn't work: ${error.message.replace(/^--set \S+: /, "")}`);
     } finally {
       running = null;
       this.run.disabled = false;
@@ -250,13 +250,13 @@ class Panel {
     if (kind === "trials") request.trials = trials;
     else Object.assign(request, { case: this.asked.case, show_me: kind === "show", predicted: this.predicted ? this.predicted.value.trim() : kept_answer(this.asked, "prediction") });
     if (!this.seed.checkValidity()) {
-      this.says.textContent = `The seed is a whole number from ${this.seed.min} to ${this.seed.max}.`;
+      this.refuse(`The seed is a whole number from ${this.seed.min} to ${this.seed.max}.`);
       this.seed.focus();
       return null;
     }
     if (this.seed.value !== "") request.seed = Number(this.seed.value);
     if (kind === "mend" && !request.changes.length) {
-      this.says.textContent = "Change something first: choose a setting, and give it a value.";
+      this.refuse("Change something first: choose a setting, and give it a value.");
       return null;
     }
     return request;
@@ -271,8 +271,14 @@ class Panel {
     if (this.handle.cancelled) throw new Error("cancelled");
   }
 
+  refuse(text) {
+    this.says.textContent = text;
+    this.says.classList.add("here-wrong");
+  }
+
   step(text, share) {
     this.says.textContent = text;
+    this.says.classList.remove("here-wrong");
     if (share === undefined) this.bar.removeAttribute("value");
     else this.bar.value = Math.min(1, share);
   }

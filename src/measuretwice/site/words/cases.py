@@ -73,12 +73,12 @@ def _dealt(words: LabWords, name: str) -> str:
     if staged.trials or not (ranges := words.lab.varied(staged)):
         return ""
     near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
-    says = "`./lab run` says them before it asks for your prediction"
+    says = "`./lab run` says which before it asks for your prediction"
     if words.runs_here:
-        says += ", and the tab **in this page** with the button **My run’s values**"
+        says += "; in a browser, the button **My run’s values** says them, in the tab **in this page** below"
     return (
         "\n\nThe numbers on this page are the recorded run's. "
-        f"Your own run is dealt other values, near them ({near}): {says}.\n{{ .recorded }}"
+        f"Your own run is dealt other values, near them ({near}); {says}.\n{{ .recorded }}"
     )
 
 
