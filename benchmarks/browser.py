@@ -49,7 +49,7 @@ RUN = """(async ({ asked, changes }) => {
   while (!panel.querySelector("input[type=number]")) await wait(50);
   for (const [name, value] of Object.entries(changes)) {
     [...panel.querySelectorAll("button")].find((button) => button.textContent === "Change a setting").click();
-    const [its_name, its_value] = [...panel.querySelectorAll(".here-setting")].at(-1).querySelectorAll("select, input");
+    const [its_name, its_value] = [...panel.querySelectorAll(".here-setting")].at(-1).querySelectorAll("input");
     its_name.value = name;
     its_value.value = value;
   }

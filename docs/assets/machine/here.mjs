@@ -199,20 +199,23 @@ class Panel {
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
     const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
-    const name = h("select", { id: this.id(`name-${number}`), class: "here-name", onchange: () => tell() },
-      h("option", { value: "" }, "choose one"), ...Object.keys(known).sort().map((each) => h("option", { value: each }, each)));
+    const names = h("datalist", { id: this.id(`names-${number}`) }, ...Object.keys(known).map((each) => h("option", { value: each })));
+    const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
+      spellcheck: "false", placeholder: "its name", oninput: () => tell() });
     const tell = () => {
       const one = known[name.value];
       value.placeholder = one && one.default !== null ? String(one.default) : "";
-      says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ") : "";
+      says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ")
+        : name.value ? "" : `The usual ones: ${Object.keys(known).sort().join(", ")}.`;
     };
+    tell();
     const labelled = (text, control) => h("span", {}, h("label", { for: control.id }, text), control);
-    this.rows.append(h("div", { class: "here-field here-setting" }, labelled("Setting", name), labelled("Value", value), says));
+    this.rows.append(h("div", { class: "here-field here-setting" }, labelled("Setting", name), names, labelled("Value", value), says));
     return name;
   }
 
   changes() {
-    return [...this.rows.children].map((row) => [...row.querySelectorAll("select, input")].map((control) => control.value.trim()))
+    return [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((control) => control.value.trim()))
       .filter(([name, value]) => name && value !== "").map(([name, value]) => `${name}=${value}`);
   }
 
