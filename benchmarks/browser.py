@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -147,6 +148,20 @@ def timed(evaluate: Callable[[str], Any], run: dict[str, Any], root: str) -> dic
     return {name: round(value, 2) for name, value in steps.items()}
 
 
+def in_a_terminal(run: dict[str, Any]) -> dict[str, Any]:
+    """The same trial in the virtual kernel: seconds of the whole command."""
+    asked, changes = run["asked"], run["changes"]
+    settings = [word for key, value in changes.items() for word in ("--set", f"{key}={value}")]
+    with tempfile.TemporaryDirectory(prefix="measuretwice-bench-") as out:
+        began = time.monotonic()
+        subprocess.run(
+            [ROOT / "lab", "run", asked["lab"], "--trials", asked["trials"], *settings, "--out", out, "--json"],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        whole_s = round(time.monotonic() - began, 2)
+    return {"lab": asked["lab"], "trials": asked["trials"], "changes": changes, "whole_s": whole_s}
+
+
 @contextmanager
 def chromium() -> Iterator[Callable[[str], Callable[[str], Any]]]:
     from playwright.sync_api import sync_playwright
@@ -196,6 +211,8 @@ def main() -> int:
         }
         print("to fetch, in MB:", {k: round(v / 1e6, 2) for k, v in kept["bytes"].items()})
         runs = chosen(first_runs(site), options.all)
+        kept["terminal"] = [in_a_terminal(run) for run in runs if "changes" in run]
+        print("in a terminal:", kept["terminal"])
         for name, started in (("Chromium", chromium), ("Firefox", firefox)):
             rows = []
             with started() as opened:

@@ -3,19 +3,19 @@
 // has, or until the reader opens it. Without scripts there is no field, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places) {
   "use strict";
-  const address = (place) => `measure-twice/${place.dataset.case}/${place.dataset.kind}`;
+  const address = (place, kind = place.dataset.kind) => `measure-twice/${place.dataset.case}/${kind}`;
 
-  function kept(place) {
+  function kept(place, kind) {
     try {
-      return localStorage.getItem(address(place)) || "";
+      return localStorage.getItem(address(place, kind)) || "";
     } catch {
       return "";
     }
   }
 
-  function keep(place, text) {
+  function keep(place, text, kind) {
     try {
-      localStorage.setItem(address(place), text);
+      localStorage.setItem(address(place, kind), text);
       return "Written down, in this browser.";
     } catch {
       return "This browser keeps nothing. Write it down on paper as well.";
@@ -26,21 +26,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   const panels = () => (location.protocol === "file:" ? [] : [...document.querySelectorAll(".here[data-here]")]
     .filter((each) => JSON.parse(each.dataset.here).kind === "first"));
 
-  function measured(place) {
-    try {
-      return Boolean(localStorage.getItem(`measure-twice/${place.dataset.case}/measured`));
-    } catch {
-      return false;
-    }
-  }
-
-  function remember(place) {
-    try {
-      localStorage.setItem(`measure-twice/${place.dataset.case}/measured`, "opened");
-    } catch { /* then it is open for now */ }
-  }
-
-  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !measured(place);
+  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !kept(place, "measured");
 
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
@@ -87,7 +73,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     if (kind !== "prediction") return;
     // Who opened it by hand, after a run in a terminal or instead of one, finds it open again.
     for (const fold of document.querySelectorAll('details.behind[data-behind="prediction"]')) {
-      fold.addEventListener("toggle", () => { if (fold.open && field.value.trim()) remember(place); });
+      fold.addEventListener("toggle", () => { if (fold.open && field.value.trim()) keep(place, "opened", "measured"); });
     }
   });
 } });

@@ -27,7 +27,10 @@ FILE = re.compile(rf"(?:[\w.<>*-]+/)*[\w.<>*-]+{SUFFIX}|(?:[\w.<>*-]+/)+")
 DOTTED = re.compile(r"[a-z]\w*(?:\.[A-Za-z_]\w*)+")
 PLACEHOLDER = re.compile(r"<\w+>|\bN{2}\b|\b[A-Z]{2,}\b")
 # Below which a document may name a path.
-PLACES = [ROOT, PACKAGE, ROOT / "docs", *sorted((ROOT / "labs").iterdir()), ROOT / "scripts/kernel"]
+PLACES = [
+    ROOT, PACKAGE, ROOT / "docs", *sorted((ROOT / "labs").iterdir()),
+    ROOT / "scripts/kernel", ROOT / "scripts/browser",
+]  # fmt: skip
 
 
 def names_in(module: Path) -> set[str]:

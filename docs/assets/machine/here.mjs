@@ -95,7 +95,7 @@ class Panel {
       await all_loads();
     } catch (error) {
       this.run.disabled = true;
-      this.says.textContent = `It can't run here: ${error.message}.`;
+      this.refuse(`It can't run here: ${error.message}.`);
       return;
     }
     this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your book’s" : "1" });
@@ -136,7 +136,7 @@ class Panel {
         this.dealt.textContent = says;
         await this.tell();
       } catch (error) {
-        this.says.textContent = `They can't be said: ${error.message}`;
+        this.refuse(`They can't be said: ${error.message}`);
       }
       button.disabled = false;
     };
@@ -161,7 +161,7 @@ class Panel {
         await this.tell();
       } catch (error) {
         button.disabled = false;
-        this.says.textContent = `They can't be shown: ${error.message}`;
+        this.refuse(`They can't be shown: ${error.message}`);
       }
     };
     const button = h("button", { type: "button", class: "md-button here-small", onclick: look }, "Show my earlier runs");
@@ -215,7 +215,7 @@ class Panel {
   }
 
   changes() {
-    return [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((control) => control.value.trim()))
+    return [...this.rows.children].map((row) => [...row.querySelectorAll("input")].map((input) => input.value.trim()))
       .filter(([name, value]) => name && value !== "").map(([name, value]) => `${name}=${value}`);
   }
 

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# scipy.special is imported where it is used, as in intervals.py: it takes a tenth of a second.
+# scipy.special is imported where it is used, as in intervals.py: it takes half a second.
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def both_machines(site: SiteWords) -> dict[str, Any] | None:
 @site_word("browser_stopwatch", fact=True)
 def browser_stopwatch(site: SiteWords) -> dict[str, Any] | None:
     """What `benchmarks/browser.py --record` timed: `.browsers`, by name a list of runs with `.lab`, `.case` or `.trials`,
-    `.changes`, and seconds by step; none where it hasn't yet."""
+    `.changes`, and seconds by step; `.terminal`, runs of the virtual kernel; `.look_s`. None where it hasn't yet."""
     path = site.root / "sample-data" / "browser-stopwatch.json"
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
 
