@@ -5,6 +5,7 @@
                                               --duration 40 where flows must all be there and warm
     make both-machines ARGS='--record'        ... and keep the figures for the site
 
+Broken off, it goes on where it was: its runs are kept in runs/both-machines/.
 The two make other bytes of one seed: chance falls otherwise. So what is compared is the mean of the logarithms of the
 ratios, with its interval. Exit 1 where an interval doesn't hold 1.
 """
@@ -14,10 +15,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import signal
 import subprocess
 import sys
-import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,6 +27,8 @@ from measuretwice.stats.intervals import mean_interval
 
 ROOT = Path(__file__).parents[2]
 RECORD = ROOT / "sample-data" / "browsers-machine.json"
+# Half an hour's work may be broken off: what is measured already isn't measured again.
+KEPT = ROOT / "runs" / "both-machines"
 RUNS = 30
 # A browser's second is long: these are enough for thousands of packets.
 DURATION_S = 10
@@ -50,12 +52,14 @@ def measured(
         "./lab", "run", lab, "--trials", trials, "--repeat", str(repeat), "--duration", str(duration_s),
         "--on", where, "--out", str(out), "--json",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit {done.returncode}")
+    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGINT))
+    said, _ = child.communicate()
+    if child.returncode:
+        sys.exit(f"{' '.join(command)}: exit {child.returncode}")
     return {
         (run["trial"], run["seed"]): run["measured"]["goodput_bps"]
-        for run in json.loads(done.stdout)
+        for run in json.loads(said)
         if run["measured"].get("goodput_bps")
     }
 
@@ -73,11 +77,10 @@ def chosen(lab: Lab) -> tuple[str, int]:
 
 def compared(lab: Lab, duration_s: int) -> dict[str, object]:
     trials, repeat = chosen(lab)
-    with tempfile.TemporaryDirectory(prefix="measuretwice-both-") as out:
-        virtual = measured(lab.name, trials, repeat, duration_s, "virtual", Path(out) / "virtual")
-        began = time.monotonic()
-        browser = measured(lab.name, trials, repeat, duration_s, "browser", Path(out) / "browser")
-        took_s = time.monotonic() - began
+    virtual, browser = (
+        measured(lab.name, trials, repeat, duration_s, where, KEPT / where)
+        for where in ("virtual", "browser")
+    )
     pairs = [
         Pair(*key, round(virtual[key]), round(browser[key]))
         for key in sorted(virtual.keys() & browser.keys())
@@ -85,7 +88,7 @@ def compared(lab: Lab, duration_s: int) -> dict[str, object]:
     mean, low, high = mean_interval([math.log(p.browser_bps / p.virtual_bps) for p in pairs])
     print(
         f"{lab.name}: {len(pairs)} trials, goodput {math.exp(mean):.3f} times the virtual kernel's "
-        f"({math.exp(low):.3f} to {math.exp(high):.3f}), {took_s:.0f} s",
+        f"({math.exp(low):.3f} to {math.exp(high):.3f})",
         flush=True,
     )
     return {
@@ -93,7 +96,6 @@ def compared(lab: Lab, duration_s: int) -> dict[str, object]:
         "ratio": round(math.exp(mean), 4),
         "low": round(math.exp(low), 4),
         "high": round(math.exp(high), 4),
-        "seconds": round(took_s),
         "pairs": [asdict(pair) for pair in pairs],
     }
 

@@ -41,6 +41,7 @@ def algorithm(case: Case) -> Finding | None:
         str(wanted),
         "The setting did not reach the kernel. What is measured is the algorithm that was there "
         "before, under another's name.",
+        off="something that was set on the sender did not take effect",
     )
 
 
