@@ -57,6 +57,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
         return;
       }
       status.textContent = keep(place, field.value.trim());
+      if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so nothing can be held against it.";
       if (!waits(place)) open(kind);
       else if (panels().some((each) => each.offsetParent)) status.textContent += " What was recorded opens after your own run, below.";
       else status.textContent += " Now make your own run. What was recorded is folded below: open it after yours, or instead of it.";

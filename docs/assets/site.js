@@ -84,8 +84,12 @@
     }
     await load("interactive/common.js");
     Object.assign(window.measureTwice, { load, names });
-    const { fill } = await import(new URL(`machine/${name}.mjs`, here));
-    fill(places);
+    try {
+      const { fill } = await import(new URL(`machine/${name}.mjs`, here));
+      fill(places);
+    } catch {
+      for (const place of places) place.textContent = "This page's own scripts can't be fetched. Is there a connection? Load the page again.";
+    }
   }
 
   // <div class="slides"></div>: a page whose sections can be shown one at a time.

@@ -13,14 +13,33 @@ const SETTLE_S = 12;
 const LIMIT_S = 3600;
 const LIMIT_TIMES = 10;
 const LEAST_SEEN_PX = 120;
+const ALOUD_MS = 20000;
 const PACE = "measure-twice/page-pace";
 
 let running = null;
 
-/** One trial in a worker of its own; resolves to what the machine gave. `handle.cancel()` ends it. */
+// The worker of the last trial, or of a rehearsal: what its machine has compiled makes the next trial faster.
+let kept = null;
+
+function new_worker() {
+  return new Worker(new URL("trial.mjs", base), { type: "module" });
+}
+
+function keep(worker) {
+  kept = worker;
+  // Then the next trial has one of its own, which says why.
+  const drop = () => {
+    worker.terminate();
+    if (kept === worker) kept = null;
+  };
+  worker.onerror = worker.onmessage = drop;
+}
+
+/** One trial; resolves to what the machine gave. `handle.cancel()` ends it. */
 function run_trial(given, on_tick, handle) {
   return new Promise((done, failed) => {
-    const worker = new Worker(new URL("trial.mjs", base), { type: "module" });
+    const worker = kept || new_worker();
+    kept = null;
     const end = (finish, value) => { worker.terminate(); finish(value); };
     handle.cancel = () => end(failed, new Error("cancelled"));
     handle.give_up = (why) => end(failed, new Error(why));
@@ -28,10 +47,22 @@ function run_trial(given, on_tick, handle) {
     worker.onmessage = ({ data }) => {
       if (data.seconds !== undefined) on_tick(data);
       else if (data.problem !== undefined) end(failed, new Error(data.problem));
-      else end(done, data);
+      else {
+        keep(worker);
+        done(data);
+      }
     };
     worker.postMessage({ base, machine: loads.machine, ...given });
   });
+}
+
+/** Run something short that nobody sees, so that v86 has compiled what a trial needs. */
+async function rehearse(lab) {
+  const { words, packs, files } = await (await fetch(new URL(`rehearsal-${lab}.json?${loads.machine.key}`, base))).json();
+  if (kept || running) return;
+  const worker = new_worker();
+  keep(worker);
+  worker.postMessage({ base, machine: loads.machine, words, files, packs: files_of(packs), rehearsal: true });
 }
 
 const pace = () => Number(localStorage.getItem(PACE)) || 1;
@@ -75,7 +106,9 @@ class Panel {
     this.place = place;
     this.asked = JSON.parse(place.dataset.here);
     this.number = number;
-    this.says = h("p", { class: "here-says", role: "status" });
+    this.says = h("p", { class: "here-says" });
+    // What a screen reader says: what changes many times a second isn't in it.
+    this.aloud = h("p", { class: "here-aloud", role: "status" });
     this.bar = h("progress", { hidden: true, "aria-label": "How far the run has come" });
     this.run = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.start() }, "Run it here");
     this.stop = h("button", { type: "button", class: "md-button", hidden: true, onclick: () => this.cancel() }, "Cancel");
@@ -87,7 +120,7 @@ class Panel {
     this.settings = h("div", { class: "here-settings" });
     place.replaceChildren(
       h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
-      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.results, this.kept, this.done);
+      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.aloud, this.results, this.kept, this.done);
   }
 
   async prepare() {
@@ -98,7 +131,7 @@ class Panel {
       this.refuse(`It can't run here: ${error.message}.`);
       return;
     }
-    this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your book’s" : "1" });
+    this.seed = h("input", { type: "number", min: 0, max: 2147483647, step: 1, id: this.id("seed"), placeholder: this.asked.case ? "your own" : "1" });
     const field = (name, label, input) => h("div", { class: "here-field" }, h("label", { for: this.id(name) }, label), input);
     this.rows = h("div", {});
     this.settings.replaceChildren(this.rows);
@@ -115,12 +148,17 @@ class Panel {
     this.get_ready();
   }
 
-  /** Python takes seconds to start, and a reader takes seconds to press the button: where all is kept already, it starts as the panel is seen. */
+  /** Python takes seconds to start, the machine to become fast, and a reader to press the button: where all is kept already, both begin as the panel is seen. */
   get_ready() {
     const seen = new IntersectionObserver(async (entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
-      if (!(await to_fetch(this.asked.packs)).length) open_kit().catch(() => { /* pressed, the button says why */ });
+      if ((await to_fetch(this.asked.packs)).length) return;
+      try {
+        await open_kit();
+        // After it, since what compiles both takes more than one CPU by itself.
+        await rehearse(this.asked.lab);
+      } catch { /* pressed, the button says why */ }
     });
     seen.observe(this.run);
   }
@@ -157,7 +195,8 @@ class Panel {
       button.disabled = true;
       this.step("Starting Python. A few seconds.");
       try {
-        await this.show(await open_kit(), []);
+        const desk = await open_kit();
+        for (const panel of panels) if (panel.asked.lab === this.asked.lab) await panel.show(desk, []);
         await this.tell();
       } catch (error) {
         button.disabled = false;
@@ -201,7 +240,7 @@ class Panel {
     const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
     const names = h("datalist", { id: this.id(`names-${number}`) }, ...Object.keys(known).map((each) => h("option", { value: each })));
     const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
-      spellcheck: "false", placeholder: "its name", oninput: () => tell() });
+      autocapitalize: "none", spellcheck: "false", placeholder: "its name", oninput: () => tell() });
     const tell = () => {
       const one = known[name.value];
       value.placeholder = one && one.default !== null ? String(one.default) : "";
@@ -240,7 +279,9 @@ class Panel {
       else this.refuse(`It didn't work: ${error.message.replace(/^--set \S+: /, "")}`);
     } finally {
       running = null;
+      const had_focus = this.stop === document.activeElement;
       this.run.disabled = false;
+      if (had_focus) this.run.focus();
       this.stop.hidden = this.bar.hidden = true;
       document.title = this.title || document.title;
       await this.offer_kept();
@@ -266,6 +307,7 @@ class Panel {
   }
 
   cancel() {
+    this.step("Cancelled: one moment.");
     if (this.handle.cancel) this.handle.cancel();
     else this.handle.cancelled = true;
   }
@@ -275,12 +317,16 @@ class Panel {
   }
 
   refuse(text) {
-    this.says.textContent = text;
+    this.says.textContent = this.aloud.textContent = text;
     this.says.classList.add("here-wrong");
   }
 
   step(text, share) {
     this.says.textContent = text;
+    if (share === undefined || share >= 1 || performance.now() - this.said_at > ALOUD_MS) {
+      this.aloud.textContent = text;
+      this.said_at = performance.now();
+    }
     this.says.classList.remove("here-wrong");
     if (share === undefined) this.bar.removeAttribute("value");
     else this.bar.value = Math.min(1, share);
@@ -301,7 +347,7 @@ class Panel {
     this.dealt.textContent = plan.dealt;
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
-    this.ended = "Done.";
+    this.ended = this.asked.kind === "mend" ? "Done. Is the case solved? Press “Is something off?”." : "Done.";
     for (let jobs = plan.jobs; jobs.length;) {
       for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(desk, job, n + 1, jobs.length);
       const end = await desk.ask("finish", {}, this.asked.lab);
@@ -312,7 +358,11 @@ class Panel {
     tell_measured(this.asked);
     await this.show(desk, folders);
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
-    for (const other of panels) if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
+    for (const other of panels) {
+      if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
+      // What it said before was of what isn't fetched yet.
+      else if (other !== this) await other.tell();
+    }
   }
 
   async trial(desk, job, number, of) {
@@ -346,7 +396,8 @@ class Panel {
     this.handle.cancel = null;
     learn(job.likely_s, (performance.now() - begun) / 1e3 - held);
     this.step("Reading what the tools printed.");
-    this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said }, [tar.buffer]));
+    const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
+    this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
   }
 
   unkept_unless(is_kept) {
@@ -369,11 +420,14 @@ class Panel {
     this.kept.replaceChildren();
     if (!this.chosen || folders.length) this.chosen = folders.at(-1);
     const chosen = () => runs.find((run) => run.folder === this.chosen) || runs.at(-1);
-    const detail = h("div", { class: "here-detail" });
+    const detail = h("div", { class: "here-detail", tabIndex: -1 });
     const look = async (work) => {
       detail.replaceChildren(h("p", {}, "One moment."));
       try {
+        const had_focus = document.activeElement === document.body;
         detail.replaceChildren(...[await work()].flat());
+        // What was pressed is gone: a keyboard goes on from here.
+        if (had_focus) detail.focus({ preventScroll: true });
       } catch (error) {
         detail.replaceChildren(h("p", {}, error.message));
       }
@@ -407,7 +461,7 @@ class Panel {
       const shown = await desk.ask("show", { lab, folder: run.folder, what });
       return [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.files(desk, run, look)) }, "All files"), ...blocks(what, shown)];
     }));
-    return [h("p", {}, "As ", h("code", {}, `./lab show`), " has it. A word shows values with their meanings, a file's name its text."), list];
+    return [h("p", {}, "A word shows values with their meanings; a file's name shows its text. A terminal has the same by ", h("code", {}, "./lab show"), "."), list];
   }
 
   async check(desk, runs, run, hint, look) {
@@ -430,7 +484,8 @@ class Panel {
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60000);
       const what = [runs === 1 ? "1 run" : runs ? `${runs} runs` : "", "your lab book", report ? "report.html" : ""].filter(Boolean);
-      this.done.textContent = `Saved as ${name}: ${what.slice(0, -1).join(", ")}${what[1] ? " and " : ""}${what.at(-1)}. Hand it in as it is, where your course collects work.`;
+      const questions = report ? " Questions that the report asks are answered in report.md, with any text editor." : "";
+      this.done.textContent = `Saved as ${name}: ${what.slice(0, -1).join(", ")}${what[1] ? " and " : ""}${what.at(-1)}.${questions} Hand it in where your course collects work.`;
     } catch (error) {
       this.done.textContent = `It can't be saved: ${error.message}`;
     }

@@ -137,9 +137,9 @@ const works = {
     const { files_of_run, ...rest } = ask("begin", { folder });
     return files_of_run ? { is_made: true, is_kept: await is_kept(lab, folder, files_of_run), ...rest } : rest;
   }),
-  conclude: ({ lab, folder, tar, said }) => held(lab, () => {
+  conclude: ({ lab, folder, tar, said, predicted }) => held(lab, () => {
     python.FS.writeFile(GIVEN, tar);
-    const answer = ask("conclude", { folder, given: GIVEN, said });
+    const answer = ask("conclude", { folder, given: GIVEN, said, predicted });
     return is_kept(lab, folder, answer.files);
   }),
   keep_live: ({ lab, folder, tar }) => held(lab, async () => {

@@ -4,6 +4,7 @@
 // It gets {base, machine, words, packs, files, sizes: [[rows, columns], ...]} first, then {line, typed: bytes},
 // {line, size: [rows, columns]} and {wanted: "files"}; it tells {up}, {line, shown: bytes}, {tar} and {problem}.
 import { fetched, from_packs } from "./store.mjs";
+import { take_turns_here } from "./again.mjs";
 import { Machine } from "./machine.mjs";
 import { pack, unpack } from "./tar.mjs";
 
@@ -76,6 +77,7 @@ async function start({ base, machine, words, packs, files, sizes }) {
   const terminals = sizes.map(([rows, columns], line) => [`${SIZES}/ttyS${line}`, `rows ${rows} cols ${columns}\n`]);
   guest.give(`${words}\n`, pack({ ...(await from_packs(base, packs)), ...files, ...Object.fromEntries(terminals) }));
   await guest.ready;
+  take_turns_here(guest);
   guest.run();
 }
 

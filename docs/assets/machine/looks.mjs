@@ -73,7 +73,7 @@ export function files_list(listing, open) {
 }
 
 const said = (value) => (value === null || value === undefined ? "" : value === true ? "yes" : value === false ? "no"
-  : typeof value === "number" ? value.toLocaleString("en", { maximumSignificantDigits: 9 }) : String(value));
+  : typeof value === "number" ? value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 9 }) : String(value));
 
 /** What ./lab show shows: blocks of named values, or a text. */
 export function blocks(what, shown) {

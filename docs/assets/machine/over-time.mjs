@@ -9,6 +9,10 @@ const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate
 
 function specification(panels, width) {
   const shown = PANELS.filter(([name]) => (panels[name] || []).some((line) => line.values.length));
+  // A line has one look in all panels, and none looks like another.
+  const all = [...new Set(shown.flatMap(([name]) => panels[name].map((line) => line.label)))];
+  const colour = (name) => COLOURS[all.indexOf(name) % COLOURS.length];
+  const dash = (name) => DASHES[(all.indexOf(name) + Math.floor(all.indexOf(name) / COLOURS.length)) % DASHES.length];
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     description: `One run over time, in seconds: ${shown.map(([, label]) => label).join(", ")}.`,
@@ -24,9 +28,9 @@ function specification(panels, width) {
         width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
         encoding: {
           x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false } },
-          y: { field: "value", type: "quantitative", title: label, axis: { titleFontWeight: "normal", tickCount: 4 } },
-          color: { field: "line", scale: { domain: names, range: COLOURS }, legend: names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260 } : null },
-          strokeDash: { field: "line", scale: { domain: names, range: DASHES }, legend: null },
+          y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0 }, axis: { titleFontWeight: "normal", tickCount: 4, format: "~g" } },
+          color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend: names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260 } : null },
+          strokeDash: { field: "line", scale: { domain: names, range: names.map(dash) }, legend: null },
         },
       };
     }),

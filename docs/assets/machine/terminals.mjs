@@ -142,7 +142,7 @@ class Place {
     const size = megabytes(await to_fetch(this.asked.packs));
     this.bar.hidden = false;
     await fetch_all(this.asked.packs, (share) => {
-      this.says.textContent = `Fetching ${size} MB, once: ${Math.round(100 * share)} %`;
+      this.says.textContent = `Fetching ${size} MB, once.`;
       this.bar.value = Math.min(1, share);
     });
     this.bar.hidden = true;
@@ -187,6 +187,7 @@ class Place {
       this.says.textContent = `It can't be checked: ${error.message}.`;
     }
     this.checks.disabled = false;
+    this.checks.focus({ preventScroll: true });
     this.says.scrollIntoView({ block: "start", behavior: "instant" });
   }
 

@@ -5,6 +5,7 @@ Linux for i686 with a virtual clock of its own, in v86; built by scripts/browser
 
 from __future__ import annotations
 
+import math
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,10 @@ PYTHON = "python"
 GIVEN = "files"
 # As in docs/assets/machine/machine.mjs.
 MEMORY_BYTES = 2**28
+# What the tools print stays in that memory until the run is over. A sample of ss is a kilobyte; of more than these there is
+# no room left beside kernel, programs and iperf3's own report.
+MOST_SAMPLES = 40000
+SAMPLING, LASTS = "sample_interval_s", "duration_s"
 # Those of scripts/kernel/config, and reno, which is always there.
 ALGORITHMS = frozenset(
     "bbr bic cubic dctcp highspeed htcp hybla illinois reno scalable vegas veno westwood yeah".split()
@@ -99,6 +104,14 @@ def fitted_memory(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
     return {name: min(MEMORY_BYTES, meant[name], key=float)}
 
 
+def fitted_sampling(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
+    """Return how rarely a long trial samples here, where it was meant to sample as its lab usually does."""
+    if not {SAMPLING, LASTS} <= meant.keys() or meant[SAMPLING] != lab.defaults()[SAMPLING]:
+        return {}
+    least_s = math.ceil(100 * float(meant[LASTS]) / MOST_SAMPLES) / 100
+    return {SAMPLING: least_s} if float(meant[SAMPLING]) < least_s else {}
+
+
 def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     """Return the files of the checkout that a trial reads inside, by their places in the guest."""
     nodes = lab.folder / "nodes"
@@ -110,6 +123,19 @@ def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
         if path.is_file() and "__pycache__" not in path.parts
     }
     return {f"{INSIDE_ROOT[1:]}/{name}": path for name, path in found.items()}
+
+
+def given_to_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:
+    """Return the files that a trial's guest finds at its root, by their paths there."""
+    return with_script(lab, root, guest_script(lab, plan))
+
+
+def with_script(lab: Lab, root: Path, script: str) -> dict[str, str]:
+    """Return the files of the checkout that a guest finds at its root, by their paths there, and the script that it runs."""
+    files = {
+        name: path.read_text(encoding="utf-8") for name, path in guest_files(lab, root).items()
+    }
+    return {**files, f"{INSIDE_RUN[1:]}/experiment.sh": script}
 
 
 def guest_words(lab: Lab, plan: Plan, live: Sequence[str] = ()) -> str:
@@ -173,7 +199,7 @@ class Browser(Backend):
     def fitted(
         self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
     ) -> dict[str, Value]:
-        return changes | fitted_memory(lab, meant)
+        return changes | fitted_memory(lab, meant) | fitted_sampling(lab, meant)
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         plans = list(plans)

@@ -93,6 +93,8 @@ def _network_and_commands(
         f"echo {LARGE_BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog",
         "mkdir -p /run/bin",
         *_program("/run/bin/sudo", _SUDO),
+        *_program("/run/bin/node-script", _node_script(lab, place)),
+        f'for script in {place}/nodes/*.sh; do ln -s node-script "/run/bin/${{script##*/}}"; done',
         "cat >/run/bashrc <<'END'",
         f"PATH=/run/bin:{place}/nodes:$root/scripts:$PATH",
         f"HISTFILE={folder}/history-$NODE LC_ALL={locale}",
@@ -103,6 +105,28 @@ def _network_and_commands(
 
 def _program(path: str, text: str) -> list[str]:
     return [f"cat >{path} <<'END'", *text.splitlines(), "END", f"chmod +x {path}"]
+
+
+def _node_script(lab: Lab, place: str) -> str:
+    """What a node's shell finds under its scripts' names: what stays until it is told is told by Ctrl-C, as a run tells it."""
+    steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
+    staying = sorted({step.phase for step in steps if step.background})
+    return f"""\
+#!/bin/bash
+script={place}/nodes/${{0##*/}}
+case ${{1:-}} in
+  {"|".join(staying) or "-"}) ;;
+  *) exec bash "$script" "$@" ;;
+esac
+# bash 5.2 loses its place where a function waits and SIGINT comes: the script isn't there when it does.
+set -m
+bash "$script" "$@" &
+trap 'kill -TERM "$!" 2>/dev/null' INT TERM HUP
+until wait "$!"; do
+  status=$?
+  kill -0 "$!" 2>/dev/null || exit "$status"
+done
+"""
 
 
 # A node's shell is root's already: what a page says of another machine works here too.

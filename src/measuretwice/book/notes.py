@@ -16,8 +16,10 @@ ANY_HEADING = re.compile(r"^#{1,2}\s")
 ENTRY = re.compile(
     r"^[-*+]\s+(Seed|Prediction|Run|Hint|Diagnosis|Changed|Shown|Outcome)\b:?\s*(.*)$"
 )
-# A number as people write it, and what follows it: 66, 66.5 Mbit/s, 1,200 B, 3e-4.
-NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
+# A number as people write it: 66, 66.5 and, in many languages, 66,5; 1,200, where three digits follow; 3e-4.
+NUMBER = re.compile(
+    r"[-+]?(?:(?P<grouped>[1-9]\d{0,2}(?:,\d{3})+(?![\d,])(?:\.\d+)?)|\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+)
 NONE = "none"
 # A number, and the word behind it, which is its unit where it is none of these.
 MEASURE = re.compile(r"(?<![\w.])\d[\d.,]*+(?:[eE][-+]?\d+)?+\s?([%‰×]|[A-Za-zµμ][A-Za-zµμ/²]*)")
@@ -227,8 +229,7 @@ def _without_unit(found: re.Match[str]) -> str:
 def numbers_in_place(words: str) -> Iterator[tuple[re.Match[str], float]]:
     """Where numbers stand in a prediction, and what they are."""
     for found in NUMBER.finditer(words[:MAX_WORDS]):
-        if any(sign.isdigit() for sign in found[0]):
-            yield found, float(found[0].replace(",", ""))
+        yield found, float(found[0].replace(",", "" if found["grouped"] else "."))
 
 
 def numbers_in(words: str) -> list[float]:

@@ -15,7 +15,13 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE, Entry, numbers_in
-from measuretwice.book.predicted import Quantity, how_far_off, measured_by, quantity_of
+from measuretwice.book.predicted import (
+    OF_ALL,
+    Quantity,
+    how_far_off,
+    measured_by,
+    quantity_of,
+)
 from measuretwice.cli import terminal
 from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value, trial_params
 from measuretwice.measure.judged import against_model
@@ -131,9 +137,8 @@ class CaseRun:
             asked = self._quantity
             off = how_far_off(told, self._scaled(results[0]), asked.unit)
             name = asked.name[0].upper() + asked.name[1:]
-            print(
-                f"{name}. You predicted: {told.rstrip('.')}. Measured: {self._answer(results[0])}{off}."
-            )
+            measured = self._answer(results[0], in_percent="%" in told)
+            print(f"{name}. You predicted: {told.rstrip('.')}. Measured: {measured}{off}.")
 
     @property
     def _quantity(self) -> Quantity:
@@ -144,9 +149,11 @@ class CaseRun:
         scale = self._quantity.scale
         return value if value is None or scale == 1 else value * scale
 
-    def _answer(self, result: Result) -> str:
+    def _answer(self, result: Result, *, in_percent: bool = False) -> str:
         value = self._scaled(result)
         unit = self._quantity.unit
+        if value is not None and in_percent and unit == OF_ALL:
+            return f"{100 * value:.4g} %"
         if value is None:
             return "not measured"
         return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()

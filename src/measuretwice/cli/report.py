@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
@@ -90,13 +91,16 @@ def _books(runs: list[RunData], targets: tuple[Path, ...]) -> dict[str, str]:
     return books
 
 
-def _figures(runs: list[RunData]) -> list[tuple[str, str]]:
-    """Each lab's runs held against its model, where there are enough of them for a figure."""
+def _figures(runs: list[RunData]) -> list[tuple[str, str]] | None:
+    """Each lab's runs held against its model, where there are enough of them for a figure; None where nothing can draw them."""
     figures = []
     for lab in {run.lab.name: run.lab for run in runs}.values():
         labs_runs = [run for run in runs if run.lab.name == lab.name]
         if lab.file.model is None or len(labs_runs) < RUNS_FOR_A_FIGURE:
             continue
+        # In a page there is none: its weight wouldn't be paid by a report's two figures.
+        if importlib.util.find_spec("matplotlib") is None:
+            return None
         # matplotlib takes half a second to import.
         from measuretwice.figures.registry import draw_against_model
         from measuretwice.figures.style import svg_text

@@ -51,6 +51,8 @@ class Job:
     backend: Backend
     wall_limit_s: float
     own: OwnScripts | None = None
+    # Where it was measured before it comes here, as a page's machine does.
+    begun: datetime.datetime | None = None
 
     @property
     def folder(self) -> Path:
@@ -131,7 +133,7 @@ def run_job(job: Job) -> Result:
 def _run_in(work: Path, job: Job) -> Result:
     """Measure, and write all that a finished run has."""
     plan, backend, lab = job.plan, job.backend, read_lab(job.lab_folder)
-    started = datetime.datetime.now(datetime.UTC)
+    started = job.begun or datetime.datetime.now(datetime.UTC)
     (work / "raw").mkdir()
     write_json(work / PLAN, plan.to_json())
     if job.own:
@@ -182,6 +184,12 @@ def check_finished(work: Path, label: str, backend: Backend) -> None:
         return
     failed = work / "raw" / "failed"
     if failed.exists():
+        if not failed.read_text().strip():
+            raise UserError(
+                f"{label}: {backend.runner} had no room left for what the tools printed: make the run shorter, or let it sample "
+                "less often",
+                1,
+            )
         node, phase = [*failed.read_text().split(), "?", "?"][:2]
         log = work / "raw" / node / f"{phase}.log"
         lines = _lines(log)

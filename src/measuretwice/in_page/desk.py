@@ -7,52 +7,46 @@ The functions of the commands themselves answer, so that a page says what a term
 from __future__ import annotations
 
 import contextlib
+import datetime
 import io
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.browser import PACE, BrowserMachine, guest_words, packs_of
+from measuretwice.backends.browser import (
+    PACE,
+    BrowserMachine,
+    given_to_guest,
+    guest_words,
+    packs_of,
+)
 from measuretwice.base.errors import UserError
 from measuretwice.base.seeds import LAST_SEED
 from measuretwice.cli import show, terminal
 from measuretwice.cli.case_books import CaseBooks, changes_of
-from measuretwice.cli.cases import CaseRun, nothing_new, open_case
+from measuretwice.cli.cases import nothing_new, open_case
 from measuretwice.cli.check import check_one, check_together, taken
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.run import choose
-from measuretwice.execute.batch import Batch, odd_trials, open_batch
+from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
 from measuretwice.in_page.findings import said_of
 from measuretwice.in_page.hand_in import pack
 from measuretwice.in_page.kept import Readable, note_diagnoses
-from measuretwice.in_page.machine import PagesMachine, given_to_guest
-from measuretwice.lab import Again, KernelFacts, Lab, load_lab, select_trials
+from measuretwice.in_page.machine import PagesMachine
+from measuretwice.in_page.task import Task
+from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
 from measuretwice.runs.folder import is_finished
 from measuretwice.runs.goodput import goodput_means
 from measuretwice.runs.result import Result, read_result
 from measuretwice.view import words
 from measuretwice.view.over_time import read_over_time
 from measuretwice.view.source import opened
-
-
-@dataclass
-class _Task:
-    """One press of a page's button: the lab, the case where there is one, and its trials' jobs by their folders' names."""
-
-    lab: Lab
-    batch: Batch
-    settings: dict[str, Any]
-    case: CaseRun | None
-    again: Again | None
-    # What was predicted: noted once something was measured, not before.
-    predicted: str | None = None
-    jobs: dict[str, Job] = field(default_factory=dict)
 
 
 class Desk:
@@ -62,7 +56,7 @@ class Desk:
         self._root, self._runs = Path(root), Path(runs)
         machine = BrowserMachine(Path(key), KernelFacts.from_json(json.loads(facts)))
         self._machine = PagesMachine(machine)
-        self._task: _Task | None = None
+        self._task: Task | None = None
         self._readable = Readable()
 
     def ask(self, what: str, request: str) -> str:
@@ -120,7 +114,7 @@ class Desk:
                     found, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
                 )
         what = choose(found, trials, None, None, of_case, None)
-        task = self._task = _Task(found, batch, settings, of_case, what.again)
+        task = self._task = Task(found, batch, settings, of_case, what.again)
         first = 1 if seed is None else seed
         for number in what.trials:
             for each in range(what.repeat):
@@ -146,7 +140,7 @@ class Desk:
             )
         return {"says": of_case.dealt or "Your own run has the recorded run's values."}
 
-    def _add(self, task: _Task, number: int, seed: int) -> Job:
+    def _add(self, task: Task, number: int, seed: int) -> Job:
         case = task.case
         job = task.batch.job(
             number,
@@ -180,6 +174,7 @@ class Desk:
             self._run(job)
             return {"files_of_run": self._files_of(job.folder), "said": nothing_new(same.name)}
         assert self._task is not None
+        self._task.jobs[folder] = replace(job, begun=datetime.datetime.now(datetime.UTC))
         lab = self._task.lab
         return {
             "words": guest_words(lab, plan),
@@ -187,8 +182,15 @@ class Desk:
             "files": given_to_guest(lab, plan, self._root),
         }
 
-    def conclude(self, *, folder: str, given: str, said: str) -> dict[str, Any]:
-        """Make a run's folder of what the machine gave, the tar file `given`; return what came of it."""
+    def conclude(
+        self, *, folder: str, given: str, said: str, predicted: str | None = None
+    ) -> dict[str, Any]:
+        """Make a run's folder of what the machine gave, the tar file `given`; return what came of it.
+
+        What was `predicted` while it ran was predicted before anything could be seen.
+        """
+        if predicted and self._task is not None and self._task.predicted is not None:
+            self._task.predicted = predicted
         self._machine.given, self._machine.said = Path(given), said
         job = self._job(folder)
         try:

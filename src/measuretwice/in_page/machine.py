@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from measuretwice.backends.browser import Browser, guest_files
+from measuretwice.backends.browser import Browser, with_script
 from measuretwice.backends.live_script import page_live_script
-from measuretwice.backends.script import guest_script
-from measuretwice.backends.uml import INSIDE_RUN
 from measuretwice.base.files import unpack_tar
 from measuretwice.lab import Lab, Plan
 
@@ -28,18 +26,6 @@ class PagesMachine(Browser):
         (work / CONSOLE).write_text(self.said, encoding="utf-8")
 
 
-def given_to_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:
-    """Return the files that a trial's guest finds at its root, by their paths there."""
-    return _with_script(lab, root, guest_script(lab, plan))
-
-
 def given_to_live_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:
     """Return the files that a live lab's guest finds at its root; the page adds its terminals' sizes."""
-    return _with_script(lab, root, page_live_script(lab, plan))
-
-
-def _with_script(lab: Lab, root: Path, script: str) -> dict[str, str]:
-    files = {
-        name: path.read_text(encoding="utf-8") for name, path in guest_files(lab, root).items()
-    }
-    return {**files, f"{INSIDE_RUN[1:]}/experiment.sh": script}
+    return with_script(lab, root, page_live_script(lab, plan))

@@ -35,20 +35,24 @@ def environment(*folders: Path, **options: Any) -> Environment:
     )
 
 
-def render_html(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
-    """Return the report as one HTML file. `figures` are captions and SVG texts of our own."""
+def render_html(report: Report, figures: Sequence[tuple[str, str]] | None = ()) -> str:
+    """Return the report as one HTML file. `figures` are captions and SVG texts of our own; None where nothing could draw them."""
     room = environment(finalize=clean)
     room.filters["inline"] = inline_html
-    drawings = [(caption, _drawing(svg)) for caption, svg in figures]
-    return room.get_template("report.html.j2").render(report=report, figures=drawings)
+    drawings = [(caption, _drawing(svg)) for caption, svg in figures or ()]
+    return room.get_template("report.html.j2").render(
+        report=report, figures=drawings, undrawn=figures is None
+    )
 
 
-def render_markdown(report: Report, figures: Sequence[tuple[str, str]] = ()) -> str:
+def render_markdown(report: Report, figures: Sequence[tuple[str, str]] | None = ()) -> str:
     """Return the same as Markdown. Of `figures` only the captions: drawings are in the HTML."""
     room = environment(finalize=markdown_text)
     room.filters |= {"fence": fence, "verbatim": Markup}
-    captions = [caption for caption, _ in figures]
-    text = room.get_template("report.md.j2").render(report=report, figures=captions)
+    captions = [caption for caption, _ in figures or ()]
+    text = room.get_template("report.md.j2").render(
+        report=report, figures=captions, undrawn=figures is None
+    )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 

@@ -203,7 +203,8 @@ def anchors(runs: Sequence[RunData]) -> dict[str, str]:
     return {run.name: f"run-{place}" for place, run in enumerate(sorted(runs, key=_order), start=1)}
 
 
-def _order(run: RunData) -> tuple[str, int, int, str, str, int, str]:
+def _order(run: RunData) -> tuple[str, int, int, str, str, int, str, str]:
+    """By lab, case and trial; of one case's runs the first try comes first."""
     plan = run.plan
     return (
         plan.lab,
@@ -212,6 +213,7 @@ def _order(run: RunData) -> tuple[str, int, int, str, str, int, str]:
         plan.pitfall or "",
         plan.stage or "",
         plan.seed,
+        str((run.provenance or {}).get("started", "")),
         plan.digest,
     )
 

@@ -167,9 +167,10 @@ def what_chance_does(results: Sequence[Result]) -> str | None:
     if not off or len(results) < 2:
         return None
     by_chance = sum(chance for chance, _ in chances)
+    alone = f"about {by_chance:.1f} would" if by_chance >= 0.1 else "hardly one would"
     return (
-        f"{off} of {len(chances)} counts lie outside their interval; by chance alone, "
-        f"{by_chance:.1f} would on average. Another --seed tells chance from a wrong setting."
+        f"{off} of {len(chances)} counts {'lies outside its' if off == 1 else 'lie outside their'} interval; by chance "
+        f"alone {alone}. Another --seed tells chance from a wrong setting."
     )
 
 

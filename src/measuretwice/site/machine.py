@@ -2,6 +2,7 @@
 
     assets/machine/*.mjs          the page's side, from docs/ as it stands
     assets/machine/loads.json     what is fetched, once: names, sizes, digests
+    assets/machine/rehearsal-*    a lab's short trial, by which the machine becomes fast before its first one
     assets/machine/...            the saved machine, v86, Pyodide in python/, xterm.js, and the kit, as a zip file
 
 Without it the same site is built, and its pages offer no run of their own.
@@ -20,9 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.browser import PYTHON, BrowserMachine, find_machine
+from measuretwice.backends.browser import (
+    PYTHON,
+    Browser,
+    BrowserMachine,
+    find_machine,
+    given_to_guest,
+    guest_words,
+    packs_of,
+)
 from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import PACKAGE
+from measuretwice.execute.batch import open_batch
 from measuretwice.lab import Lab, listed_settings, published_labs
 from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
 from measuretwice.lab.schema import Parameter
@@ -36,6 +46,8 @@ LIBRARIES = "scripts/browser/libraries.sh"
 NOT_IN_PAGES = ("site", "release", "testbeds", "grading", "audit")
 # Pure Python that the package's commands need, packed as it is installed here.
 PACKED = ("click", "rich", "jinja2", "markupsafe")
+# Of an experiment's time: long enough to compile what most packets pass through.
+REHEARSAL_S = 3
 # What Pyodide could load besides: nothing of it is used, but it asks for the file.
 LOCK = "pyodide-lock.json"
 
@@ -97,6 +109,24 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> Non
         "parameters": {lab.name: settings_for_pages(lab, listed_settings(lab)) for lab in labs},
     }
     pages.write(f"{PLACE}/loads.json", json.dumps(loads, indent=1) + "\n")
+    for lab in labs:
+        if (short := rehearsal(root, lab, parts.machine)) is not None:
+            pages.write(f"{PLACE}/rehearsal-{lab.name}.json", json.dumps(short) + "\n")
+
+
+def rehearsal(root: Path, lab: Lab, machine: BrowserMachine) -> dict[str, Any] | None:
+    """What the machine needs for a few seconds of the lab's first trial that a page can run, by which it becomes fast."""
+    place = Browser(machine)
+    batch = open_batch(root, lab, root, place)
+    for number in sorted(lab.trials):
+        plan = batch.job(number, seed=1, changes={"duration_s": REHEARSAL_S}).plan
+        if not place.problems(lab, [plan]):
+            return {
+                "words": guest_words(lab, plan),
+                "packs": packs_of(lab),
+                "files": given_to_guest(lab, plan, root),
+            }
+    return None
 
 
 def _listed(files: dict[str, bytes]) -> list[dict[str, Any]]:

@@ -31,6 +31,11 @@ def begin(words: LabWords) -> Block:
         "The settings are those that one would choose on a first day. The numbers are your own: they come from your "
         "[lab book](../../start/half-an-hour.md#solve-a-case)'s seed.",
     ]
+    if words.runs_here:
+        parts.append(
+            "Without a terminal, begin with the first case below. On its page choose the tab *in this page*, and press *Run it here*: "
+            "[nothing is installed](../../start/browser.md)."
+        )
     if recorded(words, step.of):
         came = _outcome(words, step.of, about.shown)
         parts += [

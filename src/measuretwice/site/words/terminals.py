@@ -75,16 +75,19 @@ def _live(lab: Lab, options: str, here: str) -> str:
     rows = ["| terminal | type |", "|---|---|"]
     steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
     for alike in _alike(lab, steps):
-        waits = " (it stays; go on)" if alike[0].background else ""
+        waits = " (stays, or is ready at once)" if alike[0].background else ""
         rows.append(
             f"| {_range([step.node for step in alike])} "
             f"| `{lab.script_name(alike[0].node)}.sh {alike[0].phase}`{waits} |"
         )
+    if any(step.background for step in steps):
+        rows.append("| those that stayed | Ctrl-C, or `kill %1` where you wrote `&` |")
     rows.append("| each | `snapshot.sh after .` |")
+    apart = "Nodes in one row do their step at the same time. For a command that stays, go on in another terminal, or end its line with `&`."
     up = _code(f"./lab up {lab.name} {options}")
     check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
     if here:
-        begin = [here, "What to type, in this order:"]
+        begin = [here, f"What to type, in this order. {apart}"]
         end = [
             "Or in terminals of your own:",
             "",
@@ -95,7 +98,7 @@ def _live(lab: Lab, options: str, here: str) -> str:
             check,
         ]
     else:
-        begin, end = [up, "", "Then `./lab enter NODE`, in a terminal each:"], [check]
+        begin, end = [up, "", f"Then `./lab enter NODE`, in a terminal each. {apart}"], [check]
     return "\n".join([*begin, "", *rows, "", *end])
 
 
