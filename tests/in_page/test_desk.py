@@ -21,6 +21,7 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.backends.browser import ALGORITHMS
+from measuretwice.base.files import read_object
 from measuretwice.book.notes import read_notes
 from measuretwice.lab import load_lab, published_labs, read_lab
 from measuretwice.runs.archive import raw_folder
@@ -71,12 +72,7 @@ class Worker:
         """A run as a page makes it, where the machine prints what a recorded run did; return its folder's name."""
         [job] = self.ask("plan", lab=lab, **request)["jobs"]
         self.ask("begin", folder=job["folder"])
-        [place] = (path.parent for path in (SAMPLES / given).rglob("DONE"))
-        tar = self.runs.with_name("given.tar")
-        with raw_folder(place) as raw, tarfile.open(tar, "w") as packed:
-            packed.add(raw, "raw")
-            packed.addfile(tarfile.TarInfo("raw/finished"), io.BytesIO())
-        self.ask("conclude", folder=job["folder"], given=str(tar), said="")
+        self.ask("conclude", folder=job["folder"], given=give(self, given), said="")
         return str(job["folder"])
 
 
@@ -137,6 +133,16 @@ def test_a_page_says_what_check_says(
     assert told
 
 
+def give(worker: Worker, recorded: str) -> str:
+    """What a machine would have given: the raw files of a recorded run, as a tar file."""
+    [place] = (path.parent for path in (SAMPLES / recorded).rglob("DONE"))
+    tar = worker.runs.with_name("given.tar")
+    with raw_folder(place) as raw, tarfile.open(tar, "w") as packed:
+        packed.add(raw, "raw")
+        packed.addfile(tarfile.TarInfo("raw/finished"), io.BytesIO())
+    return str(tar)
+
+
 def kinds_of(worker: Worker, case: int) -> list[str]:
     """Of which kinds a case's entries in the lab book are, in order; none where it has no part."""
     book = (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
@@ -172,15 +178,31 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
         "- Diagnosis",
         "- Outcome",
     ]
+    # Of three runs a report has a figure where something can draw it: a page can't.
+    worker.run("mathis", "01-mathis/case-04-broken", case=4, seed=1)
     packed = tmp_path / "saved.zip"
-    assert worker.ask("archive", lab="mathis", to=str(packed))["name"] == "mathis-runs.zip"
+    assert worker.ask("archive", lab="mathis", to=str(packed))["runs"] == 3
     assert "nothing is off any more" in said_here("check", packed)
-    assert "2 runs: " in said_here("report", packed)
+    assert "3 runs: " in said_here("report", packed)
     with zipfile.ZipFile(packed) as archive:
         assert archive.testzip() is None
         archive.extractall(tmp_path / "handed-in")
     assert "nothing is off any more" in said_here("check", tmp_path / "handed-in/mathis" / mended)
-    assert "Case 5" in (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
+    report = (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
+    assert "Case 5" in report
+    assert "a page draws none" in report
+
+
+def test_what_is_predicted_while_it_runs_comes_into_the_book(worker: Worker) -> None:
+    [job] = worker.ask("plan", lab="mathis", case=5, seed=1)["jobs"]
+    worker.ask("begin", folder=job["folder"])
+    tar = give(worker, "01-mathis/case-05-broken")
+    worker.ask("conclude", folder=job["folder"], given=tar, said="", predicted="2,8 Mbit/s")
+    said = worker.ask("finish")["said"]
+    assert "You predicted: 2,8 Mbit/s" in said
+    assert kinds_of(worker, 5) == ["- Prediction", "- Run"]
+    provenance = read_object(worker.runs / "mathis" / job["folder"] / "provenance.json")
+    assert provenance["started"] <= provenance["ended"]
 
 
 def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -> None:

@@ -10,7 +10,7 @@ import browsers_machine
 import pytest
 from command_line import call_lab
 
-from measuretwice.backends.browser import find_machine, guest_files, guest_words
+from measuretwice.backends.browser import find_machine, fitted_sampling, guest_files, guest_words
 from measuretwice.in_page.machine import given_to_live_guest
 from measuretwice.lab import Apparatus, load_lab, make_plan
 from measuretwice.runs.archive import digest_of
@@ -69,6 +69,16 @@ def test_its_key_follows_from_what_it_is_made_of(tmp_path: Path) -> None:
         seen.add(subprocess.run(["bash", *own], capture_output=True, text=True, check=True).stdout)
         (tmp_path / name).write_text(text)
     assert len(seen) == 1 + len(inputs)
+
+
+def test_a_long_trial_samples_less_often_where_its_samples_stay_in_memory() -> None:
+    lab = load_lab(ROOT, "mathis")
+    meant = lab.defaults()
+    assert fitted_sampling(lab, meant) == {}
+    assert fitted_sampling(lab, {**meant, "duration_s": 9000}) == {"sample_interval_s": 0.23}
+    # What a person asks for stays as it is.
+    asked = {**meant, "duration_s": 9000, "sample_interval_s": 0.05}
+    assert fitted_sampling(lab, asked) == {}
 
 
 def test_the_guest_gets_what_a_trial_reads() -> None:

@@ -48,9 +48,9 @@ class Checkout:
             stdin=subprocess.DEVNULL,
         )
 
-    def up(self, *arguments: str) -> Path:
-        """Bring mathis up and return its folder."""
-        done = self.run("up", "mathis", *arguments)
+    def up(self, *arguments: str, lab: str = "mathis") -> Path:
+        """Bring a lab up and return its folder."""
+        done = self.run("up", lab, *arguments)
         assert done.returncode == 0, done.stderr
         return Path(self.status()[0]["folder"])
 
@@ -151,6 +151,23 @@ def test_a_terminal_is_a_terminal(checkout: Checkout) -> None:
     again = checkout.enter("romeo")
     assert "ping 10.10.2.100" in do(again, "history")
     assert "ping 10.10.2.100" in (folder / "history-romeo").read_text()
+
+
+def test_ctrl_c_tells_what_stays_to_end(checkout: Checkout) -> None:
+    """Then what it watched is written out, as in a run; also where it was put in the background."""
+    folder = checkout.up("--case", "1", lab="queues")
+    router = checkout.enter("router-1")
+    do(router, "router-1.sh prepare")
+    samples = folder / "raw/router-1/queue.txt"
+    for line, end in (("router-1.sh watch", "\x03"), ("router-1.sh watch &", "kill %1; wait\r")):
+        router.sendline(line)
+        router.expect("ready")
+        router.send(end)
+        eventually(samples.exists)
+        eventually(lambda: not samples.with_name("queue.txt.json").exists())
+        do(router, "true")
+        assert "# t=" in samples.read_text()
+        samples.unlink()
 
 
 @pytest.mark.nightly
