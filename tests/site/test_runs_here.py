@@ -368,7 +368,9 @@ def test_two_tabs_share_one_book(page: Any, address: str) -> None:
         for wrong in ("1.5", "-3", "99999999999999"):
             seed.fill(wrong)
             panel.get_by_role("button", name="Run it here").click()
-            panel.get_by_text("The seed is a whole number from 0 to 2147483647.").wait_for()
+            panel.locator(
+                ".here-says", has_text="The seed is a whole number from 0 to 2147483647."
+            ).wait_for()
         seed.fill("7" if tab is page else "8")
         panel.get_by_role("button", name="Run it here").click()
         panel.locator('.here-says:text-is("Done.")').wait_for()
