@@ -417,7 +417,7 @@ def test_where_nothing_arrives_the_run_ends_and_says_so(page: Any) -> None:
     mend.locator(".here-setting .here-name").fill("loss_percent")
     mend.locator(".here-setting input:not(.here-name)").fill("100")
     mend.get_by_role("button", name="Run it here").click()
-    mend.get_by_text("perhaps no connection came up").wait_for()
+    mend.locator(".here-says", has_text="perhaps no connection came up").wait_for()
     assert "loss_percent" not in book_of(page)
 
 

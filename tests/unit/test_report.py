@@ -170,7 +170,7 @@ def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
     assert "segments of 1460 B (ss)" in said
     assert "An MTU of 1500 B leaves no more than that." in said
     assert "OFF" in said
-    assert "1 of 5 counts lie outside their interval; by chance alone about 0.1 would" in markdown
+    assert "1 of 5 counts lies outside its interval; by chance alone about 0.1 would" in markdown
 
 
 def test_everything_from_a_run_is_escaped(tmp_path: Path) -> None:
