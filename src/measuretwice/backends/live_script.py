@@ -110,7 +110,7 @@ def _program(path: str, text: str) -> list[str]:
 def _node_script(lab: Lab, place: str) -> str:
     """What a node's shell finds under its scripts' names: what stays until it is told is told by Ctrl-C, as a run tells it."""
     steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
-    staying = sorted({step.phase for step in steps if step.background})
+    staying = sorted({step.phase for step in steps if step.stop})
     return f"""\
 #!/bin/bash
 script={place}/nodes/${{0##*/}}

@@ -75,15 +75,16 @@ def _live(lab: Lab, options: str, here: str) -> str:
     rows = ["| terminal | type |", "|---|---|"]
     steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
     for alike in _alike(lab, steps):
-        waits = " (stays, or is ready at once)" if alike[0].background else ""
+        first = alike[0]
+        waits = " (may stay)" if first.stop else " (don't wait for it)" if first.background else ""
         rows.append(
             f"| {_range([step.node for step in alike])} "
             f"| `{lab.script_name(alike[0].node)}.sh {alike[0].phase}`{waits} |"
         )
-    if any(step.background for step in steps):
+    if any(step.stop for step in steps):
         rows.append("| those that stayed | Ctrl-C, or `kill %1` where you wrote `&` |")
     rows.append("| each | `snapshot.sh after .` |")
-    apart = "Nodes in one row do their step at the same time. For a command that stays, go on in another terminal, or end its line with `&`."
+    apart = "After a command that stays, or isn't to be waited for, go on in another terminal, or end its line with `&`."
     up = _code(f"./lab up {lab.name} {options}")
     check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
     if here:
