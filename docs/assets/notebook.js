@@ -1,4 +1,5 @@
-// The lab book of a page: a field for the prediction, and one for the diagnosis. What is written stays in
+// The lab book of a page: a field for the prediction, and one for the diagnosis; on a page of questions one for each
+// answer, <div class="notebook" data-case="mathis 3" data-kind="answer">. What is written stays in
 // this browser, and opens what comes after it; where the page can run the case, what was recorded stays folded until it
 // has, or until the reader opens it. Without scripts there is no field, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places) {
@@ -42,9 +43,13 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     field.id = `notebook-${n}`;
     field.value = kept(place);
     field.autocomplete = "off";
-    if (kind !== "prediction") field.rows = 3;
+    if (kind !== "prediction") field.rows = kind === "answer" ? 6 : 3;
     label.htmlFor = field.id;
-    label.textContent = kind === "prediction" ? quantity ? `Your prediction: ${quantity}` : "Your prediction, with its unit" : "Your diagnosis";
+    label.textContent = {
+      prediction: quantity ? `Your prediction: ${quantity}` : "Your prediction, with its unit",
+      diagnosis: "Your diagnosis",
+      answer: `Your answer to question ${place.dataset.case.split(" ")[1]}`,
+    }[kind];
     field.setAttribute("aria-description", asked || "");
     button.className = "md-button";
     button.textContent = "Write it down";
@@ -52,7 +57,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     form.append(label, field, button, status);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      if (!field.value.trim()) {
+      if (!field.value.trim() && kind !== "answer") {
         status.textContent = "Write something first, or open what follows without it.";
         return;
       }

@@ -65,6 +65,21 @@
     await panels("div.here[data-live]", "terminals");
   }
 
+  // Of the ways to run something, a tab each, the first is a terminal's. Where the reader's machine has none for it, and
+  // no tab was ever chosen, the page itself is.
+  function ways() {
+    if (has_linux() || (typeof __md_get === "function" && __md_get("__tabs"))) return;
+    for (const set of document.querySelectorAll(".tabbed-set")) {
+      const at = [...set.querySelectorAll(":scope > .tabbed-content > .tabbed-block")].findIndex((block) => block.querySelector(".here[data-here]"));
+      if (at >= 0) set.querySelectorAll(":scope > input")[at].checked = true;
+    }
+  }
+
+  function has_linux() {
+    const { platform, userAgent, userAgentData } = navigator;
+    return /^Linux (x86_64|amd64|i.86)/.test(platform) && !/Android|CrOS/.test(`${userAgent} ${userAgentData ? userAgentData.platform : ""}`);
+  }
+
   async function panels(which, name) {
     const all = [...document.querySelectorAll(which)];
     const folded = all.filter((place) => place.closest("details.run-one:not([open])"));
@@ -116,9 +131,21 @@
       nav.setAttribute("aria-label", `Section ${n + 1}: ${label ? label.textContent.trim() : ""}`);
       nav.removeAttribute("aria-labelledby");
     });
+    for (const table of document.querySelectorAll(".plan table, .here-files table")) stays_a_table(table);
     for (const box of document.querySelectorAll(WIDE)) {
       scrolls(box);
       sizes.observe(box);
+    }
+  }
+
+  // A table whose parts a phone lays out as blocks is no table to a screen reader, unless its parts say so.
+  function stays_a_table(table) {
+    if (table.hasAttribute("role")) return;
+    table.setAttribute("role", "table");
+    for (const part of table.querySelectorAll("thead, tbody")) part.setAttribute("role", "rowgroup");
+    for (const row of table.rows) row.setAttribute("role", "row");
+    for (const cell of table.querySelectorAll("th, td")) {
+      cell.setAttribute("role", cell.matches("td") ? "cell" : cell.closest("thead") ? "columnheader" : "rowheader");
     }
   }
 
@@ -170,6 +197,7 @@
     names();
     fields();
     contents();
+    ways();
     for (const work of [interactive, notebooks, progress, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -23,7 +23,8 @@ from command_line import call_lab
 from measuretwice.backends.browser import ALGORITHMS
 from measuretwice.base.files import read_object
 from measuretwice.book.notes import read_notes
-from measuretwice.lab import load_lab, published_labs, read_lab
+from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
+from measuretwice.report.answers import read_answers
 from measuretwice.runs.archive import raw_folder
 from measuretwice.site.machine import kit_archive
 from measuretwice.site.words.here import of_mending, of_stage
@@ -191,6 +192,31 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     report = (tmp_path / "handed-in/mathis/report.html").read_text(encoding="utf-8")
     assert "Case 5" in report
     assert "a page draws none" in report
+
+
+def test_answers_written_on_a_page_are_in_the_report_saved_last(
+    worker: Worker, tmp_path: Path
+) -> None:
+    """Also one to a question that waits for its case; what would end an answer's place is left out."""
+    worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    packed = tmp_path / "saved.zip"
+
+    def saved(**answers: str) -> dict[str, str]:
+        worker.ask("archive", lab="mathis", to=str(packed), answers=answers)
+        with zipfile.ZipFile(packed) as archive:
+            report = archive.read("mathis/report.md").decode()
+            assert ("uniform in log" in archive.read("mathis/report.html").decode()) == (
+                "1" in answers
+            )
+        return read_answers(report)
+
+    questions = read_questions(load_lab(ROOT, "mathis"))
+    first = "Because\r\n<!-- end of answer -->\nthey are uniform in log(p)."
+    assert saved(**{"1": first, "3": "156 of 1000", "99": "no question's", "2": " "}) == {
+        questions[0]: "Because\n\nthey are uniform in log(p).",
+        questions[2]: "156 of 1000",
+    }
+    assert saved(**{"3": "157"}) == {questions[2]: "157"}
 
 
 def test_what_is_predicted_while_it_runs_comes_into_the_book(worker: Worker) -> None:

@@ -23,6 +23,7 @@ from command_line import call_lab
 from firefox import firefox_path, started_firefox
 
 from measuretwice.backends.browser import find_machine
+from measuretwice.report.answers import read_answers
 
 ROOT = Path(__file__).parents[2]
 PAGE = "modules/01-mathis/case-04/"
@@ -195,8 +196,17 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     mend.get_by_text("nothing is off any more").wait_for()
     page.locator(".notebook textarea").fill("an option takes 12 B of each segment")
     page.locator(".notebook button").nth(1).click()
-    with page.expect_download() as download:
+    with page.expect_download():
         mend.get_by_role("button", name="Save my runs").click()
+    mend.get_by_text("Saved as mathis-runs.zip: 2 runs, your lab book and report.html.").wait_for()
+    mend.get_by_text("answer them on the module's page Questions").wait_for()
+    page.goto(page.url.replace("case-04", "questions"))
+    answer = page.get_by_label("Your answer to question 1", exact=True)
+    answer.fill("A ratio counts, not a difference.")
+    page.locator(".notebook button").first.click()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save my runs and answers").click()
+    page.get_by_text("Your answers to 1 question are in the report.").wait_for()
     saved = tmp_path / "class" / "Ada Lovelace" / "mathis-runs.zip"
     download.value.save_as(saved)
     folder = tmp_path / "unpacked"
@@ -206,7 +216,8 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     assert "- Prediction: 0.05 Mbit/s, by the model\n" in book
     assert "- Outcome: nothing is off any more" in book
     assert "- Diagnosis: an option takes 12 B of each segment\n" in book
-    mend.get_by_text("Saved as mathis-runs.zip: 2 runs, your lab book and report.html.").wait_for()
+    report = (folder / "mathis/report.md").read_text(encoding="utf-8")
+    assert list(read_answers(report).values()) == ["A ratio counts, not a difference."]
     checked = call_lab("check", *sorted((folder / "mathis").glob("case-04-*")))
     assert "for 32 bits" in checked.stdout
     graded = call_lab(
@@ -407,6 +418,24 @@ def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
         )
         assert 0 <= top < height / 2, (width, top)
         panel.get_by_role("button", name="All files").click()
+
+
+@pytest.mark.parametrize(
+    ("platform", "chosen"), [("Linux x86_64", "virtual kernel"), ("MacIntel", "in this page")]
+)
+def test_the_way_shown_first_is_one_that_the_readers_machine_has(
+    browser: Any, address: str, platform: str, chosen: str
+) -> None:
+    page = browser.new_page()
+    page.add_init_script(f"Object.defineProperty(navigator, 'platform', {{ value: '{platform}' }})")
+    page.goto(address + PAGE)
+    ready_made = page.locator(".tabbed-set", has=page.locator(".here[data-here]")).first
+    ready_made.locator(":scope > input:checked").wait_for(state="attached")
+    shown = ready_made.evaluate(
+        "(set) => set.querySelector(`label[for='${set.querySelector(':scope > input:checked').id}']`).innerText"
+    )
+    assert shown == chosen
+    page.close()
 
 
 def test_where_nothing_arrives_the_run_ends_and_says_so(page: Any) -> None:

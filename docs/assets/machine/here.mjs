@@ -65,10 +65,13 @@ async function rehearse(lab) {
   worker.postMessage({ base, machine: loads.machine, words, files, packs: files_of(packs), rehearsal: true });
 }
 
-const pace = () => Number(localStorage.getItem(PACE)) || 1;
-function learn(likely_s, took_s) {
+// How many times what was thought likely this browser takes: of this case's own runs, or else of all so far.
+const pace_of_all = () => Number(localStorage.getItem(PACE)) || 1;
+const pace = (about) => Number(localStorage.getItem(`${PACE}/${about}`)) || pace_of_all();
+function learn(about, likely_s, took_s) {
   try {
-    localStorage.setItem(PACE, String((pace() + took_s / likely_s) / 2));
+    localStorage.setItem(PACE, String((pace_of_all() + took_s / likely_s) / 2));
+    localStorage.setItem(`${PACE}/${about}`, String(took_s / likely_s));
   } catch { /* nothing is learnt then */ }
 }
 
@@ -100,6 +103,24 @@ const INTRODUCTION = {
   show: "This page runs the case with the mistake fixed.",
   trials: "A Linux kernel in this page makes the run.",
 };
+
+/** Save all that this browser keeps of a lab as one archive; `done` says what came of it. */
+async function save(lab, done) {
+  done.textContent = "Packing all runs of this lab, the lab book and a report.";
+  try {
+    const answers = written(lab, "answer");
+    const { name, bytes, runs, report } = await (await open_kit()).call("save", { lab, diagnoses: written(lab), answers });
+    const link = h("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/zip" })), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+    const what = [runs === 1 ? "1 run" : runs ? `${runs} runs` : "", "your lab book", report ? "report.html" : ""].filter(Boolean);
+    const many = Object.values(answers).filter(Boolean).length;
+    const of_questions = !report ? "" : many ? ` Your answers to ${many === 1 ? "1 question are" : `${many} questions are`} in the report.` : " The report asks questions: answer them on the module's page Questions, and save again.";
+    done.textContent = `Saved as ${name}: ${what.slice(0, -1).join(", ")}${what[1] ? " and " : ""}${what.at(-1)}.${of_questions} Hand it in where your course collects work.`;
+  } catch (error) {
+    done.textContent = `It can't be saved: ${error.message}`;
+  }
+}
 
 class Panel {
   constructor(place, number) {
@@ -212,6 +233,10 @@ class Panel {
     return [button("Save my runs", () => this.save()), button("Forget my runs", () => this.forget())];
   }
 
+  about() {
+    return `${this.asked.lab} ${this.asked.case || this.asked.trials}`;
+  }
+
   id(name) {
     return `here-${this.number}-${name}`;
   }
@@ -223,7 +248,7 @@ class Panel {
     this.says.textContent = (is_more
       ? `This lab needs ${megabytes(todo)} MB more than this browser has kept so far. They are fetched once, and kept. ` : todo.length
       ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. ` : "")
-      + `${what} about ${roughly(this.asked.likely_s * pace())}.`;
+      + `${what} about ${roughly(this.asked.likely_s * pace(this.about()))}.`;
   }
 
   // --- settings ----------------------------------------------------------------------------------
@@ -394,7 +419,7 @@ class Panel {
     this.step(`${label}: starting the machine.`);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
-    learn(job.likely_s, (performance.now() - begun) / 1e3 - held);
+    learn(this.about(), job.likely_s, (performance.now() - begun) / 1e3 - held);
     this.step("Reading what the tools printed.");
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
     this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
@@ -476,19 +501,7 @@ class Panel {
   }
 
   async save() {
-    const { lab } = this.asked;
-    this.done.textContent = "Packing all runs of this lab, the lab book and a report.";
-    try {
-      const { name, bytes, runs, report } = await (await open_kit()).call("save", { lab, diagnoses: written(lab) });
-      const link = h("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/zip" })), download: name });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-      const what = [runs === 1 ? "1 run" : runs ? `${runs} runs` : "", "your lab book", report ? "report.html" : ""].filter(Boolean);
-      const questions = report ? " Questions that the report asks are answered in report.md, with any text editor." : "";
-      this.done.textContent = `Saved as ${name}: ${what.slice(0, -1).join(", ")}${what[1] ? " and " : ""}${what.at(-1)}.${questions} Hand it in where your course collects work.`;
-    } catch (error) {
-      this.done.textContent = `It can't be saved: ${error.message}`;
-    }
+    await save(this.asked.lab, this.done);
   }
 
   /** On a computer that others use, too. */
@@ -528,9 +541,26 @@ function bounds({ unit, min, max, choices, default: usual }) {
 
 const panels = [];
 
+/** Below a lab's questions: save what this browser keeps of it. */
+async function fill_hand_in(place) {
+  const { lab } = JSON.parse(place.dataset.here);
+  const done = h("p", { class: "here-says", role: "status" });
+  const button = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => save(lab, done) }, "Save my runs and answers");
+  const names = await kept_names(lab).catch(() => []);
+  const [can, why] = await all_loads().then(() => [names.length > 0, ""], (error) => [false, ` It can't save here: ${error.message}.`]);
+  button.disabled = !can;
+  place.replaceChildren(
+    h("p", {}, `One archive has all runs of this lab that this browser keeps, the lab book, and the report with your answers.${can || why ? "" : " It keeps none yet: run a case on its page."}${why}`),
+    h("div", { class: "here-buttons" }, button), done);
+}
+
 /** Fill in all places of a page; nothing is fetched before its button is pressed, but what there is to fetch. */
 export function fill(places) {
   for (const place of places) {
+    if (JSON.parse(place.dataset.here).kind === "hand-in") {
+      fill_hand_in(place);
+      continue;
+    }
     const panel = new Panel(place, panels.length);
     panels.push(panel);
     panel.prepare();

@@ -67,7 +67,7 @@ export function files_list(listing, open) {
   const rows = [...groups].sort(([, a], [, b]) => b.word - a.word).map(([key, group]) => h("tr", {},
     h("td", {}, group.word ? link(key) : ""), h("td", { class: "here-said-of" }, group.about),
     h("td", {}, ...group.files.flatMap((file, n) => [n ? ", " : "", link(file.file)]))));
-  return h("div", {},
+  return h("div", { class: "here-files" },
     wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}, "what"), h("th", {}, "what it is"), h("th", {}, "files, word for word"))), h("tbody", {}, ...rows))),
     ...(empty ? [h("p", { class: "recorded" }, `Left out: ${empty} files that are empty.`)] : []));
 }
@@ -75,9 +75,23 @@ export function files_list(listing, open) {
 const said = (value) => (value === null || value === undefined ? "" : value === true ? "yes" : value === false ? "no"
   : typeof value === "number" ? value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 9 }) : String(value));
 
+/** A program's JSON in lines; null where a text isn't all of it in one. */
+function in_lines(text) {
+  if (!/^[[{]/.test(text) || text.trim().includes("\n")) return null;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return null;
+  }
+}
+
 /** What ./lab show shows: blocks of named values, or a text. */
 export function blocks(what, shown) {
-  if (shown.text !== undefined) return [h("h4", {}, what), h("pre", { class: "here-text" }, h("code", {}, shown.text))];
+  if (shown.text !== undefined) {
+    const lines = in_lines(shown.text);
+    const note = lines ? [h("p", { class: "recorded" }, "The file has all this in one line.")] : [];
+    return [h("h4", {}, what), ...note, h("pre", { class: "here-text" }, h("code", {}, lines || shown.text))];
+  }
   const parts = shown.problems.map((problem) => h("p", {}, `not shown: ${problem}`));
   for (const block of shown.blocks) {
     const columns = block.fields.length ? Object.keys(block.fields[0]).filter((key) => !["name", "unit", "meaning", "source"].includes(key)) : [];

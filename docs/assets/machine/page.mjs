@@ -79,7 +79,7 @@ function browser_name() {
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------
 
-const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|measured)$/;
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|answer|measured)$/;
 
 function* written_of(lab) {
   try {
@@ -90,9 +90,9 @@ function* written_of(lab) {
   } catch { /* this browser keeps nothing */ }
 }
 
-/** The diagnoses that were written down on a lab's pages, by their cases' numbers. */
-export const written = (lab) => Object.fromEntries(
-  [...written_of(lab)].filter(({ kind }) => kind === "diagnosis").map(({ key, about }) => [about, localStorage.getItem(key)]));
+/** What was written down on a lab's pages: the diagnoses by their cases' numbers, or, as "answer", the answers by their questions'. */
+export const written = (lab, which = "diagnosis") => Object.fromEntries(
+  [...written_of(lab)].filter(({ kind }) => kind === which).map(({ key, about }) => [about, localStorage.getItem(key)]));
 
 export function forget_written(lab) {
   for (const { key } of [...written_of(lab)]) localStorage.removeItem(key);

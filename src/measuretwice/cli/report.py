@@ -6,7 +6,7 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,18 +36,28 @@ def report_command(
     title: str | None,
     author: str | None,
     as_json: bool,
+    answers: Mapping[str, str] | None = None,
 ) -> int:
-    """Write the report; return 0 if at least one run could be used, else raise UserError."""
+    """Write the report; return 0 if at least one run could be used, else raise UserError.
+
+    `answers`, by their questions' texts, are taken besides those that an earlier report's Markdown has.
+    """
     labs = find_labs(root)
     asked = tuple(_runs_of(root, target, labs) for target in targets)
     with unpacked(asked) as opened:
         # Of an archive the report lies beside it.
         place = _common(tuple(target.parent for target in asked) if opened.archives else asked)
-        return _report(root, opened, _page(root, out, place), title, author, as_json)
+        return _report(root, opened, _page(root, out, place), title, author, as_json, answers or {})
 
 
 def _report(
-    root: Path, opened: Unpacked, page: Path, title: str | None, author: str | None, as_json: bool
+    root: Path,
+    opened: Unpacked,
+    page: Path,
+    title: str | None,
+    author: str | None,
+    as_json: bool,
+    given: Mapping[str, str],
 ) -> int:
     targets = opened.targets
     folder = _common(targets)
@@ -56,7 +66,7 @@ def _report(
     runs, unusable = _read(root, targets, folder)
     for line in unusable:
         print(f"lab: not used: {clean(opened.named(line))}", file=sys.stderr)
-    answers = _answers(notes)
+    answers = {**_answers(notes), **given}
     report = make_report(
         runs,
         title=title,

@@ -371,9 +371,14 @@ class Desk:
 
     # --- handing in -------------------------------------------------------------------------------
 
-    def archive(self, *, lab: str, to: str) -> dict[str, Any]:
-        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken."""
-        return pack(self._root, load_lab(self._root, lab), self._runs, Path(to))
+    def archive(
+        self, *, lab: str, to: str, answers: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken.
+
+        `answers` are what was written down on the page of its questions, by their numbers.
+        """
+        return pack(self._root, load_lab(self._root, lab), self._runs, Path(to), answers or {})
 
     def forget(self, *, lab: str) -> dict[str, Any]:
         """Delete all of a lab's."""

@@ -4,36 +4,59 @@ from __future__ import annotations
 
 import contextlib
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
 from measuretwice.cli.report import report_command
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, read_questions
+from measuretwice.report.answers import as_answer
 from measuretwice.runs.folder import DONE
 
 
-def pack(root: Path, lab: Lab, runs: Path, to: Path) -> dict[str, Any]:
+def pack(root: Path, lab: Lab, runs: Path, to: Path, answers: Mapping[str, str]) -> dict[str, Any]:
     """Write all that `runs` holds of a lab to the zip file `to`, and return what there was.
 
-    Where no run can be reported on, what there is comes without a report. Hidden files are left out.
+    `answers` go into the report, by the numbers of the lab's questions. Where no run can be reported on,
+    what there is comes without a report. Hidden files are left out.
     """
     place = runs / lab.name
     report = place / "report.html"
+    # What an earlier one has of answers stands on the page, too, unless it was taken back there.
+    report.with_suffix(".md").unlink(missing_ok=True)
     out, errors = io.StringIO(), io.StringIO()
     with (
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(errors),
         contextlib.suppress(UserError),
     ):
-        report_command(root, (place,), out=report, title=None, author=None, as_json=False)
+        report_command(
+            root,
+            (place,),
+            out=report,
+            title=None,
+            author=None,
+            as_json=False,
+            answers=_by_question(lab, answers),
+        )
     files = [path for path in sorted(place.rglob("*")) if path.is_file() and _is_shown(path, place)]
     if not files:
         raise UserError(f"nothing of {lab.name} is kept in this browser")
     to.write_bytes(pack_zip({path.relative_to(runs).as_posix(): path for path in files}))
     count = sum(path.name == DONE for path in files)
     return {"name": f"{lab.name}-runs.zip", "runs": count, "report": report in files}
+
+
+def _by_question(lab: Lab, answers: Mapping[str, str]) -> dict[str, str]:
+    """The answers by the questions' texts, as a report has them."""
+    questions = {str(number): text for number, text in enumerate(read_questions(lab), start=1)}
+    return {
+        questions[number]: tidied
+        for number, text in answers.items()
+        if number in questions and (tidied := as_answer(text))
+    }
 
 
 def _is_shown(path: Path, place: Path) -> bool:

@@ -9,6 +9,15 @@ _BOOK = re.compile(r"^<!-- lab book of ([a-z0-9-]+) -->\n\n(`{3,})text\n", re.MU
 _ANSWER_ENDS = re.compile(r"^<!-- end of answer -->$", re.MULTILINE)
 
 
+# Longer than any answer.
+_MOST_CHARACTERS = 20_000
+
+
+def as_answer(text: str) -> str:
+    """Return what somebody wrote as it can stand in a report's Markdown: what ends an answer there is left out."""
+    return _ANSWER_ENDS.sub("", text[:_MOST_CHARACTERS].replace("\r\n", "\n")).strip()
+
+
 def read_answers(text: str) -> dict[str, str]:
     """Return the answers in an earlier report's Markdown, by the question as it stands there."""
     return {asked: answer for asked, answer in read_places(text).items() if answer.strip()}

@@ -36,7 +36,7 @@ from measuretwice.site.reference import Command
 from measuretwice.site.render import TEMPLATES, Renderer
 from measuretwice.site.words.cases import case_page
 from measuretwice.site.words.course import kit_address
-from measuretwice.site.words.lab_facts import questions
+from measuretwice.site.words.questions import questions
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
 

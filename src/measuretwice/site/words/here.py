@@ -80,6 +80,14 @@ def _also(words: LabWords, name: str) -> dict[str, Any]:
     return {"also": settings_for_pages(words.lab, hidden)} if hidden else {}
 
 
+def of_handing_in(words: LabWords) -> str:
+    """Where a page saves the runs that this browser keeps of a lab, with the report and the answers in it."""
+    if not words.runs_here:
+        return ""
+    asked = {"lab": words.lab.name, "kind": "hand-in"}
+    return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
 def of_live(words: LabWords, name: str, stage: StageName) -> str:
     """Where a page opens terminals on the nodes of a case's network."""
     number, [params, *_] = _case(words, name, stage)

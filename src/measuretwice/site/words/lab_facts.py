@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from typing import Any
 
 from measuretwice.audit import audit_table
 from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
-from measuretwice.lab import About, ModelUse, read_questions
-from measuretwice.lab.questions import cases_asked_about
+from measuretwice.lab import About, ModelUse
 from measuretwice.lab.schema import Parameter
 from measuretwice.report.markdown import fence
 from measuretwice.runs.goodput import goodput_means
@@ -20,9 +18,6 @@ from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.testbeds.layout import Layout, layout_of
-
-# A question's heading and points, and what is asked; the cases that it is about.
-OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
 
 @word("name", fact=True)
@@ -134,21 +129,10 @@ def audited(words: LabWords) -> list[dict[str, Any]]:
     ]
 
 
-@word("questions()")
-def questions(words: LabWords) -> Block:
-    """The lab's questions, as a numbered list. What asks about a case is folded: it may say what was off there."""
-    asked = enumerate(read_questions(words.lab), 1)
-    return Block("\n\n".join(f"{n}. {_folded(text)}" for n, text in asked) + "\n")
-
-
-def _folded(question: str) -> str:
-    found = OF_QUESTION.match(question)
-    cases = cases_asked_about(question)
-    if not found or not cases:
-        return question
-    named = " and ".join(map(str, cases))
-    when = f"case {named} is" if len(cases) == 1 else f"cases {named} are"
-    return f'{found[1]}\n\n    ??? question "Open it when {when} fixed"\n\n        {found[2]}'
+@word("runs_here", fact=True)
+def runs_here(words: LabWords) -> bool:
+    """Whether the site has the browser's machine, so that its pages make runs themselves."""
+    return words.runs_here
 
 
 @word("rubric", fact=True)
