@@ -232,10 +232,16 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     panel = page.locator(".here[data-here]").first
     panel.get_by_role("button", name="Run it here").click()
     panel.locator('.here-says:text-is("Done.")').wait_for()
+    # What a run needs has been fetched: the page is there without a connection, and makes another.
+    page.context.set_offline(True)
     page.reload()
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel.get_by_role("button", name="Run it here").click()
     panel.locator(".here-says", has_text="Measured already").wait_for()
+    panel.locator("input[type=number]").fill(str(SEED + 2))
+    panel.get_by_role("button", name="Run it here").click()
+    panel.locator('.here-says:text-is("Done.")').wait_for()
+    page.context.set_offline(False)
     # A claim changes no packet: nothing is measured for it.
     page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
     mend = page.locator(".here[data-here]").nth(1)
@@ -251,7 +257,11 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     assert not panel.get_by_role("button", name="Show my earlier runs").count()
 
 
-def test_without_a_connection_it_says_so_and_goes_on_later(page: Any) -> None:
+def test_without_a_connection_it_says_so_and_goes_on_later(browser: Any, address: str) -> None:
+    # What a service worker fetches, no test can break.
+    page = browser.new_page(service_workers="block")
+    page.set_default_timeout(1000 * LONGEST_S)
+    page.goto(address + PAGE)
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
     press = panel.get_by_role("button", name="Run it here")
@@ -277,6 +287,7 @@ def test_without_a_connection_it_says_so_and_goes_on_later(page: Any) -> None:
     panel.locator(".here-says", has_text="s in the experiment").wait_for()
     panel.get_by_role("button", name="Cancel").click()
     panel.locator(".here-says", has_text="Cancelled.").wait_for()
+    page.close()
 
 
 def test_a_run_can_be_cancelled(page: Any) -> None:

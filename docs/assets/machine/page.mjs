@@ -9,6 +9,8 @@ export const SILENT = "this page's own scripts can't be fetched. Is there a conn
 /** What loads.json says, once all_loads() has been waited for. */
 export let loads = null;
 let kit = null;
+// As docs/offline.js calls them.
+const PAGES = "measure-twice-pages";
 
 export async function all_loads() {
   if (!loads) {
@@ -37,6 +39,20 @@ export async function fetch_all(packs, on_share) {
   // One after another: on a slow line each that has arrived is kept.
   for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
   await sweep(base, [...all_files(), ...Object.values(loads.packs)]);
+  await stay_offline();
+}
+
+/** Let this page, and those that are looked at from now on, be there without a connection (docs/offline.js). */
+async function stay_offline() {
+  try {
+    await caches.delete(PAGES);
+    await navigator.serviceWorker.register(new URL("../../offline.js", base));
+    await navigator.serviceWorker.ready;
+    const parts = performance.getEntriesByType("resource").map(({ name }) => name);
+    const kept = await caches.open(PAGES);
+    const mine = [...new Set([location.href.split("#")[0], ...parts])].filter((url) => url.startsWith(new URL("../../", base)) && !url.endsWith("offline.js"));
+    await Promise.all(mine.map((url) => kept.add(url).catch(() => {})));
+  } catch { /* then it is there with a connection, as before */ }
 }
 
 class Kit {
