@@ -1,0 +1,27 @@
+// Pages that were looked at can be read, and run trials, without a connection. A page asks for this once it has all that
+// a run needs (assets/machine/page.mjs). With a connection everything comes from the site: nothing old is shown.
+const PAGES = "measure-twice-pages";
+// What is large is kept by the page that has fetched it (assets/machine/store.mjs).
+const KEPT_BY_PAGES = /\.(gz|zst|zip|tar)$/;
+
+addEventListener("install", () => skipWaiting());
+addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+
+addEventListener("fetch", (event) => {
+  const { method, url } = event.request;
+  if (method !== "GET" || !url.startsWith(registration.scope) || KEPT_BY_PAGES.test(new URL(url).pathname)) return;
+  event.respondWith(answer(event.request));
+});
+
+async function answer(request) {
+  const kept = await caches.open(PAGES);
+  try {
+    const response = await fetch(request);
+    if (response.status === 200) await kept.put(request, response.clone()).catch(() => {});
+    return response;
+  } catch (error) {
+    const found = await kept.match(request, { ignoreVary: true });
+    if (found) return found;
+    throw error;
+  }
+}
