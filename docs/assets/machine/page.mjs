@@ -11,6 +11,7 @@ export let loads = null;
 let kit = null;
 // As docs/offline.js calls them.
 const PAGES = "measure-twice-pages";
+const LONGEST_WAIT_MS = 3000;
 
 export async function all_loads() {
   if (!loads) {
@@ -39,7 +40,8 @@ export async function fetch_all(packs, on_share) {
   // One after another: on a slow line each that has arrived is kept.
   for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
   await sweep(base, [...all_files(), ...Object.values(loads.packs)]);
-  await stay_offline();
+  // Where a browser never answers, a run doesn't wait for it.
+  await Promise.race([stay_offline(), new Promise((go) => setTimeout(go, LONGEST_WAIT_MS))]);
 }
 
 /** Let this page, and those that are looked at from now on, be there without a connection (docs/offline.js). */
