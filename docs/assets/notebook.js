@@ -68,6 +68,8 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       else status.textContent += " Now make your own run. What was recorded is folded below: open it after yours, or instead of it.";
       document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
     });
+    // Who goes from an answer to the button that saves all of them has written it down.
+    if (kind === "answer") field.addEventListener("change", () => { status.textContent = keep(place, field.value.trim()); });
     document.addEventListener("measure-twice:measured", ({ detail: { about } }) => {
       if (about === place.dataset.case && kind === "prediction" && field.value) open(kind);
     });

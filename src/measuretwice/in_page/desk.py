@@ -248,7 +248,8 @@ class Desk:
         found = load_lab(self._root, lab)
         numbers = set(select_trials(found, trials)) if trials else set()
         runs = []
-        for place in sorted((self._runs / found.name).glob("*/plan.json"), key=_age):
+        plans = (self._runs / found.name).glob("*/plan.json")
+        for place in sorted(plans, key=lambda plan: plan.stat().st_mtime):
             result = read_result(place.parent)
             if (
                 result is None
@@ -371,9 +372,7 @@ class Desk:
 
     # --- handing in -------------------------------------------------------------------------------
 
-    def archive(
-        self, *, lab: str, to: str, answers: dict[str, str] | None = None
-    ) -> dict[str, Any]:
+    def archive(self, *, lab: str, to: str, answers: dict[str, str] | None = None) -> Any:
         """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken.
 
         `answers` are what was written down on the page of its questions, by their numbers.
@@ -392,10 +391,6 @@ def _check_seed(seed: object) -> None:
     """UserError where `./lab run` would not take it."""
     if seed is not None and (type(seed) is not int or not 0 <= seed <= LAST_SEED):
         raise UserError(f"seed {seed}: expected a whole number from 0 to {LAST_SEED}")
-
-
-def _age(path: Path) -> float:
-    return path.stat().st_mtime
 
 
 @contextlib.contextmanager

@@ -22,6 +22,10 @@ NUMBERED = re.compile(r"^\d+\. ")
 FRONT = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 # What scripts draw from: paper has the picture and the table that stand beside it.
 DRAWN_FROM = re.compile(r'<script type="application/json">.*?</script>\n?', re.DOTALL)
+# What a page runs, and where it takes an answer: paper has room for one instead.
+OF_SCREENS = re.compile(
+    r'<div class="(?:here|notebook)" (?:data-here|data-live|data-case="[^"]*" data-kind="answer")[^>]*></div>'
+)
 DRAWN = re.compile(r'<div class="interactive"[^>]*?( markdown)?>')
 ANSWER = '<div class="answer"></div>'
 # What only those read who have looked themselves, or ask to be shown.
@@ -62,6 +66,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool
     parts: list[str] = []
     for name, text in pages.items():
         first = not parts
+        text = OF_SCREENS.sub("", text)
         text = DRAWN.sub(r"<div\1>", DRAWN_FROM.sub("", FRONT.sub("", text)))
         lines = _open(_unfold_tabs(text.split("\n")))
         lines = _with_room(lines, all_numbered=name == "questions")
