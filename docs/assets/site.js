@@ -77,7 +77,7 @@
 
   function has_linux() {
     const { platform, userAgent, userAgentData } = navigator;
-    return /^Linux (x86_64|amd64|i.86)/.test(platform) && !/Android|CrOS/.test(`${userAgent} ${userAgentData ? userAgentData.platform : ""}`);
+    return /^Linux (x86_64|amd64|i.86)/.test(platform) && !/Android|Chrome OS/.test(`${userAgent} ${userAgentData ? userAgentData.platform : ""}`);
   }
 
   async function panels(which, name) {
