@@ -68,8 +68,13 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       else status.textContent += " Now make your own run. What was recorded is folded below: open it after yours, or instead of it.";
       document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
     });
-    // Who goes from an answer to the button that saves all of them has written it down.
-    if (kind === "answer") field.addEventListener("change", () => { status.textContent = keep(place, field.value.trim()); });
+    if (kind === "answer") {
+      // A long answer is lost neither with a tab that ends nor on the way to the button that saves all of them.
+      field.addEventListener("input", () => keep(place, field.value.trim()));
+      field.addEventListener("change", () => { status.textContent = keep(place, field.value.trim()); });
+      const fold = field.value && place.closest("details");
+      if (fold) fold.open = true;
+    }
     document.addEventListener("measure-twice:measured", ({ detail: { about } }) => {
       if (about === place.dataset.case && kind === "prediction" && field.value) open(kind);
     });

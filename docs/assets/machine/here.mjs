@@ -519,7 +519,11 @@ class Panel {
       return;
     }
     forget_written(lab);
-    for (const panel of panels) if (panel.asked.lab === lab) panel.clear();
+    for (const panel of panels) {
+      if (panel.asked.lab !== lab) continue;
+      panel.clear();
+      await panel.tell();
+    }
     this.done.textContent = "Forgotten.";
   }
 
