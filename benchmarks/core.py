@@ -1,7 +1,7 @@
 """A thousand flows at 10 Gbit/s: wall seconds a virtual second on one CPU, and where they go.
 
     make bench ARGS=--quick         60 virtual seconds instead of 75
-    make bench ARGS='--quick --set cable_mbit=0'   with other settings
+    .venv/bin/python benchmarks/core.py --quick --set cable_mbit=0   this alone, with other settings
 
 Two runs of different length are subtracted, so that start and end don't count. The kernel process
 runs the guest's kernel (TCP, qdiscs, timers) and asks the host for things; the guest's programs

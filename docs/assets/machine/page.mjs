@@ -47,12 +47,12 @@ export async function fetch_all(packs, on_share) {
 /** Let this page, and those that are looked at from now on, be there without a connection (docs/offline.js). */
 async function stay_offline() {
   try {
-    await caches.delete(PAGES);
-    await navigator.serviceWorker.register(new URL("../../offline.js", base));
+    const edition = `?${loads.kit.files.map(({ digest }) => digest).join("-")}`;
+    await navigator.serviceWorker.register(new URL(`../../offline.js${edition}`, base));
     await navigator.serviceWorker.ready;
     const parts = performance.getEntriesByType("resource").map(({ name }) => name);
-    const kept = await caches.open(PAGES);
-    const mine = [...new Set([location.href.split("#")[0], ...parts])].filter((url) => url.startsWith(new URL("../../", base)) && !url.endsWith("offline.js"));
+    const kept = await caches.open(PAGES + edition);
+    const mine = [...new Set([location.href.split("#")[0], ...parts])].filter((url) => url.startsWith(new URL("../../", base)) && !url.includes("offline.js"));
     await Promise.all(mine.map((url) => kept.add(url).catch(() => {})));
   } catch { /* then it is there with a connection, as before */ }
 }
