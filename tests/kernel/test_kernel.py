@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from measuretwice.backends.script import kernel_settings
-from measuretwice.backends.uml import find_kernel
+from measuretwice.backends.uml import HUGE_FROM_MB, find_kernel, open_huge_memory
 from measuretwice.backends.uml import run_inside as uml_run_inside
 
 ROOT = Path(__file__).parents[2]
@@ -583,6 +583,46 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
         said.append((folder / "experiment.log").read_text())
     assert said[0] == said[1]
     assert "MemTotal" in said[0]
+
+
+@pytest.mark.user
+def test_a_large_guests_huge_pages_change_nothing(
+    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = find_kernel(ROOT)
+    assert found is not None
+    mounts = Path("/proc/self/mounts").read_text()
+    said = []
+    for place in (None, "/tmp"):
+        if place:
+            monkeypatch.setenv("TMPDIR", place)
+        else:
+            monkeypatch.delenv("TMPDIR", raising=False)
+        folder = tmp_path / str(place).strip("/")
+        folder.mkdir()
+        (folder / "experiment.sh").write_text(EXPERIMENT)
+        uml_run_inside(found, ROOT, folder, 1, 120, memory_mb=HUGE_FROM_MB)
+        said.append((folder / "experiment.log").read_text() + (folder / "client.json").read_text())
+    assert said[0] == said[1]
+    assert said[0].count("-") >= 12, said[0]
+    assert Path("/proc/self/mounts").read_text() == mounts
+
+
+@pytest.mark.user
+def test_huge_pages_are_had_or_done_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = open_huge_memory(64)
+    # A container may forbid it.
+    if huge is not None:
+        try:
+            name = f"/proc/self/fd/{huge}/guest"
+            with open(name, "wb") as memory:
+                memory.truncate(64 * 2**20)
+            assert os.stat(name).st_dev != Path("/dev/shm").stat().st_dev
+            assert not os.statvfs(name).f_flag & os.ST_NOEXEC
+        finally:
+            os.close(huge)
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert open_huge_memory(64) is None
 
 
 # --- ss-sampler ---------------------------------------------------------------------------------
