@@ -231,6 +231,16 @@ def test_what_is_predicted_while_it_runs_comes_into_the_book(worker: Worker) -> 
     assert provenance["started"] <= provenance["ended"]
 
 
+def test_what_was_predicted_of_one_run_is_not_held_against_one_with_other_values(
+    worker: Worker,
+) -> None:
+    """A page keeps what was written in its field; whoever writes anew predicts anew."""
+    for seed, words, is_held in ((1, "0.16", True), (2, "0.16", False), (3, "0.4", True)):
+        worker.run("mathis", "01-mathis/case-01-broken", case=1, seed=seed, predicted=words)
+        assert (f"You predicted: {words}." in worker.ask("finish")["said"]) == is_held
+    assert kinds_of(worker, 1) == ["- Prediction", "- Run"] * 3
+
+
 def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -> None:
     """A page's numbers are the recorded run's; a book that isn't there is begun, and keeps its seed."""
     first = worker.ask("dealt", lab="mathis", case=1)

@@ -123,7 +123,7 @@ class Desk:
         if problems := self._machine.problems(found, [job.plan for job in jobs]):
             raise UserError("; ".join(problems))
         if of_case and len(finished(jobs)) < len(jobs):
-            task.predicted = predicted
+            task.predict(predicted)
         return {
             "jobs": [self._about(job) for job in jobs],
             "seed": first,
@@ -190,7 +190,7 @@ class Desk:
         What was `predicted` while it ran was predicted before anything could be seen.
         """
         if predicted and self._task is not None and self._task.predicted is not None:
-            self._task.predicted = predicted
+            self._task.predict(predicted)
         self._machine.given, self._machine.said = Path(given), said
         job = self._job(folder)
         try:
