@@ -23,11 +23,16 @@ export async function all_loads() {
 }
 
 // Modules aren't fetched but imported, when they are needed.
-const all_files = () => [...loads.machine.files, ...loads.python.files, ...loads.kit.files].filter((file) => !file.module);
+const listed = () => [...loads.machine.files, ...loads.python.files, ...loads.kit.files];
+const all_files = () => listed().filter((file) => !file.module);
 
 /** The files of packs by their names: what the machine's guest gets besides, for labs that need it. */
 export const files_of = (packs) => packs.map((name) => loads.packs[name]);
-export const megabytes = (files) => Math.max(1, Math.round(files.reduce((sum, file) => sum + file.bytes, 0) / 1e6));
+/** What these files are together, in MB; who fetches the machine imports the modules, too. */
+export function megabytes(files) {
+  const modules = files.some((file) => loads.machine.files.includes(file)) ? listed().filter((file) => file.module) : [];
+  return Math.max(1, Math.round([...files, ...modules].reduce((sum, file) => sum + file.bytes, 0) / 1e6));
+}
 
 /** The files that this browser doesn't have yet, with those of `packs`. */
 export const to_fetch = (packs) => missing(base, [...all_files(), ...files_of(packs)]);
