@@ -4,6 +4,8 @@
 // has, or until the reader opens it. Without scripts there is no field, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places) {
   "use strict";
+  // No more is read of it, in the lab book or in a report.
+  const MOST_CHARACTERS = 20000;
   const address = (place, kind = place.dataset.kind) => `measure-twice/${place.dataset.case}/${kind}`;
 
   function kept(place, kind) {
@@ -17,6 +19,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   function keep(place, text, kind) {
     try {
       localStorage.setItem(address(place, kind), text);
+      if (text.length >= MOST_CHARACTERS) return `Written down, in this browser. The field is full: it takes ${MOST_CHARACTERS} characters.`;
       return "Written down, in this browser.";
     } catch {
       return "This browser keeps nothing. Write it down on paper as well.";
@@ -42,6 +45,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     const status = document.createElement("span");
     field.id = `notebook-${n}`;
     field.value = kept(place);
+    field.maxLength = MOST_CHARACTERS;
     field.autocomplete = "off";
     if (kind !== "prediction") field.rows = kind === "answer" ? 6 : 3;
     label.htmlFor = field.id;
