@@ -176,9 +176,7 @@ class Panel {
       seen.disconnect();
       if ((await to_fetch(this.asked.packs)).length) return;
       try {
-        await open_kit();
-        // After it, since what compiles both takes more than one CPU by itself.
-        await rehearse(this.asked.lab);
+        await Promise.all([open_kit(), rehearse(this.asked.lab)]);
       } catch { /* pressed, the button says why */ }
     });
     seen.observe(this.run);
