@@ -32,7 +32,7 @@
       const found = windowsOf(point), parts = [];
       const x = (us) => LEFT + (width - LEFT - RIGHT) * us / (AXIS_MS * 1e3);
       const rows = data.arrivals[0].windows.length, bottom = 24 + rows * ROW;
-      parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "when a window’s packets arrive (a stroke each)"));
+      parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "when a window’s packets arrive, as strokes"));
       for (let n = 0; n < rows; n++) {
         const y = 24 + n * ROW;
         parts.push(s("line", { x1: LEFT, x2: width - RIGHT, y1: y + 22, y2: y + 22, class: "grid" }),
@@ -58,7 +58,7 @@
       const { least, most, high, top } = DROPS, parts = [], all = points();
       const y = (value) => top + high * (1 - Math.log(value / least) / Math.log(most / least));
       const x = (n) => LEFT + (width - LEFT - RIGHT) * (n + 0.5) / all.length;
-      parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "drops for each halving (log scale; 95 % intervals)"));
+      parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "drops for each halving (log; 95 % intervals)"));
       for (const value of [1, 2, 5, 10, 20, 50, 100, 200]) {
         parts.push(s("line", { x1: LEFT, x2: width - RIGHT, y1: y(value), y2: y(value), class: "grid" }),
           s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(value)));

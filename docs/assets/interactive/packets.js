@@ -92,7 +92,7 @@
     const board = panels({
       end, unit: "time (s)", pick: (t) => time.pick(t),
       rows: [
-        { id: "waiting", label: "packets in the queue; a stroke for each drop", most: data.most.waiting * 1.04, high: 84 },
+        { id: "waiting", label: "packets in the queue; strokes are drops", most: data.most.waiting * 1.04, high: 84 },
         { id: "cwnd", label: "window (segments)", most: data.most.cwnd * 1.04, high: 84 },
         { id: "rtt", label: "RTT (ms): line, the flow’s; dots, a ping’s", most: data.most.rtt / 10 * 1.04, high: 84 },
       ],
