@@ -63,6 +63,12 @@ cache_key() {
   } | hash_of | cut -c1-20
 }
 
+# What is compiled otherwise than Linux does. All of the kernel lies in the lowest two gigabytes, so that a call needs
+# no address in a register (um asks for -mcmodel=large); copies of a known size are moves, not calls. A run of lab 02
+# takes an eighth less (0.88, six pairs), a short one, mostly start, hardly less. Not part of the key: the same bytes
+# come out of a run, as with another compiler.
+kernel_flags='-mcmodel=small -fbuiltin -O3'
+
 # A folder counts when kernel.json, which is written last, is in it.
 is_ready() {
   [[ -f $1/kernel.json && -x $1/linux && -f $1/config && -x $1/root/sbin/guest-init && -x $1/root/bin/bash ]]
