@@ -1,8 +1,8 @@
 """The browser's machine beside the virtual kernel: the same trials with the same seeds on both, and their goodputs.
 
     make both-machines                        thirty trials of each lab on each: half an hour of two free CPUs
-    make both-machines ARGS='--lab mathis'    one lab; --duration 2 where a second carries much,
-                                              --duration 40 where flows must all be there and warm
+    make both-machines ARGS='--lab mathis'    one lab; --duration 2 where a second carries much, --set warmup_s=4
+                                              where a lab's own value leaves no time
     make both-machines ARGS='--record'        ... and keep the figures for the site
 
 Broken off, it goes on where it was: its runs are kept in runs/both-machines/.
@@ -45,11 +45,12 @@ class Pair:
 
 
 def measured(
-    lab: str, trials: str, repeat: int, duration_s: int, where: str, out: Path
+    lab: str, trials: str, repeat: int, duration_s: int, changes: list[str], where: str, out: Path
 ) -> dict[tuple[int, int], float]:
     """Goodputs by trial and seed."""
     command = [
         "./lab", "run", lab, "--trials", trials, "--repeat", str(repeat), "--duration", str(duration_s),
+        *(word for change in changes for word in ("--set", change)),
         "--on", where, "--out", str(out), "--json",
     ]  # fmt: skip
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
@@ -75,10 +76,10 @@ def chosen(lab: Lab) -> tuple[str, int]:
     return ",".join(map(str, some)), math.ceil(RUNS / len(some))
 
 
-def compared(lab: Lab, duration_s: int) -> dict[str, object]:
+def compared(lab: Lab, duration_s: int, changes: list[str]) -> dict[str, object]:
     trials, repeat = chosen(lab)
     virtual, browser = (
-        measured(lab.name, trials, repeat, duration_s, where, KEPT / where)
+        measured(lab.name, trials, repeat, duration_s, changes, where, KEPT / where)
         for where in ("virtual", "browser")
     )
     pairs = [
@@ -93,6 +94,7 @@ def compared(lab: Lab, duration_s: int) -> dict[str, object]:
     )
     return {
         "duration_s": duration_s,
+        "changes": changes,
         "ratio": round(math.exp(mean), 4),
         "low": round(math.exp(low), 4),
         "high": round(math.exp(high), 4),
@@ -106,13 +108,14 @@ def main() -> int:
     )
     parser.add_argument("--lab", action="append", help="only this lab")
     parser.add_argument("--duration", type=int, default=DURATION_S, help="of each run, in seconds")
+    parser.add_argument("--set", action="append", default=[], help="as of ./lab run")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
     for name, lab in published_labs(ROOT).items():
         if options.lab and name not in options.lab:
             continue
-        kept[name] = compared(lab, options.duration)
+        kept[name] = compared(lab, options.duration, options.set)
         if options.record:
             RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in kept.values()) else 1

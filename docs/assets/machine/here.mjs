@@ -8,13 +8,16 @@ import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
 
 const { h } = window.measureTwice;
+// Set-up and end, where this browser has not seen yet how long they are; and when flows have begun.
 const SETTLE_S = 12;
+const FLOWING_S = 8;
 // Where nothing is to be done, virtual time leaps: a run that waits for what never comes is here within seconds.
 const LIMIT_S = 3600;
 const LIMIT_TIMES = 10;
 const LEAST_SEEN_PX = 120;
 const ALOUD_MS = 20000;
 const PACE = "measure-twice/page-pace";
+const SETTLES = "measure-twice/page-settles";
 
 let running = null;
 
@@ -68,11 +71,26 @@ async function rehearse(lab) {
 // How many times what was thought likely this browser takes: of this case's own runs, or else of all so far.
 const pace_of_all = () => Number(localStorage.getItem(PACE)) || 1;
 const pace = (about) => Number(localStorage.getItem(`${PACE}/${about}`)) || pace_of_all();
-function learn(about, likely_s, took_s) {
+function learn(about, job, took_s, virtual_s) {
   try {
-    localStorage.setItem(PACE, String((pace_of_all() + took_s / likely_s) / 2));
-    localStorage.setItem(`${PACE}/${about}`, String(took_s / likely_s));
+    localStorage.setItem(PACE, String((pace_of_all() + took_s / job.likely_s) / 2));
+    localStorage.setItem(`${PACE}/${about}`, String(took_s / job.likely_s));
+    localStorage.setItem(`${SETTLES}/${about}`, String(virtual_s - job.duration_s));
   } catch { /* nothing is learnt then */ }
+}
+// What comes before and after the measurement itself, by the experiment's clock.
+const settle_s = (about) => Number(localStorage.getItem(`${SETTLES}/${about}`)) || SETTLE_S;
+
+/** How many seconds a run will still take; null until enough of it is seen. Before the flows begin its clock leaps or stands. */
+function left_of(virtual_s) {
+  let since = null;
+  return (seconds) => {
+    const now = performance.now();
+    if (seconds < FLOWING_S) return null;
+    since ||= { seconds, now };
+    if (seconds - since.seconds < 2 || seconds >= virtual_s) return null;
+    return ((virtual_s - seconds) * (now - since.now)) / 1e3 / (seconds - since.seconds);
+  };
 }
 
 function roughly(seconds) {
@@ -396,9 +414,11 @@ class Panel {
       return this.unkept_unless(is_kept);
     }
     this.still_wanted();
-    const virtual_s = job.duration_s + SETTLE_S;
+    const virtual_s = job.duration_s + settle_s(this.about());
+    const left = left_of(virtual_s);
     const begun = performance.now();
     let held = 0;
+    let reached_s = 0;
     const limit_s = LIMIT_S + LIMIT_TIMES * virtual_s;
     const tick = ({ seconds, held_s }) => {
       if (seconds > limit_s) {
@@ -407,17 +427,20 @@ class Panel {
         return;
       }
       held = held_s;
+      reached_s = seconds;
       const paused = held ? ` This browser held the page for ${roughly(held)} while nobody saw it.` : "";
       const share = Math.min(1, seconds / virtual_s);
-      const at = seconds <= virtual_s ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment`
-        : `${seconds.toFixed(0)} s in the experiment, longer than the ${virtual_s.toFixed(0)} s thought, and still going`;
+      const left_s = left(seconds);
+      const at = seconds <= virtual_s
+        ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment${left_s === null ? "" : `, about ${roughly(left_s)} to go`}`
+        : `${seconds.toFixed(0)} s in the experiment. The end takes longer than the ${virtual_s.toFixed(0)} s that were likely`;
       this.step(`${label}: ${at}.${paused}`, share);
       document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
     };
     this.step(`${label}: starting the machine.`);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
-    learn(this.about(), job.likely_s, (performance.now() - begun) / 1e3 - held);
+    learn(this.about(), job, (performance.now() - begun) / 1e3 - held, reached_s);
     this.step("Reading what the tools printed.");
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
     this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
@@ -466,7 +489,7 @@ class Panel {
       : [];
     this.results.replaceChildren(
       ...(this.said ? [h("p", { class: "here-said" }, this.said)] : []),
-      table_of_runs(found.headings, runs),
+      table_of_runs(found.headings, runs, found.asked),
       ...left_out,
       ...(this.unkept ? [h("p", {}, this.unkept)] : []),
       h("div", { class: "here-buttons" }, ...choose,

@@ -3,14 +3,15 @@ const { h } = window.measureTwice;
 
 const wide = (table) => h("div", { class: "here-wide md-typeset__scrollwrap" }, table);
 
-/** Runs side by side, a column each; what was changed stands above what was measured. */
-export function table_of_runs(headings, runs) {
+/** Runs side by side, a column each; what was changed stands above what was measured, and that begins with what a case asks. */
+export function table_of_runs(headings, runs, asked) {
   const name = (run, n) => (run.shown ? "fixed" : Object.keys(run.changes).length ? `run ${n + 1}: yours` : runs.length > 1 ? `run ${n + 1}` : "measured");
   const row = (label, cells) => h("tr", {}, h("th", { scope: "row" }, label), ...cells.map((cell) => h("td", {}, cell)));
   const changed = [...new Set(runs.flatMap((run) => Object.keys(run.changes)))];
   const rows = [
     row("seed", runs.map((run) => String(run.seed))),
-    ...changed.map((key) => row(h("code", {}, key), runs.map((run) => run.changes[key] ?? ""))),
+    ...changed.map((key) => row(h("code", {}, key), runs.map((run) => run.settings[key] ?? ""))),
+    ...(asked && runs.some((run) => run.answer !== null) ? [row(asked, runs.map((run) => run.answer ?? ""))] : []),
     ...headings.map((heading, n) => row(in_line(heading), runs.map((run) => run.values[n])))
       .filter((_, n) => runs.some((run) => run.values[n] !== "-")),
     ...(runs.some((run) => run.verdict) ? [row("verdict", runs.map((run) => run.verdict || ""))] : []),
@@ -38,13 +39,13 @@ function page_line(page) {
 export const hint_words = (step) => (step === 3 ? "Hint 3: the cause" : `Hint ${step}`);
 
 /** What ./lab check says, in its words; `runs` are called as the table of runs calls them. */
-export function findings({ documents, said }, runs = []) {
+export function findings({ documents, said, missing = [] }, runs = []) {
   const parts = [];
   const named = (text) => (runs.length > 1 ? runs.reduce((sofar, run, n) => sofar.replaceAll(run.folder, `run ${n + 1}`), text) : text);
   for (const document of documents) {
     const count = document.findings.length;
     if (documents.length > 1 || !count) {
-      parts.push(h("p", {}, h("strong", {}, `${named(document.name)}: ${count === 0 ? "no finding" : count === 1 ? "1 finding" : `${count} findings`}`)));
+      parts.push(h("p", {}, h("strong", {}, `${named(document.name)}: ${count === 0 ? (missing.length ? "no finding in what there is to look at" : "no finding") : count === 1 ? "1 finding" : `${count} findings`}`)));
     }
     for (const { heading, lines } of document.findings) {
       parts.push(h("div", { class: "here-finding" }, h("strong", {}, heading), ...lines.flatMap((line) => (line.startsWith("page: ") ? page_line(line.slice(6)) : [h("p", {}, named(line))]))));

@@ -28,7 +28,7 @@ function specification(panels, width) {
         width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
         encoding: {
           x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false } },
-          y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0 }, axis: { titleFontWeight: "normal", tickCount: 4, format: "~g" } },
+          y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0 }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
           color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend: names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260 } : null },
           strokeDash: { field: "line", scale: { domain: names, range: names.map(dash) }, legend: null },
         },

@@ -23,7 +23,7 @@ from measuretwice.book.predicted import (
     quantity_of,
 )
 from measuretwice.cli import terminal
-from measuretwice.lab import Lab, OwnScripts, Pitfall, StageName, Value, trial_params
+from measuretwice.lab import Lab, OwnScripts, Pitfall, Predict, StageName, Value, trial_params
 from measuretwice.measure.judged import against_model
 from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result
@@ -145,18 +145,25 @@ class CaseRun:
         return measured_by(self.pitfall.predict)
 
     def _scaled(self, result: Result) -> float | None:
-        value = result.value(self.pitfall.predict.value)
-        scale = self._quantity.scale
-        return value if value is None or scale == 1 else value * scale
+        return _scaled(self.pitfall.predict, result)
 
     def _answer(self, result: Result, *, in_percent: bool = False) -> str:
-        value = self._scaled(result)
-        unit = self._quantity.unit
-        if value is not None and in_percent and unit == OF_ALL:
-            return f"{100 * value:.4g} %"
-        if value is None:
-            return "not measured"
-        return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()
+        return answer_of(self.pitfall.predict, result, in_percent=in_percent)
+
+
+def answer_of(asked: Predict, result: Result, *, in_percent: bool = False) -> str:
+    """Return what a run says to a case's question, with its unit."""
+    value, unit = _scaled(asked, result), measured_by(asked).unit
+    if value is not None and in_percent and unit == OF_ALL:
+        return f"{100 * value:.4g} %"
+    if value is None:
+        return "not measured"
+    return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()
+
+
+def _scaled(asked: Predict, result: Result) -> float | None:
+    value, scale = result.value(asked.value), measured_by(asked).scale
+    return value if value is None or scale == 1 else value * scale
 
 
 def open_case(

@@ -72,9 +72,16 @@ def _prepare(root: Path, pages: Path, instructor: bool) -> None:
         text = "# Made by ./lab docs.\nINHERIT: ../mkdocs.yml\ndocs_dir: ../docs/pages\n"
         write_text(settings, text)
         return
+    from measuretwice.backends.browser import find_machine
     from measuretwice.cli.describe import described
     from measuretwice.site.build import prepare
 
+    if find_machine(root) is None:
+        print(
+            "these pages can't run trials themselves: scripts/browser/build.sh makes the machine for that, once, in some "
+            "five minutes",
+            file=sys.stderr,
+        )
     prepare(root, pages, instructor=instructor, commands=described())
 
 

@@ -36,7 +36,8 @@ def likely_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERN
     rtt_s = max(number("rtt_ms", 1.0), 0.1) / 1e3
     loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
     packets = 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio)
-    at_line_rate = number("rate_mbit", 1e4) * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
+    narrowest_mbit = min(number("rate_mbit", 1e4), number("access_mbit", 1e4))
+    at_line_rate = narrowest_mbit * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
     if "loss_ratio" not in params:
         # Only the link limits these flows, and they fill it.
         return pace.start_s + pace.slowness * 7e-6 * at_line_rate

@@ -25,8 +25,8 @@ from measuretwice.backends.browser import (
 )
 from measuretwice.base.errors import UserError
 from measuretwice.base.seeds import LAST_SEED
-from measuretwice.cli import show, terminal
-from measuretwice.cli.case_books import CaseBooks, changes_of
+from measuretwice.cli import show
+from measuretwice.cli.case_books import CaseBooks
 from measuretwice.cli.cases import nothing_new, open_case
 from measuretwice.cli.check import check_one, check_together, taken
 from measuretwice.cli.options import read_changes
@@ -39,11 +39,11 @@ from measuretwice.in_page.findings import said_of
 from measuretwice.in_page.hand_in import pack
 from measuretwice.in_page.kept import Readable, note_diagnoses
 from measuretwice.in_page.machine import PagesMachine
+from measuretwice.in_page.table import table_of
 from measuretwice.in_page.task import Task
-from measuretwice.lab import KernelFacts, Lab, load_lab, select_trials
+from measuretwice.lab import KernelFacts, load_lab, select_trials
 from measuretwice.runs.folder import is_finished
-from measuretwice.runs.goodput import goodput_means
-from measuretwice.runs.result import Result, read_result
+from measuretwice.runs.result import read_result
 from measuretwice.view import words
 from measuretwice.view.over_time import read_over_time
 from measuretwice.view.source import opened
@@ -247,7 +247,7 @@ class Desk:
         """The finished runs of a case, or of trials: each one's values in words, what was changed, how to repeat it."""
         found = load_lab(self._root, lab)
         numbers = set(select_trials(found, trials)) if trials else set()
-        runs = []
+        results = []
         plans = (self._runs / found.name).glob("*/plan.json")
         for place in sorted(plans, key=lambda plan: plan.stat().st_mtime):
             result = read_result(place.parent)
@@ -257,22 +257,9 @@ class Desk:
                 or (case is None and result.trial not in numbers)
             ):
                 continue
-            runs.append(self._shown(found, result))
+            results.append(result)
         left_out = self._readable.lines(self._runs / found.name)
-        return {"headings": [*terminal.HEADINGS], "runs": runs, "left_out": left_out}
-
-    def _shown(self, lab: Lab, result: Result) -> dict[str, Any]:
-        return {
-            "folder": result.place.name,
-            "trial": result.trial,
-            "seed": result.seed,
-            "shown": result.stage == "fixed",
-            "changes": {name: str(value) for name, value in changes_of(lab, result).items()},
-            "values": terminal.row_of(lab, result),
-            "verdict": None if result.case else terminal.verdict(result),
-            "expectations": [] if result.case else terminal.expectation_rows(result),
-            "goodput": goodput_means(lab, result.params),
-        }
+        return {**table_of(found, results, case), "left_out": left_out}
 
     def check(self, *, lab: str, folders: list[str], hint: int | None = None) -> dict[str, Any]:
         """What `./lab check` says of runs, and what it notes in the lab book."""

@@ -65,14 +65,15 @@ class Parts:
 
 
 def find_parts(root: Path) -> Parts | None:
-    """Return what a site needs to run trials in its pages; None where this machine has not built it."""
+    """Return what a site needs to run trials in its pages; None where this machine has not built it.
+
+    The libraries beside the machine are fetched, once, where they aren't here yet; the script says so.
+    """
     machine = find_machine(root)
     script = root / LIBRARIES
     if machine is None or not script.is_file():
         return None
-    done = subprocess.run(
-        ["bash", str(script), "--path"], stdout=subprocess.PIPE, text=True, check=False
-    )
+    done = subprocess.run(["bash", str(script)], stdout=subprocess.PIPE, text=True, check=False)
     return Parts(machine, Path(done.stdout.strip())) if done.returncode == 0 else None
 
 

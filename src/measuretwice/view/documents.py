@@ -60,7 +60,7 @@ def measured_blocks(file: RawFile) -> list[Block]:
             unit_of(name), known.meaning if known else "", known.source if known else ""
         )
         rows.append(Row(name, (plain(value),), meaning))
-    note = "made from the raw files; docs/reference/run-folder.md has every name"
+    note = "made from the raw files; the site's page on a run's folder has every name"
     return [Block("measured values", f"{file.name}, 'measured'", ("value",), tuple(rows), (note,))]
 
 

@@ -12,6 +12,9 @@ from measuretwice.site.words.pitfalls import pitfall, stage_set
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 
+# A case's page says itself which trial it is of, and has to be short. Whether it came out so is what a case asks.
+AS_MEANT = "The network as it was meant to be."
+
 
 @word("network()")
 def network(words: LabWords, trial: int | None = None, case: str = "") -> Block:
@@ -21,9 +24,8 @@ def network(words: LabWords, trial: int | None = None, case: str = "") -> Block:
     params = trial_params(words.lab, number) | (_meant(words, case) if case else {})
     drawn = sketch(words.lab, params)
     title = f"The network of {words.lab.name}, trial {number}"
-    # A case's page says itself which trial it is of, and has to be short.
     caption = f"The network, with the settings of trial {number}. What stands at an arrow is done to packets that go that way."
-    return _figure(drawn, title, "" if case else caption, small=bool(case))
+    return _figure(drawn, title, AS_MEANT if case else caption, small=bool(case))
 
 
 @word('where_it_was("mtu")')
