@@ -4,6 +4,7 @@
     PYTHONPATH=src:tests/support .venv/bin/python benchmarks/browser.py --all    every lab's cheapest and dearest case
     ... --record                                                                 and keep it for the site
 
+Broken off, it goes on where it was, with the same machine: its rows are kept in runs/stopwatch.json until the last.
 What a page says while it works is noted with its time: fetching, Python, the machine's start, the run, the reading.
 Fetching is from this machine, so it is what a browser needs to check and to keep the files; the line comes on top.
 Nothing here passes or fails: tests don't time.
@@ -30,10 +31,12 @@ from typing import Any
 
 from firefox import firefox_path, started_firefox
 
+from measuretwice.base.files import write_json
 from measuretwice.runs.verified import processor
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "sample-data" / "browser-stopwatch.json"
+KEPT = ROOT / "runs" / "stopwatch.json"
 LONGEST_S = 900
 # A reader looks at the settings before pressing the button. Where the files are kept, Python starts meanwhile, and the
 # machine becomes fast.
@@ -176,6 +179,40 @@ def in_a_terminal(run: dict[str, Any]) -> dict[str, Any]:
     return {"lab": asked["lab"], "trials": asked["trials"], "changes": changes, "whole_s": whole_s}
 
 
+def measured_already(machine: str) -> dict[str, list[dict[str, Any]]]:
+    """Each browser's rows so far, where what was broken off had the same machine."""
+    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.is_file() else {}
+    return kept["rows"] if kept.get("machine") == machine else {}
+
+
+def rows_of(
+    name: str,
+    started: Callable[[], Any],
+    runs: list[dict[str, Any]],
+    address: str,
+    rows: list[dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Measure with one browser what isn't among its `rows` yet, a row at a time."""
+    named = [
+        {key: run["asked"][key] for key in ("lab", "case", "trials") if key in run["asked"]}
+        | {"changes": run.get("changes", {})}
+        for run in runs
+    ]
+    todo = [
+        n for n, asked in enumerate(named) if not any(asked.items() <= row.items() for row in rows)
+    ]
+    if not todo:
+        return
+    with started() as opened:
+        if todo[0]:
+            # A browser that was begun anew has kept nothing: only the first row is of that.
+            timed(opened(address + runs[0]["page"]), runs[0], address)
+        for n in todo:
+            steps = timed(opened(address + runs[n]["page"]), runs[n], address)
+            print(name, named[n], steps, flush=True)
+            yield {**named[n], **steps}
+
+
 @contextmanager
 def chromium() -> Iterator[Callable[[str], Callable[[str], Any]]]:
     from playwright.sync_api import sync_playwright
@@ -216,7 +253,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="each lab's cheapest and dearest case")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
-    kept: dict[str, Any] = {"processor": processor(), "look_s": LOOK_S, "browsers": {}}
+    kept: dict[str, Any] = {"processor": processor(), "look_s": LOOK_S}
     with served_site() as (site, address):
         loads = json.loads((site / "assets/machine/loads.json").read_text(encoding="utf-8"))
         kept["bytes"] = {
@@ -225,21 +262,18 @@ def main() -> int:
         }
         print("to fetch, in MB:", {k: round(v / 1e6, 2) for k, v in kept["bytes"].items()})
         runs = chosen(first_runs(site), options.all)
+        machine = loads["machine"]["key"]
+        so_far = measured_already(machine)
         kept["terminal"] = [in_a_terminal(run) for run in runs if "changes" in run]
         print("in a terminal:", kept["terminal"])
         for name, started in (("Chromium", chromium), ("Firefox", firefox)):
-            rows = []
-            with started() as opened:
-                for run in runs:
-                    steps = timed(opened(address + run["page"]), run, address)
-                    asked = {
-                        key: run["asked"][key]
-                        for key in ("lab", "case", "trials")
-                        if key in run["asked"]
-                    }
-                    rows.append({**asked, "changes": run.get("changes", {}), **steps})
-                    print(name, asked, steps, flush=True)
-            kept["browsers"][name] = rows
+            rows = so_far.setdefault(name, [])
+            for row in rows_of(name, started, runs, address, rows):
+                rows.append(row)
+                KEPT.parent.mkdir(exist_ok=True)
+                write_json(KEPT, {"machine": machine, "rows": so_far})
+        kept["browsers"] = so_far
+    KEPT.unlink(missing_ok=True)
     if options.record:
         RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0
