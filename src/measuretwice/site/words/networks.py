@@ -13,7 +13,7 @@ from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 
 # A case's page says itself which trial it is of, and has to be short. Whether it came out so is what a case asks.
-AS_MEANT = "The network as it was meant to be."
+AS_MEANT = "As it was meant."
 
 
 @word("network()")
