@@ -185,32 +185,33 @@ def measured_already(machine: str) -> dict[str, list[dict[str, Any]]]:
     return kept["rows"] if kept.get("machine") == machine else {}
 
 
-def rows_of(
-    name: str,
+def named(run: dict[str, Any]) -> dict[str, Any]:
+    """What a row is of."""
+    asked = {key: run["asked"][key] for key in ("lab", "case", "trials") if key in run["asked"]}
+    return {**asked, "changes": run.get("changes", {})}
+
+
+def row_of(run: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the row among `rows` that is of a run."""
+    return next((row for row in rows if named(run).items() <= row.items()), None)
+
+
+def missing_rows(
     started: Callable[[], Any],
     runs: list[dict[str, Any]],
     address: str,
     rows: list[dict[str, Any]],
 ) -> Iterator[dict[str, Any]]:
     """Measure with one browser what isn't among its `rows` yet, a row at a time."""
-    named = [
-        {key: run["asked"][key] for key in ("lab", "case", "trials") if key in run["asked"]}
-        | {"changes": run.get("changes", {})}
-        for run in runs
-    ]
-    todo = [
-        n for n, asked in enumerate(named) if not any(asked.items() <= row.items() for row in rows)
-    ]
+    todo = [run for run in runs if row_of(run, rows) is None]
     if not todo:
         return
     with started() as opened:
-        if todo[0]:
+        if todo[0] is not runs[0]:
             # A browser that was begun anew has kept nothing: only the first row is of that.
             timed(opened(address + runs[0]["page"]), runs[0], address)
-        for n in todo:
-            steps = timed(opened(address + runs[n]["page"]), runs[n], address)
-            print(name, named[n], steps, flush=True)
-            yield {**named[n], **steps}
+        for run in todo:
+            yield {**named(run), **timed(opened(address + run["page"]), run, address)}
 
 
 @contextmanager
@@ -268,11 +269,14 @@ def main() -> int:
         print("in a terminal:", kept["terminal"])
         for name, started in (("Chromium", chromium), ("Firefox", firefox)):
             rows = so_far.setdefault(name, [])
-            for row in rows_of(name, started, runs, address, rows):
+            for row in missing_rows(started, runs, address, rows):
+                print(name, row, flush=True)
                 rows.append(row)
                 KEPT.parent.mkdir(exist_ok=True)
                 write_json(KEPT, {"machine": machine, "rows": so_far})
-        kept["browsers"] = so_far
+        kept["browsers"] = {
+            name: [row_of(run, rows) for run in runs] for name, rows in so_far.items()
+        }
     KEPT.unlink(missing_ok=True)
     if options.record:
         RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")

@@ -85,3 +85,29 @@ def test_the_field_names_what_is_predicted(page: Any) -> None:
         "Your prediction: pings lost, from and to",
         "Your prediction: pings more or fewer",
     ]
+
+
+RUNS = """[
+  {changes: {}, settings: {rate_mbit: "1000"}, answer: "0 packets", seed: 3, values: ["21"], expectations: [], goodput: "bytes"},
+  {changes: {rate_mbit: "100"}, settings: {rate_mbit: "100"}, answer: "66 packets", seed: 3, values: ["21"], expectations: [],
+   goodput: "bytes"}]"""
+
+
+def test_runs_beside_each_other_say_what_is_asked_and_what_each_had(page: Any) -> None:
+    put(page, f"[looks.table_of_runs(['trial'], {RUNS}, 'packets dropped by RED')]")
+    rows = [
+        [cell.inner_text() for cell in row.locator("th, td").all()]
+        for row in page.locator(".looked-at tbody tr").all()
+    ]
+    assert rows[1:3] == [
+        ["rate_mbit", "1000", "100"],
+        ["packets dropped by RED", "0 packets", "66 packets"],
+    ]
+
+
+def test_no_finding_among_files_that_are_missing_is_no_clean_bill(page: Any) -> None:
+    put(
+        page,
+        "looks.findings({said: '', missing: ['no ss.txt'], documents: [{name: 'live', findings: []}]})",
+    )
+    assert "no finding in what there is to look at" in page.locator(".looked-at").inner_text()

@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
-from measuretwice.execute.estimate import expected_seconds, learn
+from measuretwice.execute.estimate import expected_seconds, learn, likely_seconds
 from measuretwice.execute.job import Job
 
 
@@ -67,3 +67,10 @@ def test_a_broken_file_is_as_none(cache: Path, text: str) -> None:
 def test_a_cache_that_cannot_be_written_is_no_failure(cache: Path) -> None:
     cache.write_text("a file where a folder should be")
     learn(jobs(10), 2, 100.0)
+
+
+def test_the_narrowest_link_decides_what_a_full_path_costs() -> None:
+    path = {"duration_s": 10, "rate_mbit": 100}
+    behind = {"duration_s": 10, "rate_mbit": 1000, "access_mbit": 100}
+    assert likely_seconds(behind) == likely_seconds(path)
+    assert likely_seconds({**behind, "access_mbit": None}) > likely_seconds(path)

@@ -28,6 +28,7 @@ def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, 
         refuse("the site with answers")
     who = "-instructor" if instructor else ""
     pages = root / "build" / f"docs{who}"
+    _say_what_runs(root)
     if what == "serve":
         _prepare(root, pages, instructor)
         return _serve(root, pages, instructor, port)
@@ -60,6 +61,7 @@ def need_mkdocs() -> None:
 def build_site(root: Path, out: Path) -> int:
     """Build the site of a students' release into `out`; return mkdocs' exit status."""
     pages = root / "build" / "docs"
+    _say_what_runs(root)
     _prepare(root, pages, instructor=False)
     return _mkdocs(root, pages, ["build", "--site-dir", str(out)])
 
@@ -72,17 +74,24 @@ def _prepare(root: Path, pages: Path, instructor: bool) -> None:
         text = "# Made by ./lab docs.\nINHERIT: ../mkdocs.yml\ndocs_dir: ../docs/pages\n"
         write_text(settings, text)
         return
-    from measuretwice.backends.browser import find_machine
     from measuretwice.cli.describe import described
     from measuretwice.site.build import prepare
 
+    prepare(root, pages, instructor=instructor, commands=described())
+
+
+def _say_what_runs(root: Path) -> None:
+    """Say where pages will only show recorded runs; a release's are made already."""
+    if is_release(root):
+        return
+    from measuretwice.backends.browser import find_machine
+
     if find_machine(root) is None:
         print(
-            "these pages can't run trials themselves: scripts/browser/build.sh makes the machine for that, once, in some "
-            "five minutes",
+            "these pages won't run experiments, only show recorded ones: bash scripts/browser/build.sh makes the machine "
+            "for that, once, in some five minutes",
             file=sys.stderr,
         )
-    prepare(root, pages, instructor=instructor, commands=described())
 
 
 def _alone(build: Path) -> AbstractContextManager[None]:

@@ -43,8 +43,8 @@ def _shown(lab: Lab, result: Result) -> dict[str, Any]:
 
 
 def _answer(lab: Lab, result: Result) -> str | None:
-    """None where there is no case, and where its answer is the goodput that the table has anyhow."""
-    if not result.case:
+    """None where no measured value answers a case's question, and where it is the goodput that the table has anyhow."""
+    asked = lab.case(result.case).predict if result.case else None
+    if asked is None or not asked.compared or asked.value == goodput_of(lab, result).name:
         return None
-    asked = lab.case(result.case).predict
-    return None if asked.value == goodput_of(lab, result).name else answer_of(asked, result)
+    return answer_of(asked, result)
