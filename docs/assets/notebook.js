@@ -36,6 +36,28 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
   }
 
+  // Which hint was opened before there was a diagnosis: the lab book of this page's own runs says so, as it does of the checker's.
+  function note_hints(place) {
+    const folds = panels().length ? document.querySelectorAll(`.hints[data-case="${place.dataset.case}"] > details`) : [];
+    if (folds.length) {
+      const says = document.createElement("p");
+      says.textContent = "Your lab book of runs on this page notes which hints you open before you have a diagnosis.";
+      folds[0].before(says);
+    }
+    folds.forEach((fold, n) => {
+      fold.addEventListener("toggle", () => {
+        if (!fold.open || kept(place) || Number(kept(place, "hint")) > n) return;
+        keep(place, String(n + 1), "hint");
+        tell_written(place);
+        tell_written(place);
+      });
+    });
+  }
+
+  function tell_written(place) {
+    document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
+  }
+
   places.forEach((place, n) => {
     const { kind, asked, quantity } = place.dataset;
     const form = document.createElement("form");
@@ -70,7 +92,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       if (!waits(place)) open(kind);
       else if (panels().some((each) => each.offsetParent)) status.textContent += " What was recorded opens after your own run, below.";
       else status.textContent += " Now make your own run. What was recorded is folded below: open it after yours, or instead of it.";
-      document.dispatchEvent(new CustomEvent("measure-twice:written", { detail: { lab: place.dataset.case.split(" ")[0] } }));
+      tell_written(place);
     });
     if (kind === "answer") {
       // A long answer is lost neither with a tab that ends nor on the way to the button that saves all of them.
@@ -87,6 +109,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     });
     place.append(form);
     if (field.value && !waits(place)) open(kind);
+    if (kind === "diagnosis") note_hints(place);
     if (kind !== "prediction") return;
     // Who opened it by hand, after a run in a terminal or instead of one, finds it open again.
     for (const fold of document.querySelectorAll('details.behind[data-behind="prediction"]')) {

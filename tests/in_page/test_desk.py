@@ -353,6 +353,19 @@ def test_a_diagnosis_after_the_last_hint_is_noted_too(worker: Worker) -> None:
     assert (notes.diagnosis, notes.hints_before_diagnosis) == ("the MTU", 3)
 
 
+def test_hints_opened_on_a_page_come_before_the_diagnosis(worker: Worker) -> None:
+    """A hint says nothing more than one that was taken already, and costs nothing once the case is mended."""
+    worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
+    worker.ask("finish")
+    worker.ask("note", lab="mathis", hints={"5": "2", "6": "4", "99": "1", "first": "1"})
+    assert kinds_of(worker, 5) == ["- Prediction", "- Run", "- Hint"]
+    worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"}, hints={"5": "2"})
+    worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"}, hints={"5": "1"})
+    notes = read_notes((worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8"))
+    assert list(notes) == [5]
+    assert (notes[5].diagnosis, notes[5].hints_before_diagnosis) == ("the MTU", 2)
+
+
 def test_what_was_cancelled_or_failed_is_no_try(worker: Worker) -> None:
     """The book says what was measured, and no more."""
     [job] = worker.ask("plan", lab="mathis", case=5, seed=1, changes=["loss_ratio=0.17"])["jobs"]

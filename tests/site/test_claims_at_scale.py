@@ -45,7 +45,7 @@ def test_halving_counter_shows_a_window_that_comes_down_in_steps() -> None:
 
 
 def test_halving_counter_counts_more_halvings_than_losses() -> None:
-    """03 halving-counter: 'Fewer losses than halvings', and the mended counter agrees with the kernel."""
+    """03 halving-counter: 'the losses and the halvings don't go together': fewer losses. And the mended counter agrees with the kernel."""
     broken, fixed = stages(SCALE, "halving-counter")
     assert broken["own_losses_per_halving"] < 1 <= fixed["own_losses_per_halving"]
     assert fixed["own_halvings"] == pytest.approx(fixed["halvings"], abs=2)

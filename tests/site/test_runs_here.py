@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -218,6 +219,8 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     assert "- Prediction: 0.05 Mbit/s, by the model\n" in book
     assert "- Outcome: nothing is off any more" in book
     assert "- Diagnosis: an option takes 12 B of each segment\n" in book
+    # One of the checker's, and the page's own, which were all opened.
+    assert re.findall("^- Hint: (.)", book, re.MULTILINE) == ["1", "2", "3"]
     report = (folder / "mathis/report.md").read_text(encoding="utf-8")
     assert list(read_answers(report).values()) == ["A ratio counts, not a difference."]
     checked = call_lab("check", *sorted((folder / "mathis").glob("case-04-*")))
@@ -300,6 +303,14 @@ def test_a_run_can_be_cancelled(page: Any) -> None:
     panel.get_by_role("button", name="Cancel").click()
     panel.locator(".here-says", has_text="Cancelled.").wait_for()
     assert panel.get_by_role("button", name="Run it here").is_enabled()
+    panel.get_by_role("button", name="Run it here").click()
+    panel.locator(".here-says", has_text="s in the experiment").wait_for()
+    page.reload()
+    broken_off = "The run that was going when you left this page ended with it"
+    panel.locator(".here-says", has_text=broken_off).wait_for()
+    page.reload()
+    panel.locator(".here-says", has_text="A run takes about").wait_for()
+    assert broken_off not in panel.inner_text()
 
 
 def renderers() -> list[int]:

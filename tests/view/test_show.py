@@ -161,6 +161,21 @@ def test_each_file_has_its_word_and_each_word_works() -> None:
                 assert all(block.rows or block.notes for block in shown.blocks)
 
 
+@pytest.mark.parametrize(
+    ("run_", "says"),
+    [
+        ("01-mathis/case-06-broken/trial-03-seed1", "what the receiving program got"),
+        ("04-variants/case-06-broken/trial-04-seed1", "the sum of the flows' goodputs, from ACKs:"),
+        ("05-queues/case-06-broken/trial-06-seed1", "the sum of the flows' goodputs, from ACKs:"),
+        ("03-scale/case-06-broken/trial-01-seed1", "the sum of the flows' goodputs in that time"),
+    ],
+)
+def test_a_name_means_what_it_means_in_such_a_run(run_: str, says: str) -> None:
+    """Of one flow goodput is what iperf3's receiver had, of several what was acknowledged while all were there."""
+    [named] = blocks(SAMPLES / run_, "measured").values()
+    assert named["fields"]["goodput_bps"]["meaning"].startswith(says)
+
+
 def test_the_list_names_nodes_sizes_and_words(run: Path) -> None:
     done = call_lab("show", run)
     assert done.returncode == 0

@@ -3,7 +3,7 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, files_of, forget_written, loads, megabytes, MEMORY_MB, open_kit, SILENT, to_fetch, written } from "./page.mjs";
+import { all_loads, base, fetch_all, files_of, for_book, forget_written, loads, megabytes, MEMORY_MB, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
 
@@ -18,6 +18,8 @@ const LEAST_SEEN_PX = 120;
 const ALOUD_MS = 20000;
 const PACE = "measure-twice/page-pace";
 const SETTLES = "measure-twice/page-settles";
+
+const BROKEN_OFF = "measure-twice/page-runs";
 
 let running = null;
 
@@ -127,11 +129,12 @@ async function save(lab, done) {
   done.textContent = "Packing all runs of this lab, the lab book and a report.";
   try {
     const answers = written(lab, "answer");
-    const { name, bytes, runs, report } = await (await open_kit()).call("save", { lab, diagnoses: written(lab), answers });
+    const { name, bytes, runs, live, report } = await (await open_kit()).call("save", { lab, ...for_book(lab), answers });
     const link = h("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/zip" })), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-    const what = [runs === 1 ? "1 run" : runs ? `${runs} runs` : "", "your lab book", report ? "report.html" : ""].filter(Boolean);
+    const counted = (number, one, many) => (number === 1 ? `1 ${one}` : number ? `${number} ${many}` : "");
+    const what = [counted(runs, "run", "runs"), counted(live, "time at live terminals", "times at live terminals"), "your lab book", report ? "report.html" : ""].filter(Boolean);
     const many = Object.values(answers).filter(Boolean).length;
     const of_questions = !report ? "" : many ? ` Your answers to ${many === 1 ? "1 question are" : `${many} questions are`} in the report.` : " The report asks questions: answer them on the module's page Questions, and save again.";
     done.textContent = `Saved as ${name}: ${what.slice(0, -1).join(", ")}${what[1] ? " and " : ""}${what.at(-1)}.${of_questions} Hand it in where your course collects work.`;
@@ -184,7 +187,21 @@ class Panel {
     if (this.asked.dealt) this.run.after(this.offer_dealt());
     await this.offer_kept();
     await this.tell();
+    this.tell_broken_off();
     this.get_ready();
+  }
+
+  /** A run ends with its page: where this one was reloaded in the middle, that is said. */
+  tell_broken_off() {
+    try {
+      if (sessionStorage.getItem(BROKEN_OFF) !== this.broken_off_as()) return;
+      sessionStorage.removeItem(BROKEN_OFF);
+      this.says.textContent = `The run that was going when you left this page ended with it, and nothing of it is kept. ${this.says.textContent}`;
+    } catch { /* this browser keeps nothing */ }
+  }
+
+  broken_off_as() {
+    return `${location.pathname} ${this.number}`;
   }
 
   /** Python takes seconds to start, the machine to become fast, and a reader to press the button: where all is kept already, both begin as the panel is seen. */
@@ -314,12 +331,18 @@ class Panel {
     this.run.disabled = true;
     this.stop.hidden = this.bar.hidden = false;
     try {
+      sessionStorage.setItem(BROKEN_OFF, this.broken_off_as());
+    } catch { /* this browser keeps nothing */ }
+    try {
       await this.work(request);
     } catch (error) {
       if (error.message === "cancelled") this.step("Cancelled. Runs that were finished are kept.");
       else this.refuse(`It didn't work: ${error.message.replace(/^--set \S+: /, "")}`);
     } finally {
       running = null;
+      try {
+        sessionStorage.removeItem(BROKEN_OFF);
+      } catch { /* this browser keeps nothing */ }
       const had_focus = this.stop === document.activeElement;
       this.run.disabled = false;
       if (had_focus) this.run.focus();

@@ -148,8 +148,8 @@ const works = {
     if (files.length) await keep_run(lab, folder, files).catch(() => {});
     return files.length > 0;
   }),
-  save: ({ lab, diagnoses, answers }) => held(lab, () => {
-    const about = ask("archive", { lab, to: SAVED, diagnoses, answers });
+  save: ({ lab, ...written }) => held(lab, () => {
+    const about = ask("archive", { lab, to: SAVED, ...written });
     const bytes = python.FS.readFile(SAVED);
     python.FS.unlink(SAVED);
     return { ...about, bytes };

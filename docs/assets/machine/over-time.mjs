@@ -5,14 +5,21 @@ const PANELS = [["cwnd", "congestion window (segments)"], ["rtt", "round-trip ti
 const COLOURS = ["var(--measured)", "var(--shade-2)", "var(--ink-2)", "var(--ink)"];
 const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
+// "host-1", "host-1 5201", "host-1, ping-busy"
+const node_of = (label) => label.split(/[ ,]/)[0];
+
 const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate";
 
 function specification(panels, width) {
   const shown = PANELS.filter(([name]) => (panels[name] || []).some((line) => line.values.length));
-  // A line has one look in all panels, and none looks like another.
+  // A line has one look in all panels, and none looks like another: a colour for each node, a dash for each of its lines.
   const all = [...new Set(shown.flatMap(([name]) => panels[name].map((line) => line.label)))];
-  const colour = (name) => COLOURS[all.indexOf(name) % COLOURS.length];
-  const dash = (name) => DASHES[(all.indexOf(name) + Math.floor(all.indexOf(name) / COLOURS.length)) % DASHES.length];
+  const nodes = [...new Set(all.map(node_of))];
+  const look = new Map(all.map((label, n) => {
+    const own = all.filter((other) => node_of(other) === node_of(label));
+    const [colour, dash] = nodes.length > 1 ? [nodes.indexOf(node_of(label)), own.indexOf(label)] : [n, Math.floor(n / COLOURS.length)];
+    return [label, { colour: COLOURS[colour % COLOURS.length], dash: DASHES[dash % DASHES.length] }];
+  }));
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     description: `One run over time, in seconds: ${shown.map(([, label]) => label).join(", ")}.`,
@@ -24,13 +31,14 @@ function specification(panels, width) {
         ? [0, end].map((time_s) => ({ time_s, value: line.values[0], line: line.label }))
         : line.time_s.map((time_s, n) => ({ time_s, value: line.values[n], line: line.label }))));
       const names = lines.map((line) => line.label);
+      const legend = names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260, symbolType: "stroke", symbolSize: 400 } : null;
       return {
         width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
         encoding: {
           x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false } },
           y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0 }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
-          color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend: names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260 } : null },
-          strokeDash: { field: "line", scale: { domain: names, range: names.map(dash) }, legend: null },
+          color: { field: "line", scale: { domain: names, range: names.map((name) => look.get(name).colour) }, legend },
+          strokeDash: { field: "line", scale: { domain: names, range: names.map((name) => look.get(name).dash) }, legend },
         },
       };
     }),

@@ -45,6 +45,7 @@ export async function fetch_all(packs, on_share) {
   // One after another: on a slow line each that has arrived is kept.
   for (const file of todo) await fetched(base, file, (bytes) => on_share((arrived += bytes) / whole));
   await sweep(base, [...all_files(), ...Object.values(loads.packs)]);
+  document.dispatchEvent(new CustomEvent("measure-twice:fetched"));
   // Where a browser never answers, a run doesn't wait for it.
   await Promise.race([stay_offline(), new Promise((go) => setTimeout(go, LONGEST_WAIT_MS))]);
 }
@@ -89,8 +90,7 @@ class Kit {
 
   /** `lab` is the one whose runs and book may be read or changed. What was written down on its pages comes into the book. */
   ask(what, request, lab = request.lab) {
-    const diagnoses = request.lab ? { diagnoses: written(request.lab) } : {};
-    return this.call("ask", { what, request: { ...request, ...diagnoses }, lab });
+    return this.call("ask", { what, request: { ...request, ...(request.lab && for_book(request.lab)) }, lab });
   }
 }
 
@@ -102,7 +102,7 @@ function browser_name() {
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------
 
-const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|answer|measured)$/;
+const OF_PAGES = /^measure-twice\/(\S+) (\S+)\/(prediction|diagnosis|answer|measured|hint)$/;
 
 function* written_of(lab) {
   try {
@@ -113,9 +113,12 @@ function* written_of(lab) {
   } catch { /* this browser keeps nothing */ }
 }
 
-/** What was written down on a lab's pages: the diagnoses by their cases' numbers, or, as "answer", the answers by their questions'. */
-export const written = (lab, which = "diagnosis") => Object.fromEntries(
+/** What was written down of one kind on a lab's pages, by the cases' numbers; the answers by their questions'. */
+export const written = (lab, which) => Object.fromEntries(
   [...written_of(lab)].filter(({ kind }) => kind === which).map(({ key, about }) => [about, localStorage.getItem(key)]));
+
+/** What a lab book gets from its pages. */
+export const for_book = (lab) => ({ diagnoses: written(lab, "diagnosis"), hints: written(lab, "hint") });
 
 export function forget_written(lab) {
   for (const { key } of [...written_of(lab)]) localStorage.removeItem(key);

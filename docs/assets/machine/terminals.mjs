@@ -87,6 +87,10 @@ class Place {
     try {
       await all_loads();
       this.rest(await this.costs());
+      // A run beside it on the page may fetch the same.
+      document.addEventListener("measure-twice:fetched", async () => {
+        if (!this.opened) this.rest(await this.costs());
+      });
     } catch (error) {
       this.button.disabled = true;
       this.says.textContent = `It can't be opened here: ${error.message}.`;
@@ -123,6 +127,7 @@ class Place {
 
   async open() {
     up = this;
+    this.opened = true;
     this.button.disabled = true;
     this.results.replaceChildren();
     try {

@@ -37,7 +37,7 @@ from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
 from measuretwice.in_page.findings import said_of
 from measuretwice.in_page.hand_in import pack
-from measuretwice.in_page.kept import Readable, note_diagnoses
+from measuretwice.in_page.kept import Readable, note_written
 from measuretwice.in_page.machine import PagesMachine
 from measuretwice.in_page.table import table_of
 from measuretwice.in_page.task import Task
@@ -62,7 +62,8 @@ class Desk:
     def ask(self, what: str, request: str) -> str:
         """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}.
 
-        Who names a lab may name, in `diagnoses`, what was written down on its pages: that comes into the book first.
+        Who names a lab may name, in `diagnoses` and `hints`, what was written down and opened on its pages: that comes
+        into the book first.
         """
         answers: dict[str, Callable[..., Any]] = {
             "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
@@ -71,19 +72,21 @@ class Desk:
             "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
         }  # fmt: skip
         asked = json.loads(request)
-        diagnoses = asked.pop("diagnoses", None) or {}
+        written = {kind: asked.pop(kind, None) or {} for kind in ("diagnoses", "hints")}
         try:
             if "lab" in asked:
-                self._look(asked["lab"], diagnoses, begin=what == "archive")
+                self._look(asked["lab"], begin=what == "archive", **written)
             return json.dumps({"answer": answers[what](**asked)})
         except UserError as error:
             return json.dumps({"problem": str(error)})
 
-    def _look(self, lab: str, diagnoses: dict[str, str], *, begin: bool) -> None:
+    def _look(
+        self, lab: str, *, begin: bool, diagnoses: dict[str, str], hints: dict[str, str]
+    ) -> None:
         found = load_lab(self._root, lab)
         folder = self._runs / found.name
         self._readable.look(folder)
-        note_diagnoses(found, folder, diagnoses, begin=begin)
+        note_written(found, folder, diagnoses, hints, begin=begin)
 
     def note(self, *, lab: str) -> dict[str, Any]:
         """Something was written down: it is in the book already, where there is one."""

@@ -12,6 +12,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
 from measuretwice.cli.report import report_command
 from measuretwice.lab import Lab, read_questions
+from measuretwice.live.session import FACTS
 from measuretwice.report.answers import as_answer
 from measuretwice.runs.folder import DONE
 
@@ -45,8 +46,12 @@ def pack(root: Path, lab: Lab, runs: Path, to: Path, answers: Mapping[str, str])
     if not files:
         raise UserError(f"nothing of {lab.name} is kept in this browser")
     to.write_bytes(pack_zip({path.relative_to(runs).as_posix(): path for path in files}))
-    count = sum(path.name == DONE for path in files)
-    return {"name": f"{lab.name}-runs.zip", "runs": count, "report": report in files}
+    return {
+        "name": f"{lab.name}-runs.zip",
+        "runs": sum(path.name == DONE for path in files),
+        "live": sum(path.name == FACTS for path in files),
+        "report": report in files,
+    }
 
 
 def _by_question(lab: Lab, answers: Mapping[str, str]) -> dict[str, str]:

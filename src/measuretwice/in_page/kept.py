@@ -1,4 +1,4 @@
-"""What a browser keeps of a reader: runs that can't be read are left aside, diagnoses come into the lab book."""
+"""What a browser keeps of a reader: runs that can't be read are left aside, hints and diagnoses come into the lab book."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from measuretwice.runs.result import read_result
 ASIDE = ".unreadable"
 # Longer than any diagnosis; a book has its limit, too.
 MOST_CHARACTERS = 20_000
+HINTS = ("1", "2", "3")
 
 
 class Readable:
@@ -56,18 +57,36 @@ class Readable:
         self._good = {run for run in self._good if run.parent != folder}
 
 
-def note_diagnoses(lab: Lab, folder: Path, diagnoses: Mapping[str, str], *, begin: bool) -> None:
-    """Bring what was written down on pages, by the cases' numbers, into the lab book; into a new one only if `begin`."""
+def note_written(
+    lab: Lab, folder: Path, diagnoses: Mapping[str, str], hints: Mapping[str, str], *, begin: bool
+) -> None:
+    """Bring what pages keep into the lab book: diagnoses, and the hints that were opened before them, by the cases' numbers.
+
+    A book that isn't there is begun only if `begin`.
+    """
     book = LabBook(folder, lab)
-    said = {int(case): _one_line(text) for case, text in diagnoses.items() if case.isdecimal()}
-    said = {case: text for case, text in said.items() if text and text != NONE}
-    if begin and said and not book.exists:
+    said = _by_case(lab, diagnoses)
+    taken = {case: step for case, step in _by_case(lab, hints).items() if step in HINTS}
+    if begin and (said or taken) and not book.exists:
         book.open()
     if not book.exists:
         return
+    for case, step in sorted(taken.items()):
+        notes = book.notes(case)
+        if int(step) > notes.hints and not notes.mended:
+            book.add(case, "Hint", step)
     for case, text in sorted(said.items()):
-        if 1 <= case <= len(lab.file.pitfalls) and text != book.notes(case).diagnosis:
+        if text != book.notes(case).diagnosis:
             book.add(case, "Diagnosis", text)
+
+
+def _by_case(lab: Lab, texts: Mapping[str, str]) -> dict[int, str]:
+    said = {int(case): _one_line(text) for case, text in texts.items() if case.isdecimal()}
+    return {
+        case: text
+        for case, text in said.items()
+        if text and text != NONE and 1 <= case <= len(lab.file.pitfalls)
+    }
 
 
 def _one_line(text: str) -> str:

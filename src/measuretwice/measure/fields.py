@@ -342,6 +342,18 @@ CATALOGUE = {
 }
 
 
+def fields_of(names: Iterable[str]) -> dict[str, Field]:
+    """Return the fields that one run's measured `names` are. `goodput_bps` of several flows is another value than of
+    one: of the three kinds of runs it is the one that has most of the names."""
+    given = set(names)
+    kind = max(
+        (ONE_FLOW, FEW_FLOWS, MANY_FLOWS),
+        key=lambda fields: len(given.intersection(field.name for field in fields)),
+    )
+    catalogue = CATALOGUE | {field.name: field for field in kind}
+    return {name: catalogue[name] for name in given if name in catalogue}
+
+
 def known(name: str) -> bool:
     """Return whether a value of this name may be measured: by itself, or as one of a family."""
     return name in CATALOGUE or any(fnmatchcase(name, field.name) for field in FAMILIES)

@@ -10,7 +10,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, load_lab
 from measuretwice.lab.schema.parameters import UNITS
-from measuretwice.measure.fields import CATALOGUE, unit_of
+from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.meanings import Meaning
 from measuretwice.view.blocks import Block, Row
@@ -53,9 +53,11 @@ def settings_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
 def measured_blocks(file: RawFile) -> list[Block]:
     """Return a run's measured values, each with its unit, its tool and its meaning."""
     measured = _object(file).get("measured")
+    values = measured if isinstance(measured, dict) else {}
+    fields = fields_of(values)
     rows = []
-    for name, value in measured.items() if isinstance(measured, dict) else ():
-        known = CATALOGUE.get(name)
+    for name, value in values.items():
+        known = fields.get(name)
         meaning = Meaning(
             unit_of(name), known.meaning if known else "", known.source if known else ""
         )

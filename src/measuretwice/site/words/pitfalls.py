@@ -82,4 +82,7 @@ def varied(words: LabWords, name: str) -> dict[str, tuple[float, float]]:
 def hints(words: LabWords, name: str) -> Block:
     """A mistake's three hints, each folded. The search leaves them out: it would tell the cause."""
     folded = folded_hints(pitfall(words, name).hints)
-    return Block(f'<section markdown="1" {UNSEARCHED}>\n\n{folded}\n</section>\n')
+    case = f"{words.lab.name} {words.lab.case_number(pitfall(words, name))}"
+    return Block(
+        f'<section class="hints" data-case="{case}" markdown="1" {UNSEARCHED}>\n\n{folded}\n</section>\n'
+    )
