@@ -5,21 +5,20 @@ const PANELS = [["cwnd", "congestion window (segments)"], ["rtt", "round-trip ti
 const COLOURS = ["var(--measured)", "var(--shade-2)", "var(--ink-2)", "var(--ink)"];
 const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
-// "host-1", "host-1 5201", "host-1, ping-busy"
-const node_of = (label) => label.split(/[ ,]/)[0];
+// Of "host-1", "host-1, ss", "host-1, ping-busy, mean"; of "host-1 5201"; of "router-1 red, dropped".
+const of_what = (label) => label.split(",")[0];
 
 const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate";
 
 function specification(panels, width) {
   const shown = PANELS.filter(([name]) => (panels[name] || []).some((line) => line.values.length));
-  // A line has one look in all panels, and none looks like another: a colour for each node, a dash for each of its lines.
-  const all = [...new Set(shown.flatMap(([name]) => panels[name].map((line) => line.label)))];
-  const nodes = [...new Set(all.map(node_of))];
-  const look = new Map(all.map((label, n) => {
-    const own = all.filter((other) => node_of(other) === node_of(label));
-    const [colour, dash] = nodes.length > 1 ? [nodes.indexOf(node_of(label)), own.indexOf(label)] : [n, Math.floor(n / COLOURS.length)];
-    return [label, { colour: COLOURS[colour % COLOURS.length], dash: DASHES[dash % DASHES.length] }];
-  }));
+  // What a line is of has one colour in all panels; its lines in one panel differ by their dashes.
+  const all = [...new Set(shown.flatMap(([name]) => panels[name].map((line) => of_what(line.label))))];
+  const colour = (label) => COLOURS[all.indexOf(of_what(label)) % COLOURS.length];
+  const dash = (label, names) => {
+    const before = names.slice(0, names.indexOf(label)).filter((other) => colour(other) === colour(label));
+    return DASHES[before.length % DASHES.length];
+  };
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
     description: `One run over time, in seconds: ${shown.map(([, label]) => label).join(", ")}.`,
@@ -35,10 +34,10 @@ function specification(panels, width) {
       return {
         width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
         encoding: {
-          x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false } },
+          x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false, format: ",.6~g" } },
           y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0 }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
-          color: { field: "line", scale: { domain: names, range: names.map((name) => look.get(name).colour) }, legend },
-          strokeDash: { field: "line", scale: { domain: names, range: names.map((name) => look.get(name).dash) }, legend },
+          color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend },
+          strokeDash: { field: "line", scale: { domain: names, range: names.map((each) => dash(each, names)) }, legend },
         },
       };
     }),
