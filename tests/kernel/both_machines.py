@@ -3,6 +3,7 @@
     make both-machines                        thirty trials of each lab on each: half an hour of two free CPUs
     make both-machines ARGS='--lab mathis'    one lab; --duration 2 where a second carries much, --set warmup_s=4
                                               where a lab's own value leaves no time
+    make both-machines ARGS='--lab variants --repeat 4'    each trial with so many seeds, for a narrower interval
     make both-machines ARGS='--record'        ... and keep the figures for the site
 
 Broken off, it goes on where it was: its runs are kept in runs/both-machines/.
@@ -65,19 +66,21 @@ def measured(
     }
 
 
-def chosen(lab: Lab) -> tuple[str, int]:
-    """Trials spread over all that both can run, and how often each, so that there are thirty runs."""
+def chosen(lab: Lab, repeat: int | None) -> tuple[str, int]:
+    """Trials spread over all that both can run, and how often each, so that there are thirty runs if nobody says."""
     numbers = [
         number
         for number, trial in sorted(lab.trials.items())
         if not too_much(lab, {**lab.defaults(), **trial.set})
     ]
     some = numbers[:: max(1, len(numbers) // RUNS)][:RUNS]
-    return ",".join(map(str, some)), math.ceil(RUNS / len(some))
+    return ",".join(map(str, some)), repeat or math.ceil(RUNS / len(some))
 
 
-def compared(lab: Lab, duration_s: int, changes: list[str]) -> dict[str, object]:
-    trials, repeat = chosen(lab)
+def compared(
+    lab: Lab, duration_s: int, changes: list[str], repeat: int | None
+) -> dict[str, object]:
+    trials, repeat = chosen(lab, repeat)
     virtual, browser = (
         measured(lab.name, trials, repeat, duration_s, changes, where, KEPT / where)
         for where in ("virtual", "browser")
@@ -109,13 +112,14 @@ def main() -> int:
     parser.add_argument("--lab", action="append", help="only this lab")
     parser.add_argument("--duration", type=int, default=DURATION_S, help="of each run, in seconds")
     parser.add_argument("--set", action="append", default=[], help="as of ./lab run")
+    parser.add_argument("--repeat", type=int, help="seeds for each trial, from 1 on")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
     for name, lab in published_labs(ROOT).items():
         if options.lab and name not in options.lab:
             continue
-        kept[name] = compared(lab, options.duration, options.set)
+        kept[name] = compared(lab, options.duration, options.set, options.repeat)
         if options.record:
             RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in kept.values()) else 1
