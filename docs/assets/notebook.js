@@ -36,22 +36,21 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
   }
 
-  // Which hint was opened before there was a diagnosis: the lab book of this page's own runs says so, as it does of the checker's.
+  // Which hint was opened before there was a diagnosis, or the page's own diagnosis, which is as good as the last: the lab
+  // book of this page's own runs says so, as it does of the checker's.
   function note_hints(place) {
-    const folds = panels().length ? document.querySelectorAll(`.hints[data-case="${place.dataset.case}"] > details`) : [];
-    if (folds.length) {
-      const says = document.createElement("p");
-      says.textContent = "Your lab book of runs on this page notes which hints you open before you have a diagnosis.";
-      folds[0].before(says);
-    }
-    folds.forEach((fold, n) => {
-      fold.addEventListener("toggle", () => {
-        if (!fold.open || kept(place) || Number(kept(place, "hint")) > n) return;
-        keep(place, String(n + 1), "hint");
-        tell_written(place);
-        tell_written(place);
-      });
+    const folds = panels().length ? [...document.querySelectorAll(`.hints[data-case="${place.dataset.case}"] > details`)] : [];
+    if (!folds.length) return;
+    const says = document.createElement("p");
+    says.textContent = "Your lab book of runs on this page notes which hints you open before you write down a diagnosis. To open the page's diagnosis counts as the last.";
+    folds[0].before(says);
+    const note = (fold, step) => fold.addEventListener("toggle", () => {
+      if (!fold.open || kept(place) || Number(kept(place, "hint")) >= step) return;
+      keep(place, String(step), "hint");
+      tell_written(place);
     });
+    folds.forEach((fold, n) => note(fold, n + 1));
+    for (const fold of document.querySelectorAll('details.behind[data-behind="diagnosis"]')) note(fold, folds.length);
   }
 
   function tell_written(place) {

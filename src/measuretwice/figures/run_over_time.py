@@ -139,7 +139,8 @@ def in_words(run: OverTime) -> str:
             if line.steady:
                 parts.append(f"{name} {mean:.4g} {line.unit}")
             elif panel.name == "losses":
-                parts.append(f"{name} {line.values[-1] if line.values else 0:,} {line.unit} in all")
+                last = line.values[-1] if line.values else 0
+                parts.append(f"{name} {last:,} {line.unit} by the last sample")
             else:
                 parts.append(f"{name} {low:.4g} to {high:.4g}, mean {mean:.4g} {line.unit}")
     return f"{run.title}: {'; '.join([*parts, *run.notes])}."

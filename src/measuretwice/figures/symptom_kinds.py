@@ -144,7 +144,7 @@ def _names(lines: Sequence[Line]) -> list[str]:
 
 def _line_in_words(line: Line, name: str, of: str) -> str:
     if of == "losses":
-        return f"{name} {number_in_words(line.values[-1])} in all"
+        return f"{name} {number_in_words(line.values[-1])} by the last sample"
     mean = sum(line.values) / len(line.values)
     said = f"{number_in_words(min(line.values))} to {number_in_words(max(line.values))}, mean {number_in_words(float(f'{mean:.3g}'))}"
     return f"{name} {said}".strip()

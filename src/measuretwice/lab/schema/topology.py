@@ -59,7 +59,7 @@ class Act(Strict):
     itself; where several nodes share a `script`, its name stands for all of them. `by` is the queue
     discipline that does it, or `=name`, a parameter that says which. `says` is what stands there, with
     parameters in braces: `delay {rtt_ms}`, or half of it. `queue` draws packets waiting. `role` says who sends and who receives.
-    It is drawn only `when` each parameter named there has one of these values.
+    It is drawn only `when` each parameter named there has one of these values, and each in braces has any.
     """
 
     at: list[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from measuretwice.site.drawings.sketch import Box, Lane, Sketch, Wire
 from measuretwice.site.drawings.svg import box, drawing, label, path, width_of
@@ -143,7 +144,8 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
         y += height + max(
             [22.0, *(LINE * len(lane.lines) + 18 + 12 * lane.queue for lane in lanes)]
         )
-    slot = TALL / drawn.rows
+    total = _tall_enough(drawn)
+    slot = total / drawn.rows
     for wire in drawn.wires:
         above = tops[wire.a.column]
         parts += _wire_down(
@@ -157,10 +159,29 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
     bottom = tops[-1][0] + tops[-1][1]
     for number, note in enumerate(drawn.notes):
         parts.append(
-            label(TALL / 2, bottom + 22 + LINE * number, note, kind="note", anchor="middle")
+            label(total / 2, bottom + 22 + LINE * number, note, kind="note", anchor="middle")
         )
     height = bottom + 8 + (10 + LINE * len(drawn.notes) if drawn.notes else 0)
-    return drawing(TALL, height, parts, kind="tall", title=title, said=drawn.in_words())
+    return drawing(total, height, parts, kind="tall", title=title, said=drawn.in_words())
+
+
+def _tall_enough(drawn: Sketch) -> float:
+    """How wide the drawing must be: what stands beside its wires is neither cut off nor runs into each other."""
+
+    def long(lane: Lane) -> float:
+        lines = [f"↓ {line}" if number == 0 else line for number, line in enumerate(lane.lines)]
+        return max([0.0, *(11 + width_of(line, SIZE) for line in lines)])
+
+    slot = TALL / drawn.rows
+    for column in range(len(drawn.columns)):
+        wires = sorted((w for w in drawn.wires if w.a.column == column), key=lambda w: w.row)
+        for wire in wires:
+            room = min(wire.row, drawn.rows - 1 - wire.row) + 0.5
+            slot = max(slot, max(long(wire.there), long(wire.back)) / room)
+        for one, other in pairwise(wires):
+            if other.row > one.row:
+                slot = max(slot, (long(one.there) + long(other.back)) / (other.row - one.row))
+    return slot * drawn.rows
 
 
 def _wire_down(wire: Wire, x: float, top: float, bottom: float) -> Iterator[str]:

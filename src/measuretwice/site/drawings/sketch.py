@@ -184,6 +184,8 @@ def _act(lab: Lab, params: Mapping[str, Value], drawn: Sketch, by_name: Mapping[
     for act in lab.file.topology.acts:
         if any(str(params.get(name)) not in values for name, values in act.when.items()):
             continue
+        if any(name not in params for name in IN_BRACES.findall(act.says)):
+            continue
         says = _said(act, params)
         by = str(params[act.by[1:]]) if act.by.startswith("=") else act.by
         for node, towards in (

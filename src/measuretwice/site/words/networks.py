@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 
 from measuretwice.lab import Value, trial_params
 from measuretwice.site.drawings import network as draw
@@ -17,11 +18,14 @@ AS_MEANT = "As it was meant."
 
 
 @word("network()")
-def network(words: LabWords, trial: int | None = None, case: str = "") -> Block:
+def network(
+    words: LabWords, trial: int | None = None, case: str = "", told: Sequence[str] = ()
+) -> Block:
     """The lab's network, drawn with the settings of its first trial, or of `trial=`;
-    `network(case="mtu")` small, with those that the case's trial is meant to have."""
+    `network(case="mtu")` small, with those that the case's trial is meant to have, and those that its page says, `told`,
+    as they are."""
     number = pitfall(words, case).trial if case else trial or min(words.lab.trials)
-    params = trial_params(words.lab, number) | (_meant(words, case) if case else {})
+    params = trial_params(words.lab, number) | (_meant(words, case, told) if case else {})
     drawn = sketch(words.lab, params)
     title = f"The network of {words.lab.name}, trial {number}"
     caption = f"The network, with the settings of trial {number}. What stands at an arrow is done to packets that go that way."
@@ -47,10 +51,12 @@ def network_thumbnail(words: LabWords) -> str:
     return draw.thumbnail(sketch(words.lab, trial_params(words.lab, min(words.lab.trials))))
 
 
-def _meant(words: LabWords, case: str) -> dict[str, Value]:
-    """What both stages of a case set: it was asked for, and is nothing that is off."""
+def _meant(words: LabWords, case: str, told: Sequence[str]) -> dict[str, Value]:
+    """What both stages of a case set: it was asked for, and is nothing that is off; and what is `told`."""
     broken, fixed = (stage_set(words, case, stage) for stage in ("broken", "fixed"))
-    return {name: value for name, value in broken.items() if fixed.get(name) == value}
+    return {
+        name: value for name, value in broken.items() if name in told or fixed.get(name) == value
+    }
 
 
 def _figure(drawn: Sketch, title: str, caption: str, *, small: bool) -> Block:
