@@ -71,6 +71,14 @@ def test_what_a_trial_sets_is_what_is_drawn() -> None:
     queues = next(lab for lab in LABS if lab.name == "queues")
     assert "tbf, pfifo_fast" in texts(network(words_of(queues), trial=1))
     assert "tbf, red" in texts(network(words_of(queues), trial=21))
+    # What a trial doesn't set isn't drawn; what a case's page says of its own is.
+    for told_of, links in ((), 2), (("access_mbit",), 6):
+        drawn = sketch(queues, trial_params(queues, 21) | ({"access_mbit": 100} if told_of else {}))
+        lanes = [lane for wire in drawn.wires for lane in (wire.there, wire.back)]
+        assert sum("tbf" in lane.disciplines for lane in lanes) == links
+        case = texts(network(words_of(queues), case="no-bottleneck", told=told_of))
+        # In both drawings, and in the words of both for those who hear them.
+        assert len(re.findall(r"100\xa0Mbit/s", case)) == 4 * links
 
 
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
@@ -96,6 +104,7 @@ def test_every_text_of_a_network_can_be_read(browser: Any, lab: Lab, width: int)
     words = words_of(lab)
     drawings = [network(words, trial=number) for number in lab.trials if number in (1, 9, 21)]
     drawings += [network(words, case=pitfall.id) for pitfall in lab.file.pitfalls[:2]]
+    drawings += [where_it_was(words, one.id) for one in lab.file.pitfalls if one.place]
     page = browser.new_page(viewport={"width": width, "height": 800})
     page.set_content(
         f"<style>body {{ margin: 0 16px; font-family: Helvetica, Arial, sans-serif }} {STYLE}</style>"
