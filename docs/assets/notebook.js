@@ -42,7 +42,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     const folds = panels().length ? [...document.querySelectorAll(`.hints[data-case="${place.dataset.case}"] > details`)] : [];
     if (!folds.length) return;
     const says = document.createElement("p");
-    says.textContent = "Your lab book of runs on this page notes which hints you open before you write down a diagnosis. To open the page's diagnosis counts as the last.";
+    says.textContent = "Your lab book of runs on this page notes which hints you open before you write down a diagnosis. If you open the page's diagnosis before that, it notes the last hint.";
     folds[0].before(says);
     const note = (fold, step) => fold.addEventListener("toggle", () => {
       if (!fold.open || kept(place) || Number(kept(place, "hint")) >= step) return;

@@ -3,7 +3,7 @@
 // <div class="here" data-here='{"lab": "mathis", "case": 5, "kind": "first", "likely_s": 33, "runs": 1}'></div>
 // kind: "first", a case's first try; "mend", a student's own changes to it; "show", the case as it is fixed; "trials".
 import { kept_names } from "./store.mjs";
-import { all_loads, base, fetch_all, files_of, for_book, forget_written, loads, megabytes, MEMORY_MB, open_kit, SILENT, to_fetch, written } from "./page.mjs";
+import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
 import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
 
@@ -275,13 +275,8 @@ class Panel {
   }
 
   async tell() {
-    const todo = await to_fetch(this.asked.packs);
     const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
-    const is_more = todo.length && todo.every((file) => files_of(this.asked.packs).includes(file));
-    this.says.textContent = (is_more
-      ? `This lab needs ${megabytes(todo)} MB more than this browser has kept so far. They are fetched once, and kept. ` : todo.length
-      ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. ` : "")
-      + `${what} about ${roughly(this.asked.likely_s * pace(this.about()))}.`;
+    this.says.textContent = `${await fetch_words(this.asked.packs)}${what} about ${roughly(this.asked.likely_s * pace(this.about()))}.`;
   }
 
   // --- settings ----------------------------------------------------------------------------------
@@ -538,10 +533,11 @@ class Panel {
     // A set of runs is one thing, a try is another.
     const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
     const answer = await desk.ask("check", { lab, folders, hint });
+    this.done.textContent = "";
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
       ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, hint_words((hint || 0) + 1))]
       : [];
-    return [...findings(answer, runs), ...next];
+    return [...findings(answer, runs), ...next, ...(next.length && this.asked.case ? [h("p", {}, "Your lab book notes which hints you take.")] : [])];
   }
 
   async save() {

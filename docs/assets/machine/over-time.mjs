@@ -25,23 +25,24 @@ function specification(panels, width) {
     background: "transparent", spacing: 8,
     vconcat: shown.map(([name, label], at) => {
       const lines = panels[name];
+      const most = Math.max(...lines.flatMap((line) => line.values));
       const end = Math.max(...lines.flatMap((line) => line.time_s));
       const values = lines.flatMap((line) => (line.steady
         ? [0, end].map((time_s) => ({ time_s, value: line.values[0], line: line.label }))
         : line.time_s.map((time_s, n) => ({ time_s, value: line.values[n], line: line.label }))));
       const names = lines.map((line) => line.label);
-      const legend = names.length > 1 ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260, symbolType: "stroke", symbolSize: 400 } : null;
+      const legend = names.length > 1 || name === "queue" ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260, symbolType: "stroke", symbolSize: 400 } : null;
       return {
         width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
         encoding: {
           x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false, format: ",.6~g" } },
-          y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0 }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
+          y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0, ...(most > 0 ? {} : { domainMax: 1 }) }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
           color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend },
           strokeDash: { field: "line", scale: { domain: names, range: names.map((each) => dash(each, names)) }, legend },
         },
       };
     }),
-    resolve: { scale: { color: "independent", strokeDash: "independent" } },
+    resolve: { scale: { x: "shared", color: "independent", strokeDash: "independent" } },
   };
 }
 
@@ -51,10 +52,17 @@ export async function over_time({ notes, panels }) {
   await load("vendor/vega/vega.min.js");
   await load("vendor/vega-lite/vega-lite.min.js");
   await load("vendor/vega-embed/vega-embed.min.js");
+  let drawn = "";
+  // Drawn anew where the page becomes narrower, or dark.
   const draw = () => {
     const room = Math.max(200, Math.min(640, (place.clientWidth || 560) - 70));
-    return vegaEmbed(place, specification(panels, room), { actions: false, renderer: "svg", theme: dark() ? "dark" : undefined });
+    const look = `${room} ${dark()}`;
+    if (look === drawn) return;
+    drawn = look;
+    vegaEmbed(place, specification(panels, room), { actions: false, renderer: "svg", theme: dark() ? "dark" : undefined });
   };
-  requestAnimationFrame(draw);
+  const watched = new MutationObserver(() => (place.isConnected ? draw() : watched.disconnect()));
+  watched.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+  new ResizeObserver(() => requestAnimationFrame(draw)).observe(place);
   return [place, ...notes.map((note) => h("p", { class: "recorded" }, note))];
 }

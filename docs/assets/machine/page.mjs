@@ -2,7 +2,7 @@
 import { fetched, missing, sweep } from "./store.mjs";
 
 export const base = new URL(".", import.meta.url).href;
-export const MEMORY_MB = 700;
+const MEMORY_MB = 700;
 // A worker whose script can't be had says nothing at all.
 export const SILENT = "this page's own scripts can't be fetched. Is there a connection? Runs and what was fetched are kept.";
 
@@ -32,6 +32,14 @@ export const files_of = (packs) => packs.map((name) => loads.packs[name]);
 export function megabytes(files) {
   const modules = files.some((file) => loads.machine.files.includes(file)) ? listed().filter((file) => file.module) : [];
   return Math.max(1, Math.round([...files, ...modules].reduce((sum, file) => sum + file.bytes, 0) / 1e6));
+}
+
+/** What a reader is told before anything is fetched for `packs`; nothing where all is there. */
+export async function fetch_words(packs) {
+  const todo = await to_fetch(packs);
+  if (!todo.length) return "";
+  if (todo.every((file) => files_of(packs).includes(file))) return `This lab needs ${megabytes(todo)} MB more than this browser has kept so far. They are fetched once, and kept. `;
+  return `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. `;
 }
 
 /** The files that this browser doesn't have yet, with those of `packs`. */

@@ -1,7 +1,7 @@
 // "Open terminals here": a lab's network in this page, in real time, with shells on its nodes; ./lab up in a page.
 //
 // <div class="here" data-live='{"lab": "mathis", "case": 5, "show_me": false, "nodes": ["romeo", ...], "chosen": [...]}'></div>
-import { all_loads, base, fetch_all, files_of, loads, megabytes, MEMORY_MB, open_kit, to_fetch } from "./page.mjs";
+import { all_loads, base, fetch_all, fetch_words, files_of, loads, megabytes, open_kit, to_fetch } from "./page.mjs";
 import { findings, hint_words } from "./looks.mjs";
 import { Screens } from "./screens.mjs";
 
@@ -98,9 +98,7 @@ class Place {
   }
 
   async costs() {
-    const todo = await to_fetch(this.asked.packs);
-    const fetches = todo.length ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. ` : "";
-    return `${fetches}It needs about ${MEMORY_MB} MB of memory, and some ten seconds to come up.`;
+    return `${await fetch_words(this.asked.packs)}It needs some ten seconds to come up.`;
   }
 
   rest(text) {

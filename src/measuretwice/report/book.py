@@ -50,7 +50,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> Table | None:
             pitfall.symptom,
             "; ".join(notes[number].of("Prediction")) or NONE,
             "; ".join(text.split(": ", 1)[-1] for text in notes[number].of("Run")) or NONE,
-            str(notes[number].hints or NONE),
+            str(notes[number].hints or "none"),
             notes[number].diagnosis or NONE,
             "; ".join(notes[number].of("Changed")) or ("shown" if notes[number].shown else NONE),
             "solved" if notes[number].mended else NONE,

@@ -21,6 +21,7 @@ from measuretwice.report.tables import (
     digests_table,
     key_values_table,
     loss_interval_of,
+    own_changes,
     provenance_table,
     ratio_error_of,
     settings_table,
@@ -163,8 +164,10 @@ def _when(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
 
 def _section(position: int, run: RunData, *, tells: bool) -> Section:
     result = run.result
-    stage = stage_of(run)
-    heading = f"Trial {run.plan.trial}" + (f", {stage}" if stage else "")
+    # Of two runs of one case and seed the changes tell them apart.
+    heading = ", ".join(
+        filter(None, [f"Trial {run.plan.trial}", stage_of(run), *own_changes(run)])
+    )
     return Section(
         id=f"run-{position}",
         heading=f"{heading}, seed {run.plan.seed}",

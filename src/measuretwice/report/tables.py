@@ -81,7 +81,7 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
         ratio += " (no claim)"
     return [
         f"{plan.lab} {plan.trial}" if several else str(plan.trial),
-        ", ".join(filter(None, [stage_of(run), *_own_changes(run)])) or NONE,
+        ", ".join(filter(None, [stage_of(run), *own_changes(run)])) or NONE,
         str(plan.seed),
         number(measured.get("rtt_min_ms"), "{:.4g}"),
         number(measured.get("mss_bytes"), "{:.0f}"),
@@ -103,7 +103,7 @@ def stage_of(run: RunData) -> str:
     return f"{run.plan.pitfall}, {run.plan.stage}" if run.plan.pitfall else ""
 
 
-def _own_changes(run: RunData) -> list[str]:
+def own_changes(run: RunData) -> list[str]:
     """What whoever ran it set otherwise than the trial, or the case's first try, has it."""
     plan = run.plan
     try:
