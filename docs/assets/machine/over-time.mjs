@@ -47,7 +47,9 @@ function specification(panels, width) {
 }
 
 export async function over_time({ notes, panels }) {
-  const place = h("div", { class: "here-figure here-wide" });
+  // What is drawn makes its own element as wide as itself.
+  const drawing = h("div");
+  const place = h("div", { class: "here-figure here-wide" }, drawing);
   const load = window.measureTwice.load;
   await load("vendor/vega/vega.min.js");
   await load("vendor/vega-lite/vega-lite.min.js");
@@ -59,7 +61,7 @@ export async function over_time({ notes, panels }) {
     const look = `${room} ${dark()}`;
     if (look === drawn) return;
     drawn = look;
-    vegaEmbed(place, specification(panels, room), { actions: false, renderer: "svg", theme: dark() ? "dark" : undefined });
+    vegaEmbed(drawing, specification(panels, room), { actions: false, renderer: "svg", theme: dark() ? "dark" : undefined });
   };
   const watched = new MutationObserver(() => (place.isConnected ? draw() : watched.disconnect()));
   watched.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
