@@ -111,3 +111,40 @@ def test_no_finding_among_files_that_are_missing_is_no_clean_bill(page: Any) -> 
         "looks.findings({said: '', missing: ['no ss.txt'], documents: [{name: 'live', findings: []}]})",
     )
     assert "no finding in what there is to look at" in page.locator(".looked-at").inner_text()
+
+
+CURVES = """{notes: [], panels: {
+  cwnd: [{label: "a", time_s: [0, 1, 2], values: [1, 2, 3]}, {label: "b", time_s: [0, 1, 2], values: [3, 2, 1]}],
+  queue: [{label: "router red", time_s: [0, 3], values: [0, 0]}],
+  losses: [{label: "b, sent again", time_s: [0, 2], values: [0, 4]}, {label: "a, sent again", time_s: [0, 2], values: [0, 1]}]}}"""
+DRAWN = """() => { const svg = document.querySelector(".curves svg"); if (!svg) return null;
+  const words = [...svg.querySelectorAll("text")];
+  return { width: svg.getBoundingClientRect().width, ink: getComputedStyle(words[0]).fill, words: words.map((each) => each.textContent) }; }"""
+
+
+def test_curves_follow_the_pages_width_and_colours(page: Any) -> None:
+    page.evaluate(
+        """async (made) => {
+          await window.measureTwice.load("interactive/common.js");
+          const { over_time } = await import(new URL("assets/machine/over-time.mjs", document.baseURI.replace(/modules.*/, "")));
+          const place = document.createElement("div");
+          place.className = "here curves";
+          place.append(...await over_time(new Function(`return ${made}`)()));
+          document.querySelector("article").prepend(place);
+        }""",
+        CURVES,
+    )
+    page.wait_for_function("document.querySelector('.curves svg')")
+    first = page.evaluate(DRAWN)
+    # Whose queue it is stands there, too, and what is of one node has one colour.
+    assert "router red" in first["words"]
+    colours = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll(".curves svg .role-legend-entry")].flatMap((entry) =>
+          [...entry.querySelectorAll(".role-legend-symbol path")].map((path, n) =>
+            [entry.querySelectorAll("text")[n].textContent, getComputedStyle(path).stroke])))"""
+    )
+    assert colours["a"] == colours["a, sent again"] != colours["b"] == colours["b, sent again"]
+    page.set_viewport_size({"width": 340, "height": 800})
+    page.wait_for_function(f"({DRAWN})().width <= 340")
+    page.evaluate("document.body.setAttribute('data-md-color-scheme', 'slate')")
+    page.wait_for_function(f"({DRAWN})().ink !== {first['ink']!r}")
