@@ -41,7 +41,7 @@ def test_what_is_missing_is_found() -> None:
 def test_pages_say_what_memory_modules_take() -> None:
     page = (FOLDER.parents[1] / "start/browser.md").read_text("utf-8")
     for module, words in (
-        ("machine.mjs", "It has {} MB of memory"),
+        ("machine.mjs", "The Linux inside has {} MB of memory"),
         ("page.mjs", "about {} MB of memory"),
     ):
         found = re.search(r"MEMORY_MB = (\d+);", (FOLDER / module).read_text("utf-8"))

@@ -1,7 +1,7 @@
 """A module's pages on one page."""
 
 from measuretwice.site.print import one_page
-from measuretwice.site.words.blocks import UNSEARCHED, folded_hints
+from measuretwice.site.words.blocks import hints_of_case
 from measuretwice.site.words.cases import closes_fold, opens_fold
 
 
@@ -104,10 +104,9 @@ CASE = """\
 
 def case_page() -> str:
     folded = f'{opens_fold("diagnosis")}\n??? success "What"\n\n    the cause\n\n## Mend it\n\nso\n\n{closes_fold()}'
-    hints = folded_hints(["look", "compare", "the cause"])
     return CASE.format(
         seen=f"{opens_fold('prediction')}\nseen\n\n{closes_fold()}",
-        hints=f'<section markdown="1" {UNSEARCHED}>\n\n{hints}\n</section>\n',
+        hints=hints_of_case("a 1", ["look", "compare", "the cause"]),
         diagnosis=folded,
     )
 

@@ -165,9 +165,7 @@ def _when(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
 def _section(position: int, run: RunData, *, tells: bool) -> Section:
     result = run.result
     # Of two runs of one case and seed the changes tell them apart.
-    heading = ", ".join(
-        filter(None, [f"Trial {run.plan.trial}", stage_of(run), *own_changes(run)])
-    )
+    heading = ", ".join(filter(None, [f"Trial {run.plan.trial}", stage_of(run), *own_changes(run)]))
     return Section(
         id=f"run-{position}",
         heading=f"{heading}, seed {run.plan.seed}",

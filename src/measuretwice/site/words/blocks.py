@@ -14,8 +14,8 @@ STEPS = ("Where to look", "What to compare", "The cause")
 # in each page's weight.
 UNSEARCHED = 'data-search-exclude="true"'
 
-# How a ladder of hints begins.
-OF_HINTS = f'<section markdown="1" {UNSEARCHED}>\n\n??? tip "Hint 1'
+# How a case's hints begin.
+OF_HINTS = '<section class="hints"'
 
 
 # A caption's number, and the same said to screen readers; 0 until the page numbers them.
@@ -58,3 +58,10 @@ def folded_hints(hints: Sequence[str]) -> Block:
         for n, (title, text) in enumerate(zip(STEPS, hints, strict=True), 1)
     ]
     return Block("\n".join(parts))
+
+
+def hints_of_case(case: str, hints: Sequence[str]) -> Block:
+    """Return the hints of one `case` ("mathis 5"). The search leaves them out: they would tell the cause."""
+    return Block(
+        f'{OF_HINTS} data-case="{case}" markdown="1" {UNSEARCHED}>\n\n{folded_hints(hints)}\n</section>\n'
+    )

@@ -6,7 +6,7 @@ import shlex
 from decimal import Decimal
 
 from measuretwice.lab import Pitfall, Value, refers
-from measuretwice.site.words.blocks import UNSEARCHED, Block, folded_hints
+from measuretwice.site.words.blocks import Block, hints_of_case
 from measuretwice.site.words.lab_facts import trial
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
@@ -81,8 +81,5 @@ def varied(words: LabWords, name: str) -> dict[str, tuple[float, float]]:
 @word('hints("mtu")')
 def hints(words: LabWords, name: str) -> Block:
     """A mistake's three hints, each folded. The search leaves them out: it would tell the cause."""
-    folded = folded_hints(pitfall(words, name).hints)
-    case = f"{words.lab.name} {words.lab.case_number(pitfall(words, name))}"
-    return Block(
-        f'<section class="hints" data-case="{case}" markdown="1" {UNSEARCHED}>\n\n{folded}\n</section>\n'
-    )
+    staged = pitfall(words, name)
+    return hints_of_case(f"{words.lab.name} {words.lab.case_number(staged)}", staged.hints)
