@@ -18,7 +18,6 @@ const LEAST_SEEN_PX = 120;
 const ALOUD_MS = 20000;
 const PACE = "measure-twice/page-pace";
 const SETTLES = "measure-twice/page-settles";
-
 const BROKEN_OFF = "measure-twice/page-runs";
 
 let running = null;
@@ -143,6 +142,25 @@ async function save(lab, done) {
   }
 }
 
+/** Which panel of this tab's page has a run going; null where none has any more. */
+function note_going(panel) {
+  try {
+    if (panel) sessionStorage.setItem(BROKEN_OFF, `${location.pathname} ${panel.number}`);
+    else sessionStorage.removeItem(BROKEN_OFF);
+  } catch { /* this browser keeps nothing */ }
+}
+
+/** Had it one when the page was left? True once. */
+function was_going(panel) {
+  try {
+    if (sessionStorage.getItem(BROKEN_OFF) !== `${location.pathname} ${panel.number}`) return false;
+  } catch {
+    return false;
+  }
+  note_going(null);
+  return true;
+}
+
 class Panel {
   constructor(place, number) {
     this.place = place;
@@ -193,15 +211,8 @@ class Panel {
 
   /** A run ends with its page: where this one was reloaded in the middle, that is said. */
   tell_broken_off() {
-    try {
-      if (sessionStorage.getItem(BROKEN_OFF) !== this.broken_off_as()) return;
-      sessionStorage.removeItem(BROKEN_OFF);
-      this.says.textContent = `The run that was going when you left this page ended with it, and nothing of it is kept. ${this.says.textContent}`;
-    } catch { /* this browser keeps nothing */ }
-  }
-
-  broken_off_as() {
-    return `${location.pathname} ${this.number}`;
+    if (!was_going(this)) return;
+    this.says.textContent = `The run that was going when you left this page ended with it, and nothing of it is kept. ${this.says.textContent}`;
   }
 
   /** Python takes seconds to start, the machine to become fast, and a reader to press the button: where all is kept already, both begin as the panel is seen. */
@@ -325,9 +336,7 @@ class Panel {
     this.done.textContent = "";
     this.run.disabled = true;
     this.stop.hidden = this.bar.hidden = false;
-    try {
-      sessionStorage.setItem(BROKEN_OFF, this.broken_off_as());
-    } catch { /* this browser keeps nothing */ }
+    note_going(this);
     try {
       await this.work(request);
     } catch (error) {
@@ -335,9 +344,7 @@ class Panel {
       else this.refuse(`It didn't work: ${error.message.replace(/^--set \S+: /, "")}`);
     } finally {
       running = null;
-      try {
-        sessionStorage.removeItem(BROKEN_OFF);
-      } catch { /* this browser keeps nothing */ }
+      note_going(null);
       const had_focus = this.stop === document.activeElement;
       this.run.disabled = false;
       if (had_focus) this.run.focus();
