@@ -144,7 +144,7 @@ Dir::Etc::preferences "/dev/null";
 Dir::Etc::preferencesparts "/dev/null";
 APT::Architecture "amd64";
 APT::Architectures { "amd64"; };
-APT::Sandbox::User "$(id -un)";
+APT::Sandbox::User "$(id -un 2>/dev/null)";
 APT::Get::AllowUnauthenticated "false";
 APT::Update::Error-Mode "any";
 Acquire::AllowInsecureRepositories "false";

@@ -39,7 +39,9 @@ export async function fetch_words(packs) {
   const todo = await to_fetch(packs);
   if (!todo.length) return "";
   if (todo.every((file) => files_of(packs).includes(file))) return `This lab needs ${megabytes(todo)} MB more than this browser has kept so far. They are fetched once, and kept. `;
-  return `The first time it fetches ${megabytes(todo)} MB, which this browser keeps. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. `;
+  // Without HTTPS a browser keeps no files for a page.
+  const fetches = "caches" in globalThis ? `The first time it fetches ${megabytes(todo)} MB, which this browser keeps` : `On each visit it fetches ${megabytes(todo)} MB, since this site comes without HTTPS`;
+  return `${fetches}. Nothing is installed. It needs about ${MEMORY_MB} MB of memory. `;
 }
 
 /** The files that this browser doesn't have yet, with those of `packs`. */
