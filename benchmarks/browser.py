@@ -181,8 +181,12 @@ def in_a_terminal(run: dict[str, Any]) -> dict[str, Any]:
 
 def measured_already(machine: str) -> dict[str, list[dict[str, Any]]]:
     """Each browser's rows so far, where what was broken off had the same machine."""
-    kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.is_file() else {}
-    return kept["rows"] if kept.get("machine") == machine else {}
+    try:
+        kept = json.loads(KEPT.read_text(encoding="utf-8"))
+        return dict(kept["rows"]) if kept["machine"] == machine else {}
+    except (OSError, ValueError, KeyError, TypeError):
+        # None yet, or one that isn't whole: all is measured anew.
+        return {}
 
 
 def named(run: dict[str, Any]) -> dict[str, Any]:
