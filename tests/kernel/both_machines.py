@@ -74,7 +74,7 @@ def chosen(lab: Lab, repeat: int | None) -> tuple[str, int]:
         if not too_much(lab, {**lab.defaults(), **trial.set})
     ]
     some = numbers[:: max(1, len(numbers) // RUNS)][:RUNS]
-    return ",".join(map(str, some)), repeat or math.ceil(RUNS / len(some))
+    return ",".join(map(str, some)), math.ceil(RUNS / len(some)) if repeat is None else repeat
 
 
 def compared(
@@ -106,17 +106,18 @@ def compared(
 
 
 def main() -> int:
+    labs = published_labs(ROOT)
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("--lab", action="append", help="only this lab")
+    parser.add_argument("--lab", action="append", choices=labs, help="only this lab")
     parser.add_argument("--duration", type=int, default=DURATION_S, help="of each run, in seconds")
     parser.add_argument("--set", action="append", default=[], help="as of ./lab run")
     parser.add_argument("--repeat", type=int, help="seeds for each trial, from 1 on")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
     kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
-    for name, lab in published_labs(ROOT).items():
+    for name, lab in labs.items():
         if options.lab and name not in options.lab:
             continue
         kept[name] = compared(lab, options.duration, options.set, options.repeat)
