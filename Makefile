@@ -5,10 +5,12 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python -P
 # Further arguments for pytest or the benchmarks: make test ARGS='-m "not slow" -k parse'
 ARGS ?=
+# Both machines are built before the tests, each with its progress, where they aren't in the cache.
 # Tests at a time: one for each CPU. A second one there makes the virtual kernel wait for the CPU at each of
 # its hundred thousand handovers a second: it then takes several times as long.
 WORKERS ?= $(shell nproc)
 TESTS = @if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi; \
+	PYTHONPATH=src:tests/support $(PYTHON) -c 'import browsers_machine; browsers_machine.ready()'; \
 	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 QUICK = tests/unit tests/parse tests/check tests/grade/test_roster.py tests/run/test_plot_command.py \
 	tests/testbeds/test_testbed_command.py tests/frontdoor/test_lint.py tests/frontdoor/test_workflows.py
