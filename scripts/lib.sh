@@ -191,12 +191,28 @@ wait_for() {
   done
 }
 
+# heeds_end PID: does this process catch SIGTERM (number 15, so bit 14), or has it ended?
+heeds_end() {
+  local name value
+  [[ -r /proc/$1/status ]] || return 0
+  while read -r name value; do
+    [[ $name != SigCgt: ]] || return $((!(0x$value & 1 << 14)))
+  done <"/proc/$1/status" 2>/dev/null
+}
+
 # until_told PID...: what was started in the background to watch goes on until we are told to end
 # (SIGTERM, Ctrl-C); then it is told, and waited for.
 until_told() {
   local pid
   # shellcheck disable=SC2064 # the pids are meant as they are now
   trap "kill -TERM $* 2>/dev/null" TERM INT
+  # Who is told before it listens ends without a word, and what it watched is lost. A person may
+  # be that fast; ./lab runs go on for longer.
+  if by_hand; then
+    for pid in "$@"; do
+      wait_until 5 heeds_end "$pid" || true
+    done
+  fi
   announce_ready
   for pid in "$@"; do
     wait_for "$pid"
