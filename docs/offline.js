@@ -17,14 +17,16 @@ async function forget_earlier_editions() {
 addEventListener("fetch", (event) => {
   const { method, url } = event.request;
   if (method !== "GET" || !url.startsWith(registration.scope) || KEPT_BY_PAGES.test(new URL(url).pathname)) return;
-  event.respondWith(answer(event.request));
+  event.respondWith(answer(event));
 });
 
-async function answer(request) {
+async function answer(event) {
+  const { request } = event;
   const kept = await caches.open(OF_EDITION);
   try {
     const response = await fetch(request);
-    if (response.status === 200) await kept.put(request, response.clone()).catch(() => {});
+    // The page has it at once; keeping it may take as long as it likes.
+    if (response.status === 200) event.waitUntil(kept.put(request, response.clone()).catch(() => {}));
     return response;
   } catch (error) {
     const found = await kept.match(request, { ignoreVary: true });

@@ -1,7 +1,8 @@
 // The lab book of a page: a field for the prediction, and one for the diagnosis; on a page of questions one for each
 // answer, <div class="notebook" data-case="mathis 3" data-kind="answer">. What is written stays in
-// this browser, and opens what comes after it; where the page can run the case, what was recorded stays folded until it
-// has, or until the reader opens it. Without scripts there is no field, and all folds still open.
+// this browser, and opens what comes after it; where the page can run the case, what was recorded stays folded until
+// there is a diagnosis, or until the reader opens it: its lines are chosen, and one's own run has them all. Without
+// scripts there is no field, and all folds still open.
 window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places) {
   "use strict";
   // No more is read of it, in the lab book or in a report.
@@ -30,7 +31,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   const panels = () => (location.protocol === "file:" ? [] : [...document.querySelectorAll(".here[data-here]")]
     .filter((each) => JSON.parse(each.dataset.here).kind === "first"));
 
-  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !kept(place, "measured");
+  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !kept(place, "recorded") && !kept(place, "diagnosis");
 
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
@@ -88,9 +89,9 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       }
       status.textContent = keep(place, field.value.trim());
       if (quantity && !/\d/.test(field.value)) status.textContent += " It has no number, so nothing can be held against it.";
-      if (!waits(place)) open(kind);
-      else if (panels().some((each) => each.offsetParent)) status.textContent += " What was recorded opens after your own run, below.";
-      else status.textContent += " Now make your own run. What was recorded is folded below: open it after yours, or instead of it.";
+      if (waits(place)) status.textContent += " Now make your own run. What was recorded stays folded until you write down a diagnosis, or open it.";
+      else open(kind);
+      if (kind === "diagnosis") open("prediction");
       tell_written(place);
     });
     if (kind === "answer") {
@@ -100,9 +101,6 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
       const fold = field.value && place.closest("details");
       if (fold) fold.open = true;
     }
-    document.addEventListener("measure-twice:measured", ({ detail: { about } }) => {
-      if (about === place.dataset.case && kind === "prediction" && field.value) open(kind);
-    });
     document.addEventListener("measure-twice:forgotten", ({ detail: { lab } }) => {
       if (place.dataset.case.startsWith(`${lab} `)) field.value = status.textContent = "";
     });
@@ -112,7 +110,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     if (kind !== "prediction") return;
     // Who opened it by hand, after a run in a terminal or instead of one, finds it open again.
     for (const fold of document.querySelectorAll('details.behind[data-behind="prediction"]')) {
-      fold.addEventListener("toggle", () => { if (fold.open && field.value.trim()) keep(place, "opened", "measured"); });
+      fold.addEventListener("toggle", () => { if (fold.open && field.value.trim()) keep(place, "opened", "recorded"); });
     }
   });
 } });

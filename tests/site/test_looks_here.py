@@ -87,6 +87,35 @@ def test_the_field_names_what_is_predicted(page: Any) -> None:
     ]
 
 
+def test_what_was_recorded_waits_for_a_diagnosis_where_the_page_can_run_the_case(page: Any) -> None:
+    can_run = page.locator(".here[data-here]").count() > 0
+    recorded = page.locator("details.behind[data-behind=prediction]")
+    prediction, diagnosis = (page.locator(f".notebook[data-kind={kind}]") for kind in ("prediction", "diagnosis"))  # fmt: skip
+    prediction.locator("input").fill("0.5")
+    prediction.locator("button").click()
+    prediction.get_by_text("Written down").wait_for()
+    assert (recorded.get_attribute("open") is None) == can_run
+    page.reload()
+    diagnosis.locator("form").wait_for()
+    assert (recorded.get_attribute("open") is None) == can_run
+    diagnosis.locator("textarea").fill("a ratio, where a percentage is read")
+    diagnosis.locator("button").click()
+    page.locator("details.behind[open][data-behind=prediction]").wait_for()
+
+
+def test_the_list_of_settings_stays_while_a_name_is_typed(page: Any) -> None:
+    settings = page.locator(".here-setting")
+    if not page.locator(".here[data-here]").count():
+        pytest.skip("the site was built without the browser's machine")
+    page.evaluate("document.querySelectorAll('details').forEach((fold) => { fold.open = true; })")
+    name, says = settings.locator(".here-name").first, settings.locator(".here-help").first
+    name.fill("duration")
+    assert says.inner_text() == "The usual ones with “duration”: duration_s."
+    name.fill("windows")
+    assert says.inner_text().startswith("None of the usual ones has “windows” in its name: ")
+    assert "duration_s" in says.inner_text()
+
+
 RUNS = """[
   {changes: {}, settings: {rate_mbit: "1000"}, answer: "0 packets", seed: 3, values: ["21"], expectations: [], goodput: "bytes"},
   {changes: {rate_mbit: "100"}, settings: {rate_mbit: "100"}, answer: "66 packets", seed: 3, values: ["21"], expectations: [],

@@ -15,6 +15,8 @@ const FLOWING_S = 8;
 const LIMIT_S = 3600;
 const LIMIT_TIMES = 10;
 const LEAST_SEEN_PX = 120;
+// A worker that has said nothing for so long waits for what never comes; one that is begun anew doesn't.
+const SILENT_MS = 30000;
 const ALOUD_MS = 20000;
 const PACE = "measure-twice/page-pace";
 const SETTLES = "measure-twice/page-settles";
@@ -42,21 +44,28 @@ function keep(worker) {
 /** One trial; resolves to what the machine gave. `handle.cancel()` ends it. */
 function run_trial(given, on_tick, handle) {
   return new Promise((done, failed) => {
-    const worker = kept || new_worker();
-    kept = null;
-    const end = (finish, value) => { worker.terminate(); finish(value); };
+    let worker = null;
+    let silent = 0;
+    const end = (finish, value) => { clearTimeout(silent); worker.terminate(); finish(value); };
     handle.cancel = () => end(failed, new Error("cancelled"));
     handle.give_up = (why) => end(failed, new Error(why));
-    worker.onerror = (event) => end(failed, new Error(event.message || SILENT));
-    worker.onmessage = ({ data }) => {
-      if (data.seconds !== undefined) on_tick(data);
-      else if (data.problem !== undefined) end(failed, new Error(data.problem));
-      else {
-        keep(worker);
-        done(data);
-      }
+    const begin = (with_worker) => {
+      worker = with_worker;
+      worker.onerror = (event) => end(failed, new Error(event.message || SILENT));
+      worker.onmessage = ({ data }) => {
+        clearTimeout(silent);
+        if (data.seconds !== undefined) on_tick(data);
+        else if (data.problem !== undefined) end(failed, new Error(data.problem));
+        else {
+          keep(worker);
+          done(data);
+        }
+      };
+      worker.postMessage({ base, machine: loads.machine, ...given });
     };
-    worker.postMessage({ base, machine: loads.machine, ...given });
+    begin(kept || new_worker());
+    kept = null;
+    silent = setTimeout(() => { worker.terminate(); begin(new_worker()); }, SILENT_MS);
   });
 }
 
@@ -105,15 +114,6 @@ function kept_answer(asked, kind) {
   } catch {
     return "";
   }
-}
-
-// What was recorded opens after a reader's own run (assets/notebook.js).
-function tell_measured(asked) {
-  if (asked.kind !== "first") return;
-  try {
-    localStorage.setItem(`measure-twice/${asked.lab} ${asked.case}/measured`, "here");
-  } catch { /* then it opens for now */ }
-  document.dispatchEvent(new CustomEvent("measure-twice:measured", { detail: { about: `${asked.lab} ${asked.case}` } }));
 }
 
 const INTRODUCTION = {
@@ -299,17 +299,20 @@ class Panel {
 
   add_row() {
     const known = { ...loads.parameters[this.asked.lab], ...this.asked.also };
+    const usual = Object.keys(known).sort();
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
     const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
-    const names = h("datalist", { id: this.id(`names-${number}`) }, ...Object.keys(known).map((each) => h("option", { value: each })));
+    const names = h("datalist", { id: this.id(`names-${number}`) }, ...usual.map((each) => h("option", { value: each })));
     const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
       autocapitalize: "none", spellcheck: "false", placeholder: "its name", oninput: () => tell() });
     const tell = () => {
       const one = known[name.value];
       value.placeholder = one && one.default !== null ? String(one.default) : "";
+      const begun = usual.filter((each) => each.includes(name.value));
       says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ")
-        : name.value ? "" : `The usual ones: ${Object.keys(known).sort().join(", ")}.`;
+        : begun.length ? `The usual ones${name.value ? ` with “${name.value}”` : ""}: ${begun.join(", ")}.`
+          : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}.`;
     };
     tell();
     const labelled = (text, control) => h("span", {}, h("label", { for: control.id }, text), control);
@@ -421,7 +424,6 @@ class Panel {
       folders.push(...jobs.map((job) => job.folder));
       this.said = end.said;
     }
-    tell_measured(this.asked);
     await this.show(desk, folders);
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     for (const other of panels) {

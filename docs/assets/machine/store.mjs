@@ -3,6 +3,9 @@ import { unpack } from "./tar.mjs";
 
 const KEPT = "measure-twice-machine-";
 const BOOKS = "measure-twice-runs";
+// Firefox, seldom, never finishes reading what it keeps, in a worker: then it is asked once more, and after that the site.
+const SLOW_MS = 10000;
+const TRIES = 2;
 
 const cache_of = async (key) => ("caches" in globalThis ? caches.open(KEPT + key).catch(() => null) : null);
 
@@ -19,46 +22,64 @@ const address = (base, file) => new URL(`${file.name}?${file.digest}`, base).hre
 export async function fetched(base, file, on_bytes = () => {}) {
   const cache = await cache_of("files");
   const url = address(base, file);
-  let response = cache && (await cache.match(url));
-  if (response) {
-    const here = await response.blob();
-    response = (await is_whole(file, here)) ? new Response(here) : null;
+  let bytes = cache && (await kept_bytes(cache, url));
+  if (!bytes || !is_whole(file, bytes)) {
+    bytes = await bytes_of_site(url, file, on_bytes);
+    if (cache) await cache.put(url, new Response(bytes)).catch(() => {});
   }
-  if (!response) {
-    response = await fetch(url).catch(() => {
-      throw new Error(`${file.name} can't be fetched. Is there a connection? What has arrived is kept.`);
-    });
-    if (!response.ok) throw new Error(`${file.name} is missing from this site (${response.status})`);
-    const reader = response.body.getReader();
-    const parts = [];
-    for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      parts.push(part.value);
-      on_bytes(part.value.length);
-    }
-    const whole = new Blob(parts);
-    if (!(await is_whole(file, whole))) throw new Error(`${file.name} didn't arrive whole. Try again.`);
-    if (cache) await cache.put(url, new Response(whole)).catch(() => {});
-    response = new Response(whole);
+  return unpacked(file.name, bytes);
+}
+
+async function kept_bytes(cache, url) {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const read = cache.match(url).then((found) => (found ? found.arrayBuffer() : undefined));
+    const bytes = await in_time(read.catch(() => undefined));
+    if (bytes !== null) return bytes;
   }
-  return (await unpacked(file.name, response)).arrayBuffer();
+  return undefined;
+}
+
+/** What `work` comes to; null where that takes too long. */
+async function in_time(work) {
+  let timer = 0;
+  const late = new Promise((go) => { timer = setTimeout(go, SLOW_MS, null); });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function bytes_of_site(url, file, on_bytes) {
+  const response = await fetch(url).catch(() => {
+    throw new Error(`${file.name} can't be fetched. Is there a connection? What has arrived is kept.`);
+  });
+  if (!response.ok) throw new Error(`${file.name} is missing from this site (${response.status})`);
+  const reader = response.body.getReader();
+  const parts = [];
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    parts.push(part.value);
+    on_bytes(part.value.length);
+  }
+  const bytes = await new Blob(parts).arrayBuffer();
+  if (!is_whole(file, bytes)) throw new Error(`${file.name} didn't arrive whole. Try again.`);
+  return bytes;
 }
 
 // Some hosts serve a .gz as what is in it.
-async function is_gzip(blob) {
-  const head = new Uint8Array(await blob.slice(0, 2).arrayBuffer());
-  return head[0] === 0x1f && head[1] === 0x8b;
+function is_gzip(bytes) {
+  const [first, second] = new Uint8Array(bytes);
+  return first === 0x1f && second === 0x8b;
 }
 
-async function is_whole(file, blob) {
-  if (file.name.endsWith(".gz") && blob.size && !(await is_gzip(blob))) return true;
-  return blob.size === file.bytes;
+function is_whole(file, bytes) {
+  if (file.name.endsWith(".gz") && bytes.byteLength && !is_gzip(bytes)) return true;
+  return bytes.byteLength === file.bytes;
 }
 
-async function unpacked(name, response) {
-  if (!name.endsWith(".gz")) return response;
-  const blob = await response.blob();
-  if (!(await is_gzip(blob))) return new Response(blob);
-  return new Response(blob.stream().pipeThrough(new DecompressionStream("gzip")));
+async function unpacked(name, bytes) {
+  if (!name.endsWith(".gz") || !is_gzip(bytes)) return bytes;
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer();
 }
 
 /** The files of packs, tar files that a guest gets besides, as {path: Uint8Array}. */
