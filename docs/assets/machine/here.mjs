@@ -78,18 +78,19 @@ async function rehearse(lab) {
   worker.postMessage({ base, machine: loads.machine, words, files, packs: files_of(packs), rehearsal: true });
 }
 
+const learnt = (key) => Number(localStorage.getItem(key)) || null;
 // How many times what was thought likely this browser takes: of this case's own runs, or else of all so far.
-const pace_of_all = () => Number(localStorage.getItem(PACE)) || 1;
-const pace = (about) => Number(localStorage.getItem(`${PACE}/${about}`)) || pace_of_all();
-function learn(about, job, took_s, virtual_s) {
+const pace_of_all = () => learnt(PACE) ?? 1;
+const pace = (about) => learnt(`${PACE}/${about}`) ?? pace_of_all();
+function learn(about, lab, job, took_s, virtual_s) {
   try {
     localStorage.setItem(PACE, String((pace_of_all() + took_s / job.likely_s) / 2));
     localStorage.setItem(`${PACE}/${about}`, String(took_s / job.likely_s));
-    localStorage.setItem(`${SETTLES}/${about}`, String(virtual_s - job.duration_s));
+    for (const of of [about, lab]) localStorage.setItem(`${SETTLES}/${of}`, String(virtual_s - job.duration_s));
   } catch { /* nothing is learnt then */ }
 }
-// What comes before and after the measurement itself, by the experiment's clock.
-const settle_s = (about) => Number(localStorage.getItem(`${SETTLES}/${about}`)) || SETTLE_S;
+// What comes before and after the measurement itself, by the experiment's clock: in this case's runs, or else in its lab's last.
+const settle_s = (about, lab) => learnt(`${SETTLES}/${about}`) ?? learnt(`${SETTLES}/${lab}`) ?? SETTLE_S;
 
 /** How many seconds a run will still take; null until enough of it is seen. Before the flows begin its clock leaps or stands. */
 function left_of(virtual_s) {
@@ -441,7 +442,7 @@ class Panel {
       return this.unkept_unless(is_kept);
     }
     this.still_wanted();
-    const virtual_s = job.duration_s + settle_s(this.about());
+    const virtual_s = job.duration_s + settle_s(this.about(), this.asked.lab);
     const left = left_of(virtual_s);
     const begun = performance.now();
     let held = 0;
@@ -467,7 +468,7 @@ class Panel {
     this.step(`${label}: starting the machine.`);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
-    learn(this.about(), job, (performance.now() - begun) / 1e3 - held, reached_s);
+    learn(this.about(), this.asked.lab, job, (performance.now() - begun) / 1e3 - held, reached_s);
     this.step("Reading what the tools printed.");
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
     this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
