@@ -11,15 +11,18 @@ ETHERNET_WIRE_BYTES = 24
 USUAL_MSS_BYTES = 1448
 
 
-def largest_packet_bytes(mss_bytes: float) -> float:
-    """Return the most that an IP packet with a segment of `mss_bytes` holds: with timestamps."""
-    return mss_bytes + IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES
+def largest_packet_bytes(mss_bytes: float, *, timestamps: bool = True) -> float:
+    """Return the most that an IP packet with a segment of `mss_bytes` holds."""
+    return mss_bytes + IP_TCP_HEADERS_BYTES + (TIMESTAMP_OPTION_BYTES if timestamps else 0)
 
 
-def payload_limit(link: float, mss_bytes: float = USUAL_MSS_BYTES, *, wire: bool = True) -> float:
+def payload_limit(
+    link: float, mss_bytes: float = USUAL_MSS_BYTES, *, wire: bool = True, timestamps: bool = True
+) -> float:
     """Return the most goodput that a link allows, in the link's own unit.
 
     With `wire`, all that a frame takes on Ethernet counts; else only what Linux' shapers count.
+    Each segment of `mss_bytes` carries TCP's timestamps, unless there are none.
     """
-    frame = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
+    frame = largest_packet_bytes(mss_bytes, timestamps=timestamps) + ETHERNET_HEADER_BYTES
     return link * mss_bytes / (frame + (ETHERNET_WIRE_BYTES if wire else 0))

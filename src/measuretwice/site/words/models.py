@@ -34,10 +34,14 @@ def reno_constant(loss_ratio: float, segments_per_window_step: int = 1) -> float
 
 @model_word("model.payload_limit(rate)")
 def payload_limit(
-    link: float, mss_bytes: float = headers.USUAL_MSS_BYTES, *, wire: bool = True
+    link: float,
+    mss_bytes: float = headers.USUAL_MSS_BYTES,
+    *,
+    wire: bool = True,
+    timestamps: bool = True,
 ) -> float:
     """The most goodput that a link allows with an MTU of 1500, in the link's own unit."""
-    return headers.payload_limit(link, mss_bytes, wire=wire)
+    return headers.payload_limit(link, mss_bytes, wire=wire, timestamps=timestamps)
 
 
 @model_word("model.cubic_kept", fact=True)
