@@ -196,7 +196,7 @@ heeds_end() {
   local name value
   [[ -r /proc/$1/status ]] || return 0
   while read -r name value; do
-    [[ $name != SigCgt: ]] || return $((!(0x$value & 1 << 14)))
+    [[ $name != SigCgt: ]] || return $((! (0x$value & 1 << 14)))
   done <"/proc/$1/status" 2>/dev/null
 }
 

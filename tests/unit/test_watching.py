@@ -28,4 +28,3 @@ def test_ready_is_said_once_the_watcher_listens(tmp_path: Path) -> None:
         assert script.stdout.readline() == "ready\n"
         script.terminate()
     assert written.read_text() == "written\n"
-
