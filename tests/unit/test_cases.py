@@ -110,6 +110,10 @@ def test_what_is_asked_is_measured(lab: str) -> None:
         ("30 Mbit/s, since 0.93 of it were 28", 45.0, "Mbit/s", "1.5"),
         ("the model says 25, so 30 Mbit/s by 2 reasons", 45.0, "Mbit/s", "1.5"),
         ("2 packets", 31.0, "packets", "16"),
+        # Words that only say how sure one is don't keep a number from being the first.
+        ("about 120 ms: 1000 packets at 100 Mbit/s are 118 ms, and 2 ms", 60.0, "ms", "0.5"),
+        ("I think it will be roughly 30, a bit less than the 40 of before", 45.0, "Mbit/s", "1.5"),
+        ("5 times less, so 30 Mbit/s", 45.0, "Mbit/s", "1.5"),
         # Other units of the same dimension are converted.
         ("1600 kbit/s", 2.4, "Mbit/s", "1.5"),
         ("4 MB/s, as scp says", 48.0, "Mbit/s", "1.5"),

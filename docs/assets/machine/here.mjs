@@ -82,10 +82,11 @@ const learnt = (key) => Number(localStorage.getItem(key)) || null;
 // How many times what was thought likely this browser takes: of this case's own runs, or else of all so far.
 const pace_of_all = () => learnt(PACE) ?? 1;
 const pace = (about) => learnt(`${PACE}/${about}`) ?? pace_of_all();
-function learn(about, lab, job, took_s, virtual_s) {
+function learn(about, lab, is_usual, job, took_s, likely_s, virtual_s) {
   try {
-    localStorage.setItem(PACE, String((pace_of_all() + took_s / job.likely_s) / 2));
-    localStorage.setItem(`${PACE}/${about}`, String(took_s / job.likely_s));
+    // With other settings a run is longer or shorter for another reason than this computer.
+    if (is_usual) localStorage.setItem(PACE, String((pace_of_all() + took_s / likely_s) / 2));
+    localStorage.setItem(`${PACE}/${about}`, String(took_s / likely_s));
     for (const of of [about, lab]) localStorage.setItem(`${SETTLES}/${of}`, String(virtual_s - job.duration_s));
   } catch { /* nothing is learnt then */ }
 }
@@ -279,7 +280,7 @@ class Panel {
   }
 
   about() {
-    return `${this.asked.lab} ${this.asked.case || this.asked.trials}`;
+    return `${this.asked.lab} ${this.asked.case || this.asked.trials} ${this.asked.kind}`;
   }
 
   id(name) {
@@ -287,6 +288,7 @@ class Panel {
   }
 
   async tell() {
+    this.says.classList.remove("here-wrong");
     const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
     this.says.textContent = `${await fetch_words(this.asked.packs)}${what} about ${roughly(this.asked.likely_s * pace(this.about()))}.`;
   }
@@ -313,7 +315,7 @@ class Panel {
       const begun = usual.filter((each) => each.includes(name.value));
       says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ")
         : begun.length ? `The usual ones${name.value ? ` with “${name.value}”` : ""}: ${begun.join(", ")}.`
-          : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}.`;
+          : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}. It can be tried all the same: where no setting has that name, you are told the nearest.`;
     };
     tell();
     const labelled = (text, control) => h("span", {}, h("label", { for: control.id }, text), control);
@@ -428,9 +430,10 @@ class Panel {
     await this.show(desk, folders);
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     for (const other of panels) {
-      if (other !== this && other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
-      // What it said before was of what isn't fetched yet.
-      else if (other !== this) await other.tell();
+      if (other === this) continue;
+      // What it said before was of what isn't fetched yet, or of what was tried before this run.
+      if (!other.shown || other.says.classList.contains("here-wrong")) await other.tell();
+      if (other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
     }
   }
 
@@ -461,14 +464,14 @@ class Panel {
       const left_s = left(seconds);
       const at = seconds <= virtual_s
         ? `${seconds.toFixed(0)} of about ${virtual_s.toFixed(0)} s in the experiment${left_s === null ? "" : `, about ${roughly(left_s)} to go`}`
-        : `${seconds.toFixed(0)} s in the experiment. The end takes longer than the ${virtual_s.toFixed(0)} s that were likely`;
+        : `${seconds.toFixed(0)} s in the experiment: its end takes longer than was likely`;
       this.step(`${label}: ${at}.${paused}`, share);
       document.title = document.hidden ? `${Math.round(100 * share)} % · ${this.title}` : this.title;
     };
     this.step(`${label}: starting the machine.`);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
-    learn(this.about(), this.asked.lab, job, (performance.now() - begun) / 1e3 - held, reached_s);
+    learn(this.about(), this.asked.lab, !this.changes().length, job, (performance.now() - begun) / 1e3 - held, this.asked.likely_s / this.asked.runs, reached_s);
     this.step("Reading what the tools printed.");
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
     this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
@@ -590,7 +593,7 @@ class Panel {
 function bounds({ unit, min, max, choices, default: usual }) {
   if (choices) return `one of ${choices.join(", ")}`;
   const range = min !== null && max !== null ? `${min} to ${max}` : min !== null ? `at least ${min}` : max !== null ? `at most ${max}` : "";
-  return [range && `${range}${unit ? ` ${unit}` : ""}`, usual === null ? "not set by itself" : ""].filter(Boolean).join(", ");
+  return [range && `${range}${unit && unit !== range ? ` ${unit}` : ""}`, usual === null ? "not set by itself" : ""].filter(Boolean).join(", ");
 }
 
 const panels = [];

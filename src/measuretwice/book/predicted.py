@@ -20,6 +20,12 @@ OF_ALL = "(1 = all)"
 TIMES = "times"
 # Further off, a factor says nothing.
 LEAST_FACTOR = 0.01
+# A text whose first number stands behind nothing else begins with it.
+BEFORE_THE_FIRST = re.compile(
+    r"(?:[\W_]|\b(?:about|around|approximately|approx|roughly|circa|ca|some|nearly|almost|maybe|perhaps|probably"
+    r"|i|think|guess|expect|predict|say|it|is|will|be)\b)*",
+    re.IGNORECASE,
+)
 # What people write behind a number, by what it measures: how much of the first one it is.
 # Bits and bytes differ in their capital alone, so that short forms are told by it.
 KINDS: dict[str, dict[str, float]] = {
@@ -116,7 +122,7 @@ def how_far_off(told: str, value: float | None, unit: str) -> str:
 
 
 def stated_number(words: str, unit: str = "") -> float | None:
-    """Return the number that a prediction states: the one that it begins with, else the last with a unit of the same kind as
+    """Return the number that a prediction states: the one that it begins with (`about 5`, too), else the last with a unit of the same kind as
     `unit`, else the last.
 
     A number in a calculation (25.7*0.93) isn't stated. None where there is none.
@@ -131,14 +137,13 @@ def _stated(words: str, unit: str) -> tuple[float, str | None, float] | None:
     stated = list(_outside_sums(text))
     if not stated:
         return None
-    start, number, after = stated[0]
-    if not text[:start].strip(" ~") and not re.match(r"=", after):
-        return (number, *_unit_behind(after, unit))
-    all_of_them = [(value, *_unit_behind(rest, unit)) for _, value, rest in stated]
-    return (
-        [each for each in all_of_them if each[1] is not None and each[1] == _kind(unit)]
-        or all_of_them
-    )[-1]
+    start, _, after = stated[0]
+    found = [(value, *_unit_behind(rest, unit)) for _, value, rest in stated]
+    fitting = [each for each in found if each[1] is not None and each[1] == _kind(unit)]
+    begins = BEFORE_THE_FIRST.fullmatch(text[:start]) and not re.match(r"=", after)
+    if begins and (found[0][1] is None or found[0] in fitting or not fitting):
+        return found[0]
+    return (fitting or found)[-1]
 
 
 def _outside_sums(text: str) -> Iterator[tuple[int, float, str]]:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends.browser import (
-    PACE,
     BrowserMachine,
     given_to_guest,
     guest_words,
@@ -32,7 +31,6 @@ from measuretwice.cli.check import check_one, check_together, taken
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.run import choose
 from measuretwice.execute.batch import odd_trials, open_batch
-from measuretwice.execute.estimate import likely_seconds
 from measuretwice.execute.job import Job, finished, run_job
 from measuretwice.in_page import live
 from measuretwice.in_page.findings import said_of
@@ -161,7 +159,6 @@ class Desk:
             "trial": job.plan.trial,
             "seed": job.plan.seed,
             "duration_s": float(job.plan.params.get("duration_s", 0)),
-            "likely_s": likely_seconds(job.plan.params, PACE),
             "finished": is_finished(job.folder),
         }
 

@@ -10,7 +10,7 @@ from typing import Any
 from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_much
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.book.predicted import quantity_of
-from measuretwice.execute.estimate import likely_seconds
+from measuretwice.execute.estimate import likely_seconds, seconds_for
 from measuretwice.lab import (
     Lab,
     StageName,
@@ -36,31 +36,47 @@ def of_trials(words: LabWords, trials: str) -> Block:
     """Where a page runs trials itself; nothing on a site without the browser's machine."""
     numbers = select_trials(words.lab, trials)
     runs = [trial_params(words.lab, number) for number in numbers]
-    return Block(_place(words, runs, kind="trials", trials=trials))
+    seconds = sum(likely_seconds(params, PACE) for params in runs)
+    return Block(_place(words, runs, seconds, kind="trials", trials=trials))
 
 
 def of_stage(words: LabWords, name: str, stage: StageName) -> str:
     """Where a page runs a case's first try itself, or shows it mended."""
     number, runs = _case(words, name, stage)
     if stage == "fixed":
-        return _place(words, runs, kind="show", case=number)
+        return _place(words, runs, _seconds(words, name, stage, runs), kind="show", case=number)
     staged = pitfall(words, name)
     own = {"dealt": True} if staged.vary and not staged.trials else {}
-    return _place(words, runs, kind="first", case=number, **own)
+    seconds = _seconds(words, name, stage, runs)
+    return _place(words, runs, seconds, kind="first", case=number, **own)
 
 
 def of_mending(words: LabWords, name: str) -> str:
     """Where a page runs what a student changed in a case."""
-    number, runs = _case(words, name, "broken")
-    return _place(
-        words, runs, kind="mend", case=number, **_quantity(words, name), **_also(words, name)
-    )
+    return _mending(words, name, **_also(words, name))
 
 
 def of_trying(words: LabWords, name: str) -> str:
     """The same before the diagnosis: it names no setting that tells the cause."""
+    return _mending(words, name)
+
+
+def _mending(words: LabWords, name: str, **also: Any) -> str:
     number, runs = _case(words, name, "broken")
-    return _place(words, runs, kind="mend", case=number, **_quantity(words, name))
+    seconds = _seconds(words, name, "fixed", runs)
+    asked = {**_quantity(words, name), **also}
+    return _place(words, runs, seconds, kind="mend", case=number, **asked)
+
+
+def _seconds(words: LabWords, name: str, stage: StageName, runs: Sequence[Params]) -> float:
+    """How long runs are likely to take: by the packets of the recorded ones, since a case's settings aren't what they seem."""
+    case = f"{name}-{stage}"
+    found = words.results_of(case) if words.set_folder(case).is_dir() else []
+    packets = [float(each.measured.get("qdisc_offered_packets") or 0) for each in found]
+    # A host with segment offload sends many of these as one.
+    if runs[0].get("offloads") == "on" or not packets or not all(packets):
+        return sum(likely_seconds(params, PACE) for params in runs)
+    return len(runs) * seconds_for(sum(packets) / len(packets), runs[0], PACE)
 
 
 def _quantity(words: LabWords, name: str) -> dict[str, str]:
@@ -134,7 +150,7 @@ def _case(words: LabWords, name: str, stage: StageName) -> tuple[int, list[Param
     return number, runs * staged.stage(stage).repeat
 
 
-def _place(words: LabWords, runs: Sequence[Params], kind: str, **what: Any) -> str:
+def _place(words: LabWords, runs: Sequence[Params], seconds: float, kind: str, **what: Any) -> str:
     """The place that docs/assets/machine/here.mjs fills in; or why a page can't run it."""
     if not words.runs_here:
         return ""
@@ -144,7 +160,6 @@ def _place(words: LabWords, runs: Sequence[Params], kind: str, **what: Any) -> s
         why = "This network is too much for a page's machine."
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
-    seconds = sum(likely_seconds(params, PACE) for params in runs)
     asked = {
         "lab": words.lab.name, "kind": kind, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(words.lab),
     }  # fmt: skip
