@@ -53,7 +53,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
     const states = modules.map(state);
     const [done, of] = ["done", "of"].map((key) => states.reduce((sum, one) => sum + one[key], 0));
     const left = states.reduce((sum, one) => sum + one.left, 0);
-    says.replaceChildren(h("strong", {}, `${done} of ${of} cases`), ` are done. `,
+    says.replaceChildren(h("strong", {}, `${done} of ${of} cases`), ` done. `,
       ...(left ? [`About ${time(left)} are left. `] : []), ...next(states));
     modules.forEach((module, n) => {
       const its = states[n];
