@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends.browser import too_much
+from measuretwice.base.files import read_object, write_json
 from measuretwice.lab import Lab, published_labs
 from measuretwice.stats.intervals import mean_interval
 
@@ -121,7 +122,10 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, help="seeds for each trial")
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
-    kept = json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.is_file() else {}
+    try:
+        kept = read_object(RECORD) if RECORD.is_file() else {}
+    except (OSError, ValueError) as error:
+        parser.error(f"{RECORD}: {error}; take it from git again")
     if options.trials and len(options.lab or ()) != 1:
         parser.error("--trials are of one lab: name it with --lab")
     if options.trials and options.lab[0] not in kept:
@@ -141,7 +145,7 @@ def main() -> int:
             kept[name] = row
         rows.append(row)
         if options.record:
-            RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            write_json(RECORD, kept)
     return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in rows) else 1
 
 

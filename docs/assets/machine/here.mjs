@@ -79,20 +79,8 @@ async function rehearse(lab) {
 }
 
 const learnt = (key) => Number(localStorage.getItem(key)) || null;
-// How many times what was thought likely this browser takes: of this case's own runs, or else of all so far.
+// How many times what was thought likely this browser takes.
 const pace_of_all = () => learnt(PACE) ?? 1;
-const pace = (about) => learnt(`${PACE}/${about}`) ?? pace_of_all();
-function learn(about, lab, is_usual, job, took_s, likely_s, virtual_s) {
-  try {
-    // With other settings a run is longer or shorter for another reason than this computer.
-    if (is_usual) localStorage.setItem(PACE, String((pace_of_all() + took_s / likely_s) / 2));
-    localStorage.setItem(`${PACE}/${about}`, String(took_s / likely_s));
-    for (const of of [about, lab]) localStorage.setItem(`${SETTLES}/${of}`, String(virtual_s - job.duration_s));
-  } catch { /* nothing is learnt then */ }
-}
-// What comes before and after the measurement itself, by the experiment's clock: in this case's runs, or else in its lab's last.
-const settle_s = (about, lab) => learnt(`${SETTLES}/${about}`) ?? learnt(`${SETTLES}/${lab}`) ?? SETTLE_S;
-
 /** How many seconds a run will still take; null until enough of it is seen. Before the flows begin its clock leaps or stands. */
 function left_of(virtual_s) {
   let since = null;
@@ -283,6 +271,26 @@ class Panel {
     return `${this.asked.lab} ${this.asked.case || this.asked.trials} ${this.asked.kind}`;
   }
 
+  /** How many times what was thought likely: of these very runs, or else of all so far. */
+  pace() {
+    return learnt(`${PACE}/${this.about()}`) ?? pace_of_all();
+  }
+
+  /** What comes before and after the measurement itself, by the experiment's clock: in these very runs, or else in the lab's last. */
+  settle_s() {
+    return learnt(`${SETTLES}/${this.about()}`) ?? learnt(`${SETTLES}/${this.asked.lab}`) ?? SETTLE_S;
+  }
+
+  learn(job, took_s, virtual_s) {
+    const times = took_s * this.asked.runs / this.asked.likely_s;
+    try {
+      // With other settings a run is longer or shorter for another reason than this computer.
+      if (!this.changes().length) localStorage.setItem(PACE, String((pace_of_all() + times) / 2));
+      localStorage.setItem(`${PACE}/${this.about()}`, String(times));
+      for (const whose of [this.about(), this.asked.lab]) localStorage.setItem(`${SETTLES}/${whose}`, String(virtual_s - job.duration_s));
+    } catch { /* nothing is learnt then */ }
+  }
+
   id(name) {
     return `here-${this.number}-${name}`;
   }
@@ -290,7 +298,7 @@ class Panel {
   async tell() {
     this.says.classList.remove("here-wrong");
     const what = this.asked.runs > 1 ? `These ${this.asked.runs} runs take` : "A run takes";
-    this.says.textContent = `${await fetch_words(this.asked.packs)}${what} about ${roughly(this.asked.likely_s * pace(this.about()))}.`;
+    this.says.textContent = `${await fetch_words(this.asked.packs)}${what} about ${roughly(this.asked.likely_s * this.pace())}.`;
   }
 
   // --- settings ----------------------------------------------------------------------------------
@@ -445,7 +453,7 @@ class Panel {
       return this.unkept_unless(is_kept);
     }
     this.still_wanted();
-    const virtual_s = job.duration_s + settle_s(this.about(), this.asked.lab);
+    const virtual_s = job.duration_s + this.settle_s();
     const left = left_of(virtual_s);
     const begun = performance.now();
     let held = 0;
@@ -471,7 +479,7 @@ class Panel {
     this.step(`${label}: starting the machine.`);
     const { tar, said } = await run_trial({ words, files, packs: files_of(packs) }, tick, this.handle);
     this.handle.cancel = null;
-    learn(this.about(), this.asked.lab, !this.changes().length, job, (performance.now() - begun) / 1e3 - held, this.asked.likely_s / this.asked.runs, reached_s);
+    this.learn(job, (performance.now() - begun) / 1e3 - held, reached_s);
     this.step("Reading what the tools printed.");
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
     this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));

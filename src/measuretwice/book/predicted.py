@@ -122,8 +122,10 @@ def how_far_off(told: str, value: float | None, unit: str) -> str:
 
 
 def stated_number(words: str, unit: str = "") -> float | None:
-    """Return the number that a prediction states: the one that it begins with (`about 5`, too), else the last with a unit of the same kind as
-    `unit`, else the last.
+    """Return the number that a prediction states.
+
+    That is the one that it begins with (`about 5`, too), unless that one's unit is of another kind than `unit` and a later
+    one's isn't. Else it is the last with a unit of that kind, else the last.
 
     A number in a calculation (25.7*0.93) isn't stated. None where there is none.
     """

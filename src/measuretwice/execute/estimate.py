@@ -21,11 +21,16 @@ LEAST_LEARNT_S = 10.0
 WEIGHT_OF_LAST = 0.5
 
 
-def likely_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERNEL) -> float:
+def likely_seconds(
+    params: Mapping[str, Value],
+    pace: Pace = OF_THE_VIRTUAL_KERNEL,
+    sent_packets: float | None = None,
+) -> float:
     """Guess how long a trial takes one CPU: a fixed part, and some microseconds a packet.
 
-    From parameters that a lab may have (a Reno flow sends t/(RTT sqrt(p)) packets). It decides
-    only in what order work is begun and what is said beforehand.
+    The packets are `sent_packets` where such a trial was measured before. Else they follow from
+    parameters that a lab may have (a Reno flow sends t/(RTT sqrt(p)) packets). It decides only in
+    what order work is begun and what is said beforehand.
     """
 
     def number(name: str, default: float) -> float:
@@ -35,17 +40,14 @@ def likely_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERN
     duration_s = number("duration_s", 1.0)
     rtt_s = max(number("rtt_ms", 1.0), 0.1) / 1e3
     loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
-    packets = 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio)
     narrowest_mbit = min(number("rate_mbit", 1e4), number("access_mbit", 1e4))
-    at_line_rate = narrowest_mbit * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
-    if "loss_ratio" not in params:
-        # Only the link limits these flows, and they fill it.
-        packets = at_line_rate
-    return seconds_for(min(packets, at_line_rate), params, pace)
-
-
-def seconds_for(packets: float, params: Mapping[str, Value], pace: Pace) -> float:
-    """Return how long a trial takes one CPU that sends so many packets."""
+    packets = narrowest_mbit * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
+    # Else only the link limits these flows, and they fill it.
+    if "loss_ratio" in params:
+        packets = min(packets, 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio))
+    # A host with segment offload handles many packets as one.
+    if sent_packets and params.get("offloads") != "on":
+        packets = sent_packets
     each_s = 3.5e-6 if "loss_ratio" in params else 7e-6
     return pace.start_s + pace.slowness * each_s * packets
 

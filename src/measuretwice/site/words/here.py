@@ -10,7 +10,7 @@ from typing import Any
 from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_much
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.book.predicted import quantity_of
-from measuretwice.execute.estimate import likely_seconds, seconds_for
+from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import (
     Lab,
     StageName,
@@ -24,6 +24,7 @@ from measuretwice.site.machine import settings_for_pages
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.pitfalls import pitfall
 from measuretwice.site.words.registry import word
+from measuretwice.site.words.runs import recorded
 from measuretwice.site.words.subjects import LabWords
 
 # What takes longer has no place in a page.
@@ -36,19 +37,17 @@ def of_trials(words: LabWords, trials: str) -> Block:
     """Where a page runs trials itself; nothing on a site without the browser's machine."""
     numbers = select_trials(words.lab, trials)
     runs = [trial_params(words.lab, number) for number in numbers]
-    seconds = sum(likely_seconds(params, PACE) for params in runs)
-    return Block(_place(words, runs, seconds, kind="trials", trials=trials))
+    return Block(_place(words, runs, kind="trials", trials=trials))
 
 
 def of_stage(words: LabWords, name: str, stage: StageName) -> str:
     """Where a page runs a case's first try itself, or shows it mended."""
     number, runs = _case(words, name, stage)
     if stage == "fixed":
-        return _place(words, runs, _seconds(words, name, stage, runs), kind="show", case=number)
+        return _place(words, runs, f"{name}-fixed", kind="show", case=number)
     staged = pitfall(words, name)
     own = {"dealt": True} if staged.vary and not staged.trials else {}
-    seconds = _seconds(words, name, stage, runs)
-    return _place(words, runs, seconds, kind="first", case=number, **own)
+    return _place(words, runs, f"{name}-broken", kind="first", case=number, **own)
 
 
 def of_mending(words: LabWords, name: str) -> str:
@@ -63,20 +62,9 @@ def of_trying(words: LabWords, name: str) -> str:
 
 def _mending(words: LabWords, name: str, **also: Any) -> str:
     number, runs = _case(words, name, "broken")
-    seconds = _seconds(words, name, "fixed", runs)
     asked = {**_quantity(words, name), **also}
-    return _place(words, runs, seconds, kind="mend", case=number, **asked)
-
-
-def _seconds(words: LabWords, name: str, stage: StageName, runs: Sequence[Params]) -> float:
-    """How long runs are likely to take: by the packets of the recorded ones, since a case's settings aren't what they seem."""
-    case = f"{name}-{stage}"
-    found = words.results_of(case) if words.set_folder(case).is_dir() else []
-    packets = [float(each.measured.get("qdisc_offered_packets") or 0) for each in found]
-    # A host with segment offload sends many of these as one.
-    if runs[0].get("offloads") == "on" or not packets or not all(packets):
-        return sum(likely_seconds(params, PACE) for params in runs)
-    return len(runs) * seconds_for(sum(packets) / len(packets), runs[0], PACE)
+    # By the first try: how long a mended run takes would tell that it is to be longer.
+    return _place(words, runs, f"{name}-broken", kind="mend", case=number, **asked)
 
 
 def _quantity(words: LabWords, name: str) -> dict[str, str]:
@@ -150,8 +138,13 @@ def _case(words: LabWords, name: str, stage: StageName) -> tuple[int, list[Param
     return number, runs * staged.stage(stage).repeat
 
 
-def _place(words: LabWords, runs: Sequence[Params], seconds: float, kind: str, **what: Any) -> str:
-    """The place that docs/assets/machine/here.mjs fills in; or why a page can't run it."""
+def _place(
+    words: LabWords, runs: Sequence[Params], like: str = "", *, kind: str, **what: Any
+) -> str:
+    """The place that docs/assets/machine/here.mjs fills in; or why a page can't run it.
+
+    How long it takes is guessed by the recorded set `like`, since a case's settings aren't what they seem.
+    """
     if not words.runs_here:
         return ""
     why = _why_not(words.lab, runs)
@@ -160,10 +153,20 @@ def _place(words: LabWords, runs: Sequence[Params], seconds: float, kind: str, *
         why = "This network is too much for a page's machine."
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
+    sent = _packets_of(words, like) if like else None
+    seconds = sum(likely_seconds(params, PACE, sent) for params in runs)
     asked = {
         "lab": words.lab.name, "kind": kind, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(words.lab),
     }  # fmt: skip
     return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def _packets_of(words: LabWords, name: str) -> float | None:
+    """How many packets a run of a recorded set sent, on average; None where that isn't known."""
+    found = words.results_of(name) if recorded(words, name) else []
+    packets = [each.measured.get("qdisc_offered_packets") for each in found]
+    known = [float(each) for each in packets if isinstance(each, int | float)]
+    return sum(known) / len(known) if known else None
 
 
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
