@@ -14,6 +14,8 @@ from click.testing import CliRunner
 
 from measuretwice.cli.commands import cli
 from measuretwice.lab import Lab, Pitfall, trial_params
+from measuretwice.site.words import here
+from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
 # What tools printed and what is typed is shown as it is: there the clue is to be found.
@@ -66,6 +68,15 @@ def test_a_page_tells_no_cause_before_its_diagnosis(
     text = " ".join(parser.words)
     assert pitfall.hints[0].split()[0] in text
     assert told(pitfall.key_words, text) == []
+
+
+@pytest.mark.parametrize(("lab", "pitfall"), CASES)
+def test_how_long_a_page_will_take_tells_no_cause(lab: Lab, pitfall: Pitfall) -> None:
+    words = LabWords(ROOT, lab, runs_here=True)
+    first, mend = here.of_stage(words, pitfall.id, "broken"), here.of_trying(words, pitfall.id)
+    said = [re.search("likely_s&quot;: ([0-9]+)", place) for place in (first, mend)]
+    if said[0] and said[1]:
+        assert said[0][1] == said[1][1]
 
 
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
