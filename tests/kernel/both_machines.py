@@ -124,7 +124,7 @@ def main() -> int:
     options = parser.parse_args()
     try:
         kept = read_object(RECORD) if RECORD.is_file() else {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError) as error:
         parser.error(f"{RECORD}: {error}; take it from git again")
     if options.trials and len(options.lab or ()) != 1:
         parser.error("--trials are of one lab: name it with --lab")
@@ -135,7 +135,9 @@ def main() -> int:
         if options.lab and name not in options.lab:
             continue
         trials, repeat = (
-            (options.trials, options.repeat or 1) if options.trials else chosen(lab, options.repeat)
+            (options.trials, 1 if options.repeat is None else options.repeat)
+            if options.trials
+            else chosen(lab, options.repeat)
         )
         seeds = range(options.seed, options.seed + repeat)
         row = compared(lab, trials, seeds, options.duration, options.set)
@@ -150,4 +152,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("stopped; the same command goes on from here")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
+from pathlib import Path
 from typing import Any
 
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.runs.recorded import read_set, set_folders
 from measuretwice.runs.verified import stands, verifications
 from measuretwice.site import navigation
@@ -64,12 +66,19 @@ def glossary(site: SiteWords) -> Block:
     return Block("\n".join(parts))
 
 
+def _object_in(path: Path) -> dict[str, Any] | None:
+    """What a record holds, none where there is no such file; UserError where it can't be read."""
+    try:
+        return read_object(path) if path.is_file() else None
+    except (OSError, ValueError, TypeError) as error:
+        raise UserError(f"{path}: {error}; take it from git again") from None
+
+
 @site_word("reliability", fact=True)
 def reliability(site: SiteWords) -> dict[str, Any] | None:
     """What `make torture` recorded: `.cases`, each with `.what`, `.good`, `.times`, `.said`; none where
     it hasn't yet."""
-    path = site.root / "sample-data" / "reliability.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return _object_in(site.root / "sample-data" / "reliability.json")
 
 
 @site_word("feedback", fact=True)
@@ -88,16 +97,14 @@ def runs_here(site: SiteWords) -> bool:
 @site_word("both_machines", fact=True)
 def both_machines(site: SiteWords) -> dict[str, Any] | None:
     """What `make both-machines` recorded, by lab: `.ratio`, `.low`, `.high`, `.pairs`, `.duration_s`; none where it hasn't yet."""
-    path = site.root / "sample-data" / "browsers-machine.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return _object_in(site.root / "sample-data" / "browsers-machine.json")
 
 
 @site_word("browser_stopwatch", fact=True)
 def browser_stopwatch(site: SiteWords) -> dict[str, Any] | None:
     """What `benchmarks/browser.py --record` timed: `.browsers`, by name a list of runs with `.lab`, `.case` or `.trials`,
     `.changes`, and seconds by step; `.terminal`, runs of the virtual kernel; `.look_s`. None where it hasn't yet."""
-    path = site.root / "sample-data" / "browser-stopwatch.json"
-    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+    return _object_in(site.root / "sample-data" / "browser-stopwatch.json")
 
 
 @site_word("second_runs", fact=True)
@@ -122,11 +129,11 @@ def checker_faults(site: SiteWords) -> dict[str, Any] | None:
     """What `make checker-faults` recorded: `.known`, `.kept`, `.first`, `.later`, `.later_first`, `.honest`, `.review`, each with `.rows` (`.name`, `.runs`,
     `.right`, `.said`, `.silent`, `.blamed`, `.findings`, `.says`) and their sums by the same names; none where it hasn't yet.
     """
-    path = site.root / "docs/includes/checker-faults.json"
-    if not path.is_file():
+    recorded = _object_in(site.root / "docs/includes/checker-faults.json")
+    if recorded is None:
         return None
     found = {}
-    for group, kinds in json.loads(path.read_text(encoding="utf-8")).items():
+    for group, kinds in recorded.items():
         rows = [_fault_row(name, row) for name, row in kinds.items()]
         sums = {word: sum(row[word] for row in rows) for word in ("runs", *VERDICTS)}
         found[group.removeprefix("kept-").replace("-", "_")] = {"rows": rows, **sums}
