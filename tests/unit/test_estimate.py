@@ -9,8 +9,11 @@ from typing import cast
 import pytest
 
 from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
-from measuretwice.execute.estimate import expected_seconds, learn, likely_seconds
+from measuretwice.execute.estimate import expected_seconds, learn, likely_seconds, most_seconds
 from measuretwice.execute.job import Job
+from measuretwice.runs.recorded import read_set
+
+ROOT = Path(__file__).parents[2]
 
 
 def jobs(count: int, *, real_time: bool = False, pace: Pace = OF_THE_VIRTUAL_KERNEL) -> list[Job]:
@@ -74,3 +77,9 @@ def test_the_narrowest_link_decides_what_a_full_path_costs() -> None:
     behind = {"duration_s": 10, "rate_mbit": 1000, "access_mbit": 100}
     assert likely_seconds(behind) == likely_seconds(path)
     assert likely_seconds({**behind, "access_mbit": None}) > likely_seconds(path)
+
+
+def test_a_share_taken_for_a_percentage_is_given_its_time() -> None:
+    recorded = read_set(ROOT / "sample-data/01-mathis/case-01-broken").runs[0].result
+    took = likely_seconds(recorded.params, sent_packets=recorded.value("qdisc_sent_packets"))
+    assert most_seconds(recorded.params) > took > 2 * likely_seconds(recorded.params)

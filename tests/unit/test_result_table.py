@@ -29,3 +29,15 @@ def test_a_share_is_written_as_people_write_it() -> None:
     row = dict(zip(HEADINGS, row_of(lab, run.result), strict=True))
     assert row["p\nset"] == "0.157"
     assert row["p\nmeasured"].startswith("0.15")
+
+
+def test_a_mended_run_says_where_the_model_makes_no_claim_and_a_first_try_gives_nothing_away() -> None:
+    lab = load_lab(ROOT, "mathis")
+
+    def ratio(name: str) -> tuple[str, bool]:
+        result = read_set(ROOT / "sample-data" / lab.folder.name / name).runs[0].result
+        return row_of(lab, result)[HEADINGS.index("ratio")], result.comparable
+
+    first, mended = ratio("case-10-broken"), ratio("case-01-fixed")
+    assert not first[1] and "claim" not in first[0]
+    assert not mended[1] and mended[0].endswith(" (no claim)")

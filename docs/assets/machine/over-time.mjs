@@ -1,7 +1,8 @@
 // A run over time, as ./lab plot --over-time draws it: window, round-trip time, queue, losses, one above the other.
 const { h } = window.measureTwice;
 
-const PANELS = [["cwnd", "congestion window (segments)"], ["rtt", "round-trip time (ms)"], ["queue", "queue (packets)"], ["losses", "losses so far"]];
+// Each panel's name, and its axis' title in lines: a panel is not high enough for some in one.
+const PANELS = [["cwnd", ["congestion window", "(segments)"]], ["rtt", ["round-trip time", "(ms)"]], ["queue", ["queue", "(packets)"]], ["losses", ["losses so far"]]];
 const COLOURS = ["var(--measured)", "var(--shade-2)", "var(--ink-2)", "var(--ink)"];
 const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
 
@@ -21,9 +22,9 @@ function specification(panels, width) {
   };
   return {
     $schema: "https://vega.github.io/schema/vega-lite/v6.json",
-    description: `One run over time, in seconds: ${shown.map(([, label]) => label).join(", ")}.`,
+    description: `One run over time, in seconds: ${shown.map(([, title]) => title.join(" ")).join(", ")}.`,
     background: "transparent", spacing: 8,
-    vconcat: shown.map(([name, label], at) => {
+    vconcat: shown.map(([name, title], at) => {
       const lines = panels[name];
       const most = Math.max(...lines.flatMap((line) => line.values));
       const end = Math.max(...lines.flatMap((line) => line.time_s));
@@ -36,7 +37,7 @@ function specification(panels, width) {
         width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
         encoding: {
           x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false, format: ",.6~g" } },
-          y: { field: "value", type: "quantitative", title: label, scale: { domainMin: 0, ...(most > 0 ? {} : { domainMax: 1 }) }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
+          y: { field: "value", type: "quantitative", title, scale: { domainMin: 0, ...(most > 0 ? {} : { domainMax: 1 }) }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
           color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend },
           strokeDash: { field: "line", scale: { domain: names, range: names.map((each) => dash(each, names)) }, legend },
         },

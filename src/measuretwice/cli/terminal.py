@@ -22,6 +22,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from measuretwice.cli.changes import changes_of
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
@@ -118,8 +119,18 @@ def row_of(lab: Lab, result: Result) -> list[str]:
         _number(goodput.bps, "{:.4g}", 1e-6),
         goodput.time or "-",
         _number(result.model_bps, "{:.4g}", 1e-6),
-        _number(result.ratio, "{:.2f}"),
+        _number(result.ratio, "{:.2f}") + _without_claim(lab, result),
     ]
+
+
+def _without_claim(lab: Lab, result: Result) -> str:
+    """What stands beside a mended run's ratio where the model says nothing of such a run.
+
+    A case's first try is shown bare: whether the model holds for it may be the question. Others have a verdict.
+    """
+    if result.ratio is None or result.comparable or not result.case:
+        return ""
+    return " (no claim)" if result.stage == "fixed" or changes_of(lab, result) else ""
 
 
 def verdict(result: Result) -> str:

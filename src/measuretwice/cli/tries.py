@@ -18,7 +18,7 @@ def try_again(lab: Lab, number: int) -> str:
     """Say what a solved case does to the first try; nothing where it does nothing."""
     if number not in moving_cases(lab):
         return ""
-    return f"./lab start {lab.name} repeats your first try with what you found."
+    return f"In a terminal, ./lab start {lab.name} repeats your first try with what you found."
 
 
 def told_so_far(lab: Lab, out: Path, book: LabBook) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.execute.estimate import likely_seconds
+from measuretwice.execute.estimate import most_seconds
 from measuretwice.execute.job import Job, check_writable, sweep
 from measuretwice.lab import (
     Again,
@@ -24,9 +24,9 @@ from measuretwice.lab import (
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
-# it is likely to take: a fast link's seconds are long.
+# it takes at most: a fast link's seconds are long.
 WALL_LIMIT_S = 120.0
-PATIENCE = 8
+PATIENCE = 4
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Batch:
         limit_s = self.wall_limit_s or (
             WALL_LIMIT_S
             + float(plan.params.get("duration_s", 0))
-            + PATIENCE * likely_seconds(plan.params, self.backend.pace)
+            + PATIENCE * most_seconds(plan.params, self.backend.pace)
         )
         return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s, self.own)
 

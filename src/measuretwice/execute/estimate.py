@@ -52,6 +52,17 @@ def likely_seconds(
     return pace.start_s + pace.slowness * each_s * packets
 
 
+def most_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERNEL) -> float:
+    """Guess how long a trial takes one CPU at most: settings may be wrong on purpose.
+
+    What stands there as a share may be taken for a percentage, and then ten times the packets are sent.
+    """
+    loss_ratio = params.get("loss_ratio")
+    if isinstance(loss_ratio, int | float):
+        params = {**params, "loss_ratio": loss_ratio / 100}
+    return likely_seconds(params, pace)
+
+
 def longest_first(jobs: list[Job]) -> list[Job]:
     """Order jobs so that no CPU waits for a long one at the end."""
     return sorted(jobs, key=lambda job: likely_seconds(job.plan.params), reverse=True)
