@@ -31,7 +31,7 @@ def test_a_share_is_written_as_people_write_it() -> None:
     assert row["p\nmeasured"].startswith("0.15")
 
 
-def test_a_mended_run_says_where_the_model_makes_no_claim_and_a_first_try_gives_nothing_away() -> None:
+def test_a_mended_run_says_where_the_model_makes_no_claim() -> None:
     lab = load_lab(ROOT, "mathis")
 
     def ratio(name: str) -> tuple[str, bool]:
@@ -39,5 +39,7 @@ def test_a_mended_run_says_where_the_model_makes_no_claim_and_a_first_try_gives_
         return row_of(lab, result)[HEADINGS.index("ratio")], result.comparable
 
     first, mended = ratio("case-10-broken"), ratio("case-01-fixed")
-    assert not first[1] and "claim" not in first[0]
-    assert not mended[1] and mended[0].endswith(" (no claim)")
+    assert (first[1], mended[1]) == (False, False)
+    # Whether it holds may be what the first try asks.
+    assert "claim" not in first[0]
+    assert mended[0].endswith(" (no claim)")
