@@ -14,9 +14,8 @@ from measuretwice.book.book import LabBook
 from measuretwice.book.notes import NONE
 from measuretwice.book.predicted import Quantity, measured_by
 from measuretwice.cli.cases import ask_person
-from measuretwice.cli.changes import changes_of
 from measuretwice.cli.tries import try_again
-from measuretwice.lab import Lab, load_lab
+from measuretwice.lab import UNSET, Lab, load_lab, trial_params
 from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import Result, read_result
 
@@ -224,6 +223,17 @@ def _is_own(case: _CaseOfRuns, run: Path) -> bool:
 def _is_whole_set(case: _CaseOfRuns) -> bool:
     """A mistake in a set of runs is mended by which runs there are, not by a setting."""
     return case.lab.case(case.number).trials is not None and len(case.runs) > 1
+
+
+def changes_of(lab: Lab, result: Result) -> dict[str, Any]:
+    """Return the settings of a case's run that its student changed, with their values; UNSET for one
+    that was taken away."""
+    meant = trial_params(lab, result.trial, stage=result.stage, case=result.case, seed=result.seed)
+    return {
+        name: result.params.get(name, UNSET)
+        for name in {**meant, **result.params}
+        if meant.get(name) != result.params.get(name)
+    }
 
 
 def _is_settled(case: _CaseOfRuns) -> bool:

@@ -22,9 +22,9 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from measuretwice.cli.changes import changes_of
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
+from measuretwice.report.tables import NO_CLAIM
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
 from measuretwice.runs.result import Result, what_chance_does
 
@@ -119,18 +119,18 @@ def row_of(lab: Lab, result: Result) -> list[str]:
         _number(goodput.bps, "{:.4g}", 1e-6),
         goodput.time or "-",
         _number(result.model_bps, "{:.4g}", 1e-6),
-        _number(result.ratio, "{:.2f}") + _without_claim(lab, result),
+        _number(result.ratio, "{:.2f}") + _without_claim(result),
     ]
 
 
-def _without_claim(lab: Lab, result: Result) -> str:
-    """What stands beside a mended run's ratio where the model says nothing of such a run.
+def _without_claim(result: Result) -> str:
+    """What stands beside a case's ratio where the model says nothing of such a run, once the case is shown fixed.
 
-    A case's first try is shown bare: whether the model holds for it may be the question. Others have a verdict.
+    Before that, whether the model holds may be the question. Runs of no case have a verdict.
     """
     if result.ratio is None or result.comparable or not result.case:
         return ""
-    return " (no claim)" if result.stage == "fixed" or changes_of(lab, result) else ""
+    return NO_CLAIM if result.stage == "fixed" else ""
 
 
 def verdict(result: Result) -> str:

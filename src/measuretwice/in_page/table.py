@@ -7,8 +7,8 @@ from typing import Any
 
 from measuretwice.book.predicted import measured_by
 from measuretwice.cli import terminal
+from measuretwice.cli.case_books import changes_of
 from measuretwice.cli.cases import answer_of
-from measuretwice.cli.changes import changes_of
 from measuretwice.lab import Lab
 from measuretwice.runs.goodput import goodput_means, goodput_of
 from measuretwice.runs.result import Result

@@ -17,6 +17,8 @@ from measuretwice.runs.reread import RunData
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"
+# What stands beside a ratio where the model says nothing of such a run.
+NO_CLAIM = " (no claim)"
 # 95 % of a normal distribution lie within this many standard errors.
 Z_95 = 1.96
 MARKS = {True: "ok", False: "OFF", None: NONE}
@@ -78,7 +80,7 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
     if error is not None:
         ratio += "\u00a0±\u00a0" + (f"{error:.2f}" if error >= 0.01 else f"{error:.3f}")
     if result.ratio is not None and not result.comparable:
-        ratio += " (no claim)"
+        ratio += NO_CLAIM
     return [
         f"{plan.lab} {plan.trial}" if several else str(plan.trial),
         ", ".join(filter(None, [stage_of(run), *own_changes(run)])) or NONE,
