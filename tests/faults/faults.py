@@ -205,7 +205,7 @@ class Case:
 
 def cases(kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int) -> list[Case]:
     """Draw every run of the proof: of each kind the first, then of each the second. The same seed draws the same."""
-    kernel = find_kernel(ROOT)
+    kernel = find_kernel()
     if kernel is None:
         raise UserError("the virtual kernel isn't there yet: ./lab run mathis --trial 7 builds it")
     labs = {name: load_lab(ROOT, name) for name in LABS}

@@ -129,7 +129,7 @@ TYPED = [
 @pytest.mark.kernel
 @pytest.mark.slow(40)
 def test_live_shells_are_on_their_nodes_in_real_time() -> None:
-    machine = find_machine(ROOT)
+    machine = find_machine()
     assert machine is not None
     lab = load_lab(ROOT, "mathis")
     nodes = ["romeo", "router", "juliet"]

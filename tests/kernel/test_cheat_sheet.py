@@ -86,7 +86,7 @@ sleep 0.5; echo "== metrics"; a ip tcp_metrics show
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each part of the script printed."""
-    kernel = find_kernel(ROOT)
+    kernel = find_kernel()
     if kernel is None:
         pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
     folder = tmp_path_factory.mktemp("tools")

@@ -577,7 +577,7 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
     said = []
     for folder in (tmp_path, deep):
         (folder / "experiment.sh").write_text(chosen)
-        found = find_kernel(ROOT)
+        found = find_kernel()
         assert found is not None
         uml_run_inside(found, ROOT, folder, 1, 60, memory_mb=MEMORY_MB)
         said.append((folder / "experiment.log").read_text())
@@ -589,7 +589,7 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
 def test_a_large_guests_huge_pages_change_nothing(
     kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = find_kernel(ROOT)
+    found = find_kernel()
     assert found is not None
     mounts = Path("/proc/self/mounts").read_text()
     said = []

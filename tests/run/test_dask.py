@@ -298,7 +298,7 @@ def test_a_frozen_scheduler_is_noticed(dask: Dask, tmp_path: Path) -> None:
 
 def test_a_worker_with_another_kernel_ends_the_run(dask: Dask, tmp_path: Path) -> None:
     """It would take every trial in turn, and measure something else than the plans say."""
-    ours = find_kernel(ROOT)
+    ours = find_kernel()
     assert ours is not None
     other = tmp_path / "cache/kernel" / ours.folder.name
     other.mkdir(parents=True)

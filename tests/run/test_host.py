@@ -42,7 +42,7 @@ def inside(folder: Path, script: str) -> None:
     processes() {{ ps ax -o args | grep -E '[i]perf3|[/]guard.sh|[.]work/|[m]easuretwice run'; }}
     """
     (folder / "experiment.sh").write_text(head + script)
-    run_inside(ensure_kernel(ROOT), ROOT, folder, 1, 240, as_machine=True)
+    run_inside(ensure_kernel(), ROOT, folder, 1, 240, as_machine=True)
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
 

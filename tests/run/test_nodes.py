@@ -183,7 +183,7 @@ def inside_with_nodes(folder: Path, script: str, wall_limit_s: float = 400) -> N
     ]
     (folder / "experiment.sh").write_text("\n".join(head) + script + "\ntouch ended\n")
     run_inside(
-        ensure_kernel(ROOT),
+        ensure_kernel(),
         ROOT,
         folder,
         1,

@@ -204,7 +204,7 @@ POORER = ["-AVX512F", "-AVX512F,-AVX2,-AVX", "-ERMS,-FSRM,-BMI2"]
 def test_another_processor_gives_the_same_bytes(tmp_path: Path) -> None:
     """Programs inside that are told of a poorer processor, as an older machine would have it."""
     ours = run_lab("mathis", "--trial", "7", "--duration", "10", "--out", str(tmp_path / "a"))[0]
-    kernel = find_kernel(ROOT)
+    kernel = find_kernel()
     assert kernel is not None
     run = Path(ours["run_dir"])
     shebang, script = (run / "experiment.sh").read_text().split("\n", 1)

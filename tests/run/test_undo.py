@@ -78,7 +78,7 @@ def test_a_node_is_what_it_was(tmp_path: Path, name: str) -> None:
         f"compgen -G '/run/measuretwice-undo-*' && exit 1; : >{INSIDE_RUN}/ended",
     ]
     (tmp_path / "experiment.sh").write_text("\n".join(lines) + "\n")
-    run_inside(ensure_kernel(ROOT), ROOT, tmp_path, 1, 120)
+    run_inside(ensure_kernel(), ROOT, tmp_path, 1, 120)
     console = (tmp_path / "console.txt").read_text()
     assert (tmp_path / "ended").exists(), console
     before, between, after = ((tmp_path / name).read_text().splitlines() for name in ("before", "between", "after"))  # fmt: skip

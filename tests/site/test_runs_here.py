@@ -26,7 +26,6 @@ from firefox import firefox_path, started_firefox
 from measuretwice.backends.browser import find_machine
 from measuretwice.report.answers import read_answers
 
-ROOT = Path(__file__).parents[2]
 PAGE = "modules/01-mathis/case-04/"
 SEED = 4711
 # One short run: some ten seconds of a quiet machine, and a few minutes of one that is busy.
@@ -148,7 +147,7 @@ def test_a_page_makes_the_bytes_that_node_makes(
     assert files.keys() == in_node.keys()
     assert [each for each in files if files[each] != in_node[each] and each not in OF_PLACE] == []
     assert result_of(files) == result_of(in_node)
-    assert json.loads(files["plan.json"])["kernel"] == find_machine(ROOT).name  # type: ignore[union-attr]
+    assert json.loads(files["plan.json"])["kernel"] == find_machine().name  # type: ignore[union-attr]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ FOCUS = "document.activeElement.getAttribute('aria-label') || document.activeEle
 
 pytestmark = [
     pytest.mark.slow(60),
-    pytest.mark.skipif(find_machine(ROOT) is None, reason="the browser's machine isn't built"),
+    pytest.mark.skipif(find_machine() is None, reason="the browser's machine isn't built"),
 ]
 
 

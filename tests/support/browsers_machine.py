@@ -15,7 +15,7 @@ SCRIPTS = ROOT / "scripts/browser"
 @functools.cache
 def lacking() -> str:
     """Why there is none: the packages that its builder misses; empty where it is there, or can be built."""
-    if find_parts(ROOT) is not None:
+    if find_parts() is not None:
         return ""
     done = subprocess.run(
         ["bash", str(SCRIPTS / "build.sh"), "--needs"], capture_output=True, text=True, check=True
@@ -32,4 +32,4 @@ def ready() -> Parts | None:
         return None
     for name in ("build.sh", "libraries.sh"):
         subprocess.run(["bash", str(SCRIPTS / name)], stdout=subprocess.DEVNULL, check=False)
-    return find_parts(ROOT)
+    return find_parts()

@@ -16,7 +16,6 @@ from measuretwice.backends.node_list import NodeList
 from measuretwice.backends.ssh_nodes import NodeLost, Nodes, clock_problems
 from measuretwice.backends.ssh_trial import unpack
 
-ROOT = Path(__file__).parents[2]
 Connect = Callable[[str], Nodes]
 
 
@@ -30,7 +29,7 @@ def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Connect:
         ssh.write_text(f"#!/bin/bash\nnode=${{@: -2:1}} command=${{@: -1}}\n{script}\n")
         ssh.chmod(0o755)
         monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-        return Nodes(NodeList(tmp_path, {"a": "at-a", "b": "at-b"}, None, True), ROOT)
+        return Nodes(NodeList(tmp_path, {"a": "at-a", "b": "at-b"}, None, True))
 
     return with_ssh
 

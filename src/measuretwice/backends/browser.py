@@ -20,10 +20,9 @@ from measuretwice.backends.script import EDITED, guest_script, reader_interval_u
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, unpack_tar
+from measuretwice.base.paths import BROWSER_BUILDER, BROWSER_RUNNER
 from measuretwice.lab import KernelFacts, Lab, Plan, Value
 
-BUILDER = "scripts/browser/build.sh"
-RUNNER = "scripts/browser/run.mjs"
 FACTS = "machine.json"
 # What node scripts in Python need besides.
 PYTHON = "python"
@@ -62,25 +61,24 @@ class BrowserMachine:
         return dict(programs)
 
 
-def ensure_machine(root: Path) -> BrowserMachine:
+def ensure_machine() -> BrowserMachine:
     """Return the browser's machine, built first where it isn't yet; UserError where it can't be had."""
-    return _built(root, [])
+    return _built([])
 
 
-def find_machine(root: Path) -> BrowserMachine | None:
+def find_machine() -> BrowserMachine | None:
     """Return the browser's machine if it is ready, without building anything."""
     try:
-        return _built(root, ["--path"])
+        return _built(["--path"])
     except UserError:
         return None
 
 
-def _built(root: Path, options: list[str]) -> BrowserMachine:
-    script = root / BUILDER
-    if not script.is_file():
+def _built(options: list[str]) -> BrowserMachine:
+    if not BROWSER_BUILDER.is_file():
         raise UserError("--on browser: this edition of the kit has no browser's machine")
     done = subprocess.run(
-        ["bash", str(script), *options], stdout=subprocess.PIPE, text=True, check=False
+        ["bash", str(BROWSER_BUILDER), *options], stdout=subprocess.PIPE, text=True, check=False
     )
     if done.returncode != 0:
         raise UserError(
@@ -194,7 +192,7 @@ class Browser(Backend):
     def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
         if shutil.which("node") is None:
             raise UserError("--on browser: needs node (Debian's package nodejs)")
-        yield cls(ensure_machine(root))
+        yield cls(ensure_machine())
 
     def fitted(
         self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
@@ -234,7 +232,7 @@ class Browser(Backend):
             "--pdeathsig",
             "KILL",
             "node",
-            str(root / RUNNER),
+            str(BROWSER_RUNNER),
             str(self._machine.folder),
             str(work),
             guest_words(lab, plan),

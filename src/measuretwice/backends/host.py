@@ -22,6 +22,7 @@ from measuretwice.backends.needs import needs
 from measuretwice.backends.script import experiment_script
 from measuretwice.backends.tools import tool_versions
 from measuretwice.base.errors import UserError
+from measuretwice.base.paths import HOST_GUARD
 from measuretwice.lab import KernelFacts, Lab, Plan
 
 NAMESPACES = Path("/run/netns")
@@ -53,7 +54,7 @@ class Host(Backend):
     @contextmanager
     def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
         tools = tool_versions()
-        sweep(root)
+        sweep()
         yield cls(tools, os.getpid())
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
@@ -74,7 +75,7 @@ class Host(Backend):
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
         script = experiment_script(lab, plan, root, str(work / "raw"), None, prefix(self._owner))
         (work / "experiment.sh").write_text(script, encoding="utf-8")
-        run_script(root, work, self._owner, wall_limit_s)
+        run_script(work, self._owner, wall_limit_s)
 
     @contextmanager
     def serving(self) -> Iterator[None]:
@@ -100,13 +101,13 @@ def prefix(owner: int) -> str:
     return f"mt-{owner}-"
 
 
-def run_script(root: Path, work: Path, owner: int, wall_limit_s: float) -> None:
+def run_script(work: Path, owner: int, wall_limit_s: float) -> None:
     """Run `work`/experiment.sh, and undo what it made. TimeoutError past `wall_limit_s` seconds."""
     # A worker keeps to one CPU, for the virtual kernel's sake.
     os.sched_setaffinity(0, range(os.cpu_count() or 1))
     process = subprocess.Popen(
         [
-            "bash", str(root / "scripts/host/guard.sh"), prefix(owner),
+            "bash", str(HOST_GUARD), prefix(owner),
             str(work / "experiment.sh"), str(work / "experiment.log"),
         ],
         # It ends when this process does, too.
@@ -139,12 +140,12 @@ def wait_until_undone(owner: int) -> None:
         time.sleep(0.05)
 
 
-def sweep(root: Path) -> None:
+def sweep() -> None:
     """Remove what runs left whose process and guard were both killed."""
     owners = {
         int(found[1]) for path in NAMESPACES.glob("mt-*") if (found := PREFIX.match(path.name))
     }
     for owner in sorted(owners):
         if not Path(f"/proc/{owner}").exists():
-            undo = ["bash", str(root / "scripts/host/guard.sh"), "--undo", prefix(owner)]
+            undo = ["bash", str(HOST_GUARD), "--undo", prefix(owner)]
             subprocess.run(undo, check=False)

@@ -41,7 +41,7 @@ class SshNodes(Backend):
         listed = read_node_list(Path(where), [node.name for node in lab.file.topology.nodes])
         if not shutil.which("ssh"):
             raise UserError("ssh is missing: install openssh-client")
-        nodes = Nodes(listed, root)
+        nodes = Nodes(listed)
         try:
             nodes.greet(TOOLS)
             yield cls(nodes)

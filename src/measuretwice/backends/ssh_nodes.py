@@ -11,13 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Interface
-from pathlib import Path
 
 from measuretwice.backends.backend import BackendLost
 from measuretwice.backends.needs import needs
 from measuretwice.backends.node_list import NodeList
 from measuretwice.backends.ssh_channel import GREETING, GREETING_S, Channel
 from measuretwice.base.errors import UserError
+from measuretwice.base.paths import REMOTE_GUARD
 from measuretwice.lab import Lab, Plan
 
 # Files of two nodes are put side by side by their clocks.
@@ -32,9 +32,9 @@ class NodeLost(BackendLost):
 class Nodes:
     """Connections to all nodes of a lab, by name, and what was found out about them."""
 
-    def __init__(self, listed: NodeList, root: Path) -> None:
+    def __init__(self, listed: NodeList) -> None:
         """Begin to connect, to all at once."""
-        guard = (root / "scripts/remote/guard.sh").read_bytes()
+        guard = REMOTE_GUARD.read_bytes()
         # ssh's far end knows by which of its addresses it was reached; sudo would hide it.
         command = f'{"sudo -n " if listed.sudo else ""}bash -s -- "$SSH_CONNECTION"'
         self.channels = {

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
+from measuretwice.base.paths import KERNEL_BUILDER
 from measuretwice.lab import KernelFacts
 
 # Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
@@ -69,13 +70,14 @@ class Kernel:
         return dict(programs)
 
 
-def ensure_kernel(root: Path) -> Kernel:
+def ensure_kernel() -> Kernel:
     """Return the virtual kernel, building it first where this machine has none yet.
 
     The build script says on stderr what it does. UserError where it can't be had.
     """
-    script = root / "scripts" / "kernel" / "build.sh"
-    done = subprocess.run(["bash", str(script)], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        ["bash", str(KERNEL_BUILDER)], stdout=subprocess.PIPE, text=True, check=False
+    )
     if done.returncode != 0:
         raise UserError(
             "without the virtual kernel nothing can run; its builder's last line says what to fix",
@@ -84,13 +86,12 @@ def ensure_kernel(root: Path) -> Kernel:
     return _read(Path(done.stdout.strip()))
 
 
-def find_kernel(root: Path) -> Kernel | None:
+def find_kernel() -> Kernel | None:
     """Return the virtual kernel if it is ready, without building anything; a page's kit has no builder."""
-    script = root / "scripts" / "kernel" / "build.sh"
-    if not script.is_file():
+    if not KERNEL_BUILDER.is_file():
         return None
     done = subprocess.run(
-        ["bash", str(script), "--path"], capture_output=True, text=True, check=False
+        ["bash", str(KERNEL_BUILDER), "--path"], capture_output=True, text=True, check=False
     )
     return _read(Path(done.stdout.strip())) if done.returncode == 0 else None
 

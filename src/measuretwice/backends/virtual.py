@@ -36,13 +36,13 @@ class Virtual(Backend):
         self.kernel, self.tools = uml.name, uml.programs
 
     @classmethod
-    def ready(cls, root: Path) -> Self:
+    def ready(cls) -> Self:
         """Return it with its kernel, built first where this machine has none yet.
 
         UserError names what is missing.
         """
         memory_folder()
-        return cls(ensure_kernel(root))
+        return cls(ensure_kernel())
 
     @classmethod
     def is_meant(cls, where: str) -> bool:
@@ -51,7 +51,7 @@ class Virtual(Backend):
     @classmethod
     @contextmanager
     def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
-        yield cls.ready(root)
+        yield cls.ready()
 
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
         (work / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")

@@ -1,4 +1,8 @@
-"""Where the package itself stands."""
+"""Where the package itself stands, and the programs that it starts on this machine.
+
+MEASURETWICE_ROOT names where labs are read from, and may be somebody else's folder. What is run here, outside
+a virtual kernel, is always the running package's own.
+"""
 
 from __future__ import annotations
 
@@ -8,3 +12,9 @@ PACKAGE = Path(__file__).parents[1]
 # What must be on PYTHONPATH so that another Python finds the package.
 SOURCE = PACKAGE.parent
 CHECKOUT = SOURCE.parent
+KERNEL_BUILDER = CHECKOUT / "scripts/kernel/build.sh"
+BROWSER_BUILDER = CHECKOUT / "scripts/browser/build.sh"
+BROWSER_LIBRARIES = CHECKOUT / "scripts/browser/libraries.sh"
+BROWSER_RUNNER = CHECKOUT / "scripts/browser/run.mjs"
+HOST_GUARD = CHECKOUT / "scripts/host/guard.sh"
+REMOTE_GUARD = CHECKOUT / "scripts/remote/guard.sh"

@@ -86,7 +86,7 @@ def _say_what_runs(root: Path) -> None:
         return
     from measuretwice.backends.browser import find_machine
 
-    if find_machine(root) is None:
+    if find_machine() is None:
         print(
             "these pages won't run experiments, only show recorded ones: bash scripts/browser/build.sh makes the machine "
             "for that, once, in some five minutes",

@@ -14,6 +14,7 @@ from measuretwice.backends.tools import TOOLS
 from measuretwice.backends.uml import memory_folder
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
+from measuretwice.base.paths import KERNEL_BUILDER
 from measuretwice.cli.terminal import console
 from measuretwice.lab import find_labs, read_lab
 
@@ -38,7 +39,7 @@ def examine(root: Path) -> dict[str, Any]:
     `ready` says whether every lab can run in the virtual kernel, once it is built.
     """
     tools = {name: _program(command[0]) for name, command in TOOLS.items()}
-    kernel = _kernel_check(root)
+    kernel = _kernel_check()
     problems: list[str] = [*kernel["problems"]]
     try:
         memory: str | None = str(memory_folder())
@@ -83,11 +84,10 @@ def _program(name: str) -> str | None:
     return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin")
 
 
-def _kernel_check(root: Path) -> dict[str, Any]:
+def _kernel_check() -> dict[str, Any]:
     """What the kernel's build script says of this machine (its --check prints JSON)."""
-    script = root / "scripts" / "kernel" / "build.sh"
     done = subprocess.run(
-        ["bash", str(script), "--check"], capture_output=True, text=True, check=False
+        ["bash", str(KERNEL_BUILDER), "--check"], capture_output=True, text=True, check=False
     )
     try:
         facts = json.loads(done.stdout)
@@ -95,7 +95,7 @@ def _kernel_check(root: Path) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError) as error:
         lines = (done.stderr or done.stdout).strip().splitlines()
         reason = lines[-1] if lines else f"it said nothing of use ({error})"
-        return {"facts": None, "problems": [f"{script.name} --check failed: {reason}"]}
+        return {"facts": None, "problems": [f"{KERNEL_BUILDER.name} --check failed: {reason}"]}
     return {"facts": facts, "problems": problems}
 
 

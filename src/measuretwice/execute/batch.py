@@ -99,7 +99,7 @@ def open_batch(
     UserError names what is missing.
     """
     check_writable(out)
-    backend = backend or Virtual.ready(root)
+    backend = backend or Virtual.ready()
     sweep(out / lab.name)
     scripts = digest_scripts(lab, root / "scripts")
     return Batch(root, lab, out, backend, scripts, wall_limit_s, own)

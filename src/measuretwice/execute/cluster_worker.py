@@ -69,7 +69,7 @@ def _fit(plan: Plan, root: Path, lab_folder: Path, out: Path) -> Virtual:
         raise UserError(f"the scripts in {root} differ")
     check_writable(out)
     memory_folder()
-    kernel = ensure_kernel(root)
+    kernel = ensure_kernel()
     if kernel.name != plan.kernel:
         raise UserError(f"the virtual kernel is {kernel.name}, not {plan.kernel}")
     return Virtual(kernel)

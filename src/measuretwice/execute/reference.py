@@ -17,6 +17,7 @@ from pathlib import Path
 
 from measuretwice.backends.uml import find_kernel
 from measuretwice.backends.virtual import Virtual
+from measuretwice.base.paths import CHECKOUT
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import check_finished
 from measuretwice.lab import Lab, Value
@@ -27,12 +28,13 @@ WALL_LIMIT_S = 120.0
 
 def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions | None:
     """Return how the lab's scripts set its nodes up with these parameters; None without a virtual
-    kernel on this machine: none is built for this.
+    kernel on this machine: none is built for this. None, too, for a lab of another checkout, which
+    MEASURETWICE_ROOT names: whoever has runs checked hasn't asked to run its scripts.
 
     It takes about a second; what was found is kept beside the kernel, for the next time.
     UserError where the scripts fail.
     """
-    kernel = find_kernel(root)
+    kernel = find_kernel() if root.resolve() == CHECKOUT.resolve() else None
     if kernel is None:
         return None
     backend, keep = Virtual(kernel), kernel.folder.parent.parent / "reference"

@@ -149,7 +149,7 @@ def keep(state: Path, folder: Path, root: Path, memory_mb: int, tells: int) -> N
     keeper = Keeper(listener, console)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: keeper.switch_off())
-    kernel = uml.find_kernel(root)
+    kernel = uml.find_kernel()
     assert kernel is not None  # session.py has seen to it
     process = uml.start(
         kernel, root, folder, f"con{CONSOLE}=fd:{far_end.fileno()}",

@@ -77,7 +77,7 @@ def prepare(
     settings = (root / "mkdocs.yml").read_text(encoding="utf-8")
     if release:
         settings = release_settings(settings)
-    parts = find_parts(root)
+    parts = find_parts()
     labs = {
         name: LabWords(root, lab, runs_here=parts is not None)
         for name, lab in published_labs(root).items()

@@ -32,7 +32,7 @@ from measuretwice.backends.browser import (
     packs_of,
 )
 from measuretwice.base.files import pack_zip
-from measuretwice.base.paths import PACKAGE
+from measuretwice.base.paths import BROWSER_LIBRARIES, PACKAGE
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import Lab, Plan, listed_settings, published_labs
@@ -43,7 +43,6 @@ from measuretwice.site.folder import Folder
 from measuretwice.view.documents import parameter_meaning
 
 PLACE = "assets/machine"
-LIBRARIES = "scripts/browser/libraries.sh"
 # Of the package, what a page's Python has no use for.
 NOT_IN_PAGES = ("site", "release", "testbeds", "grading", "audit")
 # Pure Python that the package's commands need, packed as it is installed here.
@@ -64,16 +63,17 @@ class Parts:
     libraries: Path
 
 
-def find_parts(root: Path) -> Parts | None:
+def find_parts() -> Parts | None:
     """Return what a site needs to run trials in its pages; None where this machine has not built it.
 
     The libraries beside the machine are fetched, once, where they aren't here yet; the script says so.
     """
-    machine = find_machine(root)
-    script = root / LIBRARIES
-    if machine is None or not script.is_file():
+    machine = find_machine()
+    if machine is None or not BROWSER_LIBRARIES.is_file():
         return None
-    done = subprocess.run(["bash", str(script)], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(
+        ["bash", str(BROWSER_LIBRARIES)], stdout=subprocess.PIPE, text=True, check=False
+    )
     return Parts(machine, Path(done.stdout.strip())) if done.returncode == 0 else None
 
 
