@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,36 @@ def test_check_of_an_edited_run_does_neither(tmp_path: Path, strange: tuple[Path
     assert done.returncode in (0, 1), done.stderr
     assert "findings" not in done.stderr
     assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "says"),
+    [
+        ("lab.toml", 'title = "', 'title = "\\u001b]0;owned\\u0007', "lab.toml: lab.title: control"),
+        ("lab.toml", "[parameters]\n", '[parameters]\n"\\u001b[2J" = 1\n', "lab.toml: parameters: control"),
+        ("lab.toml", 'symptom = "', 'symptom = "\\u202e', "lab.toml: pitfalls.0.symptom: control"),
+        ("trials.csv", "\n2,", "\n2\x1b[31m,", "trials.csv, line 3: control"),
+    ],
+)  # fmt: skip
+def test_a_labs_words_are_no_orders_to_a_terminal(
+    tmp_path: Path, file: str, old: str, new: str, says: str
+) -> None:
+    folder = tmp_path / "labs/01-mathis"
+    shutil.copytree(ROOT / "labs/01-mathis", folder)
+    text = (folder / file).read_text(encoding="utf-8")
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    for words in (["list"], ["doctor"]):
+        done = start_lab(*words, MEASURETWICE_ROOT=str(tmp_path))
+        assert says in done.stdout + done.stderr
+        said = (done.stdout + done.stderr).replace("\n", "")
+        assert [s for s in said if unicodedata.category(s) in ("Cc", "Cf")] == []
+
+
+def test_a_lab_has_a_name_that_can_be_printed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "labs/01-mathis")
+    shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "labs/02-\x1b[2Jmathis")
+    done = start_lab("list", MEASURETWICE_ROOT=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("mathis: ")
+    assert "\x1b" not in done.stdout

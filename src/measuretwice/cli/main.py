@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import unicodedata
 
 import click
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import without_controls
 from measuretwice.cli.commands import cli
 
 
@@ -58,9 +58,5 @@ def main() -> None:
 
 def _complain(message: str, code: int) -> None:
     # What stands in a file or is called so is no order to a terminal.
-    line = "".join(
-        "\ufffd" if unicodedata.category(sign) in ("Cc", "Cf", "Cs") else sign
-        for sign in " ".join(message.split())
-    )
-    print(f"lab: {line}", file=sys.stderr)
+    print(f"lab: {without_controls(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)

@@ -10,13 +10,13 @@ import codecs
 import csv
 import io
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import is_control
 
 MAX_BYTES = 16 * 2**20
 MAX_LINES = 20_000
@@ -103,7 +103,7 @@ def clean_name(text: str) -> str:
 
 
 def _controls(sign: str) -> bool:
-    return sign != "\n" and unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return sign != "\n" and is_control(sign)
 
 
 def written(lines: Sequence[Sequence[str]], form: Form) -> str:

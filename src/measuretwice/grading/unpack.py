@@ -23,6 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from measuretwice.base.signs import without_controls
 from measuretwice.measure.brought import MAX_FILE_BYTES
 from measuretwice.runs.archive import ARCHIVE, is_archive
 
@@ -65,10 +66,7 @@ class Full(Exception):
 
 def shown(name: object) -> str:
     """A name as it can be printed: short, and without what a terminal would obey."""
-    text = "".join(
-        "\ufffd" if unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp") else sign
-        for sign in str(name)
-    )
+    text = without_controls(str(name))
     return text if len(text) <= 120 else f"{text[:60]} … {text[-50:]}"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import has_controls
 from measuretwice.lab.lab import Lab, name_of, short_path
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile
 from measuretwice.lab.schema.problems import first_problem
@@ -24,7 +26,9 @@ from measuretwice.lab.validation import check_trials_uses, check_uses
 
 def find_labs(root: Path) -> dict[str, Path]:
     """Return each lab's folder by its name, in order of number, from `root`/labs."""
-    folders = sorted(path.parent for path in (root / "labs").glob("[0-9][0-9]-*/lab.toml"))
+    found = (path.parent for path in (root / "labs").glob("[0-9][0-9]-*/lab.toml"))
+    # What a lab is called is printed as it is.
+    folders = sorted(folder for folder in found if folder.name.isprintable())
     return {name_of(folder): folder for folder in folders}
 
 
@@ -71,6 +75,11 @@ def _read_file(path: Path) -> LabFile:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{short_path(path)}: not valid TOML: {error}") from None
+    for key, text in _texts(document):
+        if has_controls(text):
+            raise UserError(
+                f"{short_path(path)}: {key or 'a key'}: control characters, which a terminal would obey, in {text!r}"
+            )
     # First of all: in another format the rest may mean something else.
     if (version := document.get("format_version")) != FORMAT_VERSION:
         found = "no such key" if version is None else f"got {version!r}"
@@ -82,3 +91,16 @@ def _read_file(path: Path) -> LabFile:
         return LabFile.model_validate(document)
     except ValidationError as error:
         raise UserError(f"{short_path(path)}: {first_problem(error)}") from None
+
+
+def _texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
+    """All texts of a document, each with the key that it stands at; a key is a text of its table's."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _texts(part, f"{key}.{number}")
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield key, name
+            yield from _texts(part, f"{key}.{name}" if key else name)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import has_controls
 from measuretwice.lab.lab import Lab, Trial, short_path
 from measuretwice.lab.schema import TrialTable, Value
 
@@ -39,6 +40,11 @@ def _read_table(lab: Lab, path: Path) -> list[Trial]:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise lab.problem("trials.file", f"{path.name} can't be read: {error.strerror}") from None
+    for line, written in enumerate(text.split("\n"), start=1):
+        if has_controls(written):
+            raise UserError(
+                f"{short_path(path)}, line {line}: control characters, which a terminal would obey, in {written!r}"
+            )
     rows: list[Trial] = []
     for line, row in enumerate(csv.DictReader(io.StringIO(text)), start=2):
         number = row.pop("trial", None) or ""
