@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -168,6 +169,33 @@ def test_ctrl_c_tells_what_stays_to_end(checkout: Checkout) -> None:
         do(router, "true")
         assert "# t=" in samples.read_text()
         samples.unlink()
+
+
+def test_only_its_owner_can_enter(checkout: Checkout) -> None:
+    """Also where the folder of its state was there before, open to all."""
+    state = checkout.folder / "runs/mathis/.live"
+    state.mkdir(parents=True)
+    state.chmod(0o777)
+    folder = checkout.up()
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (state, folder)} == {0o700}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make somebody else's folder")
+def test_somebody_elses_state_is_not_used(checkout: Checkout) -> None:
+    state = checkout.folder / "runs/mathis/.live"
+    state.mkdir(parents=True)
+    theirs = {"folder": str(checkout.folder / "labs"), "lab": "mathis", "trial": 1}
+    (state / "state.json").write_text(json.dumps({**theirs, "keeper": os.getpid(), "since": ""}))
+    for path in (state, state / "state.json"):
+        os.chown(path, 65534, 65534)
+    done = checkout.run("up", "mathis")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"lab: {state}: belongs to someone else")
+    assert done.stderr.count("\n") == 1
+    # It names a process and a folder to be removed: neither is touched.
+    assert checkout.run("down").returncode in (0, 2)
+    assert (checkout.folder / "labs").is_dir()
+    shutil.rmtree(state)
 
 
 @pytest.mark.nightly

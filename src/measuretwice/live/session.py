@@ -14,6 +14,7 @@ import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -73,7 +74,7 @@ class Live:
 def all_up(out: Path) -> list[Live]:
     """Return the labs that are up. What a killed one left behind is removed on the way."""
     found = []
-    for state in sorted(out.glob("*/.live")):
+    for state in filter(_is_ours, sorted(out.glob("*/.live"))):
         with hold(state / LOCK) as lock:
             if lock is not None:
                 _sweep(state)
@@ -81,6 +82,23 @@ def all_up(out: Path) -> list[Live]:
             elif live := _read(state):
                 found.append(live)
     return found
+
+
+def _is_ours(state: Path) -> bool:
+    """Is this a folder of our own? What another user's says is not to be followed."""
+    found = state.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+
+
+def _make_state(state: Path) -> None:
+    """Make a state's folder, or narrow one that is there: whoever may enter it may enter the nodes."""
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not _is_ours(state):
+        raise UserError(
+            f"{state}: belongs to someone else, who could enter your nodes by it: have it removed, then run this again"
+        )
+    if stat.S_IMODE(state.stat().st_mode) & 0o077:
+        state.chmod(0o700)
 
 
 def _read(state: Path) -> Live | None:
@@ -108,7 +126,7 @@ def bring_up(
     UserError where it is up already, or doesn't come up: with the reason.
     """
     state = out / lab.name / ".live"
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_state(state)
     with hold(state / LOCK) as lock:
         if lock is None:
             raise UserError(f"{lab.name} is up already: ./lab enter NODE, or ./lab down first")
@@ -136,7 +154,8 @@ def bring_up(
 def make_folder(lab: Lab, plan: Plan, out: Path, now: datetime.datetime, script: str) -> Path:
     """Make the own folder of a live lab that this script brings up, and return it."""
     folder = out / lab.name / f"live-{now:%Y%m%d-%H%M%S}"
-    folder.mkdir(parents=True)
+    # What a person types in its shells stands in it.
+    folder.mkdir(parents=True, mode=0o700)
     (folder / "raw").mkdir()
     write_json(folder / FACTS, plan.to_json())
     (folder / "experiment.sh").write_text(script, encoding="utf-8")
