@@ -38,6 +38,21 @@ def hold(path: Path, *, remove: bool = False) -> Iterator[int | None]:
         os.close(descriptor)
 
 
+def is_held(path: Path) -> bool:
+    """Does somebody hold this lock now? Whoever wants it at this very moment may fail to get it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 @contextmanager
 def wait_for(path: Path, busy: Callable[[], None]) -> Iterator[None]:
     """Hold a lock that nobody removes, as soon as it is free; `busy` is called where that isn't now."""

@@ -178,8 +178,15 @@ def measure_jobs(
             )
         context, advance = terminal.progress(len(todo), quiet)
         stack.enter_context(context)
+        shared: list[Job] = []
+
+        def wait_for(job: Job) -> None:
+            if not shared:
+                _say_shared(job, len(todo))
+            shared.append(job)
+
         started = time.monotonic()
-        for job, outcome in crew.run_all(longest_first(todo)):
+        for job, outcome in crew.run_all(longest_first(todo), wait_for):
             if isinstance(outcome, UserError):
                 failures.append(outcome)
                 advance(job.plan.trial, "failed")
@@ -188,7 +195,7 @@ def measure_jobs(
                 advance(job.plan.trial, terminal.in_brief(read_lab(job.lab_folder), outcome))
     measured = [job for job in todo if job.folder in results]
     wall_s = time.monotonic() - started
-    if not failures and not isinstance(jobs, Scheduler):
+    if not failures and not shared and not isinstance(jobs, Scheduler):
         learn(measured, parallel, wall_s)
     if not quiet:
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
@@ -198,6 +205,14 @@ def measure_jobs(
             file=sys.stderr,
         )
     return [results[job.folder] for job in work if job.folder in results], failures
+
+
+def _say_shared(job: Job, trials: int) -> None:
+    then = "waiting for it" if trials == 1 else "going on with the others, its results are taken"
+    print(
+        f"another ./lab run is measuring trial {job.plan.trial} in {job.out}: {then}",
+        file=sys.stderr,
+    )
 
 
 def _count(number: int, noun: str) -> str:

@@ -28,7 +28,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
 from measuretwice.execute.job import Job
-from measuretwice.execute.pool import Outcome, interrupts_noted, run_on
+from measuretwice.execute.pool import OnBusy, Outcome, interrupts_noted, run_on
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result, from_json
@@ -58,7 +58,9 @@ class Cluster:
         self.asked: Future[dict[str, int]] | None = None
         self.looked = self.workers_seen = self.answered = time.monotonic()
 
-    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def run_all(
+        self, jobs: list[Job], on_busy: OnBusy | None = None
+    ) -> Iterator[tuple[Job, Outcome]]:
         """See Dispatcher.
 
         UserError where the cluster is lost, or one of its workers would measure something else.
@@ -72,7 +74,7 @@ class Cluster:
                 return False
 
             try:
-                yield from run_on(lambda job: self._submit(job, lease), jobs, over)
+                yield from run_on(lambda job: self._submit(job, lease), jobs, over, on_busy)
             finally:
                 # The scheduler forgets what nobody waits for any more. Then the lease ends, and
                 # with it what runs already.

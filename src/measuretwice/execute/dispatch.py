@@ -14,7 +14,7 @@ from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.execute.cluster import connect
 from measuretwice.execute.job import Job
-from measuretwice.execute.pool import InTurn, Outcome, Pool
+from measuretwice.execute.pool import InTurn, OnBusy, Outcome, Pool
 from measuretwice.execute.scheduler import Scheduler
 
 
@@ -24,9 +24,12 @@ class Dispatcher(Protocol):
     @property
     def at_once(self) -> int: ...
 
-    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def run_all(
+        self, jobs: list[Job], on_busy: OnBusy | None = None
+    ) -> Iterator[tuple[Job, Outcome]]:
         """Run the jobs, at least one, and yield each with its result as it ends.
 
+        One that another command works on comes last: its result is waited for. `on_busy` is told of it.
         A trial that fails yields its error; the others go on. However the caller ends, nothing is
         left running. KeyboardInterrupt soon after Ctrl-C or SIGTERM.
         """

@@ -20,7 +20,7 @@ from measuretwice.backends.backend import Backend
 from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
-from measuretwice.base.locks import hold
+from measuretwice.base.locks import hold, is_held
 from measuretwice.execute.same_packets import run_with_same_packets, take_raw_files
 from measuretwice.lab import OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
@@ -57,6 +57,15 @@ class Job:
     @property
     def folder(self) -> Path:
         return self.out / self.plan.lab / self.plan.folder_name
+
+    @property
+    def lock(self) -> Path:
+        """What whoever works on it holds."""
+        return self.folder.with_name(f".{self.folder.name}.lock")
+
+    def is_busy(self) -> bool:
+        """Does somebody work on it now?"""
+        return is_held(self.lock)
 
     def same_packets(self) -> Path | None:
         """The run beside it whose raw files are this one's, too, byte for byte; None where it has to be measured."""
@@ -99,11 +108,12 @@ def finished(jobs: list[Job]) -> dict[Path, Result]:
 
 
 @contextmanager
-def _work_folder(final: Path) -> Iterator[Path]:
+def _work_folder(job: Job) -> Iterator[Path]:
     """A hidden folder beside the final one, held by a lock while somebody works in it."""
+    final = job.folder
     final.parent.mkdir(parents=True, exist_ok=True)
     work = final.with_name(f".{final.name}.work")
-    with hold(final.with_name(f".{final.name}.lock"), remove=True) as lock:
+    with hold(job.lock, remove=True) as lock:
         if lock is None:
             raise Busy(f"{final}: another ./lab run is working on this trial; wait for it")
         shutil.rmtree(work, ignore_errors=True)
@@ -112,10 +122,15 @@ def _work_folder(final: Path) -> Iterator[Path]:
 
 
 def run_job(job: Job) -> Result:
-    """Run one plan and return its result; UserError says what failed."""
+    """Run one plan and return its result; UserError says what failed, Busy that somebody else runs it now."""
     label = f"trial {job.plan.trial}"
     try:
-        with _work_folder(job.folder) as work:
+        with _work_folder(job) as work:
+            # Somebody else may have finished it since it was last looked for. What was measured already, elsewhere, is
+            # this job's own.
+            if job.begun is None and (kept := finished([job])):
+                shutil.rmtree(work)
+                return kept[job.folder]
             result = _run_in(work, job)
             if job.folder.exists():
                 shutil.rmtree(job.folder)

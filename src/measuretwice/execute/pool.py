@@ -9,6 +9,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -19,15 +20,20 @@ from concurrent.futures import (
 )
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from measuretwice.backends.backend import Backend, BackendLost
 from measuretwice.base.cpus import take_cpu, usable_cpus
 from measuretwice.base.errors import UserError
-from measuretwice.execute.job import Job, run_job
+from measuretwice.execute.job import Busy, Job, run_job
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result
 
 Outcome = Result | UserError
+# Told of each job that somebody else works on, when that is found.
+OnBusy = Callable[[Job], object]
+# How often such a job is looked at again.
+BUSY_LOOK_S = 0.5
 
 
 # Of a worker: what says that its CPU is taken, open until the worker ends.
@@ -40,7 +46,9 @@ class Pool:
     def __init__(self, backend: Backend, at_once: int) -> None:
         self._backend, self.at_once = backend, at_once
 
-    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def run_all(
+        self, jobs: list[Job], on_busy: OnBusy | None = None
+    ) -> Iterator[tuple[Job, Outcome]]:
         context = multiprocessing.get_context("fork")
         # Found out once, here, and not by each process.
         code_digest(jobs[0].lab_folder)
@@ -52,7 +60,7 @@ class Pool:
                 initargs=(os.getpid(),),
             )
             try:
-                yield from run_on(lambda job: pool.submit(run_job, job), jobs, interrupted)
+                yield from run_on(lambda job: pool.submit(run_job, job), jobs, interrupted, on_busy)
             finally:
                 _end_pool(pool)
 
@@ -65,7 +73,9 @@ class InTurn:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    def run_all(self, jobs: list[Job]) -> Iterator[tuple[Job, Outcome]]:
+    def run_all(
+        self, jobs: list[Job], on_busy: OnBusy | None = None
+    ) -> Iterator[tuple[Job, Outcome]]:
         # First serving ends: the trial that still runs ends with it, and undoes on nodes that are
         # there; for that the thread is waited for.
         with (
@@ -75,7 +85,7 @@ class InTurn:
         ):
             for each in jobs:
                 for job, outcome in run_on(
-                    lambda job: pool.submit(run_job, job), [each], interrupted
+                    lambda job: pool.submit(run_job, job), [each], interrupted, on_busy
                 ):
                     yield job, outcome
                     if isinstance(outcome, BackendLost):
@@ -99,21 +109,41 @@ def interrupts_noted() -> Iterator[Callable[[], bool]]:
 
 
 def run_on(
-    submit: Callable[[Job], Future[Result]], jobs: list[Job], interrupted: Callable[[], bool]
+    submit: Callable[[Job], Future[Result]],
+    jobs: list[Job],
+    interrupted: Callable[[], bool],
+    on_busy: OnBusy | None = None,
 ) -> Iterator[tuple[Job, Outcome]]:
     """Submit the jobs, in this order, to whatever runs them.
 
-    Raises KeyboardInterrupt soon after `interrupted` has become true.
+    A job that somebody else works on is submitted again once nobody does: then its result is taken, or, where
+    that one was killed or failed, it is run here. Raises KeyboardInterrupt soon after `interrupted` has become
+    true.
     """
     waiting = {submit(job): job for job in jobs}
-    while waiting:
-        ended, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+    # Those that somebody else works on, and when they are looked at next.
+    busy: dict[Path, Job] = {}
+    look_at = 0.0
+    while waiting or busy:
+        if waiting:
+            ended, _ = wait(waiting, timeout=0.1, return_when=FIRST_COMPLETED)
+        else:
+            ended = set()
+            time.sleep(0.1)
         if interrupted():
             raise KeyboardInterrupt
+        if time.monotonic() >= look_at:
+            look_at = time.monotonic() + BUSY_LOOK_S
+            for job in [job for job in busy.values() if not job.is_busy()]:
+                waiting[submit(busy.pop(job.folder))] = job
         for future in ended:
             job = waiting.pop(future)
             try:
                 yield job, future.result()
+            except Busy:
+                busy[job.folder] = job
+                if on_busy:
+                    on_busy(job)
             except UserError as error:
                 yield job, error
             except BrokenProcessPool:  # the worker was killed, from outside or for lack of memory

@@ -1,0 +1,97 @@
+"""The same trials wanted by two commands at once: each is measured once, and both end well."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import ROOT
+
+pytestmark = [pytest.mark.kernel, pytest.mark.slow(15)]
+
+WAITS = "another ./lab run is measuring trial 7 in {out}: waiting for it\n"
+
+
+def start(out: Path, *choice: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "measuretwice", "run", "mathis", *choice, "--json", "--out", out],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+
+
+def until(holds: Callable[[], object], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.01)
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stderr
+    return process.stderr.readline()
+
+
+def kernel_runs(out: Path) -> list[Path]:
+    return list(out.glob("mathis/.*.work/experiment.log"))
+
+
+def made(out: Path) -> dict[str, bytes]:
+    """Every file that the plan decides, by its place."""
+    return {
+        str(path.relative_to(out)): path.read_bytes()
+        for path in sorted(out.rglob("*"))
+        if path.is_file() and path.name not in ("provenance.json", "console.txt", "experiment.log")
+    }
+
+
+def test_two_sweeps_in_one_folder_share_the_work(tmp_path: Path) -> None:
+    choice = ("--trials", "1-4", "--duration", "2")
+    alone = start(tmp_path / "alone", *choice)
+    alone.communicate(timeout=120)
+    both = [start(tmp_path / "both", *choice) for _ in range(2)]
+    said = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in (alone, *both)] == [0, 0, 0], said
+    results, others = (json.loads(out) for out, _ in said)
+    assert results == others
+    assert [result["trial"] for result in results] == [1, 2, 3, 4]
+    assert made(tmp_path / "both") == made(tmp_path / "alone")
+    assert not list((tmp_path / "both/mathis").glob(".*"))
+
+
+def test_who_waits_takes_over_from_who_is_killed(tmp_path: Path) -> None:
+    choice = ("--trial", "7", "--duration", "60")
+    first = start(tmp_path, *choice)
+    until(lambda: kernel_runs(tmp_path))
+    second = start(tmp_path, *choice)
+    assert first_line(second) == WAITS.format(out=tmp_path)
+    first.kill()
+    first.communicate()
+    out, said = second.communicate(timeout=120)
+    assert (second.returncode, said) == (0, "")
+    assert json.loads(out)[0]["trial"] == 7
+
+
+def test_ctrl_c_ends_the_waiting_and_not_the_other(tmp_path: Path) -> None:
+    choice = ("--trial", "7", "--duration", "60")
+    first = start(tmp_path, *choice)
+    until(lambda: kernel_runs(tmp_path))
+    second = start(tmp_path, *choice)
+    assert first_line(second) == WAITS.format(out=tmp_path)
+    second.send_signal(signal.SIGINT)
+    _, said = second.communicate(timeout=10)
+    assert second.returncode == 130
+    assert said.strip().startswith("lab: stopped; finished trials are kept")
+    out, said = first.communicate(timeout=120)
+    assert (first.returncode, said) == (0, "")
+    assert json.loads(out)[0]["trial"] == 7
