@@ -27,6 +27,7 @@ def start(out: Path, *choice: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )  # fmt: skip
 
 
@@ -42,8 +43,12 @@ def first_line(process: subprocess.Popen[str]) -> str:
     return process.stderr.readline()
 
 
-def kernel_runs(out: Path) -> list[Path]:
-    return list(out.glob("mathis/.*.work/experiment.log"))
+def hold_at_work(out: Path) -> subprocess.Popen[str]:
+    """A command that has begun with trial 7 and doesn't come to its end before it is told to go on."""
+    process = start(out, "--trial", "7", "--duration", "20")
+    until(lambda: list(out.glob("mathis/.*.work/experiment.log")))
+    os.killpg(process.pid, signal.SIGSTOP)
+    return process
 
 
 def made(out: Path) -> dict[str, bytes]:
@@ -70,10 +75,8 @@ def test_two_sweeps_in_one_folder_share_the_work(tmp_path: Path) -> None:
 
 
 def test_who_waits_takes_over_from_who_is_killed(tmp_path: Path) -> None:
-    choice = ("--trial", "7", "--duration", "60")
-    first = start(tmp_path, *choice)
-    until(lambda: kernel_runs(tmp_path))
-    second = start(tmp_path, *choice)
+    first = hold_at_work(tmp_path)
+    second = start(tmp_path, "--trial", "7", "--duration", "20")
     assert first_line(second) == WAITS.format(out=tmp_path)
     first.kill()
     first.communicate()
@@ -83,15 +86,14 @@ def test_who_waits_takes_over_from_who_is_killed(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_waiting_and_not_the_other(tmp_path: Path) -> None:
-    choice = ("--trial", "7", "--duration", "60")
-    first = start(tmp_path, *choice)
-    until(lambda: kernel_runs(tmp_path))
-    second = start(tmp_path, *choice)
+    first = hold_at_work(tmp_path)
+    second = start(tmp_path, "--trial", "7", "--duration", "20")
     assert first_line(second) == WAITS.format(out=tmp_path)
     second.send_signal(signal.SIGINT)
     _, said = second.communicate(timeout=10)
     assert second.returncode == 130
     assert said.strip().startswith("lab: stopped; finished trials are kept")
+    os.killpg(first.pid, signal.SIGCONT)
     out, said = first.communicate(timeout=120)
     assert (first.returncode, said) == (0, "")
     assert json.loads(out)[0]["trial"] == 7
