@@ -231,6 +231,7 @@ assemble() {
   "build_seconds": $SECONDS
 }
 END
+  write_sums "$ready"
 }
 
 get_ready() {

@@ -128,6 +128,7 @@ assemble() {
   "build_seconds": $SECONDS
 }
 END
+  write_sums "$ready"
 }
 
 # --- a prebuilt archive --------------------------------------------------------------------------
@@ -163,6 +164,7 @@ take_prebuilt() { # WHERE SHA256 DIRECTORY
   [[ $field == "$(hash_of_file "$ready/linux")" ]] ||
     die "$where is damaged: its kernel is not the one that its kernel.json describes"
   sed -i 's/"origin": "built"/"origin": "prebuilt"/' "$ready/kernel.json"
+  write_sums "$ready"
 }
 
 # --- getting it ready ----------------------------------------------------------------------------

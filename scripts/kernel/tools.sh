@@ -135,7 +135,7 @@ choose_work_folder() {
       die "$folder belongs to someone else: set MEASURETWICE_CACHE to a folder without spaces in its path"
     fi
   fi
-  rm -rf -- "$root"/.build-* "$root"/.ready-* "$folder"
+  rm -rf -- "$root"/.build-* "$root"/.ready-* "$root"/.damaged-* "$folder"
   mkdir -m 700 -- "$folder" 2>/dev/null || die "can't write to ${folder%/*}"
   work=$folder
 }
@@ -149,6 +149,13 @@ begin_build() {
   log=$work/log
   : >"$log"
   SECONDS=0
+}
+
+# write_sums FOLDER: the checksum of every file in it but its facts, which are changed afterwards; by these a damaged
+# one is told later (backends/intact.py).
+write_sums() {
+  (cd -- "$1" && find . -type f ! -name kernel.json ! -name machine.json ! -name SHA256SUMS -printf '%P\0' |
+    LC_ALL=C sort -z | xargs -0 sha256sum --) >"$work/sums" && mv -- "$work/sums" "$1/SHA256SUMS"
 }
 
 # keep_build READY: what was built, in its place in the cache.

@@ -319,6 +319,10 @@ def test_prebuilt_by_url(checkout: Checkout, served: tuple[Path, str], pack: Pac
     assert folder == checkout.cache / "kernel" / checkout.key
     assert json.loads((folder / "kernel.json").read_text())["origin"] == "prebuilt"
     assert (folder / "linux").read_bytes() == X86_64
+    # By these it is found out if it is damaged later.
+    sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
+    assert sums["linux"] == hashlib.sha256(X86_64).hexdigest()
+    assert set(sums) == {"linux", "config", "root/sbin/guest-init", "root/bin/bash-static"}
     # From now on nothing is fetched, and --path answers.
     (served[0] / "kernel.tar.gz").unlink()
     again = checkout.build(MEASURETWICE_KERNEL=url, MEASURETWICE_KERNEL_SHA256=sha256)

@@ -105,6 +105,10 @@ class Backend(ABC):
         """Say what the place knows of why a step in `work` failed; None where that is nothing."""
         return None
 
+    def damage(self) -> str | None:
+        """Say, after a trial failed, what of the place itself isn't as it was made; None where that is nothing."""
+        return None
+
     @abstractmethod
     def kernel_facts(self) -> KernelFacts:
         """Return what provenance.json says of the kernel."""

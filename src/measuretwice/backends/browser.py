@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend, Pace
+from measuretwice.backends.intact import damage
 from measuretwice.backends.needs import algorithms_of
 from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
@@ -252,6 +253,9 @@ class Browser(Backend):
             shutil.rmtree(given, ignore_errors=True)
         if done.returncode:
             (work / "console.txt").write_text(done.stderr, encoding="utf-8")
+
+    def damage(self) -> str | None:
+        return damage("browser's machine", self._machine.folder, {})
 
     def kernel_facts(self) -> KernelFacts:
         return self._machine.facts

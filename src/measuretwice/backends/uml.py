@@ -69,6 +69,12 @@ class Kernel:
         assert isinstance(programs, Mapping)
         return dict(programs)
 
+    @property
+    def sums(self) -> dict[str, str]:
+        """The SHA-256 of its files that kernel.json has; a newer one has all in a file of their own (intact.py)."""
+        linux = self.facts.others.get("linux_sha256")
+        return {"linux": linux} if isinstance(linux, str) else {}
+
 
 def ensure_kernel() -> Kernel:
     """Return the virtual kernel, building it first where this machine has none yet.

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend
+from measuretwice.backends.intact import damage
 from measuretwice.backends.script import guest_script, memory_mb, reader_interval_us
 from measuretwice.backends.uml import (
     START_NS,
@@ -70,6 +71,9 @@ class Virtual(Backend):
         if console.exists() and "Out of memory: Killed" in console.read_text(errors="replace"):
             return "the virtual kernel's memory had run out"
         return None
+
+    def damage(self) -> str | None:
+        return damage("virtual kernel", self._uml.folder, self._uml.sums)
 
     def kernel_facts(self) -> KernelFacts:
         return self._uml.facts

@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measuretwice.backends.intact import changed_files, named
 from measuretwice.backends.tools import TOOLS
-from measuretwice.backends.uml import memory_folder
+from measuretwice.backends.uml import find_kernel, memory_folder
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import KERNEL_BUILDER
@@ -92,11 +93,26 @@ def _kernel_check() -> dict[str, Any]:
     try:
         facts = json.loads(done.stdout)
         problems = [problem for bad, problem in _kernel_problems(facts) if bad]
+        problems += _damage() if facts["kernel_ready"] else []
     except (ValueError, KeyError, TypeError) as error:
         lines = (done.stderr or done.stdout).strip().splitlines()
         reason = lines[-1] if lines else f"it said nothing of use ({error})"
         return {"facts": None, "problems": [f"{KERNEL_BUILDER.name} --check failed: {reason}"]}
     return {"facts": facts, "problems": problems}
+
+
+def _damage() -> list[str]:
+    """What is wrong with the kernel in the cache, in a line; it is left where it is."""
+    try:
+        kernel = find_kernel()
+    except UserError as error:
+        return [str(error)]
+    changed = changed_files(kernel.folder, kernel.sums) if kernel else []
+    if kernel is None or not changed:
+        return []
+    return [
+        f"the cached virtual kernel is damaged ({named(changed)}): delete {kernel.folder}, the next ./lab run makes it anew"
+    ]
 
 
 def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:

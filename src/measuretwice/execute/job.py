@@ -136,12 +136,18 @@ def run_job(job: Job) -> Result:
                 shutil.rmtree(job.folder)
             os.rename(work, job.folder)
             give_back(job.folder, job.out)
+    except Busy:
+        raise
+    except UserError as error:
+        raise _of_damage(job) or error from None
     except ParseError as error:
-        raise UserError(f"{label}: {error}", 1) from None
+        raise _of_damage(job) or UserError(f"{label}: {error}", 1) from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _disk_full(job) from None
-        raise UserError(f"{label}: {error.filename or job.folder}: {error.strerror}", 1) from None
+        raise _of_damage(job) or UserError(
+            f"{label}: {error.filename or job.folder}: {error.strerror}", 1
+        ) from None
     return replace(result, folder=job.folder)
 
 
@@ -184,6 +190,12 @@ def _run_in(work: Path, job: Job) -> Result:
     write_json(work / RESULT, result.to_json())
     (work / DONE).touch()
     return result
+
+
+def _of_damage(job: Job) -> UserError | None:
+    """What a trial's failure comes from, where the place itself is damaged: what its programs said is of no use then."""
+    damage = job.backend.damage()
+    return UserError(f"trial {job.plan.trial}: {damage}", 1) if damage else None
 
 
 def _disk_full(job: Job) -> UserError:

@@ -25,7 +25,14 @@ from pathlib import Path
 
 from measuretwice.backends.live_script import live_script
 from measuretwice.backends.script import EDITED, memory_mb
-from measuretwice.backends.uml import INSIDE_PYTHON, INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
+from measuretwice.backends.uml import (
+    INSIDE_PYTHON,
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    INSIDE_SAMPLER,
+    find_kernel,
+)
+from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.locks import hold
@@ -191,7 +198,11 @@ def _start_keeper(
         process.wait()
         raise
     process.wait()
-    raise UserError(f"the network doesn't come up: {_last_words(folder)} (see {folder})", 1)
+    kernel = find_kernel()
+    damage = Virtual(kernel).damage() if kernel else None
+    raise UserError(
+        f"the network doesn't come up: {damage or _last_words(folder)} (see {folder})", 1
+    )
 
 
 def _last_words(folder: Path) -> str:
