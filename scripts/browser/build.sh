@@ -63,7 +63,7 @@ END
 cache_key() {
   {
     printf '%s\n' "$RECIPE" "$PIN_PACKAGE" "$PIN_VERSION" "$PIN_SHA256" "$V86_VERSION" "$V86_SHA512" \
-      "$(configuration | hash_of)" "$(hash_of_patches)" "$(packages | hash_of)" \
+      "$(configuration | hash_of)" "$(hash_of_patches "${patches[@]}")" "$(packages | hash_of)" \
       "$(hash_of_file "$kernel_scripts/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" "$(hash_of_file "$here/hot-functions.txt")" \
       "$(hash_of_file "$netlink_errors")" "$(hash_of_file "$machine_scripts/machine.mjs")"
   } | hash_of | cut -c1-20
@@ -220,7 +220,7 @@ assemble() {
   "source_version": "$source_version",
   "source_sha256": "$source_sha256",
   "config_sha256": "$(configuration | hash_of)",
-  "patches_sha256": "$(hash_of_patches)",
+  "patches_sha256": "$(hash_of_patches "${patches[@]}")",
   "packages_sha256": "$(packages | hash_of)",
   "v86": "$V86_VERSION",
   "programs": {$(programs_json)
@@ -258,7 +258,7 @@ get_ready() {
   fetch_debian_source
   say "unpacking and patching $source_name $source_version"
   unpack_source
-  apply_patches
+  apply_patches "${patches[@]}"
   put_hot_together
   unpack_for_build
   configuration >"$work/config"

@@ -52,15 +52,23 @@ END
 # --- what is wanted, and where it goes -----------------------------------------------------------
 
 patches=("$here"/patches/*.patch)
+# These decide what the kernel's process may reach, and no byte of a run (tests/security/test_same_bytes.py).
+confining=("$here"/confine/*.patch)
 
-cache_key() {
+# What decides the bytes of a run: by this plans name the kernel.
+results_key() {
   {
     printf '%s\n' "$RECIPE" "$PIN_PACKAGE" "$PIN_VERSION" "$PIN_SHA256" \
-      "$(hash_of_file "$here/config")" "$(hash_of_patches)" \
+      "$(hash_of_file "$here/config")" "$(hash_of_patches "${patches[@]}")" \
       "$(hash_of_file "$here/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" \
       "$(packages | hash_of)" \
       "$(hash_of_file "$here/netlink-errors.h")"
   } | hash_of | cut -c1-20
+}
+
+# All that is built: the name of the kernel's folder in the cache.
+cache_key() {
+  { results_key && hash_of_patches "${confining[@]}"; } | hash_of | cut -c1-20
 }
 
 # What is compiled otherwise than Linux does. All of the kernel lies in the lowest two gigabytes, so that a call needs
@@ -112,12 +120,14 @@ assemble() {
 {
   "version": "$(cat "$work/source/include/config/kernel.release")",
   "key": "$key",
+  "results_key": "$(results_key)",
   "source": "$source_name",
   "source_version": "$source_version",
   "source_sha256": "$source_sha256",
   "pinned": $pinned,
   "config_sha256": "$(hash_of_file "$here/config")",
-  "patches_sha256": "$(hash_of_patches)",
+  "patches_sha256": "$(hash_of_patches "${patches[@]}")",
+  "confining_sha256": "$(hash_of_patches "${confining[@]}")",
   "sampler_sha256": "$(hash_of_file "$here/ss-sampler.c")",
   "packages_sha256": "$(packages | hash_of)",
   "programs": {$(programs_json)
@@ -202,7 +212,7 @@ get_ready() {
     fi
     say "unpacking and patching $source_name $source_version"
     unpack_source
-    apply_patches
+    apply_patches "${patches[@]}" "${confining[@]}"
     if [[ -n $tarball ]]; then
       find_archives
       fetch_programs

@@ -371,9 +371,9 @@ unpack_source() {
   if [[ $source_file == "$work"/* ]]; then rm -f -- "$source_file"; fi
 }
 
-apply_patches() {
+apply_patches() { # PATCH...
   local patch
-  for patch in "${patches[@]}"; do
+  for patch in "$@"; do
     patch -p1 -d "$work/source" --forward --fuzz=0 --no-backup-if-mismatch <"$patch" >>"$log" 2>&1 ||
       die_with_log "patch ${patch##*/} doesn't apply to $source_name $source_version"
   done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What both builders need, this kernel's and the browser's machine's: talking, long jobs, the cache. Read by
 # build.sh, which sets `me`, its name, and `kind`, its folder in the cache.
-# shellcheck disable=SC2154 # me, kind, key, root, log, work, patches are those scripts'
+# shellcheck disable=SC2154 # me, kind, key, root, log, work are those scripts'
 
 # --- talking -------------------------------------------------------------------------------------
 
@@ -68,9 +68,9 @@ is_x86_64() { [[ $(uname -s) == Linux && $(uname -m) == x86_64 ]]; }
 
 hash_of() { sha256sum | cut -d' ' -f1; }
 hash_of_file() { hash_of <"$1"; }
-hash_of_patches() {
+hash_of_patches() { # PATCH...
   local patch
-  for patch in "${patches[@]}"; do
+  for patch in "$@"; do
     printf '%s\n' "${patch##*/}"
     cat -- "$patch"
   done | hash_of

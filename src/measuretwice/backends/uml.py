@@ -39,6 +39,15 @@ INSIDE_SAMPLER = "/usr/bin/ss-sampler"
 INSIDE_PYTHON = "/usr/bin/python3"
 
 
+# Of the checkout a guest sees these folders and no others; a live lab's agent is Python of the package's.
+INSIDE_FOLDERS = ("labs", "scripts")
+LIVE_FOLDERS = (*INSIDE_FOLDERS, "src")
+# What a guest may write to its run's folder, create there, and run at a time: many times what any run of the
+# labs needs, and an end to one that fills disks or begins processes without end.
+MOST_BYTES = 8 * 2**30
+MOST_FILES = 100_000
+MOST_PROCESSES = 8_000
+
 # The kernel is told its folders by numbers: Linux keeps two copies of its command line, so a longer path
 # there would leave it less memory, and what TCP makes of its memory would differ with the place.
 # The process still goes by its run's folder, so that a person can tell it from others (ps).
@@ -58,9 +67,10 @@ class Kernel:
         """What a plan calls it: version, and the digest of its source, configuration and patches and
         of the programs that run inside.
 
-        Not the binary's: compilers differ, and results don't follow from them.
+        Not the binary's: compilers differ, and results don't follow from them. Nor do they from what the
+        kernel's process may reach on this machine (scripts/kernel/confine/).
         """
-        return f"linux {self.facts.version} {self.folder.name[:16]}"
+        return f"linux {self.facts.version} {str(self.facts.others['results_key'])[:16]}"
 
     @property
     def programs(self) -> dict[str, str]:
@@ -175,13 +185,14 @@ def start(
     memory_mb: int,
     pass_fd: int | None = None,
     machines_programs: bool = False,
+    folders: tuple[str, ...] = INSIDE_FOLDERS,
 ) -> subprocess.Popen[bytes]:
-    """Start the kernel with `folder`/experiment.sh, the programs of its own root file system, and the
-    checkout `root`; what an experiment writes goes to `folder`. With `machines_programs` it sees
-    this machine's files instead: so the other backends are tested in it.
+    """Start the kernel with `folder`/experiment.sh, the programs of its own root file system, and these
+    `folders` of the checkout `root`; what an experiment writes goes to `folder`. With `machines_programs` it
+    sees this machine's files instead: so the other backends are tested in it.
 
-    No sandbox: the first process inside is root there, and whoever is may mount what this user
-    may read or write (SECURITY.md).
+    It confines itself before its first program: of this machine it reaches these folders, and no network
+    (SECURITY.md; scripts/kernel/patches/0014).
 
     `options` are words for its command line. The process inherits the caller's CPU affinity (pin
     it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
@@ -204,7 +215,7 @@ def start(
         f"mem={memory_mb}M", "seccomp=on", "quiet", "panic=-1",
         "rootfstype=hostfs", f"rootflags={_FOLDERS}/94", "ro", "con=null", "con0=null,fd:1",
         f'init="{init}"' if machines_programs else "init=/sbin/guest-init",
-        f"MT_FOLDER={_FOLDERS}/91", f"MT_ROOT={_FOLDERS}/92",
+        f"MT_FOLDER={_FOLDERS}/91", f"MT_ROOT={_FOLDERS}/92", _wall(folders),
         *options,
     ]  # fmt: skip
     try:
@@ -222,6 +233,22 @@ def start(
     finally:
         if huge is not None:
             os.close(huge)
+
+
+def _wall(folders: tuple[str, ...]) -> str:
+    """What of this machine the kernel's process may reach, in the words of its command line; it is told no path."""
+    words = [
+        f"ro:{_FOLDERS}/94",
+        f"rw:{_FOLDERS}/91",
+        f"at:{_FOLDERS}/92",
+        *(f"ro:{_FOLDERS}/92/{name}" for name in folders),
+        "close:90",
+        "close:93",
+        f"bytes:{MOST_BYTES}",
+        f"files:{MOST_FILES}",
+        f"processes:{MOST_PROCESSES}",
+    ]
+    return f"wall={','.join(words)}"
 
 
 def end(process: subprocess.Popen[bytes], folder: Path) -> None:

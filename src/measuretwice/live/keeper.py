@@ -153,7 +153,7 @@ def keep(state: Path, folder: Path, root: Path, memory_mb: int, tells: int) -> N
     assert kernel is not None  # session.py has seen to it
     process = uml.start(
         kernel, root, folder, f"con{CONSOLE}=fd:{far_end.fileno()}",
-        memory_mb=memory_mb, pass_fd=far_end.fileno(),
+        memory_mb=memory_mb, pass_fd=far_end.fileno(), folders=uml.LIVE_FOLDERS,
     )  # fmt: skip
     far_end.close()
     try:
