@@ -48,7 +48,7 @@ def run(batch: Batch, tmp_path: Path) -> OurRun:
     """A run whose plan is one of today's."""
     plan = batch.job(7, seed=1).plan
     old = read_submission(ROOT, [GOOD], tmp_path / "tree").runs[0]
-    return replace(old, params=plan.params, plan=plan.digest, kernel=plan.kernel)
+    return replace(old, params=dict(plan.params), plan=plan.digest, kernel=plan.kernel)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_what_cant_be_repeated_is_said_and_not_run(
 
 def test_what_takes_long_is_run_where_it_is_asked_for(batch: Batch, run: OurRun) -> None:
     job = batch.job(run.trial, seed=run.seed, changes={"duration_s": 800_000})
-    long = replace(run, plan=job.plan.digest, params=job.plan.params)
+    long = replace(run, plan=job.plan.digest, params=dict(job.plan.params))
     will, why = planned(batch, long)
     assert not will
     assert "min of one CPU; --costly runs it" in why

@@ -16,7 +16,7 @@ from example_class import copy_run, write_plan
 from measuretwice.book.notes import has_reason, has_unit, read_notes
 from measuretwice.grading.books import read_books
 from measuretwice.grading.read import read_submission
-from measuretwice.lab import Lab, Plan, load_lab
+from measuretwice.lab import Lab, load_lab, read_plan
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -29,11 +29,7 @@ def case_run(name: str, target: Path, *, own: bool = False) -> Path:
     recorded = next(iter(sorted((SAMPLES / name).glob("trial-*"))))
     folder = copy_run(recorded, target / "work", 1)
     document = json.loads((recorded / "plan.json").read_text())
-    known = Plan.__dataclass_fields__
-    plan = replace(
-        Plan(**{key: value for key, value in document.items() if key in known}),
-        **({"stage": None} if own else {}),
-    )
+    plan = replace(read_plan(LAB, document, name), **({"stage": None} if own else {}))
     final = target / "mathis" / plan.folder_name
     final.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(folder, final)

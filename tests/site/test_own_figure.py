@@ -76,7 +76,7 @@ def test_own_runs_lie_over_the_recorded(page: Any, tried: tuple[Path, list[Try]]
         page.wait_for_timeout(50)
         wanted = {}
         for name in tries[n].runs:
-            result = read_result(folder / name)
+            result = read_result(folder / name, LAB)
             assert result
             wanted[result.trial] = float(f"{result.measured['goodput_bps'] / 1e6:.6g}")  # type: ignore[operator]
         assert dict(page.evaluate(OWN)) == wanted

@@ -26,7 +26,15 @@ from measuretwice.execute.job import Job, finished
 from measuretwice.grading.deal import deal, dealt_file
 from measuretwice.grading.roster import read_roster
 from measuretwice.grading.text_table import csv_text
-from measuretwice.lab import Lab, Plan, StageName, Value, load_lab, read_questions
+from measuretwice.lab import (
+    Lab,
+    Plan,
+    StageName,
+    Value,
+    load_lab,
+    read_plan,
+    read_questions,
+)
 from measuretwice.runs.derive import derive
 
 ROOT = Path(__file__).parents[2]
@@ -135,8 +143,7 @@ def write_report(it: Class, who: str, answers: Mapping[int, str]) -> None:
 
 def plan_of(run: Path) -> Plan:
     document = json.loads((run / "plan.json").read_text(encoding="utf-8"))
-    del document["kernel_seed"], document["digest"]
-    return Plan(**document)
+    return read_plan(load_lab(ROOT, document["lab"]), document, str(run))
 
 
 def change(path: Path, edit: Callable[[str], str]) -> None:

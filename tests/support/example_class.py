@@ -17,7 +17,7 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submissions import find_submissions
 from measuretwice.grading.text_table import csv_text
 from measuretwice.grading.workers import read_all
-from measuretwice.lab import Lab, Plan, load_lab, read_questions
+from measuretwice.lab import Lab, Plan, load_lab, read_plan, read_questions
 from measuretwice.report.render import render_markdown
 from measuretwice.report.report import make_report
 from measuretwice.runs.archive import raw_folder
@@ -70,9 +70,8 @@ def copy_run(recorded: Path, target: Path, seed: int) -> Path:
     """
     target.mkdir(parents=True, exist_ok=True)
     document = json.loads((recorded / "plan.json").read_text(encoding="utf-8"))
-    known = {field.name for field in fields(Plan)}
-    plan = replace(Plan(**{key: document[key] for key in document if key in known}), seed=seed)
-    lab = load_lab(ROOT, plan.lab)
+    lab = load_lab(ROOT, document["lab"])
+    plan = replace(read_plan(lab, document, str(recorded)), seed=seed)
     if plan.case:
         pitfall = lab.case(plan.case)
         plan = replace(plan, case=None, pitfall=pitfall.id, stage=plan.stage or "broken")
@@ -92,7 +91,8 @@ def write_plan(run: Path, plan: Plan, lab: Lab) -> None:
         json.loads((run / name).read_text(encoding="utf-8"))
         for name in ("provenance.json", "result.json")
     )
-    told = {name: getattr(plan, name) for name in ("pitfall", "stage", "case", "seed", "params")}
+    told = {name: getattr(plan, name) for name in ("pitfall", "stage", "case", "seed")}
+    told["params"] = dict(plan.params)
     command = command_again(plan, lab, "")
     documents = {
         "plan.json": plan.to_json(),

@@ -25,11 +25,11 @@ SAY_IMPORTS = """
 import json, sys
 from pathlib import Path
 from measuretwice.runs.derive import derive
-from measuretwice.lab import Plan
+from measuretwice.lab import read_lab, read_plan
 places = iter(map(Path, sys.argv[1:]))
 for lab, run, raw in zip(places, places, places):
     plan = json.loads((run / "plan.json").read_text())
-    derive(lab, Plan(**{k: v for k, v in plan.items() if k not in ("kernel_seed", "digest")}), raw)
+    derive(lab, read_plan(read_lab(lab), plan, str(run)), raw)
 print(*(m.__file__ for n, m in sys.modules.items() if n.split(".")[0] == "measuretwice"), sep="\\n")
 """
 

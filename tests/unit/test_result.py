@@ -48,7 +48,7 @@ def test_what_the_model_does_not_cover_says_why(trial: int, because: str | None)
 
 def test_folder_without_done_does_not_count(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps({"measured": {}}))
-    assert read_result(tmp_path) is None
+    assert read_result(tmp_path, load_lab(ROOT, "mathis")) is None
 
 
 @pytest.mark.parametrize("text", ["", '{"measured": {', '{"other": 1}', '{"measured": 3}', "[]"])
@@ -56,4 +56,4 @@ def test_broken_folder_is_reported(tmp_path: Path, text: str) -> None:
     (tmp_path / "result.json").write_text(text)
     (tmp_path / "DONE").touch()
     with pytest.raises(UserError, match="delete the folder and run again"):
-        read_result(tmp_path)
+        read_result(tmp_path, load_lab(ROOT, "mathis"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from measuretwice.lab import Lab, Plan, Value, refers
+from measuretwice.lab import CheckedParams, Lab, Plan, refers
 
 # What tc wants to be told of these kinds; others do without.
 LEAST_OPTIONS = {
@@ -39,7 +39,7 @@ def algorithms_of(lab: Lab, plans: Iterable[Plan]) -> list[str]:
     return _named(lab.file.run.algorithms, [plan.params for plan in plans])
 
 
-def _named(names: list[str], settings: list[dict[str, Value]]) -> list[str]:
+def _named(names: list[str], settings: list[CheckedParams]) -> list[str]:
     """What is needed by name, with `=parameter` replaced by what that has in these plans."""
     found: set[str] = set()
     for name in names:

@@ -108,7 +108,7 @@ def _consequences(
 
 def case_of(
     lab: Lab,
-    params: dict[str, Value],
+    params: Mapping[str, Value],
     measured: Measured,
     trial: int | None = None,
     conditions: Conditions | None = None,
@@ -120,7 +120,7 @@ def case_of(
     values = {**measured, "ratio": held.ratio if held else None}
     comparable = held is None or held.comparable
     return Case(
-        params,
+        dict(params),
         measured,
         use.max_loss_ratio if use else None,
         algorithms=frozenset(_algorithms(lab, params)),

@@ -109,7 +109,7 @@ class CaseBooks:
             if document["run"] in map(str, own)
             for finding in document["findings"]
         }
-        result = read_result(own[-1])
+        result = read_result(own[-1], case.lab)
         if (
             pitfall.settled_by is None
             or result is None
@@ -125,7 +125,7 @@ class CaseBooks:
     def _outcome(self, case: _CaseOfRuns, own: Sequence[Path]) -> None:
         pitfall = case.lab.case(case.number)
         asked = measured_by(pitfall.predict)
-        after = read_result(own[-1])
+        after = read_result(own[-1], case.lab)
         before = _first_try(case)
         words = OUTCOME
         if before and after:
@@ -212,7 +212,7 @@ def _latest(case: _CaseOfRuns, own: list[Path]) -> list[Path]:
 
 def _is_own(case: _CaseOfRuns, run: Path) -> bool:
     """Is it a run with changes of the student's own: neither the first try nor the shown one?"""
-    result = read_result(run)
+    result = read_result(run, case.lab)
     return (
         result is not None
         and result.stage is None
@@ -239,7 +239,7 @@ def changes_of(lab: Lab, result: Result) -> dict[str, Any]:
 def _is_settled(case: _CaseOfRuns) -> bool:
     """Was the experiment made that decides, where the case asks for one?"""
     wanted = case.lab.case(case.number).settled_by
-    results = (read_result(run) for run in _all_runs(case))
+    results = (read_result(run, case.lab) for run in _all_runs(case))
     return wanted is None or any(
         result is not None and result.stage is None and wanted in changes_of(case.lab, result)
         for result in results
@@ -253,9 +253,9 @@ def _all_runs(case: _CaseOfRuns) -> list[Path]:
 
 def _first_try(case: _CaseOfRuns) -> Result | None:
     """The case's run without changes, with the same seed, from the same folder."""
-    seeds = {result.seed for run in case.runs if (result := read_result(run))}
+    seeds = {result.seed for run in case.runs if (result := read_result(run, case.lab))}
     for run in _all_runs(case):
-        result = read_result(run)
+        result = read_result(run, case.lab)
         if result and result.seed in seeds and not (changes_of(case.lab, result) or result.edited):
             return result
     return None

@@ -19,13 +19,13 @@ from measuretwice.cli.case_books import CaseBooks, after_live
 from measuretwice.cli.options import read_changes
 from measuretwice.execute.reference import reference_conditions
 from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials, trial_params
-from measuretwice.live.session import FACTS, facts_of
+from measuretwice.live.session import FACTS
 from measuretwice.measure import brought as bring
 from measuretwice.measure.brought.pieces import SNAPSHOT
 from measuretwice.measure.conditions import Conditions
 from measuretwice.measure.values import Measured
 from measuretwice.runs.folder import PLAN, runs_in
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.reread import measure_again, plan_in
 
 # So many files that can't be used are named; of the others only how many there are.
 MOST_REFUSED = 3
@@ -138,8 +138,9 @@ def check_one(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
     """Return the document of one run of ours: measured anew from its raw files, against its plan."""
     again = measure_again(root, run)
     lab, plan, measured = again.lab, again.plan, again.measured
+    params = dict(plan.params)
     # By scripts of somebody's own the nodes may be set in any way.
-    meant = _meant(lab, plan.params, plan.trial, plan.case, plan.seed)
+    meant = _meant(lab, params, plan.trial, plan.case, plan.seed)
     reference = reference_conditions(root, lab, meant) if plan.edited else None
     case = case_of(lab, plan.params, measured, plan.trial, again.conditions, reference)
     findings = check_run(lab, case, hint)
@@ -147,7 +148,7 @@ def check_one(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case, "where": plan.where,
     }  # fmt: skip
-    return {**_document(str(run), lab, plan.params, measured, findings), "plan": named}
+    return {**_document(str(run), lab, params, measured, findings), "plan": named}
 
 
 def _meant(
@@ -213,17 +214,22 @@ def _folder_of(runs: list[str]) -> str:
 
 def check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
     """Return the document of what a person did by hand in a live lab: their files, against what the lab was up for."""
-    facts = facts_of(folder)
-    lab = load_lab(root, facts.lab)
-    brought = bring.read_files([folder / "raw"], lab, facts.params)
+    try:
+        lab, plan = plan_in(root, folder / FACTS)
+    except UserError as error:
+        raise UserError(
+            f"{error}; or check the files in raw/ and say what it was: --lab LAB --trial N"
+        ) from None
+    params = dict(plan.params)
+    brought = bring.read_files([folder / "raw"], lab, params)
     reference = None
     if brought.conditions and any(node.interfaces for node in brought.conditions.nodes.values()):
-        meant = _meant(lab, facts.params, facts.trial, facts.case, facts.seed)
+        meant = _meant(lab, params, plan.trial, plan.case, plan.seed)
         reference = reference_conditions(root, lab, meant)
     document = _document_of(
-        str(folder), lab, facts.params, brought, hint, trial=facts.trial, reference=reference
+        str(folder), lab, params, brought, hint, trial=plan.trial, reference=reference
     )
-    return {**document, "case": facts.case} if facts.case else document
+    return {**document, "case": plan.case} if plan.case else document
 
 
 def _check_brought(

@@ -19,7 +19,8 @@ from measuretwice.figures.registry import figures_of, model_figures
 from measuretwice.figures.rows import NamedSet, ParameterNames, Row, set_data
 from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded
-from measuretwice.runs.folder import DONE, finished_in
+from measuretwice.runs.folder import DONE, PLAN, finished_in
+from measuretwice.runs.reread import plan_in
 from measuretwice.runs.result import Result, read_result
 
 
@@ -175,7 +176,7 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
         if recorded_sets := _recorded(root, folder, title):
             sets += recorded_sets
             continue
-        results = _read(finished_in(folder.absolute()))
+        results = _read(root, finished_in(folder.absolute()))
         if not results:
             raise UserError(f"{folder}: holds no finished run; run ./lab run LAB first")
         if title is None and (folder / DONE).is_file():
@@ -200,9 +201,10 @@ def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
     return steps
 
 
-def _read(runs: Sequence[Path]) -> list[Result]:
-    """The runs' results."""
-    return [result for run in runs if (result := read_result(run))]
+def _read(root: Path, runs: Sequence[Path]) -> list[Result]:
+    """The runs' results, each of them one that its lab can have."""
+    labs = ((run, plan_in(root, run / PLAN)[0]) for run in runs)
+    return [result for run, lab in labs if (result := read_result(run, lab))]
 
 
 def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
@@ -218,7 +220,7 @@ def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
         raise UserError(f"{lab.name}: no finished runs in {folder}; run ./lab run {lab.name} first")
     newest: dict[int, tuple[int, Result]] = {}
     left_out: Counter[str] = Counter()
-    for result in _read(runs):
+    for result in _read(root, runs):
         if reason := _why_not(lab, result, seed):
             left_out[reason] += 1
             continue

@@ -20,7 +20,7 @@ from measuretwice.backends.virtual import Virtual
 from measuretwice.base.cpus import take_cpu
 from measuretwice.base.errors import UserError
 from measuretwice.execute.job import Busy, Job, check_writable, finished, run_job
-from measuretwice.lab import Plan, digest_scripts, read_lab
+from measuretwice.lab import CheckedParams, Plan, digest_scripts, read_lab
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result
 
@@ -49,7 +49,9 @@ def _run(order: dict[str, Any]) -> Result:
         raise Misfit(f"{out} is not what it is where ./lab run was called")
     if not (lab_folder / "lab.toml").is_file() or order["code"] != code_digest(lab_folder):
         raise Misfit(f"{root} is another version of the checkout")
-    plan = Plan(**order["plan"])
+    lab = read_lab(lab_folder)
+    params = CheckedParams(lab, order["plan"]["params"], "the order")
+    plan = Plan(**{**order["plan"], "params": params})
     try:
         backend = _fit(plan, root, lab_folder, out)
     except UserError as error:

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from measuretwice.backends.uml import find_kernel
 from measuretwice.backends.virtual import Virtual
+from measuretwice.base.errors import UserError
 from measuretwice.base.paths import CHECKOUT
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import check_finished
-from measuretwice.lab import Lab, Value
+from measuretwice.lab import CheckedParams, Lab, Value
 from measuretwice.measure.conditions import Conditions, read_conditions
 
 WALL_LIMIT_S = 120.0
@@ -32,7 +33,7 @@ def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> C
     MEASURETWICE_ROOT names: whoever has runs checked hasn't asked to run its scripts.
 
     It takes about a second; what was found is kept beside the kernel, for the next time.
-    UserError where the scripts fail.
+    UserError where the scripts fail, or where the lab can't have these parameters: they may be a stranger's.
     """
     kernel = find_kernel() if root.resolve() == CHECKOUT.resolve() else None
     if kernel is None:
@@ -42,7 +43,7 @@ def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> C
     trial = min(lab.trials)
     with tempfile.TemporaryDirectory(prefix="measuretwice-reference-") as out:
         batch = open_batch(root, prepared, Path(out), backend, wall_limit_s=WALL_LIMIT_S)
-        plan = replace(batch.job(trial, seed=1).plan, params=dict(params))
+        plan = replace(batch.job(trial, seed=1).plan, params=_whole(lab, params))
         kept = keep / _digest(lab, plan.to_json())
         if (kept / "raw").is_dir():
             return read_conditions(kept / "raw", None)
@@ -53,6 +54,14 @@ def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> C
         conditions = read_conditions(work / "raw", None)
         _keep(work, kept)
     return conditions
+
+
+def _whole(lab: Lab, params: Mapping[str, Value]) -> CheckedParams:
+    """The parameters, each of which the lab's scripts and this machine's kernel may rely on."""
+    for name in lab.defaults():
+        if name not in params:
+            raise UserError(f"its settings: {lab.name} needs {name}, and they have none")
+    return CheckedParams(lab, params, "its settings")
 
 
 def _only_prepared(lab: Lab) -> Lab:

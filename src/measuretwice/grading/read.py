@@ -149,7 +149,7 @@ def _run(data: RunData, folder: Path) -> OurRun:
         stage=stage,
         seed=plan.seed,
         plan=plan.digest,
-        params=plan.params,
+        params=dict(plan.params),
         changed=changed,
         findings=tuple(Raised.of(finding) for finding in data.result.findings),
         digest=_digest(data.digests),

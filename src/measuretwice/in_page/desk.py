@@ -83,7 +83,7 @@ class Desk:
     ) -> None:
         found = load_lab(self._root, lab)
         folder = self._runs / found.name
-        self._readable.look(folder)
+        self._readable.look(folder, found)
         note_written(found, folder, diagnoses, hints, begin=begin)
 
     def note(self, *, lab: str) -> dict[str, Any]:
@@ -250,7 +250,7 @@ class Desk:
         results = []
         plans = (self._runs / found.name).glob("*/plan.json")
         for place in sorted(plans, key=lambda plan: plan.stat().st_mtime):
-            result = read_result(place.parent)
+            result = read_result(place.parent, found)
             if (
                 result is None
                 or result.case != case

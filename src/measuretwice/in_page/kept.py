@@ -30,13 +30,13 @@ class Readable:
     def lines(self, folder: Path) -> list[str]:
         return list(self._lines.get(folder, {}).values())
 
-    def look(self, folder: Path) -> None:
+    def look(self, folder: Path, lab: Lab) -> None:
         """Put aside the runs of a lab's folder that can't be read: one mustn't take the others with it."""
         for run in (plan.parent for plan in sorted(folder.glob(f"*/{PLAN}"))):
             if run in self._good:
                 continue
             try:
-                read_result(run)
+                read_result(run, lab)
             except UserError:
                 place = folder / ASIDE / run.name
                 shutil.rmtree(place, ignore_errors=True)

@@ -34,7 +34,8 @@ class Task:
         assert case is not None
         if words in case.book.notes(case.number).of("Prediction"):
             runs = (
-                read_result(place.parent) for place in case.book.path.parent.glob("*/plan.json")
+                read_result(place.parent, case.lab)
+                for place in case.book.path.parent.glob("*/plan.json")
             )
             seeds = {run.seed for run in runs if run and run.case == case.number and not run.stage}
             dealt = [case.lab.varied_by(case.pitfall, seed) for seed in seeds]

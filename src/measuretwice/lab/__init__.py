@@ -1,5 +1,6 @@
 """A lab's facts: lab.toml, its trials, and the plan of a run."""
 
+from measuretwice.lab.checked import CheckedParams, complaints, read_plan
 from measuretwice.lab.first_try import (
     TryPlan,
     after_cases,
@@ -94,6 +95,7 @@ __all__ = [
     "Apparatus",
     "Bar",
     "BoxesFigure",
+    "CheckedParams",
     "Collect",
     "CrowdFiles",
     "Edges",
@@ -134,6 +136,7 @@ __all__ = [
     "ValuesSymptom",
     "WindowsFigure",
     "after_cases",
+    "complaints",
     "copy_folder",
     "digest_scripts",
     "find_labs",
@@ -150,6 +153,7 @@ __all__ = [
     "range_of",
     "read_copy",
     "read_lab",
+    "read_plan",
     "read_questions",
     "recorded_steps",
     "refers",

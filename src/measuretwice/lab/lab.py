@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,7 +25,7 @@ class Trial:
     set: dict[str, Value]
     notes: dict[str, str]
 
-    def title_with(self, params: dict[str, Value]) -> str:
+    def title_with(self, params: Mapping[str, Value]) -> str:
         """Return the title of a run with these parameters: where it names a value, the run's own."""
         parts = []
         for part in self.title.split(", "):

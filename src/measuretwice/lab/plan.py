@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from measuretwice.lab.checked import CheckedParams
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.schema import Value, refers
 
@@ -62,6 +63,8 @@ class Plan:
     kernel's randomness starts from. `scripts` and `tools` are digests and versions of what
     takes part, and `kernel` names the kernel: with equal plans the results are equal. `edited` are those
     of `scripts` that aren't the lab's but the student's own (./lab edit).
+
+    A plan reaches a kernel, its params as variables of a script: TypeError where they weren't checked.
     """
 
     lab: str
@@ -69,7 +72,7 @@ class Plan:
     pitfall: str | None
     stage: StageName | None
     seed: int
-    params: dict[str, Value]
+    params: CheckedParams
     where: str
     kernel: str
     scripts: dict[str, str]
@@ -77,6 +80,12 @@ class Plan:
     recipe: int = RECIPE
     case: int | None = None
     edited: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.params, CheckedParams):
+            raise TypeError(
+                "a plan's params are CheckedParams: lab.make_plan or lab.read_plan makes them"
+            )
 
     @property
     def digest(self) -> str:
@@ -103,7 +112,7 @@ class Plan:
 
     def _decided(self) -> dict[str, Any]:
         """The fields; `case`, `edited` only in a plan that has them, so that all others keep their digests."""
-        fields = asdict(self)
+        fields = {**asdict(self), "params": dict(self.params)}
         for name in ("case", "edited"):
             if fields[name] is None:
                 del fields[name]
@@ -134,8 +143,12 @@ def make_plan(
         pitfall=pitfall,
         stage=stage,
         seed=seed,
-        params=trial_params(
-            lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
+        params=CheckedParams(
+            lab,
+            trial_params(
+                lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
+            ),
+            f"{lab.place}: trial {trial}",
         ),
         where=apparatus.where,
         kernel=apparatus.kernel,

@@ -11,7 +11,15 @@ from collections.abc import Iterator
 from measuretwice.base.errors import UserError
 from measuretwice.lab.first_try import range_of
 from measuretwice.lab.lab import Lab
-from measuretwice.lab.schema import FigureOf, FirstTry, Parameter, Pitfall, Recording, unit_of
+from measuretwice.lab.schema import (
+    FigureOf,
+    FirstTry,
+    Parameter,
+    Pitfall,
+    Recording,
+    is_reserved,
+    unit_of,
+)
 from measuretwice.lab.trials import select_trials
 
 
@@ -50,9 +58,19 @@ def check_trials_uses(lab: Lab) -> None:
 
 def _check_parameter(lab: Lab, name: str, parameter: Parameter) -> None:
     key = f"parameters.{name}"
+    if is_reserved(name):
+        raise lab.problem(
+            key,
+            f"node scripts would find it as {name.upper()}, which programs read for themselves; choose another name",
+        )
+    for choice in parameter.choices or ():
+        if not choice.isprintable():
+            raise lab.problem(key, f"the choice {choice!r} has a character that can't be printed")
     try:
         if parameter.numeric:
             unit_of(name)
+            if parameter.min is None or parameter.max is None:
+                raise ValueError("a number needs its bounds, min and max")
         if parameter.default is not None:
             parameter.read(name, parameter.default)
     except ValueError as error:

@@ -37,7 +37,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.lab import Lab, OwnScripts, Plan, Value
+from measuretwice.lab import Lab, OwnScripts, Plan
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE
 from measuretwice.runs.folder import EDIT_DIFF
@@ -231,33 +231,3 @@ def bring_down(live: Live) -> bool:
     if not kept:
         shutil.rmtree(live.folder, ignore_errors=True)
     return kept
-
-
-@dataclass(frozen=True)
-class LiveFacts:
-    """What a live lab was up for."""
-
-    lab: str
-    params: dict[str, Value]
-    case: int | None
-    trial: int
-    seed: int
-
-
-def facts_of(folder: Path) -> LiveFacts:
-    """Return what a live lab was. UserError where that can't be read."""
-    path = folder / FACTS
-    try:
-        facts = read_object(path)
-        case = facts.get("case")
-        return LiveFacts(
-            str(facts["lab"]),
-            dict(facts["params"]),
-            case if isinstance(case, int) else None,
-            int(facts["trial"]),
-            int(facts["seed"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        raise UserError(
-            f"{path}: is damaged; check the files in raw/ and say what it was: --lab LAB --trial N"
-        ) from None

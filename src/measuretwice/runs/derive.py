@@ -39,7 +39,7 @@ def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
 
     None where the run never finished, UserError where it can't be read.
     """
-    result = read_result(run)
+    result = read_result(run, read_lab(lab_folder))
     if result is None:
         return None
     if result.derived_by == code_digest(lab_folder):

@@ -18,7 +18,7 @@ from measuretwice.checks import case_of, diagnose
 from measuretwice.lab import Lab
 from measuretwice.runs.archive import digest_of
 from measuretwice.runs.provenance import Machine
-from measuretwice.runs.result import Result, from_json, judged
+from measuretwice.runs.result import Result, check_of_lab, from_json, judged
 
 SET_FILE = "results.json"
 # Which code derived a result, and where it stood, is no part of it; the verdicts follow from it.
@@ -135,6 +135,8 @@ def results_of(lab: Lab, folder: Path) -> list[Result]:
     """Return a recorded set's runs as results, by their measured values: the verdicts are those of
     today's lab.toml, the findings today's checker's."""
     results = [recorded.result for recorded in read_set(folder).runs]
+    for result in results:
+        check_of_lab(lab, result, str(folder / SET_FILE))
     return [
         judged(
             lab,

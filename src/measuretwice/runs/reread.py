@@ -7,19 +7,16 @@ UserError: one line that names the file and what to do.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import case_of, check_run
-from measuretwice.lab import Lab, NodeFile, Plan, load_lab
+from measuretwice.lab import Lab, NodeFile, Plan, load_lab, read_plan
 from measuretwice.measure.conditions import Conditions, read_conditions
 from measuretwice.measure.run import measure
 from measuretwice.measure.values import Measured
@@ -76,23 +73,32 @@ def measure_again(root: Path, run: Path) -> Reread:
     the run was never finished, a file can't be read, or plan.json was changed after the run.
     """
     with raw_folder(run) as raw:
-        lab, document, measured, conditions = _measure(root, run, raw)
-    return Reread(lab, _read_plan(run / PLAN, document), measured, conditions)
+        return _measure(root, run, raw)
 
 
-def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Measured, Conditions]:
-    plan = _read_object(run / PLAN)
+def plan_in(root: Path, path: Path) -> tuple[Lab, Plan]:
+    """Return what a file says a run was, a plan.json or a live lab's: its lab, and a plan that the lab can have.
+
+    UserError where it can't be read, or isn't one of the lab's (lab.read_plan).
+    """
+    document = _read_object(path)
+    name = document.get("lab")
+    if not isinstance(name, str):
+        raise UserError(f"{path}: names no lab; run it again")
     try:
-        lab, _ = load_lab(root, str(plan["lab"])), dict(plan["params"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{run / 'plan.json'}: can't be read ({_words(error)}); run it again"
-        ) from None
+        lab = load_lab(root, name)
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+    return lab, read_plan(lab, document, str(path))
+
+
+def _measure(root: Path, run: Path, raw: Path) -> Reread:
+    lab, plan = plan_in(root, run / PLAN)
     if not is_finished(run):
         raise UserError(f"{run}: this run was never finished; run it again")
     try:
         _refuse_links(raw)
-        measured, _ = measure(lab, raw, plan["params"])
+        measured, _ = measure(lab, raw, plan.params)
         how = lab.file.collect
         conditions = read_conditions(raw, how.ss_name, how.queue.file if how.queue else None)
     except ParseError as error:
@@ -103,7 +109,7 @@ def _measure(root: Path, run: Path, raw: Path) -> tuple[Lab, dict[str, Any], Mea
         raise UserError(
             f"{run}: its raw files are broken ({_words(error)}); run it again"
         ) from None
-    return lab, plan, measured, conditions
+    return Reread(lab, plan, measured, conditions)
 
 
 def read_run(root: Path, run: Path, name: str) -> RunData:
@@ -116,13 +122,11 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
 
 
 def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
-    lab, document, measured, conditions = _measure(root, run, raw)
-    plan = _read_plan(run / PLAN, document)
+    again = _measure(root, run, raw)
+    lab, plan, measured, conditions = again.lab, again.plan, again.measured, again.conditions
     numbers = [*plan.params.values(), *measured.values()]
     if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
         raise UserError(f"{run}: holds a number that isn't finite; run it again")
-    if plan.trial not in lab.trials:
-        raise UserError(f"{run / 'plan.json'}: {lab.name} has no trial {plan.trial}; run it again")
     try:
         found = check_run(lab, case_of(lab, plan.params, measured, plan.trial, conditions))
         result = make_result(lab, plan, measured, findings=found)
@@ -131,7 +135,7 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
             f"{run / 'plan.json'}: not the settings of this lab ({_words(error)}); run it again"
         ) from None
     provenance = _read_provenance(run)
-    if provenance and provenance.get("plan_digest", document["digest"]) != document["digest"]:
+    if provenance and provenance.get("plan_digest", plan.digest) != plan.digest:
         raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
     return RunData(
         name, lab, plan, result, provenance, _excerpts(lab, raw), _digests(raw)
@@ -148,24 +152,6 @@ def _read_object(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: can't be read ({_words(error)}); run it again") from None
     except TypeError as error:
         raise UserError(f"{path}: can't be read ({error}); run it again") from None
-
-
-def _read_plan(path: Path, document: dict[str, Any]) -> Plan:
-    """The plan with its types checked, and its digest: a plan that was changed has another."""
-    decided = {k: v for k, v in document.items() if k not in ("kernel_seed", "digest")}
-    try:
-        # By way of JSON: only there does a strict pydantic make a dataclass of an object.
-        plan = TypeAdapter(Plan).validate_json(json.dumps(decided), strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        key = ".".join(map(str, first["loc"])) or "file"
-        raise UserError(f"{path}: {key}: {first['msg'].lower()}; run it again") from None
-    text = json.dumps(decided, sort_keys=True)
-    if document.get("digest") != hashlib.sha256(text.encode()).hexdigest()[:8]:
-        raise UserError(
-            f"{path}: was changed after the run (its digest is of another plan); run it again"
-        )
-    return plan
 
 
 def _read_provenance(run: Path) -> dict[str, Any] | None:

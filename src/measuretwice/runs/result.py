@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import Finding, Member
-from measuretwice.lab import Lab, Plan, StageName, Value
+from measuretwice.lab import Lab, Plan, StageName, Value, complaints
 from measuretwice.measure.flows import Flow
 from measuretwice.measure.judged import Prediction, Verdict, against_model, verdicts_of
 from measuretwice.measure.many_flows import FlowOfMany
@@ -127,7 +127,7 @@ def make_result(
         pitfall=plan.pitfall,
         stage=plan.stage,
         seed=plan.seed,
-        params=plan.params,
+        params=dict(plan.params),
         measured=measured,
         flows=tuple(flows),
         findings=tuple(findings),
@@ -174,21 +174,35 @@ def what_chance_does(results: Sequence[Result]) -> str | None:
     )
 
 
-def read_result(run: Path) -> Result | None:
+def check_of_lab(lab: Lab, result: Result, where: str) -> None:
+    """UserError where a result names a lab, a trial, a case or settings that aren't this lab's to have."""
+    why = next(iter(complaints(lab, result.params).values()), "")
+    if result.lab != lab.name:
+        why = f"it is of another lab than {lab.name}"
+    elif result.trial not in lab.trials:
+        why = f"{lab.name} has no trial {result.trial}"
+    elif result.case is not None and not 1 <= result.case <= len(lab.file.pitfalls):
+        why = f"{lab.name} has no case {result.case}"
+    if why:
+        raise UserError(f"{where}: {why}")
+
+
+def read_result(run: Path, lab: Lab) -> Result | None:
     """Return a finished run's result; None where the run never finished.
 
-    UserError where DONE stands but the result can't be read: a broken folder is reported,
-    never half-read.
+    UserError where DONE stands but the result can't be read, or isn't one that this lab can have: a broken folder is
+    reported, never half-read.
     """
     if not is_finished(run):
         return None
     try:
-        content = read_object(run / RESULT)
-        return from_json(content, folder=run)
+        result = from_json(read_object(run / RESULT), folder=run)
+        check_of_lab(lab, result, RESULT)
+        return result
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, UserError) as error:
         reason = str(error)
     raise UserError(
         f"{run}: marked DONE, but its result.json is broken ({reason}): delete the folder and run again"

@@ -96,9 +96,9 @@ def with_try(tries: Sequence[Try], new: Try) -> list[Try]:
     return [*tries, new]
 
 
-def results_of_try(folder: Path, known: Try) -> list[Result]:
+def results_of_try(folder: Path, known: Try, lab: Lab) -> list[Result]:
     """Return the results of a state's runs, of those that are still there."""
-    found = (read_result(folder / Path(name).name) for name in known.runs)
+    found = (read_result(folder / Path(name).name, lab) for name in known.runs)
     return [result for result in found if result is not None]
 
 

@@ -60,7 +60,7 @@ def own_figure(
             "brief": known.brief,
             "runs": [
                 run_data(lab, row, result)
-                for result in results_of_try(folder, known)
+                for result in results_of_try(folder, known, lab)
                 for row in figure_rows.rows_for_table([result], names_of(use))
             ],
         }

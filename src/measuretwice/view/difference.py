@@ -19,7 +19,14 @@ from measuretwice.measure.fields import unit_of
 from measuretwice.measure.values import Measured
 from measuretwice.runs.reread import measure_again
 from measuretwice.view.blocks import Cell
-from measuretwice.view.documents import OF_PLAN, lab_of, parameter_meaning, plain
+from measuretwice.view.documents import (
+    OF_PLAN,
+    lab_of,
+    parameter_meaning,
+    params_of,
+    plain,
+    settings_of,
+)
 from measuretwice.view.listed import listed_of
 from measuretwice.view.source import OWN, RawFile, Source
 
@@ -88,6 +95,8 @@ def compare(root: Path, a: Source, b: Source) -> Difference:
     notes: list[str] = []
     if not a.plan or not b.plan:
         notes.append("no settings: files from elsewhere don't say them")
+    for source in (a, b):
+        notes += settings_of(root, source)[1]
     measured = [_measured(root, source, notes) for source in (a, b)]
     return Difference(
         a.title,
@@ -105,9 +114,7 @@ def _settings(root: Path, a: Source, b: Source) -> Iterator[Pair]:
         return
     for name in OF_PLAN:
         yield from _pair(name, "", a.plan.get(name), b.plan.get(name))
-    params = [
-        each if isinstance(each := source.plan.get("params"), dict) else {} for source in (a, b)
-    ]
+    params = [params_of(source) for source in (a, b)]
     lab = lab_of(root, a.plan)
     listed = None if _of_one_case(a, b) else listed_of(root, lab, a, b)
     for name in dict.fromkeys([*params[0], *params[1]]):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, load_lab
+from measuretwice.lab import Lab, Value, complaints, load_lab
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
@@ -38,12 +38,19 @@ def settings_blocks(file: RawFile, source: Source, root: Path) -> list[Block]:
         for name, text in OF_PLAN.items()
         if plan.get(name) is not None
     ]
-    params = plan.get("params")
+    params = params_of(source)
     lab = lab_of(root, plan)
     listed = listed_of(root, lab, source)
+    strange = complaints(lab, params) if lab else {}
     rows = [
-        Row(name, (plain(value),), parameter_meaning(lab, name))
-        for name, value in (params.items() if isinstance(params, dict) else ())
+        Row(
+            name,
+            (plain(value),),
+            Meaning("", f"not what the lab can have: {strange[name]}", "plan.json")
+            if name in strange
+            else parameter_meaning(lab, name),
+        )
+        for name, value in params.items()
         if listed is None or name in listed
     ]
     blocks = [Block("the run", file.name, ("value",), tuple(about))]
@@ -64,6 +71,26 @@ def measured_blocks(file: RawFile) -> list[Block]:
         rows.append(Row(name, (plain(value),), meaning))
     note = "made from the raw files; the site's page on a run's folder has every name"
     return [Block("measured values", f"{file.name}, 'measured'", ("value",), tuple(rows), (note,))]
+
+
+def params_of(source: Source) -> dict[str, Any]:
+    """Return the settings that a run's plan names, as they stand there: to be shown, and for nothing else."""
+    params = source.plan.get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def settings_of(root: Path, source: Source) -> tuple[dict[str, Value], list[str]]:
+    """Return those settings of a plan that its lab can have; and of the others what is wrong with them, a line each."""
+    params, lab = params_of(source), lab_of(root, source.plan)
+    if lab is None:
+        return {}, [f"{source.title}: no lab of this checkout, so its settings say nothing"] * bool(
+            params
+        )
+    strange = complaints(lab, params)
+    known = {name: value for name, value in params.items() if name not in strange}
+    return known, [
+        f"{source.title}: its plan holds what the lab can't have: {why}" for why in strange.values()
+    ]
 
 
 def lab_of(root: Path, plan: dict[str, Any]) -> Lab | None:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, Value
 from measuretwice.measure.brought import busiest_port
 from measuretwice.measure.over_time import OverTime, add_ping, add_queue, add_trace
 from measuretwice.measure.queue import Queue, queue_of
 from measuretwice.measure.trace import Trace, traces_by_port
 from measuretwice.parse import ParseError, parse_ping
 from measuretwice.view.connections import data_ports, is_sampled, samples_of
-from measuretwice.view.documents import lab_of
+from measuretwice.view.documents import lab_of, settings_of
 from measuretwice.view.source import RawFile, Source, opened, printable
 from measuretwice.view.words import word_of
 
@@ -38,8 +38,10 @@ def read_over_time(root: Path, target: Path, node: str | None) -> OverTime:
                 f"{target}: nothing in it was sampled over time: no connection in ss's output with "
                 "lines '# t=SECONDS', and no queue so"
             )
-        settings = each if isinstance(each := source.plan.get("params"), dict) else {}
-        run = OverTime(printable(source.title), settings, _subtitle(lab, source.plan), notes=notes)
+        settings, strange = settings_of(root, source)
+        notes += strange
+        subtitle = _subtitle(lab, source.plan, settings)
+        run = OverTime(printable(source.title), settings, subtitle, notes=notes)
         times = [trace.time_s for trace in traces] or [queue.time_s for _, queue in queues]
         start_s, end_s = min(each[0] for each in times), max(each[-1] for each in times)
         several = len({trace.node for trace in traces}) < len(traces)
@@ -58,10 +60,10 @@ def read_over_time(root: Path, target: Path, node: str | None) -> OverTime:
     return run
 
 
-def _subtitle(lab: Lab | None, plan: dict[str, Any]) -> str:
+def _subtitle(lab: Lab | None, plan: dict[str, Any], settings: dict[str, Value]) -> str:
     """A run's trial with its values, as ./lab run prints it; empty where the plan isn't the lab's."""
     try:
-        return printable(lab.trials[plan["trial"]].title_with(plan["params"])) if lab else ""
+        return printable(lab.trials[plan["trial"]].title_with(settings)) if lab else ""
     except (KeyError, TypeError):
         return ""
 

@@ -30,6 +30,7 @@ from measuretwice.lab.schema.parameters import (
     Parameter,
     TrialTable,
     Value,
+    is_reserved,
     refers,
     unit_of,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "Value",
     "ValuesSymptom",
     "WindowsFigure",
+    "is_reserved",
     "refers",
     "unit_of",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from pydantic import Field
@@ -25,6 +26,23 @@ UNITS = {
 # Names that are their own unit.
 COUNTED = frozenset({"flows"})
 Value = float | int | str
+# A parameter is a variable of its name in capitals wherever node scripts run. What a shell, a linker or an
+# interpreter reads of its variables must be none; nor what these scripts have from elsewhere.
+RESERVED = frozenset(
+    "bash_env bashopts cdpath columns comp_wordbreaks editor env environ euid exinit fcedit fignore funcnest glob_ignore "
+    "globignore histfile histcmd home hostaliases hostfile hostname hostres_options ifs ignoreeof inputrc lab lang language "
+    "lines localdomain localpath locpath logname machtype mail mailcheck mailpath malloc_trace namespace nis_path nlspath node "
+    "oldpwd optarg opterr optind ostype out pager path path_locale pipestatus posixly_correct ppid prompt_command "
+    "prompt_dirtrim ps0 ps1 ps2 ps3 ps4 pwd random ready_file reply res_options root seconds shell shellopts shlvl "
+    "ss_sampler srandom term termcap termpath terminfo terminfo_dirs timeformat tmout tmpdir tmp temp tz tzdir uid user "
+    "visual".split()
+)
+RESERVED_PREFIXES = (
+    "bash_", "comp_", "curl_", "dyld_", "gcc_", "gconv_", "getconf_", "git_", "glibc_", "hist", "kit_", "lc_", "ld_",
+    "malloc_", "measuretwice_", "mt_", "node_", "npm_", "perl", "python", "resolv_", "ssh_", "ssl_", "sudo_", "xdg_",
+)  # fmt: skip
+# What a word may be made of, whatever pattern a lab gives: nothing that a shell, awk or tc takes for its own.
+PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:+@%-]{1,64}")
 
 
 class Parameter(Strict):
@@ -61,17 +79,21 @@ class Parameter(Strict):
                 )
             return str(given)
         if self.pattern is not None:
-            if not isinstance(given, str) or not re.fullmatch(self.pattern, given):
+            if (
+                not isinstance(given, str)
+                or not PLAIN_WORD.fullmatch(given)
+                or not re.fullmatch(self.pattern, given)
+            ):
                 raise ValueError(f"{name}: expected a name like {self.default!r}, got {given!r}")
             return given
         unit = unit_of(name)
         try:
             number = float(given)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise ValueError(f"{name}: expected {_number_in(unit)}, got {given!r}") from None
         low, high = self.min, self.max
         if (
-            number != number
+            not math.isfinite(number)
             or (low is not None and number < low)
             or (high is not None and number > high)
         ):
@@ -87,6 +109,11 @@ def _range(low: float | None, high: float | None) -> str:
     if low is not None and high is not None:
         return f"{low:g} to {high:g}"
     return f"at least {low:g}" if low is not None else f"at most {high:g}"
+
+
+def is_reserved(name: str) -> bool:
+    """Would a parameter of this name be a variable that a shell or another program reads for itself?"""
+    return name in RESERVED or name.startswith(RESERVED_PREFIXES)
 
 
 def refers(value: Value) -> bool:
