@@ -67,9 +67,16 @@ class Virtual(Backend):
         )
 
     def why_failed(self, work: Path) -> str | None:
+        # Its memory is a file: where no more of it can be had, kernel and programs get SIGBUS.
         console = work / "console.txt"
         if console.exists() and "Out of memory: Killed" in console.read_text(errors="replace"):
             return "the virtual kernel's memory had run out"
+        said = (console, work / "experiment.log", *work.glob("raw/*/*.log"))
+        if any("Bus error" in path.read_text(errors="replace") for path in said if path.exists()):
+            return (
+                "the folder of the virtual kernel's memory had run full, $TMPDIR or /dev/shm: "
+                "make room there, or set TMPDIR to another folder"
+            )
         return None
 
     def damage(self) -> str | None:

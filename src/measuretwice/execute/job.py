@@ -209,6 +209,8 @@ def check_finished(work: Path, label: str, backend: Backend) -> None:
     if (work / "raw" / "finished").exists():
         (work / "raw" / "finished").unlink()
         return
+    reason = backend.why_failed(work)
+    because = f"; {reason}" if reason else ""
     failed = work / "raw" / "failed"
     if failed.exists():
         if not failed.read_text().strip():
@@ -220,13 +222,12 @@ def check_finished(work: Path, label: str, backend: Backend) -> None:
         node, phase = [*failed.read_text().split(), "?", "?"][:2]
         log = work / "raw" / node / f"{phase}.log"
         lines = _lines(log)
-        reason = backend.why_failed(work)
         raise UserError(
-            f"{label}: {node}'s step '{phase}' failed{f'; {reason}' if reason else ''}: "
+            f"{label}: {node}'s step '{phase}' failed{because}: "
             f"{_OWN_PLACE.sub('', lines[-1]) if lines else 'it said nothing'} (see {log})",
             1,
         )
-    ended = f"{label}: {backend.runner} ended early"
+    ended = f"{label}: {backend.runner} ended early{because}"
     for name in ("experiment.log", "console.txt"):
         lines = [line for line in _lines(work / name) if "Power down" not in line]
         if lines:

@@ -53,12 +53,20 @@ class Pool:
         # Found out once, here, and not by each process.
         code_digest(jobs[0].lab_folder)
         with interrupts_noted() as interrupted, self._backend.serving():
-            pool = ProcessPoolExecutor(
-                max_workers=self.at_once,
-                mp_context=context,
-                initializer=_begin_worker,
-                initargs=(os.getpid(),),
-            )
+            try:
+                pool = ProcessPoolExecutor(
+                    max_workers=self.at_once,
+                    mp_context=context,
+                    initializer=_begin_worker,
+                    initargs=(os.getpid(),),
+                )
+            except OSError as error:
+                # Semaphores of processes are files there (sem_overview(7)), wherever else there is room.
+                raise UserError(
+                    f"/dev/shm: {error.strerror}: processes that run trials need some bytes there: make room, or have it "
+                    "mounted so that it can be written to (mount -o remount,rw /dev/shm)",
+                    1,
+                ) from None
             try:
                 yield from run_on(lambda job: pool.submit(run_job, job), jobs, interrupted, on_busy)
             finally:

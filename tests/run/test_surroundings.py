@@ -1,0 +1,77 @@
+"""A machine that isn't as one expects it: a run works there, or one line names what is in its way."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import ROOT
+
+pytestmark = pytest.mark.kernel
+
+LAB = [sys.executable, "-P", "-m", "measuretwice"]
+TRIAL = [*LAB, "run", "mathis", "--trial", "7", "--duration", "2", "--out", "runs"]
+
+
+def in_shell(
+    folder: Path, script: str, *before: str, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a bash script in `folder`, of a command such as unshare where given; $TRIAL runs one."""
+    return subprocess.run(
+        [*before, "bash", "-c", script.replace("$TRIAL", shlex.join(TRIAL))],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **more},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def with_own_mounts(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
+    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may make no namespace of mounts here")
+    return in_shell(folder, f"mount -t tmpfs -o size=900M tmpfs /dev/shm && {script}", *alone)
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert "Traceback" not in done.stderr
+    assert "mistake of ours" not in done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("mount -o remount,ro /dev/shm", "lab: /dev/shm: Read-only file system: "),
+        (
+            "cat /dev/zero 2>/dev/null >/dev/shm/full || true",
+            "lab: /dev/shm: No space left on device: ",
+        ),
+    ],
+)
+def test_shared_memory_that_cant_be_written_to_is_named(
+    tmp_path: Path, script: str, says: str
+) -> None:
+    done = with_own_mounts(tmp_path, f"{script}; $TRIAL")
+    assert done.returncode == 1
+    assert last_line(done).startswith(says)
+    assert "make room" in last_line(done)
+
+
+@pytest.mark.slow(10)
+def test_memory_that_fills_up_while_a_trial_runs_is_named(tmp_path: Path) -> None:
+    script = """$TRIAL --duration 240 &
+    until compgen -G "runs/mathis/.*.work/experiment.log" >/dev/null; do kill -0 $! && sleep 0.05; done
+    cat /dev/zero 2>/dev/null >/dev/shm/full
+    wait $!"""
+    done = with_own_mounts(tmp_path, script)
+    assert done.returncode == 1
+    assert "the folder of the virtual kernel's memory had run full" in last_line(done)
+    assert "set TMPDIR" in last_line(done)
