@@ -125,7 +125,9 @@ def test_plan_and_provenance() -> None:
         ]
     for provenance in recorded("provenance.json"):
         assert list(provenance) == [
-            key for key in docs_fields.PROVENANCE if key != "raw_of" or key in provenance
+            key
+            for key in docs_fields.PROVENANCE
+            if key not in ("raw_of", "confined") or key in provenance
         ]
 
 

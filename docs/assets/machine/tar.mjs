@@ -38,16 +38,21 @@ export function pack(files) {
   return all;
 }
 
-/** The files of a tar file, as {path: Uint8Array}; what is no plain file is left out. */
+// Root in the guest writes these: a name that leads out of the folder it is unpacked in is no name.
+const leads_out = (name) => name === "" || /^[/\\]|[\0-\x1f\x7f]|(^|[/\\])\.\.([/\\]|$)/.test(name);
+
+/** The files of a tar file, as {path: Uint8Array}, each below where it is unpacked; what is no plain file is left out. */
 export function unpack(bytes) {
-  const files = {};
+  const files = Object.create(null);
   for (let at = 0; at + BLOCK <= bytes.length && bytes[at]; ) {
     const field = (from, length) => decoder.decode(bytes.subarray(at + from, at + from + length)).replace(/\0.*$/s, "");
     const length = parseInt(field(124, 12), 8) || 0;
     const plain = bytes[at + 156] === 48 || bytes[at + 156] === 0;
     const folder = field(345, 155);
     const name = (folder ? `${folder}/` : "") + field(0, 100);
-    if (plain) files[name.replace(/^\.\//, "")] = bytes.slice(at + BLOCK, at + BLOCK + length);
+    const place = name.replace(/^\.\//, "");
+    if (plain && leads_out(place)) throw new Error(`${JSON.stringify(place)}: no name of a run's file`);
+    if (plain) files[place] = bytes.slice(at + BLOCK, at + BLOCK + length);
     at += BLOCK + padded(length);
   }
   return files;

@@ -109,6 +109,10 @@ class Backend(ABC):
         """Say, after a trial failed, what of the place itself isn't as it was made; None where that is nothing."""
         return None
 
+    def confined_by(self) -> str | None:
+        """Say by what means a run's programs are kept from this machine; None where they run on one."""
+        return None
+
     @abstractmethod
     def kernel_facts(self) -> KernelFacts:
         """Return what provenance.json says of the kernel."""

@@ -6,11 +6,13 @@ Linux for i686 with a virtual clock of its own, in v86; built by scripts/browser
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -19,14 +21,20 @@ from measuretwice.backends.intact import damage
 from measuretwice.backends.needs import algorithms_of
 from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
 from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
+from measuretwice.base import landlock
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, unpack_tar
+from measuretwice.base.landlock import confined
 from measuretwice.base.paths import BROWSER_BUILDER, BROWSER_RUNNER
 from measuretwice.lab import KernelFacts, Lab, Plan, Value
 
 FACTS = "machine.json"
 # What node scripts in Python need besides.
 PYTHON = "python"
+# What drives the machine, in node as in a page.
+MACHINES_SCRIPTS = "docs/assets/machine"
+# Node's permission model is there from the one version on, and without "experimental" in its name from the other.
+PERMISSIONS_FROM, PERMISSIONS_PLAIN_FROM = 20, 23
 # In a run's folder, while it is measured: what the guest gets at its root.
 GIVEN = "files"
 # As in docs/assets/machine/machine.mjs.
@@ -227,26 +235,8 @@ class Browser(Backend):
         (inside / "experiment.sh").write_text(guest_script(lab, plan), encoding="utf-8")
         if (work / EDITED).is_dir():
             shutil.copytree(work / EDITED, inside / EDITED)
-        # It ends with whoever started it, however that ends.
-        command = [
-            "setpriv",
-            "--pdeathsig",
-            "KILL",
-            "node",
-            str(BROWSER_RUNNER),
-            str(self._machine.folder),
-            str(work),
-            guest_words(lab, plan),
-        ]
         try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=wall_limit_s,
-                check=False,
-            )
+            done = _run_node(self._machine.folder, work, guest_words(lab, plan), wall_limit_s)
         except subprocess.TimeoutExpired:
             raise TimeoutError from None
         finally:
@@ -257,6 +247,9 @@ class Browser(Backend):
     def damage(self) -> str | None:
         return damage("browser's machine", self._machine.folder, {})
 
+    def confined_by(self) -> str:
+        return f"node's permissions where it has them; Landlock {landlock.in_words()}"
+
     def kernel_facts(self) -> KernelFacts:
         return self._machine.facts
 
@@ -264,3 +257,48 @@ class Browser(Backend):
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)
+
+
+def _run_node(
+    machine: Path, work: Path, words: str, wall_limit_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run the machine in a node that reaches the files of the machine and of the run, and nothing else.
+
+    What a guest's root could do is done in node's memory: this is for a mistake in the machine or in node. Landlock,
+    where this kernel has it, and node's own permissions, where it is new enough.
+    """
+    node = Path(shutil.which("node") or "node").resolve()
+    own = [machine, BROWSER_RUNNER.parent, BROWSER_RUNNER.parents[2] / MACHINES_SCRIPTS]
+    # Its libraries and what they are told; and where it is, if not there.
+    libraries = [Path(name) for name in ("/usr", "/lib", "/lib64", "/bin", "/etc/ssl", "/dev")]
+    # It ends with whoever started it, however that ends.
+    command = ["setpriv", "--pdeathsig", "KILL", str(node), *_permissions(node, own, work)]
+    with confined([*libraries, *node.parents[1:2], *own], [work]) as confine:
+        return subprocess.run(
+            [*command, str(BROWSER_RUNNER), str(machine), str(work), words],
+            preexec_fn=confine,
+            env={"PATH": os.environ.get("PATH", os.defpath), "HOME": str(work)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=wall_limit_s,
+            check=False,
+        )
+
+
+def _permissions(node: Path, own: Iterable[Path], work: Path) -> list[str]:
+    """Node's options for its own permissions; none where it has none, or where a path means several to it."""
+    major = _major(node)
+    if major < PERMISSIONS_FROM or any(set(str(path)) & set(",*") for path in (*own, work)):
+        return []
+    reads = [f"--allow-fs-read={path}/*" for path in (*own, work)]
+    name = "--permission" if major >= PERMISSIONS_PLAIN_FROM else "--experimental-permission"
+    return ["--no-warnings", name, *reads, f"--allow-fs-write={work}/*"]
+
+
+@cache
+def _major(node: Path) -> int:
+    """Node's version, as far as it counts here: 0 where it doesn't say."""
+    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
+    digits = said.strip().removeprefix("v").partition(".")[0]
+    return int(digits) if digits.isdigit() else 0

@@ -17,6 +17,7 @@ from measuretwice.backends.uml import (
     memory_folder,
     run_inside,
 )
+from measuretwice.base import landlock
 from measuretwice.lab import KernelFacts, Lab, Plan
 
 
@@ -81,6 +82,9 @@ class Virtual(Backend):
 
     def damage(self) -> str | None:
         return damage("virtual kernel", self._uml.folder, self._uml.sums)
+
+    def confined_by(self) -> str:
+        return f"its own folders alone, few system calls; Landlock {landlock.in_words()}"
 
     def kernel_facts(self) -> KernelFacts:
         return self._uml.facts

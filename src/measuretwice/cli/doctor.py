@@ -13,6 +13,7 @@ from typing import Any
 from measuretwice.backends.intact import changed_files, named
 from measuretwice.backends.tools import TOOLS
 from measuretwice.backends.uml import find_kernel, memory_folder
+from measuretwice.base import landlock
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import KERNEL_BUILDER
@@ -76,6 +77,7 @@ def examine(root: Path) -> dict[str, Any]:
         "cpus": len(usable_cpus()),
         "kernel": kernel["facts"],
         "memory_folder": memory,
+        "landlock": landlock.in_words(),
         "host": host,
         "labs": labs,
     }
@@ -170,6 +172,13 @@ def print_facts(facts: dict[str, Any]) -> None:
     kernel = facts["kernel"] or {}
     state = "built" if kernel.get("kernel_ready") else "not built yet: the first ./lab run does it"
     out.print(f"  {state}; {facts['cpus']} CPUs, memory in {facts['memory_folder'] or 'no folder'}")
+    wall = "it confines itself to its own folders"
+    if facts["landlock"] == "none":
+        out.print(
+            f"  {wall}, but this machine's kernel has no Landlock to see to it (SECURITY.md says what is left)"
+        )
+    else:
+        out.print(f"  {wall}; Landlock {facts['landlock']}")
     host = facts["host"]
     out.print("This machine's own kernel", style="bold")
     out.print(

@@ -186,6 +186,7 @@ def _run_in(work: Path, job: Job) -> Result:
         plan, lab, job.root, started=started, kernel=backend.kernel_facts(),
         start_ns=backend.start_ns, option=backend.option, raw_of=same.name if same else "",
     )  # fmt: skip
+    provenance = replace(provenance, confined=backend.confined_by())
     write_json(work / PROVENANCE, provenance.to_json())
     write_json(work / RESULT, result.to_json())
     (work / DONE).touch()

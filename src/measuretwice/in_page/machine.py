@@ -25,6 +25,9 @@ class PagesMachine(Browser):
         unpack_tar(self.given, work)
         (work / CONSOLE).write_text(self.said, encoding="utf-8")
 
+    def confined_by(self) -> str:
+        return "the browser's own sandbox"
+
 
 def given_to_live_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:
     """Return the files that a live lab's guest finds at its root; the page adds its terminals' sizes."""

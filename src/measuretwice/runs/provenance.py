@@ -41,7 +41,8 @@ class Provenance:
     `virtual_start_ns` is the moment, in ns since 1970, that the virtual kernel's clock began at;
     `command` makes the run again. `edited` are the digests of the node scripts that were the student's own;
     what was changed in them stands in edit.diff. `raw_of` is the run whose raw files these are, where
-    nothing differs but how they are judged.
+    nothing differs but how they are judged. `confined` says by what means a virtual kernel's process was kept to its
+    own folders; None where it ran on a machine itself.
     """
 
     measuretwice: str
@@ -55,13 +56,15 @@ class Provenance:
     plan_digest: str
     edited: dict[str, str] | None = None
     raw_of: str | None = None
+    confined: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         content = {**asdict(self), "kernel": self.kernel.to_json()}
         if self.edited is None:
             del content["edited"]
-        if self.raw_of is None:
-            del content["raw_of"]
+        for name in ("raw_of", "confined"):
+            if content[name] is None:
+                del content[name]
         return content
 
 

@@ -85,6 +85,7 @@ PROVENANCE = {
     "command": "the command that does this run again",
     "plan_digest": "the plan's digest",
     "raw_of": "the run whose raw files these are, where a case's run differs from it only in how it is judged. Only there",
+    "confined": "by what means the run's programs were kept from the machine: folders, system calls, Landlock. Of a virtual machine only there",
 }
 RECORDED_SET = {
     "set": "the set's name",
