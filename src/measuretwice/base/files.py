@@ -28,10 +28,13 @@ def write_json(path: Path, content: Any) -> None:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object that a file holds.
 
-    OSError where it can't be read, ValueError (or RecursionError) where it isn't JSON, TypeError
-    where that isn't an object.
+    OSError where it can't be read, ValueError where it isn't JSON that can be read, TypeError where that isn't an
+    object.
     """
-    content = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("nested too deep") from None
     if not isinstance(content, dict):
         raise TypeError("not a JSON object")
     return content
