@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import case_of, diagnose
@@ -127,24 +129,29 @@ def read_set(folder: Path) -> RecordedSet:
         )
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: record it first with ./lab record") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        what = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise UserError(f"{path}: is damaged ({what}); record it again") from None
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path}: is damaged ({error}); record it again") from None
 
 
 def results_of(lab: Lab, folder: Path) -> list[Result]:
     """Return a recorded set's runs as results, by their measured values: the verdicts are those of
-    today's lab.toml, the findings today's checker's."""
+    today's lab.toml, the findings today's checker's. UserError where they can't be those of runs of this lab."""
+    path = folder / SET_FILE
     results = [recorded.result for recorded in read_set(folder).runs]
     for result in results:
-        check_of_lab(lab, result, str(folder / SET_FILE))
-    return [
-        judged(
-            lab,
-            replace(
-                result,
-                title=lab.trials[result.trial].title,
-                findings=tuple(diagnose(lab, case_of(lab, result.params, result.measured))),
-            ),
-        )
-        for result in results
-    ]
+        check_of_lab(lab, result, str(path))
+    try:
+        return [_judged(lab, result) for result in results]
+    except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise UserError(f"{path}: is damaged ({what}); record it again") from None
+
+
+def _judged(lab: Lab, result: Result) -> Result:
+    found = diagnose(lab, case_of(lab, result.params, result.measured))
+    titled = replace(result, title=lab.trials[result.trial].title, findings=tuple(found))
+    return judged(lab, titled)
