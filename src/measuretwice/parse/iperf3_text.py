@@ -175,7 +175,7 @@ def _read_row(report: _Report, match: re.Match[str], source: str, number: int, l
                 row.cwnd_bytes = _bytes(rest["cwnd"], rest["cwnd_unit"])
             row.omitted = rest["omitted"] is not None
             row.total_of = rest["end"]
-    except ValueError:
+    except (ValueError, OverflowError):
         raise _unreadable(source, number, line) from None
     (report.intervals if row.total_of is None else report.totals).append(row)
 
@@ -229,7 +229,7 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
     elif time := re.search(r"Time: (\w{3}, \d+ \w{3} \d{4} [\d:]+ GMT)", line):
         try:
             report.start_time_s = parsedate_to_datetime(time[1]).timestamp()
-        except ValueError:
+        except (ValueError, OverflowError):
             raise _unreadable(source, number, line) from None
 
 
