@@ -1,0 +1,184 @@
+"""Root inside the virtual kernel tries to get out: to other files, processes and sockets of the machine; and to fill it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from outside import ROOT, SECRET, Machine
+
+from measuretwice.backends import uml
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture
+def kernel() -> uml.Kernel:
+    found = uml.find_kernel()
+    if found is None:
+        pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
+    return found
+
+
+def seen(machine: Machine, kernel: uml.Kernel) -> dict[str, tuple[int, float]]:
+    """What can be seen of the files that nobody may change: size and time of each."""
+    watched = [machine.outside, kernel.folder, *(ROOT / name for name in ("labs", "scripts"))]
+    return {
+        str(path): (path.lstat().st_size, path.lstat().st_mtime)
+        for folder in watched
+        for path in sorted(folder.rglob("*"))
+        if "__pycache__" not in path.parts
+    }
+
+
+def check_nothing_got_out(machine: Machine, kernel: uml.Kernel, before: object) -> None:
+    said = (machine.run / "experiment.log").read_text(errors="replace")
+    assert said.endswith("all tried\n"), said[-2000:]
+    assert [line for line in said.splitlines() if line.endswith(": OUT")] == []
+    assert said.count(": held") > 70
+    # What isn't there inside was not tried.
+    assert "not found" not in said, [line for line in said.splitlines() if "not found" in line]
+    assert SECRET not in said
+    assert machine.victim.poll() is None
+    assert seen(machine, kernel) == before
+    made = [path for path in machine.run.rglob("*") if path.name not in ("link", "file-link")]
+    assert all(path.is_file() or path.is_dir() for path in made), made
+    assert not any(path.is_symlink() for path in made)
+    assert (machine.run / "as-you").stat().st_mode & 0o7777 == 0o777
+    assert not any(path.stat().st_mode & 0o6000 for path in made)
+
+
+@pytest.mark.slow(5)
+@pytest.mark.parametrize("real_time", [False, True], ids=["virtual", "live"])
+def test_root_inside_gets_nowhere(
+    machine: Machine, kernel: uml.Kernel, real_time: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = seen(machine, kernel)
+    (machine.run / "experiment.sh").write_text(machine.script())
+    if real_time:
+        # As live labs have it: the same process without virtual time, and with the package's Python.
+        process = uml.start(kernel, ROOT, machine.run, memory_mb=512, folders=uml.LIVE_FOLDERS)
+        try:
+            process.wait(timeout=120)
+        finally:
+            uml.end(process, machine.run)
+    else:
+        uml.run_inside(kernel, ROOT, machine.run, 1, 120)
+    check_nothing_got_out(machine, kernel, before)
+
+
+IN_A_PROCESS = """
+import sys
+from pathlib import Path
+import outside
+from measuretwice.backends import uml
+from measuretwice.base import landlock
+outside.without_landlock()
+assert landlock.version() == 0, landlock.version()
+kernel = uml.find_kernel()
+print(uml.run_inside(kernel, outside.ROOT, Path(sys.argv[1]), 1, 120))
+"""
+
+
+@pytest.mark.slow(5)
+def test_nor_on_a_machine_without_landlock(machine: Machine, kernel: uml.Kernel) -> None:
+    """There hostfs alone keeps to the folders."""
+    before = seen(machine, kernel)
+    (machine.run / "experiment.sh").write_text(machine.script())
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", IN_A_PROCESS, str(machine.run)],
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests/support'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    check_nothing_got_out(machine, kernel, before)
+
+
+def processes_of(session: int) -> int:
+    """How many processes of this machine belong to a kernel that was started as a session's leader."""
+    count = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        count += int(fields[3]) == session
+    return count
+
+
+@pytest.mark.slow(8)
+def test_processes_without_end(
+    kernel: uml.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process of the guest's is one of this machine's: there is a most of them, whatever root sets inside."""
+    monkeypatch.setattr(uml, "MOST_PROCESSES", 150)
+    (tmp_path / "experiment.sh").write_text(
+        "echo 4000000 >/proc/sys/kernel/threads-max; ulimit -u unlimited\n"
+        "for i in {1..400}; do sleep 60 & done\n"
+        ": >/run/measuretwice/all; read -rt 60 <> <(:)\n"
+    )
+    process = uml.start(kernel, ROOT, tmp_path, memory_mb=512)
+    most = 0
+    try:
+        for _ in range(600):
+            most = max(most, processes_of(process.pid))
+            if process.poll() is not None or (tmp_path / "all").exists():
+                break
+            time.sleep(0.05)
+        most = max(most, processes_of(process.pid))
+    finally:
+        uml.end(process, tmp_path)
+    assert 100 < most <= 152, most
+    assert processes_of(process.pid) == 0
+    assert "fork" in (tmp_path / "experiment.log").read_text()
+
+
+@pytest.mark.slow(8)
+def test_a_disk_isnt_filled(
+    kernel: uml.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uml, "MOST_BYTES", 20 * 2**20)
+    monkeypatch.setattr(uml, "MOST_FILES", 300)
+    (tmp_path / "experiment.sh").write_text(
+        "cd /run/measuretwice\n"
+        "for i in {1..500}; do : >empty-$i; done\n"
+        "for i in 1 2 3; do dd if=/dev/zero of=empty-$i bs=1M count=30; done\n"
+        "truncate -s 1000G empty-4 && echo 'a large file: OUT'\n"
+        "dd if=/dev/zero of=empty-5 bs=1 count=1 seek=1000000000000 && echo 'a sparse file: OUT'\n"
+        "echo the end >/run/the-end; cat /run/the-end\n"
+    )
+    assert uml.run_inside(kernel, ROOT, tmp_path, 1, 60) == 0
+    files = list(tmp_path.iterdir())
+    assert 290 < len(files) <= 305
+    assert sum(path.stat().st_blocks * 512 for path in files) <= 22 * 2**20
+    assert max(path.stat().st_size for path in files) <= 20 * 2**20
+    assert ": OUT" not in (tmp_path / "experiment.log").read_text()
+
+
+@pytest.mark.slow(5)
+def test_memory_has_an_end(kernel: uml.Kernel, tmp_path: Path) -> None:
+    """What a guest fills is its own: a file of one size, that goes with it."""
+    (tmp_path / "experiment.sh").write_text(
+        "mount -o remount,size=100G /tmp; dd if=/dev/zero of=/tmp/full bs=1M count=4000\n"
+        "echo survived\n"
+    )
+    process = uml.start(kernel, ROOT, tmp_path, "panic=-1", memory_mb=256)
+    most_kib = 0
+    try:
+        while process.poll() is None:
+            try:
+                for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+                    if line.startswith("VmRSS:"):
+                        most_kib = max(most_kib, int(line.split()[1]))
+            except OSError:
+                break
+        process.wait(timeout=60)
+    finally:
+        uml.end(process, tmp_path)
+    assert most_kib < 400 * 1024
