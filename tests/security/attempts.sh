@@ -1,3 +1,5 @@
+#!/usr/bin/env bash
+# shellcheck disable=SC2154,SC2016 # variables are of whoever reads it, and single quotes are meant
 # As root inside the virtual kernel: what might lead out. Read by test_escape.py, which sets OUTSIDE (a folder of
 # the machine), PORT and SOCKET_NAME (where somebody listens there) and VICTIM (a process there).
 # Each attempt says "NAME: held" or "NAME: OUT"; what it gets it prints, so that secrets can be looked for.

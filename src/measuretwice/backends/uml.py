@@ -46,7 +46,7 @@ LIVE_FOLDERS = (*INSIDE_FOLDERS, "src")
 # labs needs, and an end to one that fills disks or begins processes without end.
 MOST_BYTES = 8 * 2**30
 MOST_FILES = 100_000
-MOST_PROCESSES = 8_000
+MOST_PROCESSES = 2_000
 
 # The kernel is told its folders by numbers: Linux keeps two copies of its command line, so a longer path
 # there would leave it less memory, and what TCP makes of its memory would differ with the place.
