@@ -75,3 +75,47 @@ def test_memory_that_fills_up_while_a_trial_runs_is_named(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "the folder of the virtual kernel's memory had run full" in last_line(done)
     assert "set TMPDIR" in last_line(done)
+
+
+@pytest.mark.slow(4)
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_keep_nothing_from_being_measured(tmp_path: Path, closed: str) -> None:
+    """As some cron jobs have them. What is open says what it always does."""
+    done = in_shell(tmp_path, f"$TRIAL {closed}")
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("runs/mathis/*/DONE"))) == 1
+    assert ("mathis, trial 7: " in done.stdout) == (">&-" not in closed.split())
+    assert ("1 trial, 2 virtual seconds" in done.stderr) == ("2>&-" not in closed)
+
+
+@pytest.mark.slow(4)
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_the_front_door_lets_them_through(tmp_path: Path, closed: str) -> None:
+    words = shlex.join([str(ROOT / "lab"), *TRIAL[len(LAB) :]])
+    done = in_shell(tmp_path, f"{words} {closed}")
+    assert done.returncode == 0, done.stderr
+    assert ("mathis, trial 7: " in done.stdout) == (">&-" not in closed.split())
+    assert len(list(tmp_path.glob("runs/mathis/*/DONE"))) == 1
+
+
+@pytest.mark.slow(4)
+def test_output_that_cant_be_written_is_named(tmp_path: Path) -> None:
+    done = in_shell(tmp_path, "$TRIAL >/dev/full")
+    assert done.returncode == 1
+    assert last_line(done).startswith("lab: standard output: No space left on device; ")
+    assert len(list(tmp_path.glob("runs/mathis/*/DONE"))) == 1
+    long = f"{shlex.join([*LAB, 'list', '--json'])} >/dev/full"
+    done = in_shell(tmp_path, long)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert last_line(done).startswith("lab: standard output: No space left on device; ")
+    # As with `| head`: whoever read it has gone, and there is nothing to be said.
+    done = in_shell(tmp_path, f"{shlex.join([*LAB, 'list', '--json'])} | true")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = in_shell(gone, "rmdir ../gone; $TRIAL")
+    assert done.returncode == 1
+    assert last_line(done).startswith("lab: the folder that you are in was removed: ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 
@@ -29,6 +30,8 @@ def main() -> None:
             _check_usage(sys.argv[1:])
             sys.exit(0)
         code = cli.main(prog_name="./lab", standalone_mode=False)
+        # What can't be written is found out here, and not when the interpreter ends.
+        sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else 0)
     except UserError as error:
         _complain(str(error), error.exit_code)
@@ -43,10 +46,10 @@ def main() -> None:
         _complain("stopped; finished trials are kept, and the same command goes on from there", 130)
     except BrokenPipeError:
         # Whoever read our output has gone (as `| head` does).
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(141)
     except OSError as error:
-        _complain(f"{error.filename or 'system'}: {error.strerror or error}", 1)
+        _complain(_what_failed(error), 1)
     except Exception as error:
         if os.environ.get("MEASURETWICE_DEBUG"):
             raise
@@ -54,6 +57,35 @@ def main() -> None:
         _complain(
             f"a mistake of ours: {what} (MEASURETWICE_DEBUG=1 shows where; please report it)", 1
         )
+
+
+def _drop_output() -> None:
+    """What still waits to be written goes nowhere; the interpreter would try once more, and complain in its own words."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _output_fails() -> bool:
+    """Can nothing be written to standard output? What waited to be written may be lost already, so a byte is tried."""
+    try:
+        os.write(sys.stdout.fileno(), b"\n")
+    except OSError:
+        _drop_output()
+        return True
+    return False
+
+
+def _what_failed(error: OSError) -> str:
+    """Say what the system refused, and of what, also where the error names no file."""
+    reason = error.strerror or str(error)
+    if error.filename:
+        return f"{error.filename}: {reason}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO) and _output_fails():
+        return f"standard output: {reason}; nothing that was finished is lost, the same command shows it again"
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return "the folder that you are in was removed: cd to another one, then run this again"
+    return f"system: {reason}"
 
 
 def _complain(message: str, code: int) -> None:
