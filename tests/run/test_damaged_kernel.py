@@ -116,3 +116,23 @@ def test_without_sums_the_kernel_itself_is_checked(cached: Path) -> None:
     cut(cached / "root/bin/bash", 0.5)
     cut(cached / "linux", 0.9)
     assert changed_files(cached, kernel.sums) == ["linux"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"programs": None}, "kernel.json lacks 'programs'"),
+        ({"version": None}, "kernel.json lacks 'version'"),
+        ({"programs": "all"}, "its programs are no table"),
+    ],
+)
+def test_facts_that_lack_something_are_named(
+    tmp_path: Path, cached: Path, change: dict[str, str | None], says: str
+) -> None:
+    path = cached / "kernel.json"
+    facts = json.loads(path.read_text()) | change
+    path.write_text(json.dumps({name: value for name, value in facts.items() if value}))
+    done = start_lab(*TRIAL, "--out", tmp_path / "runs", **cache_of(cached))
+    line = f"{cached}: the cached kernel is broken ({says}); delete that folder and run again"
+    assert (done.returncode, done.stderr) == (1, f"lab: {line}\n")
+    assert line in start_lab("doctor", "--json", **cache_of(cached)).stdout

@@ -95,10 +95,15 @@ def _built(options: list[str]) -> BrowserMachine:
         )
     folder = Path(done.stdout.strip())
     try:
-        return BrowserMachine(folder, KernelFacts.from_json(read_object(folder / FACTS)))
+        machine = BrowserMachine(folder, KernelFacts.from_json(read_object(folder / FACTS)))
+        if not isinstance(machine.facts.others["programs"], Mapping):
+            raise TypeError("its programs are no table")
+        return machine
     except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"{FACTS} lacks {error}" if isinstance(error, KeyError) else error
         raise UserError(
-            f"{folder}: the cached machine is broken ({error}); delete that folder and run again", 1
+            f"{folder}: the cached machine is broken ({reason}); delete that folder and run again",
+            1,
         ) from None
 
 

@@ -114,10 +114,15 @@ def find_kernel() -> Kernel | None:
 
 def _read(folder: Path) -> Kernel:
     try:
-        return Kernel(folder, KernelFacts.from_json(read_object(folder / "kernel.json")))
+        kernel = Kernel(folder, KernelFacts.from_json(read_object(folder / "kernel.json")))
+        # What is asked of it later, is asked for here once.
+        if not isinstance(kernel.facts.others["programs"], Mapping) or not kernel.name:
+            raise TypeError("its programs are no table")
+        return kernel
     except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = f"kernel.json lacks {error}" if isinstance(error, KeyError) else error
         raise UserError(
-            f"{folder}: the cached kernel is broken ({error}); delete that folder and run again", 1
+            f"{folder}: the cached kernel is broken ({reason}); delete that folder and run again", 1
         ) from None
 
 
