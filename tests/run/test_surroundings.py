@@ -119,3 +119,9 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     done = in_shell(gone, "rmdir ../gone; $TRIAL")
     assert done.returncode == 1
     assert last_line(done).startswith("lab: the folder that you are in was removed: ")
+
+
+def test_a_tmpdir_that_is_a_file_is_named(tmp_path: Path) -> None:
+    done = in_shell(tmp_path, "$TRIAL", TMPDIR="/etc/passwd")
+    assert done.returncode == 2
+    assert done.stderr == "lab: TMPDIR=/etc/passwd: is no folder; set it to one, or unset it\n"

@@ -130,10 +130,13 @@ def memory_folder(memory_mb: int = GUEST_MEMORY_MB) -> Path:
     """Return a folder that can hold the guest's memory: room for it, and executable.
 
     UML keeps its memory in a file that is deleted as soon as it is open. UserError where
-    neither TMPDIR nor /dev/shm nor /tmp will do.
+    neither TMPDIR nor /dev/shm nor /tmp will do, or TMPDIR is no folder at all.
     """
     problems = []
-    for name in (os.environ.get("TMPDIR"), IN_MEMORY, "/tmp"):
+    chosen = os.environ.get("TMPDIR")
+    if chosen and os.path.exists(chosen) and not os.path.isdir(chosen):
+        raise UserError(f"TMPDIR={chosen}: is no folder; set it to one, or unset it")
+    for name in (chosen, IN_MEMORY, "/tmp"):
         if not name:
             continue
         folder = Path(name)
