@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import shutil
-import signal
 import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from measuretwice.base.apart import WALL_S, Apart, unforeseen
 from measuretwice.grading.contents import Reading
 from measuretwice.grading.read import read_submission
 from measuretwice.lab import Lab
 from measuretwice.stats.intervals import binomial_interval
 
-MEMORY_BYTES = 4 * 2**30
-CPU_S = 240
-WALL_S = 900.0
-FILE_BYTES = 2**30
-
 
 @dataclass
 class _Work:
     key: int
-    process: BaseProcess
-    answer: Connection
+    process: Apart
     tree: Path
     deadline: float
 
@@ -49,7 +41,6 @@ def read_all(
     """
     # What all will need is loaded once, here, and not by each.
     binomial_interval(10, 0.5, 0.9)
-    context = multiprocessing.get_context("fork")
     waiting = list(enumerate(submissions))[::-1]
     working: list[_Work] = []
     with tempfile.TemporaryDirectory(prefix="measuretwice-grade-") as folder:
@@ -57,21 +48,16 @@ def read_all(
             while waiting or working:
                 while waiting and len(working) < parallel:
                     key, sources = waiting.pop()
-                    here, there = context.Pipe(duplex=False)
                     tree = Path(folder) / str(key) / "files"
                     tree.parent.mkdir()
                     report = reports / f"{key}.html" if reports else None
-                    process = context.Process(
-                        target=_read, args=(root, sources, tree, report, lab, there)
-                    )
-                    process.start()
-                    there.close()
-                    working.append(_Work(key, process, here, tree, time.monotonic() + wall_s))
-                ready = wait([work.answer for work in working], timeout=1.0)
+                    process = Apart(partial(_read, root, sources, tree, report, lab))
+                    working.append(_Work(key, process, tree, time.monotonic() + wall_s))
+                ready = wait([work.process.pipe for work in working], timeout=1.0)
                 for work in [*working]:
-                    if work.answer in ready or time.monotonic() > work.deadline:
+                    if work.process.pipe in ready or time.monotonic() > work.deadline:
                         working.remove(work)
-                        yield work.key, _outcome(work, work.answer in ready)
+                        yield work.key, _outcome(work, work.process.pipe in ready)
         finally:
             for work in working:
                 _end(work)
@@ -85,21 +71,11 @@ def _read(
     lab: Lab | None,
     answer: Connection,
 ) -> None:
-    """In the process: limits first, then the work. The answer is JSON, not a pickle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for what, most in (
-        (resource.RLIMIT_AS, MEMORY_BYTES),
-        (resource.RLIMIT_CPU, CPU_S),
-        (resource.RLIMIT_FSIZE, FILE_BYTES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        hard = resource.getrlimit(what)[1]
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (most, hard))
+    """In the process: the work. The answer is JSON, not a pickle."""
     try:
         reading = Reading(read_submission(root, sources, tree, report, lab)).to_json()
     except Exception as error:
-        reading = Reading(problem=f"can't be read ({type(error).__name__}: {error})").to_json()
+        reading = Reading(problem=unforeseen(error)).to_json()
     answer.send_bytes(reading)
 
 
@@ -109,15 +85,9 @@ def _outcome(work: _Work, ready: bool) -> Reading:
     else:
         try:
             # The process has worked on files from outside: what it says is data from outside, too.
-            reading = Reading.from_json(work.answer.recv_bytes())
-        except EOFError:
-            work.process.join()
-            killed = -(work.process.exitcode or 0)
-            if killed in (signal.SIGXCPU, signal.SIGKILL):
-                problem = f"not read: needs more than {CPU_S} s of work, or was killed"
-            else:
-                problem = "not read: it needs more memory than a submission may have"
-            reading = Reading(problem=problem)
+            reading = Reading.from_json(work.process.pipe.recv_bytes())
+        except (EOFError, OSError):
+            reading = Reading(problem=work.process.why_silent())
         except ValueError:
             reading = Reading(problem="not read: what was read of it is no description of runs")
     _end(work)
@@ -125,7 +95,5 @@ def _outcome(work: _Work, ready: bool) -> Reading:
 
 
 def _end(work: _Work) -> None:
-    work.process.kill()
-    work.process.join()
-    work.answer.close()
+    work.process.end()
     shutil.rmtree(work.tree.parent, ignore_errors=True)
