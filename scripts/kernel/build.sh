@@ -77,10 +77,20 @@ cache_key() {
 # come out of a run, as with another compiler.
 kernel_flags='-mcmodel=small -fbuiltin -O3'
 
-# A folder counts when kernel.json, which is written last, is in it.
-is_ready() {
-  [[ -f $1/kernel.json && -x $1/linux && -f $1/config && -x $1/root/sbin/guest-init && -x $1/root/bin/bash ]]
+# lacks FOLDER: what it lacks of a kernel, nothing where it is one. kernel.json is written last.
+# Programs that a copy of the cache made into plain files get their mode back: to build anew takes minutes.
+lacks() {
+  local file programs=(linux root/sbin/guest-init root/bin/bash)
+  for file in kernel.json config "${programs[@]}"; do
+    [[ -f $1/$file ]] || { printf '%s is missing' "$file" && return; }
+  done
+  for file in "${programs[@]}"; do
+    [[ -x $1/$file ]] || find "$1/linux" "$1"/root/{bin,sbin,usr/bin,usr/sbin} -type f -exec chmod +x {} + 2>/dev/null || true
+    [[ -x $1/$file ]] || { printf "%s can't be executed" "$file" && return; }
+  done
 }
+
+is_ready() { [[ -z $(lacks "$1") ]]; }
 
 # --- requirements --------------------------------------------------------------------------------
 
@@ -194,6 +204,9 @@ get_ready() {
     printf '%s\n' "$root/$key"
     return
   fi
+  allows_programs "$root" ||
+    die "programs in $root can't be executed, is it mounted noexec? Set MEASURETWICE_CACHE to another folder"
+  [[ ! -e $root/$key ]] || say "$root/$key is no whole kernel, $(lacks "$root/$key"): it is made anew"
   ready=$root/.ready-$key
   begin_build
 

@@ -330,6 +330,27 @@ def test_prebuilt_by_url(checkout: Checkout, served: tuple[Path, str], pack: Pac
     assert checkout.build("--path").stdout == done.stdout
 
 
+def test_what_lost_its_modes_gets_them_back(
+    checkout: Checkout, served: tuple[Path, str], pack: Pack
+) -> None:
+    """As a copy over a file system without them: nothing is built for that."""
+    sha256 = pack()
+    prebuilt = {"MEASURETWICE_KERNEL": f"{served[0]}/kernel.tar.gz"}
+    done = checkout.build(**prebuilt, MEASURETWICE_KERNEL_SHA256=sha256)
+    folder = Path(done.stdout.strip())
+    for name in ("linux", "root/sbin/guest-init", "root/bin/bash-static"):
+        (folder / name).chmod(0o644)
+    again = checkout.build("--path")
+    assert (again.returncode, again.stdout) == (0, done.stdout)
+    assert os.access(folder / "linux", os.X_OK)
+    assert os.access(folder / "root/bin/bash", os.X_OK)
+    # What is missing can't be given back: why it takes minutes again is said.
+    (folder / "config").unlink()
+    anew = checkout.build(**prebuilt, MEASURETWICE_KERNEL_SHA256=sha256)
+    assert (anew.returncode, anew.stdout) == (0, done.stdout)
+    assert f"{folder} is no whole kernel, config is missing: it is made anew\n" in anew.stderr
+
+
 def test_prebuilt_by_path(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
     sha256 = pack()
     done = checkout.build("--prebuilt", str(served[0] / "kernel.tar.gz"), "--sha256", sha256)
