@@ -23,7 +23,13 @@ if __name__ == "__main__":
     at_first = signal.getsignal(signal.SIGINT)
     if at_first is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from measuretwice.cli.main import main
+    try:
+        from measuretwice.cli.main import main
+    except ModuleNotFoundError as error:
+        # Another Python than the one that ./lab has made ready.
+        if (error.name or "").startswith("measuretwice"):
+            raise
+        sys.exit(f"lab: this Python has no {error.name}: start it by ./lab, which has all it needs")
 
     signal.signal(signal.SIGINT, at_first)
     main()

@@ -125,3 +125,12 @@ def test_a_tmpdir_that_is_a_file_is_named(tmp_path: Path) -> None:
     done = in_shell(tmp_path, "$TRIAL", TMPDIR="/etc/passwd")
     assert done.returncode == 2
     assert done.stderr == "lab: TMPDIR=/etc/passwd: is no folder; set it to one, or unset it\n"
+
+
+def test_another_python_is_sent_to_the_front_door(tmp_path: Path) -> None:
+    bare = "-P -S -m measuretwice list"
+    done = in_shell(tmp_path, f"{shlex.quote(sys.executable)} {bare}")
+    assert done.returncode == 1
+    assert done.stderr.startswith("lab: this Python has no ")
+    assert done.stderr.endswith(": start it by ./lab, which has all it needs\n")
+    assert done.stderr.count("\n") == 1
