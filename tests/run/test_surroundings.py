@@ -134,3 +134,15 @@ def test_another_python_is_sent_to_the_front_door(tmp_path: Path) -> None:
     assert done.stderr.startswith("lab: this Python has no ")
     assert done.stderr.endswith(": start it by ./lab, which has all it needs\n")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow(4)
+def test_runs_that_are_removed_meanwhile_are_named(tmp_path: Path) -> None:
+    script = """$TRIAL --duration 60 &
+    until compgen -G "runs/mathis/.*.work/experiment.log" >/dev/null; do kill -0 $! && sleep 0.05; done
+    rm -rf runs
+    wait $!"""
+    done = in_shell(tmp_path, script)
+    assert done.returncode == 1
+    folder = tmp_path / "runs/mathis"
+    assert last_line(done) == f"lab: trial 7: {folder} was removed while it ran: run it again"

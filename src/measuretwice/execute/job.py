@@ -131,7 +131,14 @@ def run_job(job: Job) -> Result:
             if job.begun is None and (kept := finished([job])):
                 shutil.rmtree(work)
                 return kept[job.folder]
-            result = _run_in(work, job)
+            try:
+                result = _run_in(work, job)
+            except (UserError, ParseError, OSError):
+                if work.exists():
+                    raise
+                raise UserError(
+                    f"{label}: {work.parent} was removed while it ran: run it again", 1
+                ) from None
             if job.folder.exists():
                 shutil.rmtree(job.folder)
             os.rename(work, job.folder)
