@@ -50,6 +50,11 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         _complain(_what_failed(error), 1)
+    except ModuleNotFoundError as error:
+        # What is imported only when it is needed; without the first of all, __main__ says so.
+        if (error.name or "").startswith("measuretwice"):
+            raise
+        _complain(f"this Python has no {error.name}: start it by ./lab, which has all it needs", 1)
     except Exception as error:
         if os.environ.get("MEASURETWICE_DEBUG"):
             raise
