@@ -50,12 +50,14 @@ def main() -> None:
         sys.exit(141)
     except OSError as error:
         _complain(_what_failed(error), 1)
-    except ModuleNotFoundError as error:
-        # What is imported only when it is needed; without the first of all, __main__ says so.
-        if (error.name or "").startswith("measuretwice"):
-            raise
-        _complain(f"this Python has no {error.name}: start it by ./lab, which has all it needs", 1)
     except Exception as error:
+        # What is imported only when it is needed; without the first of all, __main__ says so.
+        if isinstance(error, ModuleNotFoundError) and not str(error.name).startswith(
+            "measuretwice"
+        ):
+            _complain(
+                f"this Python has no {error.name}: start it by ./lab, which has all it needs", 1
+            )
         if os.environ.get("MEASURETWICE_DEBUG"):
             raise
         what = f"{type(error).__name__}: {error}"
