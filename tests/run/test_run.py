@@ -352,8 +352,11 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not [path.name for path in (out / "mathis").iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.slow(5)
-def test_interrupted_run_says_so_in_one_line(all_cpus: set[int], tmp_path: Path) -> None:
+@pytest.mark.slow(10)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
+def test_interrupted_run_says_so_in_one_line(
+    all_cpus: set[int], tmp_path: Path, number: signal.Signals
+) -> None:
     process = subprocess.Popen(
         command("mathis", "--trials", "1-4", "--out", str(tmp_path)),
         env=environment(),
@@ -362,7 +365,7 @@ def test_interrupted_run_says_so_in_one_line(all_cpus: set[int], tmp_path: Path)
         text=True,
     )
     until(lambda: own_processes(tmp_path))
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 130
     assert said.strip().splitlines()[-1].startswith("lab: stopped; finished trials are kept")

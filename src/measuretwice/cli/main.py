@@ -97,5 +97,6 @@ def _what_failed(error: OSError) -> str:
 
 def _complain(message: str, code: int) -> None:
     # What stands in a file or is called so is no order to a terminal.
-    print(f"lab: {without_controls(' '.join(message.split()))}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # of a terminal that was closed
+        print(f"lab: {without_controls(' '.join(message.split()))}", file=sys.stderr)
     sys.exit(code)

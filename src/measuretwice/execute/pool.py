@@ -102,12 +102,15 @@ class InTurn:
 
 @contextmanager
 def interrupts_noted() -> Iterator[Callable[[], bool]]:
-    """Note Ctrl-C and SIGTERM instead of raising them anywhere; yields 'was there one?'.
+    """Note Ctrl-C, SIGTERM, Ctrl-\\ and a terminal that is closed, instead of raising them anywhere; yields 'was there
+    one?'. Under nohup(1) a terminal that is closed ends nothing.
 
     A KeyboardInterrupt in the middle of starting a worker would leave half a pool behind.
     """
     caught: list[int] = []
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGQUIT]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
     before = {n: signal.signal(n, lambda number, _: caught.append(number)) for n in numbers}
     try:
         yield lambda: bool(caught)
