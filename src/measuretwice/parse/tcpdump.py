@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from measuretwice.parse._text import clean, foreign
 
+_EXPECTED_FRAMES = "the text output of tcpdump (`tcpdump -e`)"
 _EXPECTED = "the text output of tcpdump (`tcpdump -n -tt`)"
 # 1700000006.884614 IP 10.4.1.2.58422 > 10.4.3.2.5201: Flags [P.], seq 1:38, ack 1, win 502, ...
 _PACKET = re.compile(
@@ -73,5 +74,11 @@ class Frames:
 
 
 def parse_frames(text: str, source: str) -> Frames:
-    """Read what `tcpdump -e` printed of each frame; other lines are left out, so there may be none."""
-    return Frames(tuple(int(length) for length in _FRAME.findall(text)))
+    """Read what `tcpdump -e` printed of each frame; other lines are left out, so there may be none.
+
+    Raises ParseError for a text that says something, and nothing of any frame.
+    """
+    lengths = tuple(int(length) for length in _FRAME.findall(text))
+    if not lengths and text.strip() and "ethertype" not in text:
+        raise foreign(text, source, _EXPECTED_FRAMES)
+    return Frames(lengths)
