@@ -58,19 +58,21 @@ class RunData:
 
 @dataclass(frozen=True)
 class Reread:
-    """A finished run's lab and plan, and what its raw files say by today's code."""
+    """A finished run's lab and plan, what its raw files say by today's code, and its provenance, if that can be read."""
 
     lab: Lab
     plan: Plan
     measured: Measured
     conditions: Conditions
+    provenance: Mapping[str, object] | None
 
 
 def measure_again(root: Path, run: Path) -> Reread:
     """Return a finished run's lab, its plan, and what its raw files hold.
 
     These may stand in a folder or, as recorded runs have them, in an archive. UserError where
-    the run was never finished, a file can't be read, or plan.json was changed after the run.
+    the run was never finished, a file can't be read, plan.json was changed after the run, or is
+    of another run than provenance.json.
     """
     with raw_folder(run) as raw:
         return _measure(root, run, raw)
@@ -109,14 +111,16 @@ def _measure(root: Path, run: Path, raw: Path) -> Reread:
         raise UserError(
             f"{run}: its raw files are broken ({_words(error)}); run it again"
         ) from None
-    return Reread(lab, plan, measured, conditions)
+    if any(isinstance(value, float) and not math.isfinite(value) for value in measured.values()):
+        raise UserError(f"{run}: holds a number that isn't finite; run it again")
+    provenance = _read_provenance(run)
+    if provenance and provenance.get("plan_digest", plan.digest) != plan.digest:
+        raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
+    return Reread(lab, plan, measured, conditions, provenance)
 
 
 def read_run(root: Path, run: Path, name: str) -> RunData:
-    """Read a finished run of ours whole; `name` is what the report calls it.
-
-    UserError also where plan.json was changed after the run.
-    """
+    """Read a finished run of ours whole; `name` is what the report calls it. UserError as measure_again."""
     with raw_folder(run) as raw:
         return _read_run(root, run, raw, name)
 
@@ -124,9 +128,6 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
 def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     again = _measure(root, run, raw)
     lab, plan, measured, conditions = again.lab, again.plan, again.measured, again.conditions
-    numbers = [*plan.params.values(), *measured.values()]
-    if any(isinstance(number, float) and not math.isfinite(number) for number in numbers):
-        raise UserError(f"{run}: holds a number that isn't finite; run it again")
     try:
         found = check_run(lab, case_of(lab, plan.params, measured, plan.trial, conditions))
         result = make_result(lab, plan, measured, findings=found)
@@ -134,11 +135,8 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
         raise UserError(
             f"{run / 'plan.json'}: not the settings of this lab ({_words(error)}); run it again"
         ) from None
-    provenance = _read_provenance(run)
-    if provenance and provenance.get("plan_digest", plan.digest) != plan.digest:
-        raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
     return RunData(
-        name, lab, plan, result, provenance, _excerpts(lab, raw), _digests(raw)
+        name, lab, plan, result, again.provenance, _excerpts(lab, raw), _digests(raw)
     )  # fmt: skip
 
 
