@@ -196,6 +196,8 @@ def read_result(run: Path, lab: Lab) -> Result | None:
     if not is_finished(run):
         return None
     try:
+        if not (run / RESULT).is_file():  # a pipe would wait for ever
+            raise UserError("there is no such plain file")
         result = from_json(read_object(run / RESULT), folder=run)
         check_of_lab(lab, result, RESULT)
         return result
