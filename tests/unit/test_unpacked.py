@@ -31,9 +31,9 @@ def test_check_says_of_an_archive_what_it_says_of_its_runs(saved: Path, tmp_path
     assert packed.returncode == folder.returncode
     first, *rest = packed.stdout.splitlines()
     assert rest == folder.stdout.splitlines()[1:]
-    assert first.startswith(f"mathis-runs.zip/mathis/{RECORDED.name}: ")
+    assert first.startswith(f"{saved}:mathis/{RECORDED.name}: ")
     as_json = call_lab("check", saved, "--json")
-    assert f'"mathis-runs.zip/mathis/{RECORDED.name}"' in as_json.stdout
+    assert f'"{saved}:mathis/{RECORDED.name}"' in as_json.stdout
     assert "measuretwice-" not in as_json.stdout
 
 
@@ -50,7 +50,7 @@ def test_a_damaged_archive_is_one_clear_line(saved: Path, command: str) -> None:
     saved.write_bytes(saved.read_bytes()[:3000])
     done = call_lab(command, saved)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "lab: mathis-runs.zip: is damaged, or no archive (BadZipFile)\n"
+    assert done.stderr == f"lab: {saved}: is damaged, or no archive (BadZipFile)\n"
 
 
 @pytest.mark.parametrize("command", ["check", "report"])

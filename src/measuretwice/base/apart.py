@@ -5,6 +5,7 @@ The limits are that process's alone, so whoever starts it may start other progra
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import resource
 import signal
@@ -50,7 +51,7 @@ class Apart:
 def allow_more_work() -> None:
     """In such a process: give what comes next as much of a CPU's time as what came before had."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    _limit(resource.RLIMIT_CPU, CPU_S + int(used.ru_utime + used.ru_stime))
+    _limit(resource.RLIMIT_CPU, CPU_S + math.ceil(used.ru_utime + used.ru_stime))
 
 
 def unforeseen(error: Exception) -> str:

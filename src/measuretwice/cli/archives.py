@@ -3,76 +3,113 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import without_controls
 from measuretwice.runs.archive import ARCHIVE, is_archive
 from measuretwice.runs.folder import runs_in
 
 
 @dataclass(frozen=True)
 class Unpacked:
-    """The folders to look into, in place of archives where these lay; `hidden` begin the paths of what was unpacked."""
+    """The folders to look into, in place of archives where these lay. `instead` is how the paths of what was
+    unpacked begin, each with what is said in its place."""
 
     targets: tuple[Path, ...]
-    hidden: tuple[str, ...] = ()
+    instead: tuple[tuple[str, str], ...] = ()
 
     def named(self, text: str) -> str:
-        """A path, or a line with paths, as it was asked for: from the archive's name on."""
-        for prefix in self.hidden:
-            text = text.replace(prefix, "")
+        """A path, or a line with paths, as it was asked for: ARCHIVE:path/inside."""
+        for begin, said in self.instead:
+            text = text.replace(begin, said)
         return text
+
+    def named_in(self, content: Any) -> Any:
+        """The same for all texts of what JSON can hold."""
+        if isinstance(content, str):
+            return self.named(content)
+        if isinstance(content, dict):
+            return {self.named(name): self.named_in(each) for name, each in content.items()}
+        if isinstance(content, list | tuple):
+            return [self.named_in(each) for each in content]
+        return content
 
     @property
     def archives(self) -> bool:
         """Is any of it an archive's? What is written there is gone with the command."""
-        return bool(self.hidden)
+        return bool(self.instead)
 
 
 @contextmanager
 def unpacked(targets: Sequence[Path]) -> Iterator[Unpacked]:
     """Lay archives open in a temporary folder, as grading does, within its limits. What is refused is said."""
-    if not any(map(_is_archive, targets)):
+    if not any(map(is_hand_in, targets)):
         yield Unpacked(tuple(targets))
         return
     with TemporaryDirectory(prefix="measuretwice-") as scratch:
+        places = places_for(targets, Path(scratch))
         folders: list[Path] = []
-        hidden: list[str] = []
-        for number, target in enumerate(targets):
-            if not _is_archive(target):
+        for target, place in zip(targets, places.targets, strict=True):
+            if place == target:
                 folders.append(target)
                 continue
-            # Each in a folder of its own, so that two of one name don't mix.
-            into = Path(scratch).resolve() / str(number)
-            into.mkdir()
-            hidden += [f"{into}{os.sep}", f"{os.path.relpath(into)}{os.sep}"]
-            folders += _open(target, into)
-        opened = Unpacked(tuple(folders), tuple(hidden))
+            for line in lay_open(target, place):
+                print(f"lab: {without_controls(line)}; the rest is taken", file=sys.stderr)
+            folders += sorted({run.parent for run in runs_in(place)}) or [place]
         try:
-            yield opened
+            yield Unpacked(tuple(folders), places.instead)
         except UserError as error:
-            raise UserError(opened.named(str(error))) from None
+            raise UserError(places.named(str(error))) from None
 
 
-def _is_archive(target: Path) -> bool:
-    # A run's own raw files are no hand-in.
+def is_hand_in(target: Path) -> bool:
+    """Is it an archive of folders? A run's own raw files are none."""
     return is_archive(target.name) and target.name != ARCHIVE and target.is_file()
 
 
-def _open(archive: Path, into: Path) -> list[Path]:
-    """The folders with runs of an archive; where it holds none, all of it. UserError where nothing can be taken."""
-    from measuretwice.grading.unpack import Opened
+def places_for(targets: Sequence[Path], scratch: Path) -> Unpacked:
+    """Choose a place below `scratch` for what is in each archive among the targets. Nothing is opened yet."""
+    scratch = scratch.resolve()
+    places: list[Path] = []
+    instead: list[tuple[str, str]] = []
+    for number, target in enumerate(targets):
+        if not is_hand_in(target):
+            places.append(target)
+            continue
+        # Each in a folder of its own, so that two of one name don't mix.
+        place = scratch / str(number) / target.name
+        place.parent.mkdir()
+        places.append(place)
+        for path in (str(place), os.path.relpath(place)):
+            instead += [(f"{path}{os.sep}", f"{target}:"), (path, str(target))]
+    if instead:
+        instead += [(path, "archives") for path in (str(scratch), os.path.relpath(scratch))]
+    return Unpacked(tuple(places), tuple(instead))
 
-    opened = Opened(into)
+
+def lay_open(archive: Path, place: Path) -> list[str]:
+    """Lay an archive open where places_for meant it to be; return what is refused of it, in words.
+
+    UserError where nothing can be taken.
+    """
+    from measuretwice.grading.unpack import Opened, shown
+
+    opened = Opened(place.parent)
     opened.take(archive)
-    runs = runs_in(into)
-    if not any(path.is_file() for path in into.rglob("*")):
-        raise UserError("; ".join(opened.summed) or f"{archive}: nothing is in it")
-    for line in opened.summed:
-        print(f"lab: {line}; the rest is taken", file=sys.stderr)
-    return sorted({run.parent for run in runs}) or [into / archive.name]
+    # Grading knows a submission's files by their names alone, without the folder that they were in.
+    name = re.compile(rf"^(\d+ of )?{re.escape(shown(archive.name))}(/?)")
+    lines = [
+        name.sub(lambda found: f"{found[1] or ''}{archive}{':' if found[2] else ''}", line)
+        for line in opened.summed
+    ]
+    if not any(path.is_file() for path in place.parent.rglob("*")):
+        raise UserError("; ".join(lines) or f"{archive}: nothing is in it")
+    return lines

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,18 +71,23 @@ class CaseBooks:
             if hint > notes.hints:
                 case.book.add(case.number, "Hint", str(hint))
 
-    def earlier(self, documents: Sequence[dict[str, Any]]) -> set[str]:
-        """Return the runs that a solved case leaves behind: what was off in them is what the student has mended."""
-        off, behind = _off(documents), set[str]()
+    def earlier(
+        self, documents: Sequence[dict[str, Any]], unread: Collection[str] = ()
+    ) -> set[str]:
+        """Return the runs that a solved case leaves behind: what was off in them is what the student has mended.
+
+        Of runs that are `unread` nobody knows that nothing is off.
+        """
+        off, behind = _off(documents, unread), set[str]()
         for case in self._cases:
             own = _latest(case, [run for run in case.runs if _is_own(case, run)])
             if own and not any(str(run) in off for run in own) and _is_settled(case):
                 behind |= {str(run) for run in case.runs if run not in own}
         return behind
 
-    def after(self, documents: Sequence[dict[str, Any]]) -> None:
+    def after(self, documents: Sequence[dict[str, Any]], unread: Collection[str] = ()) -> None:
         """Where all that a student changed came out right, say what the change did, and note it."""
-        off = _off(documents)
+        off = _off(documents, unread)
         for case in self._cases:
             own = _latest(case, [run for run in case.runs if _is_own(case, run)])
             if not own:
@@ -150,9 +155,9 @@ class CaseBooks:
                 case.book.add(case.number, "Diagnosis", said)
 
 
-def _off(documents: Sequence[dict[str, Any]]) -> set[str]:
-    """The runs in which something is off, alone or taken together."""
-    return {
+def _off(documents: Sequence[dict[str, Any]], unread: Collection[str]) -> set[str]:
+    """The runs in which something is off, alone or taken together, and those that can't be read."""
+    return {*unread} | {
         run
         for document in documents
         if document["findings"]
@@ -198,7 +203,7 @@ def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
         if not isinstance(number, int):
             return None
         lab.case(number)
-    except (OSError, ValueError, TypeError, KeyError, UserError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, UserError):
         return None
     return lab, number
 

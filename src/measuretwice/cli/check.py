@@ -1,42 +1,43 @@
-"""`lab check`: what is wrong with a run, ours or one that a person brings."""
+"""`lab check`: what is wrong with runs, ours or those that a person brings. A process apart reads them."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from measuretwice.backends.registry import what_differs
+from measuretwice.base.apart import unforeseen
 from measuretwice.base.errors import UserError
-from measuretwice.checks import Finding, Member, case_of, check_run, check_set, with_help
+from measuretwice.base.signs import without_controls
 from measuretwice.cli import terminal
-from measuretwice.cli.archives import Unpacked, unpacked
+from measuretwice.cli.archives import Unpacked, lay_open, places_for
 from measuretwice.cli.case_books import CaseBooks, after_live
-from measuretwice.cli.options import read_changes
-from measuretwice.execute.reference import reference_conditions
-from measuretwice.lab import UNSET, Lab, Value, load_lab, select_trials, trial_params
+from measuretwice.cli.diagnose import (
+    UNNAMED,
+    Meant,
+    Reference,
+    check_brought,
+    check_live,
+    check_one,
+    check_together,
+    taken,
+    told,
+)
+from measuretwice.cli.reading import NONSENSE, Part, Unread, read_apart
 from measuretwice.live.session import FACTS
 from measuretwice.measure import brought as bring
-from measuretwice.measure.brought.pieces import SNAPSHOT
-from measuretwice.measure.conditions import Conditions
-from measuretwice.measure.values import Measured
 from measuretwice.runs.folder import PLAN, runs_in
-from measuretwice.runs.reread import measure_again, plan_in
+from measuretwice.stats.intervals import binomial_interval
 
 # So many files that can't be used are named; of the others only how many there are.
 MOST_REFUSED = 3
-# What a finding is called before it has a name.
-UNNAMED = {
-    "error": "something is off",
-    "warning": "something may be off",
-    "note": "something to look at",
-}
-# Of so many nodes the files are named.
-MOST_NODES = 8
+Document = dict[str, Any]
 
 
 def check_command(
@@ -49,60 +50,170 @@ def check_command(
     hint: int | None,
     as_json: bool,
 ) -> int:
-    """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read. Unusable input is a
-    UserError."""
-    with unpacked(targets) as opened:
-        if hint and opened.archives:
+    """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read. Where nothing can be,
+    that is a UserError."""
+    with TemporaryDirectory(prefix="measuretwice-check-") as scratch:
+        places = places_for(targets, Path(scratch))
+        if hint and places.archives:
             print(
                 "lab: an archive's lab book stays as it is; unpack it to note hints",
                 file=sys.stderr,
             )
-        return _check(root, opened, _Meant(lab_name, trial, changes), hint, as_json)
+        meant = Meant(lab_name, trial, changes)
+        try:
+            return _Check(root, Path(scratch), places, hint, as_json).run(targets, meant)
+        except UserError as error:
+            raise UserError(places.named(str(error)), error.exit_code) from None
 
 
-@dataclass(frozen=True)
-class _Meant:
-    """What a person says that files of their own were to be."""
+class _Check:
+    """One call of the command. `unread` are the lines about what can't be read, as they come up."""
 
-    lab_name: str | None
-    trial: str | None
-    changes: tuple[str, ...]
+    def __init__(
+        self, root: Path, scratch: Path, places: Unpacked, hint: int | None, as_json: bool
+    ) -> None:
+        self.root, self.scratch, self.places = root, scratch, places
+        self.hint, self.as_json = hint, as_json
+        self.unread: list[str] = []
 
+    def run(self, targets: tuple[Path, ...], meant: Meant) -> int:
+        looked = self._looked(targets)
+        shut = [line for found in looked.values() for line in found["shut"]]
+        self._say(f"{line}; it is left out" for line in shut)
+        runs = [Path(run) for found in looked.values() for run in found["runs"]]
+        books = CaseBooks(self.root, runs)
+        if not self.as_json and not self.places.archives:
+            books.before(self.hint)
+        others = {place: found for place, found in looked.items() if not found["runs"]}
+        held = self._with_files(others, bool(runs))
+        live = [place for place in held if others[place]["live"]]
+        brought = [place for place in held if place not in live]
+        parts = [self._part(check_one, run) for run in runs]
+        parts += [self._part(check_live, folder) for folder in live]
+        if brought:
+            parts.append(self._brought(brought, meant))
+        # What judging needs is loaded once, here, and not by each process that reads.
+        binomial_interval(10, 0.5, 0.9)
+        documents = self._read(parts, _is_document)
+        of_runs = [document for document in documents[: len(runs)] if document is not None]
+        of_runs += self._together(of_runs)
+        rest = documents[len(runs) :]
+        found = of_runs + [document for document in rest if document is not None]
+        if not found and self.unread:
+            self._say(self.unread[:-1])
+            raise UserError(self.unread[-1])
+        unread_runs = [
+            str(run) for run, document in zip(runs, documents, strict=False) if document is None
+        ]
+        self._print(found, books, unread_runs)
+        if not self.as_json:
+            for folder, document in zip(live, rest, strict=False):
+                if document is not None:
+                    after_live(self.root, folder, document)
+        # Last, where it is seen, and after what was printed before.
+        sys.stdout.flush()
+        self._say(self.unread)
+        if any(document["findings"] for document in found):
+            return 1
+        return 2 if shut or self.unread else 0
 
-def _check(root: Path, opened: Unpacked, meant: _Meant, hint: int | None, as_json: bool) -> int:
-    targets = opened.targets
-    for target in targets:
-        if problem := bring.unreadable(target):
-            raise UserError(f"{target}: {problem}")
-    runs = [(target, runs_in(target)) for target in targets]
-    shut = [line for target, folders in runs if folders for line in _shut(target)]
-    for line in shut:
-        print(f"lab: {opened.named(line)}; it is left out", file=sys.stderr)
-    books = CaseBooks(root, [folder for _, folders in runs for folder in folders])
-    if not as_json and not opened.archives:
-        books.before(hint)
-    documents = [check_one(root, run, hint) for _, folders in runs for run in folders]
-    documents += check_together(root, documents, hint)
-    others = _with_files([target for target, folders in runs if not folders], bool(documents))
-    live = [target for target in others if (target / FACTS).is_file()]
-    of_live = [check_live(root, target, hint) for target in live]
-    documents += of_live
-    brought = [target for target in others if target not in live]
-    if brought:
-        documents.append(_check_brought(root, brought, meant, hint))
-    if as_json:
-        print(opened.named(json.dumps(documents, indent=2)))
-    else:
-        earlier = books.earlier(documents)
+    def _looked(self, targets: tuple[Path, ...]) -> dict[Path, Document]:
+        """What stands where something was named, by its place; archives are laid open."""
+        pairs = list(zip(targets, self.places.targets, strict=True))
+        parts = [Part(str(target), partial(_look, target, place)) for target, place in pairs]
+        found = {}
+        for (_, place), looked in zip(pairs, self._read(parts, _is_look), strict=True):
+            if looked is not None:
+                self._say(f"{line}; the rest is taken" for line in looked["refused"])
+                found[place] = looked
+        return found
+
+    def _part(self, check: Callable[..., Document], folder: Path) -> Part:
+        def work(reference_of: Reference) -> Document:
+            return check(self.root, folder, self.hint, reference_of)
+
+        return Part(self.places.named(str(folder)), work)
+
+    def _brought(self, brought: list[Path], meant: Meant) -> Part:
+        """All files that are no run's are of one, which who brings them knows."""
+        more = f" and {len(brought) - 1} more" if len(brought) > 1 else ""
+
+        def work(_: Reference) -> Document:
+            return check_brought(self.root, brought, meant, self.hint)
+
+        return Part(f"{self.places.named(str(brought[0]))}{more}", work)
+
+    def _read(self, parts: list[Part], is_known: Callable[[Any], bool]) -> list[Document | None]:
+        """Each part's answer, looked at as what comes from outside; None where there is none to use."""
+        answers: list[Document | None] = []
+        for part, answer in zip(
+            parts, read_apart(self.root, parts, self.scratch), strict=True
+        ):  # fmt: skip
+            usable = not isinstance(answer, Unread) and is_known(answer)
+            answers.append(answer if usable else None)
+            if not usable:
+                why = answer.why if isinstance(answer, Unread) else f"{part.name}: {NONSENSE}"
+                self.unread.append(self.places.named(why))
+        return answers
+
+    def _together(self, documents: list[Document]) -> list[Document]:
+        try:
+            return check_together(self.root, documents, self.hint)
+        except UserError as error:
+            self.unread.append(str(error))
+        except Exception as error:
+            # Their values are strangers'.
+            self.unread.append(f"{len(documents)} runs taken together: {unforeseen(error)}")
+        return []
+
+    def _with_files(self, others: dict[Path, Document], runs: bool) -> list[Path]:
+        """Those of the others that hold anything; an empty folder is only named, but for a UserError where nothing
+        else is there."""
+        empty = [
+            f"{place}: an empty folder, nothing was measured there"
+            for place, found in others.items()
+            if found["empty"]
+        ]
+        held = [place for place, found in others.items() if not found["empty"]]
+        alone = empty.pop() if empty and not (held or runs or self.unread) else ""
+        self._say(f"{line}; it is left out" for line in empty)
+        if alone:
+            raise UserError(alone)
+        return held
+
+    def _print(self, documents: list[Document], books: CaseBooks, unread: list[str]) -> None:
+        if self.as_json:
+            print(json.dumps(self.places.named_in(documents), indent=2))
+            return
+        try:
+            earlier = books.earlier(documents, unread)
+        except UserError as error:
+            self.unread.append(self.places.named(str(error)))
+            books, earlier = CaseBooks(self.root, []), set()
         documents = [document for document in documents if document["run"] not in earlier]
         for document in documents:
-            _print({**document, "run": opened.named(document["run"])}, hint)
-        books.after(documents)
-        for folder, document in zip(live, of_live, strict=True):
-            after_live(root, folder, document)
-    if any(document["findings"] for document in documents):
-        return 1
-    return 2 if shut else 0
+            _print(document, self.hint, self.places)
+        books.after(documents, unread)
+
+    def _say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            words = " ".join(self.places.named(line).split())
+            print(f"lab: {without_controls(words)}", file=sys.stderr)
+
+
+def _look(target: Path, place: Path, _: Reference) -> Document:
+    """What stands where something was named; if that is an archive, in `place` once it is laid open."""
+    if problem := bring.unreadable(target):
+        raise UserError(f"{target}: {problem}")
+    refused = lay_open(target, place) if place != target else []
+    runs = runs_in(place)
+    return {
+        "refused": refused,
+        "runs": [str(run) for run in runs],
+        "shut": _shut(place) if runs else [],
+        "empty": place.is_dir() and not any(names for _, _, names in os.walk(place)),
+        "live": (place / FACTS).is_file(),
+    }
 
 
 def _shut(target: Path) -> list[str]:
@@ -119,252 +230,85 @@ def _shut(target: Path) -> list[str]:
     return found
 
 
-def _with_files(targets: list[Path], others: bool) -> list[Path]:
-    """Those of the targets that hold anything; an empty folder is only named, but for a UserError where nothing else
-    is there: no `others`, and none of the targets."""
-    held: list[Path] = []
-    for target in targets:
-        if target.is_dir() and not any(names for _, _, names in os.walk(target)):
-            empty = f"{target}: an empty folder, nothing was measured there"
-            if target == targets[-1] and not held and not others:
-                raise UserError(empty)
-            print(f"lab: {empty}; it is left out", file=sys.stderr)
-        else:
-            held.append(target)
-    return held
-
-
-def check_one(root: Path, run: Path, hint: int | None) -> dict[str, Any]:
-    """Return the document of one run of ours: measured anew from its raw files, against its plan."""
-    again = measure_again(root, run)
-    lab, plan, measured = again.lab, again.plan, again.measured
-    params = dict(plan.params)
-    # By scripts of somebody's own the nodes may be set in any way.
-    meant = _meant(lab, params, plan.trial, plan.case, plan.seed)
-    reference = reference_conditions(root, lab, meant) if plan.edited else None
-    case = case_of(lab, plan.params, measured, plan.trial, again.conditions, reference)
-    findings = check_run(lab, case, hint)
-    named = {
-        "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
-        "case": plan.case, "where": plan.where,
-    }  # fmt: skip
-    return {**_document(str(run), lab, params, measured, findings), "plan": named}
-
-
-def _meant(
-    lab: Lab, params: dict[str, Value], trial: int, case: int | None, seed: int
-) -> dict[str, Value]:
-    """The settings that a run was meant to have: of a case those of its mended run, where the student
-    left the first try's."""
-    if case is None:
-        return params
-    first = trial_params(lab, trial, case=case, seed=seed)
-    mended = trial_params(lab, trial, case=case, stage="fixed", seed=seed)
-    return params | {
-        name: value
-        for name, value in mended.items()
-        if value != first.get(name) and params.get(name) == first.get(name)
-    }
-
-
-def check_together(
-    root: Path, documents: list[dict[str, Any]], hint: int | None
-) -> list[dict[str, Any]]:
-    """Return what no single run shows: a document for each set of runs that can't stand together."""
-    found = []
-    for name in sorted({document["lab"] for document in documents}):
-        lab = load_lab(root, name)
-        these = [
-            document
-            for document in documents
-            # Whose plan was tampered with can't be one of a set.
-            if document["lab"] == name
-            and isinstance(document["plan"]["trial"], int)
-            and document["plan"]["trial"] in lab.trials
-            and isinstance(document["plan"]["seed"], int)
-        ]
-        for about in check_set(lab, [_member(document) for document in these]):
-            runs = [these[place]["run"] for place in about.members]
-            finding = with_help(lab, about.finding, hint)
-            found.append(
-                {
-                    "run": f"{_folder_of(runs)}: {len(runs)} runs taken together",
-                    "lab": name,
-                    "runs": runs,
-                    "findings": [finding.to_json()],
-                }
-            )
-    return found
-
-
-def _member(document: dict[str, Any]) -> Member:
-    plan = document["plan"]
-    return Member(
-        plan["trial"],
-        (plan["pitfall"], plan["stage"], plan["case"]),
-        plan["seed"],
-        document["params"],
-        document["measured"],
+def _is_look(content: Any) -> bool:
+    """Is it what _look returns?"""
+    return (
+        isinstance(content, dict)
+        and all(_are_texts(content.get(name)) for name in ("refused", "runs", "shut"))
+        and all(isinstance(content.get(name), bool) for name in ("empty", "live"))
     )
 
 
-def _folder_of(runs: list[str]) -> str:
-    return os.path.relpath(os.path.commonpath([Path(run).parent.resolve() for run in runs]))
+def _is_document(content: Any) -> bool:
+    """Is it a document as check_one and its neighbours make it?"""
+    if not isinstance(content, dict):
+        return False
+    plan = content.get("plan", {})
+    findings = content.get("findings")
+    return (
+        all(isinstance(content.get(name), str) for name in ("run", "lab"))
+        and all(isinstance(content.get(name), dict) for name in ("params", "measured"))
+        and all(_is_plain(each) for name in ("params", "measured") for each in content[name].values())
+        and isinstance(plan, dict)
+        and all(_is_plain(each) for each in plan.values())
+        and isinstance(findings, list)
+        and all(map(_is_finding, findings))
+        and isinstance(content.get("used", {}), dict)
+        and _are_texts([*content.get("used", {}).values()])
+        and all(_are_texts(content.get(name, [])) for name in ("missing", "refused"))
+        and _is_plain(content.get("case"))
+    )  # fmt: skip
 
 
-def check_live(root: Path, folder: Path, hint: int | None) -> dict[str, Any]:
-    """Return the document of what a person did by hand in a live lab: their files, against what the lab was up for."""
-    try:
-        lab, plan = plan_in(root, folder / FACTS)
-    except UserError as error:
-        raise UserError(
-            f"{error}; or check the files in raw/ and say what it was: --lab LAB --trial N"
-        ) from None
-    params = dict(plan.params)
-    brought = bring.read_files([folder / "raw"], lab, params)
-    reference = None
-    if brought.conditions and any(node.interfaces for node in brought.conditions.nodes.values()):
-        meant = _meant(lab, params, plan.trial, plan.case, plan.seed)
-        reference = reference_conditions(root, lab, meant)
-    document = _document_of(
-        str(folder), lab, params, brought, hint, trial=plan.trial, reference=reference
-    )
-    return {**document, "case": plan.case} if plan.case else document
-
-
-def _check_brought(
-    root: Path, targets: list[Path], meant: _Meant, hint: int | None
-) -> dict[str, Any]:
-    """A person's files: against the trial that they say it was."""
-    lab_name, trial = meant.lab_name, meant.trial
-    if lab_name is None or trial is None:
-        raise UserError(
-            f"{targets[0]}: no run of ./lab; say what it was meant to be: --lab LAB --trial N, "
-            "and --set KEY=VALUE for what was different"
+def _is_finding(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and content.get("severity") in UNNAMED
+        and all(
+            isinstance(content.get(name), str)
+            for name in ("id", "measured", "expected", "why", "page", "off")
         )
-    lab = load_lab(root, lab_name)
-    numbers = select_trials(lab, trial)
-    if len(numbers) != 1:
-        raise UserError(f"--trial {trial}: these files are of one trial: give one number")
-    chosen = {
-        **lab.defaults(),
-        **lab.trials[numbers[0]].set,
-        **read_changes(lab, meant.changes, None),
-    }
-    params = {name: value for name, value in chosen.items() if value != UNSET}
-    brought = bring.read_files(targets, lab, params)
-    name = ", ".join(map(str, targets))
-    return _document_of(name, lab, params, brought, hint, trial=numbers[0])
+        and isinstance(content.get("hint"), str | None)
+        and _are_texts(content.get("consequences"))
+    )
 
 
-def _document_of(
-    name: str,
-    lab: Lab,
-    params: dict[str, Value],
-    brought: bring.Brought,
-    hint: int | None,
-    *,
-    trial: int,
-    reference: Conditions | None = None,
-) -> dict[str, Any]:
-    """Files against a trial: what was found, and which file was taken for what."""
-    case = case_of(lab, params, brought.measured, trial, brought.conditions, reference)
-    findings = check_run(lab, case, hint)
-    return {
-        **_document(name, lab, params, brought.measured, findings),
-        "used": brought.used,
-        "missing": brought.missing,
-        "refused": brought.refused,
-    }
+def _are_texts(content: Any) -> bool:
+    return isinstance(content, list) and all(isinstance(each, str) for each in content)
 
 
-def _document(
-    name: str,
-    lab: Lab,
-    params: dict[str, Value],
-    measured: Measured,
-    findings: list[Finding],
-) -> dict[str, Any]:
-    return {
-        "run": name,
-        "lab": lab.name,
-        "params": params,
-        "measured": measured,
-        "findings": [finding.to_json() for finding in findings],
-    }
+def _is_plain(content: Any) -> bool:
+    return isinstance(content, int | float | str | None)
 
 
-def _print(document: dict[str, Any], hint: int | None) -> None:
+def _print(document: Document, hint: int | None, places: Unpacked) -> None:
     out = terminal.console(sys.stdout)
+
+    def say(line: str, style: str = "", soft_wrap: bool = True) -> None:
+        # Names of files are no markup, and no pictures between colons.
+        out.print(line, style=style, markup=False, emoji=False, soft_wrap=soft_wrap)
+
     findings = document["findings"]
-    out.print(f"{document['run']}: {_count(len(findings))}", style="bold", soft_wrap=True)
+    say(f"{places.named(document['run'])}: {_count(len(findings))}", "bold")
     if of_place := what_differs(str(document.get("plan", {}).get("where"))):
-        out.print(f"  run on {of_place}", soft_wrap=True)
+        say(f"  run on {of_place}")
     for line in taken(document):
-        out.print(f"  {line}", markup=False, soft_wrap=True)
+        say(f"  {places.named(line)}")
     for finding in findings:
         heading, lines = told(finding, hint)
-        out.print(f"  {heading}", style="bold")
+        say(f"  {heading}", "bold", soft_wrap=False)
         for line in lines:
-            out.print(f"    {line}", markup=False)
+            say(f"    {places.named(line)}", soft_wrap=False)
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
     # Last: what was found is what a person looks for.
     for line in document.get("missing", []):
-        out.print(f"  not looked at: {line}", markup=False, soft_wrap=True)
+        say(f"  not looked at: {places.named(line)}")
     refused = document.get("refused", [])
     for line in refused[:MOST_REFUSED]:
-        out.print(f"  not used: {line}", markup=False, soft_wrap=True)
+        say(f"  not used: {places.named(line)}")
     if (more := len(refused) - MOST_REFUSED) > 0:
-        out.print(f"  not used: {more} more (--json names all)")
-
-
-def told(finding: Mapping[str, Any], hint: int | None) -> tuple[str, list[str]]:
-    """Return what is said of a finding at that step of help: a heading, and lines.
-
-    Finding the cause is the exercise: before the last hint it has no name, and before the second nothing is
-    said that tells it.
-    """
-    if hint == 3:
-        heading = f"{finding['id']} ({finding['severity']})"
-    else:
-        heading = UNNAMED[finding["severity"]]
-    if finding["off"] and (hint or 0) < 2:
-        # What follows says where it comes from.
-        lines = [finding["off"]]
-    else:
-        lines = [f"measured: {finding['measured']}", f"expected: {finding['expected']}"]
-        lines += [f"and because of that: {consequence}" for consequence in finding["consequences"]]
-    # The reason often is the cause.
-    if hint == 3:
-        lines.append(finding["why"])
-    if finding["hint"]:
-        lines.append(f"hint {hint}: {finding['hint']}")
-    if hint == 3 or not finding["page"].startswith("reference/"):
-        lines.append(f"page: {finding['page']}")
-    return heading, lines
-
-
-def taken(document: dict[str, Any]) -> list[str]:
-    """Return which file was taken for what: a line a node, and of those that a snapshot wrote how many."""
-    whose: dict[str, list[str]] = {}
-    snapshots = 0
-    for path, words in document.get("used", {}).items():
-        node, _, what = words.rpartition("'s ")
-        if what in SNAPSHOT:
-            snapshots += 1
-        else:
-            whose.setdefault(node, []).append(f"{what} ({_short(path, document['run'])})")
-    lines = [f"{node or 'taken'}: {', '.join(files)}" for node, files in whose.items()]
-    if (more := len(lines) - MOST_NODES) > 0:
-        lines = [*lines[:MOST_NODES], f"{more} more (--json names all)"]
-    return lines + ([f"and {snapshots} files of the nodes' snapshots"] if snapshots else [])
-
-
-def _short(path: str, named: str) -> str:
-    """A path from the folder on that was named."""
-    folder = Path(named)
-    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
+        say(f"  not used: {more} more (--json names all)")
 
 
 def _count(number: int) -> str:

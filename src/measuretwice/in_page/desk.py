@@ -27,7 +27,7 @@ from measuretwice.base.seeds import LAST_SEED
 from measuretwice.cli import show
 from measuretwice.cli.case_books import CaseBooks
 from measuretwice.cli.cases import nothing_new, open_case
-from measuretwice.cli.check import check_one, check_together, taken
+from measuretwice.cli.diagnose import check_one, check_together, taken
 from measuretwice.cli.options import read_changes
 from measuretwice.cli.run import choose
 from measuretwice.execute.batch import odd_trials, open_batch

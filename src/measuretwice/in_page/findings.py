@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from measuretwice.cli.check import told
+from measuretwice.cli.diagnose import told
 
 
 def said_of(document: dict[str, Any], hint: int | None) -> dict[str, Any]:

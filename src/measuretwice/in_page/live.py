@@ -15,7 +15,7 @@ from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import unpack_tar
 from measuretwice.cli.case_books import after_live
-from measuretwice.cli.check import check_live
+from measuretwice.cli.diagnose import check_live
 from measuretwice.cli.live import live_plan, one_trial
 from measuretwice.cli.options import read_changes
 from measuretwice.execute.batch import Batch, without_edges

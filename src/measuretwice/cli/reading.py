@@ -1,0 +1,123 @@
+"""Reading what people bring in a process apart, within the limits that grading has for hand-ins.
+
+What can't be read, and what needs more than the limits, is said in a line that begins with its name, and the rest is read.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base import apart
+from measuretwice.base.apart import Apart
+from measuretwice.base.errors import UserError
+from measuretwice.cli.diagnose import Reference
+from measuretwice.execute.reference import reference_conditions
+from measuretwice.lab import Lab, Value, load_lab
+from measuretwice.measure.conditions import Conditions
+
+# Of two thousand files, each with a reason why it isn't used, there is a hundredth of that to say.
+MOST_ANSWER_BYTES = 64 * 2**20
+NONSENSE = "not read: what was read of it is nothing that reading gives"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing to be read: what a line about it begins with, and the work, whose answer is of JSON's types."""
+
+    name: str
+    work: Callable[[Reference], Any]
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Why a part wasn't read, in a line."""
+
+    why: str
+
+
+def read_apart(root: Path, parts: Sequence[Part], scratch: Path) -> Iterator[Any]:
+    """Yield each part's answer, or Unread, in order. Its temporary files go into `scratch`, for whoever ends it.
+
+    What an answer holds comes from outside: whoever takes it checks it.
+    """
+    left = list(parts)
+    while left:
+        process = Apart(partial(_read, tuple(left), scratch))
+        try:
+            lives = True
+            while left and lives:
+                answer, lives = _answer(root, process, left.pop(0))
+                yield answer
+        finally:
+            process.end()
+
+
+def _answer(root: Path, process: Apart, part: Part) -> tuple[Any, bool]:
+    """What came of a part, and whether the process goes on to the next."""
+    deadline = time.monotonic() + apart.WALL_S
+    while True:
+        if not process.pipe.poll(max(0.0, deadline - time.monotonic())):
+            return Unread(f"{part.name}: not read: took longer than {apart.WALL_S:.0f} s"), False
+        try:
+            said = json.loads(process.pipe.recv_bytes(MOST_ANSWER_BYTES))
+        except (EOFError, OSError):
+            return Unread(f"{part.name}: {process.why_silent()}"), False
+        except (ValueError, RecursionError):
+            return Unread(f"{part.name}: {NONSENSE}"), False
+        match said:
+            case {"answer": answer}:
+                return answer, True
+            case {"problem": str(problem)}:
+                return Unread(problem), True
+            case {"lab": str(lab), "params": dict(params)}:
+                asked = time.monotonic()
+                process.pipe.send(_reference(root, lab, params))
+                deadline += time.monotonic() - asked
+            case _:
+                return Unread(f"{part.name}: {NONSENSE}"), False
+
+
+def _reference(root: Path, lab: str, params: Mapping[str, Value]) -> Conditions | str:
+    """How the lab's scripts set its nodes up, or why that isn't known: here, since a virtual kernel needs more than the limits."""
+    try:
+        return reference_conditions(root, load_lab(root, lab), params) or ""
+    except UserError as error:
+        return str(error)
+    except Exception as error:
+        # The settings are a stranger's.
+        return apart.unforeseen(error)
+
+
+def _read(parts: Sequence[Part], scratch: Path, pipe: Connection) -> None:
+    """In the process: the work, part by part. The answers are JSON, not pickles."""
+    tempfile.tempdir = str(scratch)
+
+    def ask(_: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions | None:
+        pipe.send_bytes(json.dumps({"lab": lab.name, "params": dict(params)}).encode())
+        # From who has started us: none of it is from outside.
+        known = pipe.recv()
+        if isinstance(known, str) and known:
+            raise UserError(known)
+        return known or None
+
+    for part in parts:
+        apart.allow_more_work()
+        pipe.send_bytes(_said(part, ask))
+
+
+def _said(part: Part, ask: Reference) -> bytes:
+    try:
+        return json.dumps({"answer": part.work(ask)}).encode()
+    except UserError as error:
+        problem = str(error)
+    except Exception as error:
+        problem = f"{part.name}: {apart.unforeseen(error)}"
+    return json.dumps({"problem": problem}).encode()
