@@ -98,7 +98,7 @@ require_tools() {
 
 # Another version would be another machine.
 fetch_nearest_source() {
-  die "no mirror of this machine's has $PIN_PACKAGE $PIN_VERSION any more ($(apt_complaint))"
+  die "no mirror of this machine's has $PIN_PACKAGE $PIN_VERSION any more, or none can be reached; asked: $(asked_archives) ($(apt_complaint))"
 }
 
 # --- building ------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ fetch_programs() {
   while read -r sha256 place _; do files+=("$place" "$sha256"); done < <(packages)
   say "fetching the programs that run inside: $((${#files[@]} / 2)) files, $(((EXPECTED_PROGRAMS_BYTES + 999999) / 1000000)) MB"
   fetch_pinned "$work/programs" "the programs" "$EXPECTED_PROGRAMS_BYTES" "${files[@]}" ||
-    die "no mirror of this machine's has all of them ($(apt_complaint)): set MEASURETWICE_KERNEL to a prebuilt archive, which holds them"
+    die "no mirror of this machine's has all of them; asked: $(asked_archives) ($(apt_complaint)). Is there a network, and does it reach them? Else set MEASURETWICE_MIRROR to another mirror, or MEASURETWICE_KERNEL to a prebuilt archive, which holds them"
 }
 
 # build_iproute2: ip, tc, ss and nstat in one piece each. What they can do follows from this text, not

@@ -202,6 +202,11 @@ apt_complaint() {
   printf '%s' "${complaint:-apt says nothing}"
 }
 
+# Where files were asked for, as one line; a password in an address is nobody's to read.
+asked_archives() {
+  printf '%s\n' "${archives[@]%%$'\t'*}" | sed -E 's|//[^/@]*@|//|' | awk '!seen[$0]++ { printf "%s%s", separator, $0; separator = ", " }'
+}
+
 # Sets archives, where Debian's files can be had from: entries as apt_entries prints them; and makes
 # the private apt that asks them.
 find_archives() {
@@ -282,7 +287,7 @@ fetch_nearest_source() {
   local entry uri signed found=''
   local official=/usr/share/keyrings/debian-archive-keyring.gpg
   local -a all=("${archives[@]}")
-  command -v apt-get >/dev/null || die "no mirror has $PIN_PACKAGE $PIN_VERSION any more: set MEASURETWICE_KERNEL to a prebuilt archive"
+  command -v apt-get >/dev/null || die "$(asked_archives): none has $PIN_PACKAGE $PIN_VERSION any more, or none can be reached. Is there a network? Else set MEASURETWICE_KERNEL to a prebuilt archive"
   # Signed-By may name the keys of one release only; Debian's own keyring knows them all.
   if [[ -r $official ]]; then
     for entry in "${archives[@]}"; do all+=("${entry%%$'\t'*}"$'\t'"$official"); done
@@ -294,7 +299,7 @@ fetch_nearest_source() {
     run_job private_apt_get update || true
     read -r source_name source_version < <(nearest_source) && found=yes && break
   done
-  [[ -n $found ]] || die "can't get linux-source-7.* through this machine's apt sources ($(apt_complaint)): set MEASURETWICE_KERNEL to a prebuilt archive"
+  [[ -n $found ]] || die "can't get linux-source-7.* from $(asked_archives) ($(apt_complaint)). Is there a network, and does it reach them? Else set MEASURETWICE_KERNEL to a prebuilt archive"
   pinned=false
   say "$PIN_PACKAGE $PIN_VERSION has left the archive: taking $source_name $source_version. Results will be near the recorded ones, not identical."
   rm -rf -- "$work/deb"

@@ -703,9 +703,12 @@ def mirror(checkout: Checkout, served: tuple[Path, str]) -> Path:
 def test_archive_out_of_reach(checkout: Checkout) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        mirror = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        place = f"127.0.0.1:{closed.getsockname()[1]}/debian"
         checkout.stub("apt-config", "echo \"etc='/nowhere/'\"")
-        complaint = checkout.refused(MEASURETWICE_MIRROR=mirror)
+        complaint = checkout.refused(MEASURETWICE_MIRROR=f"http://me:secret@{place}")
+    assert f"; asked: http://{place} (" in complaint
+    assert "Is there a network" in complaint
+    assert "secret" not in complaint
     assert "no mirror of this machine's has all" in complaint
     assert "MEASURETWICE_KERNEL" in complaint
 
