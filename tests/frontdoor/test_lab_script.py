@@ -75,6 +75,7 @@ class Checkout:
         program: Path | None = None,
         cwd: Path | None = None,
         as_nobody: bool = False,
+        umask: int = -1,
         **changes: str | None,
     ) -> subprocess.CompletedProcess[str]:
         drop = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
@@ -87,6 +88,7 @@ class Checkout:
             text=True,
             timeout=120,
             check=False,
+            umask=umask,
             **(drop if as_nobody and os.geteuid() == 0 else {}),  # type: ignore[call-overload]
         )
 
@@ -367,6 +369,13 @@ def test_read_only_checkout_uses_the_cache(pristine: Checkout) -> None:
     line = one_line(pristine("list", as_nobody=True, MEASURETWICE_CACHE="/proc/nowhere"))
     assert "MEASURETWICE_CACHE" in line
     pristine.folder.chmod(0o755)
+
+
+def test_a_umask_that_closes_files_to_oneself_is_one_line(fresh: Checkout) -> None:
+    line = one_line(fresh("list", umask=0o777))
+    assert "with umask 0777 new files are closed to yourself: umask 022" in line
+    assert not fresh.venv.exists()
+    assert fresh("list", umask=0o077).returncode == 0
 
 
 def test_no_network_is_one_clear_line(fresh: Checkout) -> None:
