@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -146,3 +147,26 @@ def test_runs_that_are_removed_meanwhile_are_named(tmp_path: Path) -> None:
     assert done.returncode == 1
     folder = tmp_path / "runs/mathis"
     assert last_line(done) == f"lab: trial 7: {folder} was removed while it ran: run it again"
+
+
+LATE = """#define _GNU_SOURCE
+#include <time.h>
+int clock_gettime(clockid_t clock, struct timespec *now) {
+  now->tv_sec = clock == CLOCK_REALTIME ? 301780000000 : 1000;
+  now->tv_nsec = 0;
+  return 0;
+}
+time_t time(time_t *now) { return now ? *now = 301780000000 : 301780000000; }
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc, for another clock")
+def test_a_clock_beyond_all_years_is_named(tmp_path: Path) -> None:
+    """The year 11533, as of a machine whose clock's battery went wrong."""
+    (tmp_path / "late.c").write_text(LATE)
+    make = ["gcc", "-shared", "-fPIC", "-o", "late.so", "late.c"]
+    subprocess.run(make, cwd=tmp_path, check=True)
+    done = in_shell(tmp_path, shlex.join([*LAB, "list"]), LD_PRELOAD=str(tmp_path / "late.so"))
+    assert done.returncode == 2
+    assert done.stderr.startswith("lab: this machine's clock shows a year after 2262: set it")
+    assert done.stderr.count("\n") == 1

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import sys
+import time
 
 import click
 
@@ -23,9 +24,20 @@ def _check_usage(arguments: list[str]) -> None:
             command.make_context(name, rest, parent=top)
 
 
+def _check_clock() -> None:
+    """UserError where the clock shows a moment that has more nanoseconds than Python counts: much is dated by it."""
+    try:
+        time.time()
+    except OverflowError:
+        raise UserError(
+            "this machine's clock shows a year after 2262: set it, as by timedatectl set-ntp true"
+        ) from None
+
+
 def main() -> None:
     """Run the command line: one clear line for whatever goes wrong, exit 2 for wrong usage."""
     try:
+        _check_clock()
         if os.environ.get("MEASURETWICE_USAGE_ONLY"):
             _check_usage(sys.argv[1:])
             sys.exit(0)
