@@ -224,7 +224,7 @@ def _program() -> list[str]:
 def _order(job: Job, lease: Path) -> bytes:
     order = {
         "code": code_digest(job.lab_folder),
-        "plan": asdict(job.plan),
+        "plan": {**asdict(job.plan), "params": dict(job.plan.params)},
         "lab_folder": str(job.lab_folder),
         "root": str(job.root),
         "out": str(job.out),
