@@ -2,16 +2,18 @@
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from own_network import Network, own_network
 
 from measuretwice.backends.uml import find_kernel
 
@@ -35,25 +37,35 @@ def until(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.05)
 
 
+NO_PAGES = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+CLOSED = ("--host", "127.0.0.1", *NO_PAGES)
+
+
 class Dask:
     """A scheduler and its workers, started elsewhere than in the checkout."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    def __init__(
+        self, home: Path, *options: str, inside: Sequence[str] = (), **environment: str
+    ) -> None:
+        self.home, self.inside, self.environment = home, inside, environment
         self.file = home / "scheduler.json"
         self.processes: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start(
-            "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-            "--scheduler-file", str(self.file),
-        )  # fmt: skip
-        until(self.file.exists)
-        self.url = json.loads(self.file.read_text())["address"].replace("tcp://", "dask://")
+        self.scheduler = self.start(
+            "scheduler", "--port", "0", "--scheduler-file", str(self.file), *(options or CLOSED)
+        )
+        try:
+            until(self.file.exists)
+        except AssertionError:
+            self.end()
+            raise
+        self.address = json.loads(self.file.read_text())["address"]
+        self.url = self.address.replace("tcp://", "dask://").replace("tls://", "dask+tls://")
 
-    def _start(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, **more}
+    def start(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **self.environment, **more}
         environment.pop("PYTHONPATH", None)
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "dask", *words],
+            [*self.inside, sys.executable, "-P", "-m", "dask", *words],
             cwd=self.home,
             env=environment,
             stdout=subprocess.DEVNULL,
@@ -63,12 +75,14 @@ class Dask:
         self.processes.append(process)
         return process
 
-    def workers(self, count: int = 1, **more: str) -> list[subprocess.Popen[bytes]]:
+    def workers(
+        self, count: int = 1, options: Sequence[str] = (*CLOSED, "--no-nanny"), **more: str
+    ) -> list[subprocess.Popen[bytes]]:
         before = (self.home / "log").read_text().count("Registered to")
         started = [
-            self._start(
-                "worker", "--scheduler-file", str(self.file), "--nthreads", "1", "--no-nanny",
-                "--no-dashboard", "--local-directory", str(self.home), **more,
+            self.start(
+                "worker", "--scheduler-file", str(self.file), "--nthreads", "1",
+                "--local-directory", str(self.home), *options, **more,
             )
             for _ in range(count)
         ]  # fmt: skip
@@ -82,7 +96,7 @@ class Dask:
         def count(dask_scheduler: Any) -> int:
             return len(dask_scheduler.tasks)
 
-        with Client(self.url.replace("dask", "tcp"), set_as_default=False) as client:
+        with Client(self.address, set_as_default=False) as client:
             return int(client.run_on_scheduler(count))
 
     def end(self) -> None:
@@ -92,21 +106,53 @@ class Dask:
 
 
 @pytest.fixture
-def dask(tmp_path: Path) -> Iterator[Dask]:
-    home = tmp_path / "cluster"
-    home.mkdir()
-    cluster = Dask(home)
-    try:
-        yield cluster
-    finally:
+def begin(tmp_path: Path) -> Iterator[Callable[..., Dask]]:
+    """Begins a cluster, which ends with the test."""
+    begun: list[Dask] = []
+
+    def begin_one(*options: str, inside: Sequence[str] = (), **environment: str) -> Dask:
+        home = tmp_path / f"cluster-{len(begun)}"
+        home.mkdir()
+        begun.append(Dask(home, *options, inside=inside, **environment))
+        return begun[-1]
+
+    yield begin_one
+    for cluster in begun:
         cluster.end()
 
 
-def start(*words: str, hasty: bool = False, code: str = "") -> subprocess.Popen[str]:
+@pytest.fixture
+def dask(begin: Callable[..., Dask]) -> Dask:
+    return begin()
+
+
+@pytest.fixture
+def network() -> Iterator[Network]:
+    """A network of its own; without, the machine's, where nothing may be open."""
+    with own_network() as network:
+        yield network or Network([])
+
+
+@pytest.fixture
+def open_network(network: Network) -> Network:
+    """Where ports may be open: not on the machine of whoever runs the tests, but on one of CI's."""
+    if not (network.inside or os.environ.get("CI")):
+        pytest.skip("no network of its own: a port that is open to all would be so on this one")
+    return network
+
+
+def start(
+    *words: str, hasty: bool = False, code: str = "", inside: Sequence[str] = (), **more: str
+) -> subprocess.Popen[str]:
     program = ["-c", code + HASTY] if hasty else ["-m", "measuretwice"]
     return subprocess.Popen(
-        [sys.executable, "-P", *program, "run", *words],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        [*inside, sys.executable, "-P", *program, "run", *words],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "MEASURETWICE_OPEN_CLUSTER": "",
+            **more,
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -267,7 +313,7 @@ def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: P
 def test_all_workers_or_the_scheduler_gone(dask: Dask, tmp_path: Path) -> None:
     out = ("--jobs", dask.url, "--out", str(tmp_path / "runs"), "--json")
     said = only_line(start("calibrate", "--trial", "1", *out), 2)
-    assert "no worker is there; start one: .venv/bin/dask worker tcp://127.0.0.1:" in said
+    assert f"no worker is there; start one: .venv/bin/dask worker {dask.address} --host" in said
 
     choice = ("mathis", "--trials", "11,12", *out)
     (worker,) = dask.workers()
@@ -358,3 +404,244 @@ def test_without_dask_it_says_how_to_install_it(tmp_path: Path) -> None:
     words = ("calibrate", "--trial", "1", "--jobs", "dask://127.0.0.1:8786", "--json")
     said = only_line(start(*words, "--out", str(tmp_path), hasty=True, code=code), 2)
     assert "pip install -r requirements-cluster.txt" in said
+
+
+ANYBODY = ("--host", "0.0.0.0", *NO_PAGES)
+PAGES_OPEN = ("--host", "127.0.0.1", "--no-dashboard")
+TRIAL = ("calibrate", "--trial", "1", "--duration", "2", "--json")
+
+
+@pytest.mark.parametrize(
+    ("options", "listens", "harm"),
+    [
+        (PAGES_OPEN, "the scheduler's dashboard on HOST listens on 0.0.0.0:", "sees what runs there"),
+        (ANYBODY, "the scheduler on HOST listens on 0.0.0.0:", "runs programs as you"),
+    ],
+)  # fmt: skip
+def test_a_scheduler_that_anybody_may_reach_is_refused(
+    options: Sequence[str], listens: str, harm: str,
+    begin: Callable[..., Dask], open_network: Network, tmp_path: Path,
+) -> None:  # fmt: skip
+    dask = begin(*options, inside=open_network.inside)
+    # By whatever address it listens, this one reaches it.
+    url = f"dask://127.0.0.1:{dask.address.rpartition(':')[2]}"
+    line = only_line(
+        start(*TRIAL, "--jobs", url, "--out", str(tmp_path), inside=open_network.inside), 2
+    )
+    print(line)
+    assert listens.replace("HOST", socket.gethostname()) in line
+    assert f"whoever reaches such a port {harm}. Start the scheduler again with --" in line
+    assert " ".join(NO_PAGES) in line
+
+
+def test_a_worker_that_anybody_may_reach_is_refused(
+    begin: Callable[..., Dask], open_network: Network, tmp_path: Path
+) -> None:
+    dask = begin(inside=open_network.inside)
+    choice = (*TRIAL, "--jobs", dask.url, "--out", str(tmp_path / "runs"))
+    cases = [
+        (NO_PAGES, "worker", "0.0.0.0", "runs programs as you"),
+        (PAGES_OPEN, "worker's dashboard", "0.0.0.0", "sees what runs there"),
+        (("--host", "192.0.2.11", *NO_PAGES), "worker", "192.0.2.11", "runs programs as you"),
+    ]
+    for options, whose, where, harm in cases if open_network.inside else cases[:2]:
+        (worker,) = dask.workers(options=(*options, "--no-nanny"))
+        line = only_line(start(*choice, inside=open_network.inside), 2)
+        print(line)
+        assert f"{dask.url}: a {whose} on {socket.gethostname()} listens on {where}:" in line
+        assert f": whoever reaches such a port {harm}. Start the workers again with --" in line
+        assert " ".join(NO_PAGES) in line
+        assert "MEASURETWICE_OPEN_CLUSTER=1" in line
+        worker.kill()
+        worker.wait()
+    assert not [path for path in tmp_path.glob("runs/**/*") if path.is_file()]
+    # As people start one who have not read the page; and who knows what they do may.
+    dask.workers(options=())
+    line = only_line(start(*choice, inside=open_network.inside), 2)
+    print(line)
+    assert " a worker on " in line
+    assert " a worker's dashboard on " in line
+    run = start(*choice, inside=open_network.inside, MEASURETWICE_OPEN_CLUSTER="1")
+    assert len(results(run)) == 1
+
+
+def test_an_open_nanny_is_refused(
+    begin: Callable[..., Dask], open_network: Network, tmp_path: Path
+) -> None:
+    dask = begin(inside=open_network.inside)
+    dask.workers(2, options=CLOSED)
+    choice = (*TRIAL, "--jobs", dask.url, "--out", str(tmp_path))
+    assert len(results(start(*choice, inside=open_network.inside))) == 1
+    # It keeps to its worker's host.
+    dask.workers(options=ANYBODY)
+    line = only_line(start(*choice, "--fresh", inside=open_network.inside), 2)
+    print(line)
+    for whose in ("nanny", "worker"):
+        assert f"a {whose} on {socket.gethostname()} listens on 0.0.0.0:" in line
+    assert "Start the workers again with --host 127.0.0.1" in line
+
+
+def test_a_worker_that_comes_later_is_looked_at(
+    begin: Callable[..., Dask], open_network: Network, tmp_path: Path
+) -> None:
+    dask = begin(inside=open_network.inside)
+    (first,) = dask.workers()
+    choice = ("mathis", "--trials", "2,6,8,11,12", "--duration", "300", "--json")
+    out = ("--jobs", dask.url, "--out", str(tmp_path))
+    run = start(*choice, *out, inside=open_network.inside)
+    until(lambda: busy(first))
+    dask.workers(options=(*CLOSED, "--no-nanny"))
+    time.sleep(3)
+    assert run.poll() is None
+    dask.workers(options=(*NO_PAGES, "--no-nanny"))
+    line = only_line(run, 1)
+    assert f"a worker on {socket.gethostname()} listens on 0.0.0.0:" in line
+    assert "finished trials are kept" in line
+    until(lambda: not kernels(first), 10)
+
+
+def test_every_loopback_address_will_do(dask: Dask, tmp_path: Path) -> None:
+    dask.workers(
+        options=("--host", "127.0.0.2", "--no-nanny", "--dashboard-address", "127.0.0.3:0")
+    )
+    assert len(results(start(*TRIAL, "--jobs", dask.url, "--out", str(tmp_path)))) == 1
+
+
+def test_a_worker_that_does_not_say_where_it_listens(dask: Dask, tmp_path: Path) -> None:
+    _, frozen = dask.workers(2)
+    frozen.send_signal(signal.SIGSTOP)
+    choice = (*TRIAL, "--jobs", dask.url, "--out", str(tmp_path))
+    line = only_line(start(*choice, hasty=True), 2)
+    assert "the worker tcp://127.0.0.1:" in line
+    assert "does not say where it listens" in line
+
+
+def certificate(folder: Path) -> dict[str, str]:
+    """Make a key and a certificate, as the page says; return what has dask use them."""
+    home = folder / "home"
+    home.mkdir(parents=True)
+    environment = {**os.environ, "HOME": str(home)}
+    subprocess.run(
+        ["bash", "-euc", block("openssl")], env=environment, check=True, capture_output=True
+    )
+    export = f'{block("export")}printf %s "$DASK_CONFIG"'
+    config = subprocess.check_output(["bash", "-euc", export], env=environment, text=True)
+    assert Path(config).is_file()
+    assert (home / "dask-tls/key.pem").stat().st_mode & 0o077 == 0
+    return {"DASK_CONFIG": config}
+
+
+def test_tls_reaches_beyond_the_machine(
+    begin: Callable[..., Dask], network: Network, tmp_path: Path
+) -> None:
+    tls = certificate(tmp_path / "tls")
+    address = network.here("192.0.2.10")
+    host = ("--host", address, "--protocol", "tls")
+    dask = begin(*host, *NO_PAGES, inside=network.inside, **tls)
+    dask.workers(2, options=("--host", network.here("192.0.2.11"), *NO_PAGES))
+    assert dask.url.startswith(f"dask+tls://{address}:")
+    words = (*TRIAL, "--out", str(tmp_path / "runs"))
+    choice = (*words, "--jobs", dask.url)
+    assert len(results(start(*choice, inside=network.inside, **tls))) == 1
+
+    # Who has no certificate, or another cluster's, isn't let in.
+    line = only_line(
+        start(*choice, "--fresh", inside=network.inside, DASK_CONFIG="/nonexistent"), 2
+    )
+    assert "names no certificate for clients" in line
+    other = certificate(tmp_path / "other")
+    line = only_line(start(*choice, "--fresh", inside=network.inside, hasty=True, **other), 2)
+    assert "no dask scheduler that these certificates fit" in line
+    gone = Path(other["DASK_CONFIG"]).with_name("key.pem")
+    gone.unlink()
+    line = only_line(start(*choice, "--fresh", inside=network.inside, **other), 2)
+    assert "can't be read (No such file or directory)" in line
+    line = only_line(
+        start(
+            *words, "--jobs", dask.url.replace("+tls", ""), inside=network.inside, hasty=True, **tls
+        ),
+        2,
+    )
+    # Without a word to it, where it is beyond this machine.
+    assert (f" listens on {address}:" if network.inside else "(one with TLS: dask+tls://)") in line
+
+    # No certificate is asked for the pages.
+    if network.inside:
+        dask.workers(options=("--host", "192.0.2.11", "--no-dashboard"))
+        line = only_line(start(*choice, "--fresh", inside=network.inside, **tls), 2)
+        print(line)
+        assert f"a worker's dashboard on {socket.gethostname()} listens on " in line
+        assert "sees what runs there. Start the workers again with --no-dashboard" in line
+
+
+def block(*words: str) -> str:
+    """The one sh block of the page's that has all these words."""
+    page = (ROOT / "docs/reference/cluster.md").read_text()
+    (found,) = [
+        text for text in re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        if all(word in text for word in words)
+    ]  # fmt: skip
+    return str(found)
+
+
+@pytest.mark.parametrize("scheme", ["tcp", "tls"])
+def test_the_commands_of_the_page_start_a_cluster_that_is_accepted(
+    scheme: str, network: Network, tmp_path: Path
+) -> None:
+    jobs = {"tcp": "dask://", "tls": "dask+tls://"}[scheme]
+    tls = certificate(tmp_path) if scheme == "tls" else {}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+
+    def command(*words: str) -> str:
+        return network.here(block(*words)).strip().replace("8786", port)
+
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(words: str) -> None:
+        environment = {**os.environ, **tls}
+        environment.pop("PYTHONPATH", None)
+        begun.append(
+            subprocess.Popen(
+                [*network.inside, "bash", "-euc", f"exec {words} >>{tmp_path}/log 2>&1"],
+                cwd=ROOT,
+                env=environment,
+                start_new_session=True,
+            )
+        )
+
+    def says(words: str, times: int) -> bool:
+        log = tmp_path / "log"
+        return log.exists() and len(re.findall(words, log.read_text())) == times
+
+    try:
+        begin(command("dask scheduler", "--protocol tls" if tls else "--host 127.0.0.1"))
+        until(lambda: says(rf"Scheduler at: +{scheme}://", 1))
+        worker = command("dask worker", f"{scheme}://")
+        begin(worker)
+        until(lambda: says("Registered to", 4))
+        url = command("./lab run", jobs).split()[-1]
+        assert url.startswith(jobs)
+        choice = (*TRIAL, "--jobs", url, "--out", str(tmp_path / "runs"))
+        assert len(results(start(*choice, inside=network.inside, **tls))) == 1
+        # What it says where there is no worker starts one, too.
+        os.kill(begun[1].pid, signal.SIGINT)
+        begun[1].wait(30)
+        line = only_line(start(*choice, "--fresh", inside=network.inside, **tls), 2)
+        said = line.partition("start one: ")[2].replace(
+            "ITS-OWN-ADDRESS", network.here("192.0.2.11")
+        )
+        begin(said)
+        until(lambda: says("Registered to", 5))
+        assert len(results(start(*choice, "--fresh", inside=network.inside, **tls))) == 1
+        # And where there is no scheduler, that.
+        for process in begun:
+            process.kill()
+            process.wait()
+        line = only_line(start(*choice, "--fresh", inside=network.inside, **tls), 2)
+        said = line.partition("is the scheduler running? ")[2].partition(" and --jobs")[0]
+        assert said == command("dask scheduler", "--protocol tls" if tls else "--host 127.0.0.1")
+    finally:
+        for process in begun:
+            process.kill()
+            process.wait()

@@ -11,8 +11,10 @@ from typing import Any
 import click
 import pytest
 
+from measuretwice.base.errors import UserError
 from measuretwice.cli.types import Jobs
-from measuretwice.execute.scheduler import Scheduler
+from measuretwice.execute.cluster_ports import Port, refuse_open
+from measuretwice.execute.scheduler import Scheduler, is_loopback
 from measuretwice.runs.derive import code_digest
 
 ROOT = Path(__file__).parents[2]
@@ -27,22 +29,79 @@ Change = Callable[[dict[str, Any]], object]
         ("dask://127.0.0.1:8786", Scheduler("127.0.0.1", 8786)),
         ("dask://node-1.cluster.example:1/", Scheduler("node-1.cluster.example", 1)),
         ("dask://[2001:db8::1]:8786", Scheduler("2001:db8::1", 8786)),
+        ("dask+tls://192.0.2.10:8786", Scheduler("192.0.2.10", 8786, tls=True)),
     ],
 )
 def test_jobs_takes_a_number_or_a_scheduler(text: str, value: int | Scheduler) -> None:
     assert Jobs().convert(text, None, None) == value
     if isinstance(value, Scheduler):
         assert value.url() == text.rstrip("/")
+        scheme = "tls" if value.tls else "tcp"
+        assert value.address() == f"{scheme}://{value.url().partition('://')[2]}"
 
 
 @pytest.mark.parametrize(
     "text",
     ["0", "1025", "-1", "two", "1.5", "", "dask://", "dask://host", "dask://host:0", "dask://:8786",
-     "dask://host:65536", "dask://a b:1", "tcp://host:8786", "host:8786", "dask://user@host:1"],
+     "dask://host:65536", "dask://a b:1", "tcp://host:8786", "host:8786", "dask://user@host:1",
+     "dask+tls://host", "dask+ssl://host:8786", "tls://host:8786"],
 )  # fmt: skip
 def test_jobs_refuses_in_words(text: str) -> None:
-    with pytest.raises(click.BadParameter, match="expected a number from 1 to 1024, or dask://"):
+    words = r"expected a number from 1 to 1024, or dask\[\+tls\]://HOST:PORT"
+    with pytest.raises(click.BadParameter, match=words):
         Jobs().convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("ip", "only_here"),
+    [
+        ("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("::ffff:127.0.0.1", True),
+        ("0.0.0.0", False), ("::", False), ("192.0.2.10", False), ("::ffff:192.0.2.10", False),
+        ("fe80::1%eth0", False), ("2001:db8::1", False), ("localhost.example", False),
+    ],
+)  # fmt: skip
+def test_what_only_this_machine_reaches(ip: str, only_here: bool) -> None:
+    assert is_loopback(ip) is only_here
+    scheduler = Scheduler("127.0.0.1", 8786)
+    for tls, fine in [(False, only_here), (True, True)]:
+        ports = {
+            Port("worker", "node", ip, 4000, tls),
+            Port("nanny", "node", "127.0.0.1", 1, False),
+        }
+        if fine:
+            refuse_open(scheduler, ports)
+        else:
+            with pytest.raises(UserError, match=r"a worker on node listens on .*:4000: whoever"):
+                refuse_open(scheduler, ports)
+
+
+def test_of_many_open_ports_one_of_each_kind_is_named() -> None:
+    nodes = [f"node-{number}" for number in range(1, 33)]
+    ports = {Port("worker", node, ip, 4000, False) for node in nodes for ip in ("0.0.0.0", "::")}
+    ports |= {Port("worker's dashboard", node, "0.0.0.0", 4001, False) for node in nodes}
+    with pytest.raises(UserError) as refused:
+        refuse_open(Scheduler("node-1", 8786), ports)
+    said = str(refused.value)
+    print(said)
+    assert "dask://node-1:8786: a worker on node-1 listens on 0.0.0.0:4000, a worker's dash" in said
+    assert "0.0.0.0:4001, and so on at 62 more: whoever reaches such a port runs programs" in said
+    assert "Start the workers again with --host 127.0.0.1 --no-dashboard " in said
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "command", "worker"),
+    [
+        (Scheduler("127.0.0.1", 8786), "--host 127.0.0.1 --port 8786", "tcp://127.0.0.1:8786 --host 127.0.0.1 "),
+        (Scheduler("localhost", 1), "--host localhost --port 1", "tcp://localhost:1 --host 127.0.0.1 "),
+        (Scheduler("node-1", 1), "--host node-1 --protocol tls --port 1", "tls://node-1:1 --host ITS-OWN-ADDRESS "),
+        (Scheduler("::1", 1, tls=True), "--host [::1] --protocol tls --port 1", "tls://[::1]:1 --host 127.0.0.1 "),
+    ],
+)  # fmt: skip
+def test_commands_that_start_a_cluster_keep_to_the_machine_or_to_tls(
+    scheduler: Scheduler, command: str, worker: str
+) -> None:
+    assert f".venv/bin/dask scheduler {command} --no-dashboard" in scheduler.safe().start()
+    assert f".venv/bin/dask worker {worker}--no-dashboard" in scheduler.safe().start_worker()
 
 
 def order(tmp_path: Path) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Trials on a cluster: a dask.distributed scheduler hands them to its workers.
 
 A worker is asked for nothing but to start a program (`subprocess.run`): the checkout's own Python
-with measuretwice.execute.cluster_worker, at the same path as here. So neither scheduler nor workers import
-this package, and a worker that was started before a change of the code runs today's code.
+with measuretwice.execute.cluster_worker, at the same path as here. Before, each process is asked where it
+listens (see cluster_ports.py). So neither scheduler nor workers import this package, and a worker that was started
+before a change of the code runs today's code.
 """
 
 from __future__ import annotations
@@ -17,22 +18,24 @@ import sys
 import time
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
+from measuretwice.execute.cluster_ports import GUIDE, Guard, Port, open_anyway, refuse_open
 from measuretwice.execute.job import Job
 from measuretwice.execute.pool import OnBusy, Outcome, interrupts_noted, run_on
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result, from_json
 
+T = TypeVar("T")
 CONNECT_S = 10
 # How long there may be no worker, or no word of the scheduler, before a run is given up.
 PATIENCE_S = 30.0
@@ -46,12 +49,18 @@ class Cluster:
 
     def __init__(self, scheduler: Scheduler, client: Any) -> None:
         self.name, self.client = scheduler.url(), client
+        self.guard = None if open_anyway() else Guard(scheduler, client, CONNECT_S)
+        self.guarding: Future[None] | None = None
+        if self.guard:
+            try:
+                self._in_client(self.guard.look()).result()
+            except OSError as error:
+                raise UserError(f"{self.name}: the scheduler does not answer ({error!r})") from None
         self.executor = client.get_executor(pure=False)
         self.at_once = sum(client.nthreads().values())
         if not self.at_once:
             raise UserError(
-                f"{self.name}: no worker is there; start one: "
-                f".venv/bin/dask worker {scheduler.url('tcp')}"
+                f"{self.name}: no worker is there; start one: {scheduler.start_worker()}"
             )
         # What ends the run, found in a thread of the client's.
         self.problem: UserError | None = None
@@ -136,6 +145,7 @@ class Cluster:
                 self.answered = now
                 if self.asked.result():
                     self.workers_seen = now
+                self._guard(set(self.asked.result()))
             self.asked = None
         if now - self.answered > PATIENCE_S:
             raise UserError(f"{self.name}: the scheduler does not answer any more; {KEPT}", 1)
@@ -143,9 +153,21 @@ class Cluster:
             raise UserError(f"{self.name}: all workers have gone; {KEPT}", 1)
         if self.asked is None and now - self.looked > LOOK_EVERY_S:
             self.looked = now
-            self.asked = asyncio.run_coroutine_threadsafe(
-                self.client.scheduler.ncores(), self.client.loop.asyncio_loop
-            )
+            self.asked = self._in_client(self.client.scheduler.ncores())
+
+    def _guard(self, workers: set[str]) -> None:
+        """Look at workers that have come since, without waiting; UserError where one is open."""
+        if self.guarding is not None and self.guarding.done():
+            error = self.guarding.exception()
+            self.guarding = None
+            if isinstance(error, UserError):
+                raise UserError(f"{error}; {KEPT}", 1)
+        if self.guard and self.guarding is None and workers - self.guard.seen:
+            self.guarding = self._in_client(self.guard.look())
+
+    def _in_client(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin it in the thread of the client's."""
+        return asyncio.run_coroutine_threadsafe(work, self.client.loop.asyncio_loop)
 
 
 @contextmanager
@@ -160,44 +182,76 @@ def connect(scheduler: Scheduler) -> Iterator[Cluster]:
             raise UserError(
                 f"--jobs {scheduler.url()}: dask.distributed is not installed: {INSTALL}"
             ) from None
-        _reach(scheduler)
+        security = _security(scheduler)
+        _reach(scheduler, security)
         with warnings.catch_warnings():
             # Versions that differ are no matter: see above.
             warnings.simplefilter("ignore")
-            client: Any = Client(scheduler.url("tcp"), timeout=CONNECT_S, set_as_default=False)
-        cluster = Cluster(scheduler, client)
+            client: Any = Client(
+                scheduler.address(), timeout=CONNECT_S, set_as_default=False, security=security
+            )
         try:
-            yield cluster
+            yield Cluster(scheduler, client)
         finally:
-            cluster.close()
+            client.close(timeout=2)
     finally:
         logging.disable(logging.NOTSET)
 
 
-def _reach(scheduler: Scheduler) -> None:
+def _security(scheduler: Scheduler) -> Any:
+    """The certificates that dask's own configuration names; UserError where TLS needs them in vain."""
+    from distributed import Security
+
+    security = Security()
+    try:
+        context = security.get_connection_args("client")["ssl_context"]
+    except OSError as error:  # ssl's are of this kind, too
+        raise UserError(
+            f"--jobs {scheduler.url()}: a certificate that dask's configuration names can't be read "
+            f"({error.strerror or error}): {GUIDE}"
+        ) from None
+    if scheduler.tls and context is None:
+        raise UserError(
+            f"--jobs {scheduler.url()}: dask's configuration names no certificate for clients (is "
+            f"DASK_CONFIG set?): {GUIDE}"
+        )
+    return security
+
+
+def _reach(scheduler: Scheduler, security: Any) -> None:
     """See what listens there: dask's client would ask again and again, whatever it is told."""
     from distributed import rpc
 
     async def who_is_it() -> object:
-        async with rpc(scheduler.url("tcp"), timeout=CONNECT_S) as there:
+        arguments = security.get_connection_args("client")
+        async with rpc(scheduler.address(), timeout=CONNECT_S, connection_args=arguments) as there:
             return (await there.identity())["type"]
 
     async def ask() -> object:
         return await asyncio.wait_for(who_is_it(), CONNECT_S)
 
     try:
-        socket.create_connection((scheduler.host, scheduler.port), CONNECT_S).close()
+        with socket.create_connection((scheduler.host, scheduler.port), CONNECT_S) as there:
+            ip = there.getpeername()[0]
     except OSError as error:
         raise UserError(
             f"--jobs {scheduler.url()}: can't be reached ({error.strerror or error}); is the "
-            f"scheduler running? .venv/bin/dask scheduler --host {scheduler.host} --port {scheduler.port}"
+            f"scheduler running? {scheduler.safe().start()} and --jobs {scheduler.safe().url()}"
         ) from None
+    if not open_anyway():
+        # Before a word is said: who answers there without TLS could run programs here, too.
+        refuse_open(
+            scheduler, {Port("scheduler", scheduler.host, ip, scheduler.port, scheduler.tls)}
+        )
     try:
         kind = asyncio.run(ask())
     except Exception:  # whatever it is, it may say anything
         kind = None
     if kind != "Scheduler":
-        raise UserError(f"--jobs {scheduler.url()}: what listens there is no dask scheduler")
+        other = "that these certificates fit" if scheduler.tls else "(one with TLS: dask+tls://)"
+        raise UserError(
+            f"--jobs {scheduler.url()}: what listens there is no dask scheduler {other}"
+        )
 
 
 @contextmanager
