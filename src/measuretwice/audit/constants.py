@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -18,12 +19,13 @@ WAYS = (
 
 @dataclass(frozen=True)
 class Fit:
-    """C of goodput = C * model by regression through zero over flows, and its 95 % interval."""
+    """C of goodput = C * model by regression through zero over flows, and its 95 % interval, which a single flow
+    doesn't have."""
 
     title: str
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     flows: int
     left_out: int
 
@@ -44,7 +46,8 @@ def fits(rows: Sequence[Row], mss_bytes: float | None) -> tuple[list[Fit], list[
         ]
         if points:
             slope, low, high = slope_through_zero(points)
-            found.append(Fit(title, slope, low, high, len(points), len(rows) - len(points)))
+            ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
+            found.append(Fit(title, slope, *ends, len(points), len(rows) - len(points)))
         else:
             missing.append(
                 f"{title}: not recomputed, {_lacks(rows, model, ratio, count, mss_bytes)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,6 +13,8 @@ NOTHING = {"", "-", "--", "n/a", "na", "null", "none", "\N{EN DASH}", "\N{EM DAS
 CELL = re.compile(r"([+-]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][+-]?\d{1,6})?)\s*(\D{0,12})")
 # A longer number was not measured.
 MOST_DIGITS = 60
+# Nor were these: within them a float holds every product that is computed here.
+LARGEST, SMALLEST = 1e30, 1e-30
 
 RATE = re.compile(
     r"(?<![A-Za-z])(?P<prefix>[kKMmGg]i?)?(?P<what>[bB]its?|[bB]ytes?|[bB])"
@@ -47,14 +48,14 @@ class Number:
 
     @classmethod
     def of(cls, text: str) -> Number:
-        """Read `95.75` or `1.02E+11`; ValueError for anything else, and for what no float holds."""
+        """Read `95.75` or `1.02E+11`; ValueError for anything else, and for what nobody measures."""
         try:
             exact = Decimal(text.strip())
             half = Decimal(5).scaleb(int(exact.as_tuple().exponent) - 1)
             number = cls(float(exact), float(exact - half), float(exact + half))
         except (ArithmeticError, TypeError, ValueError):
             raise ValueError(f"{text!r} is no number") from None
-        if not all(math.isfinite(end) for end in (number.value, number.low, number.high)):
+        if number.high > LARGEST or number.low < -LARGEST or 0 < abs(number.value) < SMALLEST:
             raise ValueError(f"{text!r} is no number that can be measured")
         return number
 
