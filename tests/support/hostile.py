@@ -26,6 +26,8 @@ ROOT = Path(__file__).parents[2]
 FEW, MANY = 12, 1000
 # Of the processor's time, for one file: whoever needs more hangs.
 MOST_S = 10
+# Of an error's text.
+MOST_CHARACTERS = 8000
 amounts = pytest.mark.parametrize(
     "amount",
     [
@@ -356,7 +358,7 @@ def watched(folder: Path, *errors: type[Exception]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        _check_line(type(error).__name__, str(error))
+        _check_line(error)
     except Escape as escape:
         raise AssertionError(str(escape)) from escape
     finally:
@@ -366,7 +368,8 @@ def watched(folder: Path, *errors: type[Exception]) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, handler)
 
 
-def _check_line(kind: str, line: str) -> None:
+def _check_line(error: Exception) -> None:
+    kind, line = type(error).__name__, str(error)
     assert line, f"{kind} says nothing"
     assert "\n" not in line, f"{kind} in several lines: {line[:300]!r}"
-    assert len(line) < 2000, f"{kind} of {len(line)} characters: {line[:300]!r}"
+    assert len(line) < MOST_CHARACTERS, f"{kind} of {len(line)} characters: {line[:300]!r}"

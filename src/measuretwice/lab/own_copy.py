@@ -147,6 +147,8 @@ def _refuse_broken(path: Path, text: bytes) -> None:
     if path.suffix == ".py":
         try:
             ast.parse(text, str(path))
+        except (RecursionError, MemoryError):
+            raise _broken(path, None, "nested too deep") from None
         except (SyntaxError, ValueError) as error:
             line = getattr(error, "lineno", None)
             raise _broken(path, line, getattr(error, "msg", str(error))) from None
@@ -175,10 +177,10 @@ def _read_settings(path: Path, lab: Lab) -> dict[str, Value]:
         return {}
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{path}: {error}; correct it, or leave your copy out with --no-edit"
-        ) from None
+    except ValueError as error:  # no TOML, no UTF-8, a number of thousands of digits
+        raise _broken(path, None, str(error)) from None
+    except RecursionError:
+        raise _broken(path, None, "nested too deep") from None
     settings: dict[str, Value] = {}
     for name, value in document.items():
         if not isinstance(value, int | float | str) or isinstance(value, bool):
