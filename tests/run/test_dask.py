@@ -599,7 +599,7 @@ def test_the_commands_of_the_page_start_a_cluster_that_is_accepted(
     begun: list[subprocess.Popen[bytes]] = []
 
     def begin(words: str) -> None:
-        environment = {**os.environ, **tls}
+        environment = {**os.environ, **tls, "DASK_TEMPORARY_DIRECTORY": str(tmp_path)}
         environment.pop("PYTHONPATH", None)
         begun.append(
             subprocess.Popen(
