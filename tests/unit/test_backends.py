@@ -19,7 +19,10 @@ from measuretwice.lab import KernelFacts
 
 ROOT = Path(__file__).parents[2]
 VIRTUAL = Virtual(
-    Kernel(Path("/cache/0123456789abcdef0123"), KernelFacts("6.1", {"programs": {"bash": "5"}}))
+    Kernel(
+        Path("/cache/anything"),
+        KernelFacts("6.1", {"results_key": "0123456789abcdef0123", "programs": {"bash": "5"}}),
+    )
 )
 
 
