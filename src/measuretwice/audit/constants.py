@@ -46,8 +46,10 @@ def fits(rows: Sequence[Row], mss_bytes: float | None) -> tuple[list[Fit], list[
         ]
         if points:
             slope, low, high = slope_through_zero(points)
-            ends = (low, high) if math.isfinite(low) and math.isfinite(high) else (None, None)
-            found.append(Fit(title, slope, *ends, len(points), len(rows) - len(points)))
+            known = math.isfinite(low) and math.isfinite(high)
+            ends = (low, high) if known else (None, None)
+            left_out = len(rows) - len(points)
+            found.append(Fit(title, slope, ends[0], ends[1], len(points), left_out))
         else:
             missing.append(
                 f"{title}: not recomputed, {_lacks(rows, model, ratio, count, mss_bytes)}"
