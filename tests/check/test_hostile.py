@@ -61,6 +61,12 @@ def holding(folder: Path, file: str, text: str) -> Path:
     return folder
 
 
+def endless(folder: Path, file: str) -> Path:
+    """A file of 200 GB that needs no place on the disk."""
+    os.truncate(holding(folder, file, "{}") / file, 200 * 2**30)
+    return folder
+
+
 # How a run is made hostile, and a word of the line that says so.
 HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
     "plan-nested-deep": (lambda to: holding(to, "plan.json", DEEP), "plan.json"),
@@ -68,6 +74,8 @@ HOSTILE: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda to: holding(to, "plan.json", f'{{"lab": "mathis", "params": {DEEP}}}'), "plan.json",
     ),
     "plan-no-object": (lambda to: holding(to, "plan.json", "[1]"), "not a JSON object"),
+    "plan-without-end": (lambda to: endless(to, "plan.json"), "larger than 64 MiB"),
+    "raw-without-end": (lambda to: endless(to, "raw/romeo/ss.txt"), "larger than 2048 MiB"),
     "huge-setting": (lambda to: changed(to, {}, {"rtt_ms": 10**400}), "401 digits"),
     "setting-of-words": (lambda to: changed(to, {}, {"rtt_ms": "abc"}), "expected a number"),
     "setting-nan": (lambda to: changed(to, {}, {"rtt_ms": float("nan")}), "got nan"),

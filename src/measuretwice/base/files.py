@@ -13,6 +13,9 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 
+# The largest of ours, a recorded set's results, has some MB.
+MAX_OBJECT_BYTES = 64 * 2**20
+
 
 def write_json(path: Path, content: Any) -> None:
     """Write to a neighbour file first, then rename it. OSError where that can't be."""
@@ -28,11 +31,15 @@ def write_json(path: Path, content: Any) -> None:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object that a file holds.
 
-    OSError where it can't be read, ValueError where it isn't JSON that can be read, TypeError where that isn't an
-    object.
+    OSError where it can't be read, ValueError where it isn't JSON that can be read or is too large, TypeError where
+    that isn't an object.
     """
+    with open(path, "rb") as file:
+        data = file.read(MAX_OBJECT_BYTES + 1)
+    if len(data) > MAX_OBJECT_BYTES:
+        raise ValueError(f"larger than {MAX_OBJECT_BYTES >> 20} MiB")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(data.decode("utf-8"))
     except RecursionError:
         raise ValueError("nested too deep") from None
     if not isinstance(content, dict):

@@ -27,6 +27,8 @@ from measuretwice.runs.result import Result, make_result
 
 # What reading a file can raise where somebody has written into it.
 BROKEN = (ValueError, KeyError, IndexError, TypeError, AttributeError, ArithmeticError)
+# A run of thousands of flows has some hundred MB.
+MAX_RAW_BYTES = 2**31
 PING_SUMMARY = "ping statistics ---"
 
 
@@ -100,6 +102,7 @@ def _measure(root: Path, run: Path, raw: Path) -> Reread:
         raise UserError(f"{run}: this run was never finished; run it again")
     try:
         _refuse_links(raw)
+        _refuse_endless(run, raw)
         measured, _ = measure(lab, raw, plan.params)
         how = lab.file.collect
         conditions = read_conditions(raw, how.ss_name, how.queue.file if how.queue else None)
@@ -173,6 +176,14 @@ def _refuse_links(path: Path) -> None:
     for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
         if each.is_symlink() or (each.exists() and not (each.is_file() or each.is_dir())):
             raise UserError(f"{each}: neither a file nor a folder; remove it, or run it again")
+
+
+def _refuse_endless(run: Path, raw: Path) -> None:
+    """A file may say that it has more bytes than the disk: who reads it has no memory left."""
+    if sum(path.stat().st_size for path in raw.rglob("*")) > MAX_RAW_BYTES:
+        raise UserError(
+            f"{run}: its raw files are larger than {MAX_RAW_BYTES >> 20} MiB; run it again"
+        )
 
 
 def _digests(raw: Path) -> dict[str, str]:
