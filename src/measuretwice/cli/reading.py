@@ -100,17 +100,17 @@ def _read(parts: Sequence[Part], scratch: Path, pipe: Connection) -> None:
     """In the process: the work, part by part. The answers are JSON, not pickles."""
     tempfile.tempdir = str(scratch)
 
-    def ask(_: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions | None:
+    def ask(part: Part, root: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions | None:
         pipe.send_bytes(json.dumps({"lab": lab.name, "params": dict(params)}).encode())
         # From who has started us: none of it is from outside.
         known = pipe.recv()
         if isinstance(known, str) and known:
-            raise UserError(known)
+            raise UserError(f"{part.name}: {known}")
         return known or None
 
     for part in parts:
         apart.allow_more_work()
-        pipe.send_bytes(_said(part, ask))
+        pipe.send_bytes(_said(part, partial(ask, part)))
 
 
 def _said(part: Part, ask: Reference) -> bytes:
