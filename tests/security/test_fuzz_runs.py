@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hostile import ROOT, Hostile, amounts, explore, files, watched
@@ -82,6 +85,42 @@ def test_what_is_no_result_is_a_value_error(amount: str, tmp_path: Path) -> None
             assert isinstance(result, Result)
 
     explore(amount, files(results()), check)
+
+
+@cache
+def pages_pydantic() -> Any:
+    """What stands in for pydantic in a page."""
+    path = ROOT / "src" / "measuretwice" / "in_page" / "stand_ins" / "pydantic.py"
+    spec = importlib.util.spec_from_file_location("pages_pydantic", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where its dataclasses look for their types
+    spec.loader.exec_module(module)
+    return module
+
+
+@amounts
+def test_in_a_page_what_is_no_result_is_a_value_error(amount: str, tmp_path: Path) -> None:
+    reader = pages_pydantic().TypeAdapter(Result)
+
+    def check(hostile: Hostile) -> None:
+        try:
+            document = json.loads(hostile.content)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(document, dict):
+            return
+        with watched(tmp_path):
+            try:
+                result = reader.validate_python({"folder": None, **document})
+            except ValueError:
+                return
+            assert isinstance(result, Result)
+
+    huge = json.loads(results()["mathis"])
+    huge["ratio"] = huge["model"]["bandwidth_bps"] = 10**400
+    explore(amount, files(results()), check, known=[Hostile(json.dumps(huge).encode())])
 
 
 @amounts

@@ -12,8 +12,9 @@ from hostile import ROOT
 
 from measuretwice.backends.script import environment
 from measuretwice.lab import load_lab, read_plan
-from measuretwice.runs.archive import raw_files
-from measuretwice.runs.reread import read_run
+from measuretwice.measure.run import measure
+from measuretwice.runs.archive import raw_files, raw_folder
+from measuretwice.runs.result import make_result
 
 REPORTED = ROOT / "tests" / "data" / "report" / "trial-07-seed1-b402df08"
 
@@ -35,7 +36,9 @@ def run_files(lab: str | None = None) -> dict[str, bytes]:
     document = json.loads(found["plan.json"])
     of_lab = load_lab(ROOT, document["lab"])
     plan = read_plan(of_lab, document, "plan.json")
-    result = read_run(ROOT, run, run.name).result
+    with raw_folder(run) as raw:
+        measured, flows = measure(of_lab, raw, plan.params)
+    result = make_result(of_lab, plan, measured, flows)
     found["result.json"] = json.dumps({**result.to_json(), "derived_by": "0" * 64}).encode()
     # What is looked at of it: its head, and its settings.
     exports = [f"export {name}={shlex.quote(value)}\n" for name, value in environment(plan).items()]

@@ -183,9 +183,11 @@ def _plain(kind: type, value: Any) -> Any:
     if dataclasses.is_dataclass(kind):
         return _dataclass(kind, value)
     if kind is float:
-        return float(
-            _expect(isinstance(value, int | float) and not isinstance(value, bool), value, kind)
-        )
+        _expect(isinstance(value, int | float) and not isinstance(value, bool), value, kind)
+        try:
+            return float(value)
+        except OverflowError:
+            raise ValidationError("a number that no float holds") from None
     if kind is int:
         return _expect(isinstance(value, int) and not isinstance(value, bool), value, kind)
     if issubclass(kind, Path):
