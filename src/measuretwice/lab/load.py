@@ -43,7 +43,7 @@ def load_lab(root: Path, name: str) -> Lab:
     labs = find_labs(root)
     folder = labs.get(name) or labs.get(re.sub(r"^[0-9][0-9]-", "", name))
     if folder is None:
-        raise UserError(f"there is no lab {name!r}; there are: {', '.join(labs) or 'none'}")
+        raise UserError(f"there is no lab {name[:60]!r}; there are: {', '.join(labs) or 'none'}")
     return read_lab(folder)
 
 

@@ -50,12 +50,14 @@ def _changed(root: Path, lab: Lab, source: Source) -> Iterator[str]:
     if (root / "sample-data").absolute() in target.parents or _is_first_try(target):
         return
     params, trial, case = plan.get("params"), plan.get("trial"), plan.get("case")
-    if plan.get("pitfall") or not isinstance(params, dict) or trial not in lab.trials:
+    if plan.get("pitfall") or not isinstance(params, dict):
+        return
+    if not isinstance(trial, int) or trial not in lab.trials:
         return
     try:
         meant = trial_params(
             lab, trial, case=case, stage=plan.get("stage"), seed=plan.get("seed", 1)
         )
-    except (UserError, TypeError, ValueError):
+    except (UserError, TypeError, ValueError, LookupError):
         return
     yield from (name for name in {**meant, **params} if meant.get(name) != params.get(name))
