@@ -63,7 +63,9 @@ def ends_of(folders: Sequence[Path]) -> Iterator[End]:
             try:
                 document = json.loads(text_of(path))
                 yield _end(folder.name, name_of(path), document)
-            except (ValueError, RecursionError, AttributeError, KeyError, TypeError):
+            except (
+                ValueError, RecursionError, AttributeError, KeyError, TypeError, ArithmeticError
+            ):  # fmt: skip
                 continue
 
 

@@ -6,11 +6,12 @@ Where each number comes from is written beside it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from measuretwice.lab import Collect, QdiscAt
-from measuretwice.measure.raw import counters_grown, text_at
+from measuretwice.measure.raw import counters_grown, rows_of, text_at
 from measuretwice.measure.values import Measured
 from measuretwice.parse import (
     Frames,
@@ -241,7 +242,16 @@ def _softnet_drops(folder: Path) -> int:
     """Second column of /proc/net/softnet_stat, in hexadecimal (net/core/net-procfs.c)."""
 
     def drops(when: str) -> int:
-        lines = (folder / f"softnet_stat.{when}.txt").read_text().splitlines()
-        return sum(int(line.split()[1], 16) for line in lines if line.strip())
+        path = folder / f"softnet_stat.{when}.txt"
+        expected = "the columns of /proc/net/softnet_stat"
+        return sum(rows_of(path, _second_column, expected))
 
     return drops("after") - drops("before")
+
+
+def _second_column(line: str) -> int:
+    """0 of an empty line; ValueError where it is no counter of 32 bits."""
+    words = line.split()
+    if words and not (len(words) > 1 and re.fullmatch("[0-9a-f]{1,8}", words[1])):
+        raise ValueError(line)
+    return int(words[1], 16) if words else 0
