@@ -42,6 +42,8 @@ INSIDE_PYTHON = "/usr/bin/python3"
 # Of the checkout a guest sees these folders and no others; a live lab's agent is Python of the package's.
 INSIDE_FOLDERS = ("labs", "scripts")
 LIVE_FOLDERS = (*INSIDE_FOLDERS, "src")
+# Another machine like this one, as tests of the other backends need it, sees all of the checkout.
+ALL_FOLDERS = (".",)
 # What a guest may write to its run's folder, create there, and run at a time: many times what any run of the
 # labs needs, and an end to one that fills disks or begins processes without end.
 MOST_BYTES = 8 * 2**30
@@ -249,7 +251,7 @@ def _wall(folders: tuple[str, ...]) -> str:
         f"ro:{_FOLDERS}/94",
         f"rw:{_FOLDERS}/91",
         f"at:{_FOLDERS}/92",
-        *(f"ro:{_FOLDERS}/92/{name}" for name in folders),
+        *(f"ro:{_FOLDERS}/92/{name}".removesuffix("/.") for name in folders),
         "close:90",
         "close:93",
         f"bytes:{MOST_BYTES}",
@@ -290,8 +292,9 @@ def run_inside(
             f"tcp_reader_interval_us={reader_interval_us}",
         ]  # fmt: skip
     process = start(
-        kernel, root, folder, *options, memory_mb=memory_mb, machines_programs=as_machine
-    )
+        kernel, root, folder, *options, memory_mb=memory_mb, machines_programs=as_machine,
+        folders=ALL_FOLDERS if as_machine else INSIDE_FOLDERS,
+    )  # fmt: skip
     try:
         return process.wait(timeout=wall_limit_s)
     except subprocess.TimeoutExpired:
