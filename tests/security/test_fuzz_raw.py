@@ -131,12 +131,16 @@ def test_shown_drawn_and_compared_or_refused(amount: str, name: str, tmp_path: P
                 words.about(file, word)
                 if word:
                     words.show(word, [file], source, ROOT)
+                    # With its neighbours, as before and after a run.
+                    words.show(word, words.files_of(word, source, file.node), source, ROOT)
             with watched(tmp_path, UserError):
                 read_over_time(ROOT, run.folder, None)
             with watched(tmp_path, UserError), opened(run.folder) as source, opened(whole) as other:
                 compare(ROOT, source, other)
 
-    explore(amount, one_damaged(name), check, few=4, many=60)
+    links = sorted(name for name in run.files if name.endswith("link.before.json"))
+    known = [Hostile(text, links[0]) for text in (b"[]", b'[{"ifname": "lo"}]')]
+    explore(amount, one_damaged(name), check, few=4, many=60, known=known)
 
 
 @amounts

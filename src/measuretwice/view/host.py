@@ -84,11 +84,12 @@ def link_blocks(pair: Pair) -> list[Block]:
     before = {name: dict(fields) for name, fields in _links(pair.before)}
     after = {name: dict(fields) for name, fields in _links(pair.after)}
     columns = ("before", "after", "difference") if pair.both else ("value",)
+    sides = (before, after) if pair.both else (before or after,)
     blocks = []
     for name in dict.fromkeys([*before, *after]):
         rows = []
         for field, meaning in LINK.items():
-            values = [each.get(name, {}).get(field) for each in (before, after) if each]
+            values = [each.get(name, {}).get(field) for each in sides]
             if pair.both:
                 values.append(difference(*values) if "." in field else None)
             if any(value is not None for value in values):

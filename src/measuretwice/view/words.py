@@ -156,5 +156,6 @@ def show(word: Word, files: Sequence[RawFile], source: Source, root: Path) -> Sh
         except (ParseError, UserError) as error:
             shown.problems.append(str(error))
     if not shown.blocks:
-        raise UserError(shown.problems[0])
+        names = ", ".join(file.name for file in files)
+        raise UserError(shown.problems[0] if shown.problems else f"{names}: nothing to show in it")
     return shown
