@@ -97,9 +97,14 @@ def with_try(tries: Sequence[Try], new: Try) -> list[Try]:
 
 
 def results_of_try(folder: Path, known: Try, lab: Lab) -> list[Result]:
-    """Return the results of a state's runs, of those that are still there."""
+    """Return the results of a state's runs, of those that are still there; UserError where one can't be looked for."""
     found = (read_result(folder / Path(name).name, lab) for name in known.runs)
-    return [result for result in found if result is not None]
+    try:
+        return [result for result in found if result is not None]
+    except OSError as error:
+        raise UserError(
+            f"{folder / STEPS}: names a run that can't be ({error.strerror}): move it away and run ./lab start again"
+        ) from None
 
 
 def so_far(tries: Sequence[Try]) -> str:
