@@ -20,7 +20,9 @@ from measuretwice.runs.reread import plan_in
 
 # Nothing that a shell, awk or tc takes for its own; the space stands in words that lab.toml lists.
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_./:+@% -]{1,64}")
-PLAIN_LINE = re.compile(r"[A-Za-z0-9_./:+@%=,\"'#$ -]*")
+PLAIN_LINE = re.compile(
+    r"[A-Za-z0-9_./:+@%=,\"'#$ -]*|echo '[0-9 ]+' >/proc/sys/net/[a-z0-9_/]+"  # memory limits
+)
 FORBIDDEN = re.compile(
     r"BASH_ENV|ENV|LD_.*|PATH|IFS|PS4|SHELLOPTS|BASHOPTS|PYTHON.*|PERL.*|PROMPT_COMMAND|CDPATH|GLOBIGNORE|HOME|TMPDIR"
 )
