@@ -52,6 +52,10 @@ def check_command(
 ) -> int:
     """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read. Where nothing can be,
     that is a UserError."""
+    # What is called wrongly is said before anything is read.
+    for target in targets:
+        if problem := bring.unreadable(target):
+            raise UserError(f"{target}: {problem}")
     with TemporaryDirectory(prefix="measuretwice-check-") as scratch:
         places = places_for(targets, Path(scratch))
         if hint and places.archives:
@@ -203,8 +207,6 @@ class _Check:
 
 def _look(target: Path, place: Path, _: Reference) -> Document:
     """What stands where something was named; if that is an archive, in `place` once it is laid open."""
-    if problem := bring.unreadable(target):
-        raise UserError(f"{target}: {problem}")
     refused = lay_open(target, place) if place != target else []
     runs = runs_in(place)
     return {
