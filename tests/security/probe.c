@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
@@ -142,6 +143,16 @@ int main(int argc, char **argv)
 	TRY("change root", chroot(outside));
 	TRY("a symbolic link", symlink("/etc", in(write_folder, "link")));
 	TRY("a device", mknod(in(write_folder, "device"), S_IFCHR | 0666, 0x103));
+	TRY("a set-user-id program", open(in(write_folder, "as-you"), O_CREAT | O_RDWR, 06755));
+	TRY("one by openat", openat(AT_FDCWD, in(write_folder, "as-you"), O_CREAT | O_RDWR, 04755));
+	TRY("one by fchmod", fchmod(open(in(write_folder, "new"), O_RDWR), 06755));
+	TRY("modes of what is to be read", fchmod(open(in(read_folder, "file"), O_RDONLY), 0777));
+	TRY("its owner", fchown(open(in(read_folder, "file"), O_RDONLY), 65534, 65534));
+	TRY("its attributes", ioctl(open(in(read_folder, "file"), O_RDONLY), 0x40086602UL /* FS_IOC_SETFLAGS */, buffer));
+	TRY("freeze the file system", ioctl(open(write_folder, O_RDONLY), 0xc0045877UL /* FIFREEZE */, 0));
+	TRY("truncate by path", truncate(in(outside, "secret"), 0));
+	TRY("a session of its own", setsid());
+	TRY("a group of its own", setpgid(0, 0));
 	TRY("chmod by path", chmod(in(outside, "secret"), 0777));
 	TRY("chmod at", fchmodat(AT_FDCWD, in(outside, "secret"), 0777, 0));
 	TRY("chown by path", chown(in(outside, "secret"), 0, 0));

@@ -90,6 +90,8 @@ def check(said: str, machine: Machine) -> None:
     assert machine.victim.poll() is None
     assert (machine.outside / "secret").read_text() == f"{SECRET}\n"
     assert sorted(path.name for path in machine.outside.iterdir()) == ["secret", "socket"]
+    assert not [path for path in machine.run.iterdir() if path.lstat().st_mode & 0o6000]
+    assert (machine.run.parent / "read/file").stat().st_mode & 0o777 == 0o644
 
 
 def test_who_takes_the_process_over_gets_nowhere(probe: Path, machine: Machine) -> None:

@@ -128,7 +128,11 @@ def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     """Return the files of the checkout that a trial reads inside, by their places in the guest."""
     nodes = lab.folder / "nodes"
     place = "/".join(lab.folder.parts[-2:])
-    found = {f"scripts/{path.name}": path for path in sorted((root / "scripts").glob("*.sh"))}
+    scripts = root / "scripts"
+    found = {f"scripts/{path.name}": path for path in sorted(scripts.glob("*.sh"))}
+    for path in (scripts, *found.values()):
+        if path.is_symlink():
+            raise UserError(f"{path}: a link, which a run isn't given; put the file itself there")
     found |= {
         f"{place}/nodes/{path.relative_to(nodes).as_posix()}": path
         for path in sorted(nodes.rglob("*"))

@@ -7,15 +7,15 @@ moments and stands still while it computes, so a run is exact whatever the machi
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import read_object
+from measuretwice.base.files import read_object, remove_folder
 from measuretwice.base.paths import KERNEL_BUILDER
 from measuretwice.lab import KernelFacts
 
@@ -208,6 +208,12 @@ def start(
     it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
     ends. The console's text is in `folder`/console.txt.
     """
+    for name in folders:
+        # Somebody else's checkout may have a link there, which would be followed.
+        if (root / name).is_symlink() or not (root / name).is_dir():
+            raise UserError(
+                f"{root / name}: isn't a folder; the virtual kernel shows no link to a run"
+            )
     init = kernel.folder / "root/sbin/guest-init"
     memory = memory_folder(memory_mb)
     huge = None
@@ -262,11 +268,12 @@ def _wall(folders: tuple[str, ...]) -> str:
 
 
 def end(process: subprocess.Popen[bytes], folder: Path) -> None:
-    """End a kernel that still runs, and remove what it kept of itself in `folder`."""
-    if process.poll() is None:
+    """End a kernel and whatever it has begun, and remove what it kept of itself in `folder`."""
+    # Also where it has ended itself: all that it began is of its group, which the filter lets none of them leave.
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    shutil.rmtree(folder / ".uml", ignore_errors=True)
+    process.wait()
+    remove_folder(folder / ".uml")
 
 
 def run_inside(

@@ -18,6 +18,7 @@ from measuretwice.backends.uml import (
     run_inside,
 )
 from measuretwice.base import landlock
+from measuretwice.base.files import tail_of
 from measuretwice.lab import KernelFacts, Lab, Plan
 
 
@@ -70,10 +71,10 @@ class Virtual(Backend):
     def why_failed(self, work: Path) -> str | None:
         # Its memory is a file: where no more of it can be had, kernel and programs get SIGBUS.
         console = work / "console.txt"
-        if console.exists() and "Out of memory: Killed" in console.read_text(errors="replace"):
+        if "Out of memory: Killed" in tail_of(console):
             return "the virtual kernel's memory had run out"
         said = (console, work / "experiment.log", *work.glob("raw/*/*.log"))
-        if any("Bus error" in path.read_text(errors="replace") for path in said if path.exists()):
+        if any("Bus error" in tail_of(path) for path in said):
             return (
                 "the folder of the virtual kernel's memory had run full, $TMPDIR or /dev/shm: "
                 "make room there, or set TMPDIR to another folder"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import stat
+import subprocess
 import tarfile
 import zipfile
 from collections.abc import Mapping
@@ -15,6 +18,8 @@ from measuretwice.base.errors import UserError
 
 # The largest of ours, a recorded set's results, has some MB.
 MAX_OBJECT_BYTES = 64 * 2**20
+# What is read of a log's end.
+TAIL_BYTES = 64 * 2**10
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -26,6 +31,31 @@ def write_json(path: Path, content: Any) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(part, path)
+
+
+def tail_of(path: Path) -> str:
+    """Return the last part of a log's text; nothing where there is no such plain file.
+
+    Root inside a guest may have written it: it may be a pipe, or say that it has more bytes than the disk.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    with open(descriptor, "rb") as file:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            return ""
+        file.seek(max(0, about.st_size - TAIL_BYTES))
+        return file.read(TAIL_BYTES).decode("utf-8", errors="replace")
+
+
+def remove_folder(path: Path) -> None:
+    """Remove a folder with all that is in it, however deep; where there is none, nothing."""
+    try:
+        shutil.rmtree(path, ignore_errors=True)
+    except RecursionError:
+        subprocess.run(["rm", "-rf", "--", path], check=False)
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -187,7 +187,8 @@ def print_facts(facts: dict[str, Any]) -> None:
     out.print("Labs", style="bold")
     for name, lab in facts["labs"].items():
         out.print(
-            f"  {'ok ' if lab['virtual'] else 'NO '} {name}: {lab['title'] or lab['problem']}"
+            f"  {'ok ' if lab['virtual'] else 'NO '} {name}: {lab['title'] or lab['problem']}",
+            markup=False,
         )
     for problem in facts["problems"]:
-        out.print(f"To do: {problem}", style="bold")
+        out.print(f"To do: {problem}", style="bold", markup=False)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import without_controls
 from measuretwice.cli import terminal
 from measuretwice.cli.cases import CaseRun, open_case, print_case
 from measuretwice.cli.edit import own_copy
@@ -75,7 +76,7 @@ def run_command(
         work = [job(number, first + n) for number in what.trials for n in range(what.repeat)]
         if problems := backend.problems(lab, [job.plan for job in work]):
             for problem in problems:
-                print(f"lab: {problem}", file=sys.stderr)
+                print(f"lab: {without_controls(problem)}", file=sys.stderr)
             return 2
         for folder in {job.folder for job in work if fresh}:
             shutil.rmtree(folder, ignore_errors=True)
@@ -84,7 +85,7 @@ def run_command(
         results, failures = _measure_all(work, job, what.again, jobs, as_json, case is not None)
         _print(lab, results, as_json, case)
         for error in [*failures, *backend.remarks]:
-            print(f"lab: {error}", file=sys.stderr)
+            print(f"lab: {without_controls(str(error))}", file=sys.stderr)
         return 1 if failures or backend.remarks else 0
 
 

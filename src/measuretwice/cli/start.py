@@ -13,6 +13,7 @@ from typing import Any
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
+from measuretwice.base.signs import without_controls
 from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.cases import ask_person
@@ -84,7 +85,7 @@ def start_command(
         results, failures = measure_jobs(work, jobs, as_json)
     if failures:
         for error in failures:
-            print(f"lab: {error}", file=sys.stderr)
+            print(f"lab: {without_controls(str(error))}", file=sys.stderr)
         return 1
     came = outcome_of(lab, plan.shown, results)
     names = tuple(result.place.name for result in results)

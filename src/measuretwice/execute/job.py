@@ -19,10 +19,11 @@ from pathlib import Path
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_json
+from measuretwice.base.files import remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold, is_held
+from measuretwice.base.signs import without_controls
 from measuretwice.execute.same_packets import run_with_same_packets, take_raw_files
-from measuretwice.lab import OwnScripts, Plan, read_lab
+from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result
 from measuretwice.runs.folder import DONE, EDIT_DIFF, PLAN, PROVENANCE, RESULT, give_back
@@ -98,7 +99,7 @@ def sweep(folder: Path) -> None:
     for path in folder.glob(".*.lock"):
         with suppress(OSError), hold(path, remove=True) as lock:
             if lock is not None:
-                shutil.rmtree(path.with_suffix(".work"), ignore_errors=True)
+                remove_folder(path.with_suffix(".work"))
 
 
 def finished(jobs: list[Job]) -> dict[Path, Result]:
@@ -116,7 +117,7 @@ def _work_folder(job: Job) -> Iterator[Path]:
     with hold(job.lock, remove=True) as lock:
         if lock is None:
             raise Busy(f"{final}: another ./lab run is working on this trial; wait for it")
-        shutil.rmtree(work, ignore_errors=True)
+        remove_folder(work)
         work.mkdir()
         yield work
 
@@ -129,7 +130,7 @@ def run_job(job: Job) -> Result:
             # Somebody else may have finished it since it was last looked for. What was measured already, elsewhere, is
             # this job's own.
             if job.begun is None and (kept := finished([job])):
-                shutil.rmtree(work)
+                remove_folder(work)
                 return kept[job.folder]
             try:
                 result = _run_in(work, job)
@@ -140,7 +141,7 @@ def run_job(job: Job) -> Result:
                     f"{label}: {work.parent} was removed while it ran: run it again", 1
                 ) from None
             if job.folder.exists():
-                shutil.rmtree(job.folder)
+                remove_folder(job.folder)
             os.rename(work, job.folder)
             give_back(job.folder, job.out)
     except Busy:
@@ -182,9 +183,12 @@ def _run_in(work: Path, job: Job) -> Result:
         # What the guest wrote last may be lost without a word: its kernel wrote it later.
         raise _disk_full(job)
     if not same:
-        check_finished(work, f"trial {plan.trial}", backend)
+        check_finished(work, f"trial {plan.trial}", backend, lab)
+    # Root inside could write in this folder: what it may say of itself is ours.
+    _make_room(work / PLAN)
+    write_json(work / PLAN, plan.to_json())
     if job.own:
-        shutil.rmtree(work / EDITED)
+        remove_folder(work / EDITED)
         (work / EDIT_DIFF).write_text(job.own.diff(lab), encoding="utf-8")
     for ready in (work / "raw").glob("*/*.ready"):
         ready.unlink()
@@ -212,7 +216,15 @@ def _disk_full(job: Job) -> UserError:
     )
 
 
-def check_finished(work: Path, label: str, backend: Backend) -> None:
+def _make_room(path: Path) -> None:
+    """Remove whatever stands there."""
+    if path.is_dir() and not path.is_symlink():
+        remove_folder(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def check_finished(work: Path, label: str, backend: Backend, lab: Lab) -> None:
     """UserError where the script didn't come to its end: with what was said last, and by whom."""
     if (work / "raw" / "finished").exists():
         (work / "raw" / "finished").unlink()
@@ -221,13 +233,14 @@ def check_finished(work: Path, label: str, backend: Backend) -> None:
     because = f"; {reason}" if reason else ""
     failed = work / "raw" / "failed"
     if failed.exists():
-        if not failed.read_text().strip():
+        words = tail_of(failed).split()
+        if not words:
             raise UserError(
                 f"{label}: {backend.runner} had no room left for what the tools printed: make the run shorter, or let it sample "
                 "less often",
                 1,
             )
-        node, phase = [*failed.read_text().split(), "?", "?"][:2]
+        node, phase = _step(lab, words)
         log = work / "raw" / node / f"{phase}.log"
         lines = _lines(log)
         raise UserError(
@@ -243,5 +256,14 @@ def check_finished(work: Path, label: str, backend: Backend) -> None:
     raise UserError(f"{ended} and said nothing (see {work})", 1)
 
 
+def _step(lab: Lab, words: list[str]) -> tuple[str, str]:
+    """The step that a guest says has failed, where the lab has it: its words become a path."""
+    run = lab.file.run
+    steps = {(step.node, step.phase) for step in (*run.prepare, *run.measure, *run.conclude)}
+    steps |= {(node.name, "snapshot") for node in lab.file.topology.nodes}
+    named = (words[0], words[1] if len(words) > 1 else "?")
+    return named if named in steps else ("?", "?")
+
+
 def _lines(log: Path) -> list[str]:
-    return log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+    return [without_controls(line) for line in tail_of(log).strip().split("\n") if line.strip()]

@@ -50,7 +50,7 @@ def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> C
         work = Path(out) / "work"
         (work / "raw").mkdir(parents=True)
         backend.measure(prepared, plan, root, work, WALL_LIMIT_S)
-        check_finished(work, "the lab's own set-up", backend)
+        check_finished(work, "the lab's own set-up", backend, prepared)
         conditions = read_conditions(work / "raw", None)
         _keep(work, kept)
     return conditions

@@ -53,6 +53,12 @@ def read_lab(folder: Path) -> Lab:
     As long as these stay as they are, by time and size, it is read once: pages and findings ask for
     all labs again and again.
     """
+    for path in folder.rglob("*"):
+        # It would be followed on this machine, by what copies the lab's files, and lead anywhere.
+        if path.is_symlink():
+            raise UserError(f"{short_path(path)}: a link; a lab's files stand in its own folder")
+    if (folder / "lab.toml").exists() and not (folder / "lab.toml").is_file():
+        raise UserError(f"{short_path(folder / 'lab.toml')}: isn't a plain file")
     found = sorted((path, path.stat()) for path in folder.rglob("*") if path.is_file())
     return _read_lab(folder, tuple((path, at.st_mtime_ns, at.st_size) for path, at in found))
 

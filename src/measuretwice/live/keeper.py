@@ -184,6 +184,8 @@ def _serve(keeper: Keeper, kernel: int, tells: int) -> None:
                 return
             for frame in reader.feed(data):
                 if frame.kind == wire.READY:
+                    if ready:
+                        continue
                     ready = True
                     os.write(tells, b"ready\n")
                     os.close(tells)

@@ -34,9 +34,10 @@ from measuretwice.backends.uml import (
 )
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import read_object, write_json
+from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
+from measuretwice.base.signs import without_controls
 from measuretwice.lab import Lab, OwnScripts, Plan
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE
@@ -120,7 +121,7 @@ def _read(state: Path) -> Live | None:
 def _sweep(state: Path) -> None:
     """Remove what a killed keeper left, but for the lock, which we hold."""
     if live := _read(state):
-        shutil.rmtree(live.folder / ".uml", ignore_errors=True)
+        remove_folder(live.folder / ".uml")
     for name in ("socket", "state.json"):
         (state / name).unlink(missing_ok=True)
 
@@ -208,7 +209,9 @@ def _start_keeper(
 def _last_words(folder: Path) -> str:
     for name in ("keeper.log", "experiment.log", "console.txt"):
         path = folder / name
-        lines = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
+        lines = [
+            without_controls(line) for line in tail_of(path).strip().split("\n") if line.strip()
+        ]
         lines = [line for line in lines if "Power down" not in line]
         if lines:
             return lines[-1]
