@@ -208,12 +208,7 @@ def start(
     it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
     ends. The console's text is in `folder`/console.txt.
     """
-    for name in folders:
-        # Somebody else's checkout may have a link there, which would be followed.
-        if (root / name).is_symlink() or not (root / name).is_dir():
-            raise UserError(
-                f"{root / name}: isn't a folder; the virtual kernel shows no link to a run"
-            )
+    _refuse_links(root, folders)
     init = kernel.folder / "root/sbin/guest-init"
     memory = memory_folder(memory_mb)
     huge = None
@@ -249,6 +244,15 @@ def start(
     finally:
         if huge is not None:
             os.close(huge)
+
+
+def _refuse_links(root: Path, folders: tuple[str, ...]) -> None:
+    """Somebody else's checkout may have a link in a folder's place, which would be followed on this machine."""
+    for name in folders:
+        if (root / name).is_symlink() or not (root / name).is_dir():
+            raise UserError(
+                f"{root / name}: isn't a folder; the virtual kernel shows no link to a run"
+            )
 
 
 def _wall(folders: tuple[str, ...]) -> str:
