@@ -27,6 +27,7 @@ from measuretwice.grading.deal import deal, dealt_file
 from measuretwice.grading.roster import read_roster
 from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import (
+    CheckedParams,
     Lab,
     Plan,
     StageName,
@@ -156,12 +157,15 @@ def change(path: Path, edit: Callable[[str], str]) -> None:
 def replan(run: Path, careful: bool, **changes: Any) -> Path:
     """Give a run another plan, with a digest that fits; `careful`: with all that follows from it elsewhere, too."""
     old = plan_of(run)
-    plan, lab = replace(old, **changes), load_lab(ROOT, old.lab)
+    lab = load_lab(ROOT, old.lab)
+    if "params" in changes:
+        changes["params"] = CheckedParams(lab, changes["params"], "a cheat")
+    plan = replace(old, **changes)
     provenance = json.loads((run / "provenance.json").read_text(encoding="utf-8"))
     if careful:
         write_plan(run, plan, lab)
-        key = plan.kernel.split()[-1] + provenance["kernel"]["key"][16:]
-        edit_json(run / "provenance.json", kernel={**provenance["kernel"], "key": key})
+        key = plan.kernel.split()[-1] + provenance["kernel"]["results_key"][16:]
+        edit_json(run / "provenance.json", kernel={**provenance["kernel"], "results_key": key})
         result = derive(lab.folder, plan, run / "raw")
         (run / "result.json").write_text(json.dumps(result.to_json()), encoding="utf-8")
         script = experiment_script(

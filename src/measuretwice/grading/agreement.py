@@ -120,7 +120,9 @@ def _of_provenance(data: RunData) -> Iterator[str]:
         yield f"{PROVENANCE}'s command has other options than the plan's"
     kernel = provenance.get("kernel")
     if plan.where in REPEATING and isinstance(kernel, dict):
-        named = (str(kernel.get("version", "")), str(kernel.get("key", ""))[:16])
+        # What decides a run's bytes; an older kit's kernel has one key for all.
+        key = kernel.get("results_key") or kernel.get("key", "")
+        named = (str(kernel.get("version", "")), str(key)[:16])
         if not all(part in plan.kernel for part in named):
             yield f"{PROVENANCE} names another kernel than the plan"
         if isinstance(kernel.get("programs"), dict) and kernel["programs"] != plan.tools:
