@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
@@ -91,8 +90,6 @@ ssh = "ssh://me@router.example.org:2222"
 ssh = "juliet"
 """
 }
-# Still without a line of their own: what is nested too deep, a number of thousands of digits, a path too long.
-UNMENDED = (RecursionError, ValueError, OSError)
 DESTINATIONS = (
     "-oProxyCommand=touch x", "--", "a b", "a\\nb", "a;b", "$(id)", "a@-b", "ssh://-x", "user@host", "ssh://[::1]:22", "\\u001b[2J",
     "host -oX", "juliet", "ubuntu@192.0.2.7", "", "é", "a\\u0000", "x" * 300,
@@ -107,7 +104,7 @@ def test_a_list_of_nodes_is_read_or_refused(amount: str, tmp_path: Path) -> None
 
     def check(hostile: Hostile) -> None:
         path.write_bytes(hostile.content)
-        with watched(tmp_path, UserError), contextlib.suppress(*UNMENDED):
+        with watched(tmp_path, UserError):
             found = read_node_list(path, names)
             assert isinstance(found, NodeList)
             for name in names:

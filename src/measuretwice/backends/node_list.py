@@ -29,7 +29,8 @@ from measuretwice.base.errors import UserError
 # version 6 stands in brackets only after ssh://.
 _DESTINATION = re.compile(
     r"(?:[\w.+-]+@)?[A-Za-z0-9_][\w.:%-]*"
-    r"|ssh://(?:[\w.+-]+@)?(?:[A-Za-z0-9_][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?"
+    r"|ssh://(?:[\w.+-]+@)?(?:[A-Za-z0-9_][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::[0-9]+)?",
+    re.ASCII,
 )
 
 
@@ -75,7 +76,7 @@ def read_node_list(path: Path, names: Sequence[str]) -> NodeList:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"{path}: can't be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid TOML: {error}") from None
     try:
         file = _File.model_validate(data)
@@ -117,10 +118,14 @@ def _config(path: Path, named: str | None) -> Path | None:
         return None
     try:
         config = (path.parent / Path(named).expanduser()).resolve()
-    except RuntimeError:  # ~somebody who isn't here
+    except (RuntimeError, OSError, ValueError):  # ~somebody who isn't here, or no name of a file
         config = path.parent / named
-    if not config.is_file():
-        raise UserError(f"{path}: ssh_config: there is no file {config}")
+    try:
+        found = config.is_file()
+    except (OSError, ValueError):  # a name that no file can have
+        found = False
+    if not found:
+        raise UserError(f"{path}: ssh_config: there is no file {str(config)[:200]}")
     return config
 
 
