@@ -24,6 +24,8 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # So does a terminal that is closed, also where nohup started this.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker:
         number = int(worker.removeprefix("gw"))

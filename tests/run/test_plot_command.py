@@ -156,7 +156,9 @@ def test_runs_of_two_labs_are_refused(root: Path) -> None:
     for name in ("one", "other"):
         write_run(root / "both" / name, load_lab(root, LAB), 7)
     file = root / "both" / "other" / "result.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "lab": "calibrate"}))
+    file.write_text(
+        json.dumps({**json.loads(file.read_text()), "lab": "calibrate", "trial": 1, "params": {}})
+    )
     assert "of calibrate and mathis: plot one lab at a time" in refused(plot(root, "both"))
 
 

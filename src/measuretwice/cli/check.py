@@ -109,7 +109,7 @@ class _Check:
         unread_runs = [
             str(run) for run, document in zip(runs, documents, strict=False) if document is None
         ]
-        self._print(found, books, unread_runs)
+        judged = self._print(found, books, unread_runs)
         if not self.as_json:
             for folder, document in zip(live, rest, strict=False):
                 if document is not None:
@@ -117,7 +117,7 @@ class _Check:
         # Last, where it is seen, and after what was printed before.
         sys.stdout.flush()
         self._say(self.unread)
-        if any(document["findings"] for document in found):
+        if any(document["findings"] for document in judged):
             return 1
         return 2 if shut or self.unread else 0
 
@@ -185,10 +185,13 @@ class _Check:
             raise UserError(alone)
         return held
 
-    def _print(self, documents: list[Document], books: CaseBooks, unread: list[str]) -> None:
+    def _print(
+        self, documents: list[Document], books: CaseBooks, unread: list[str]
+    ) -> list[Document]:
+        """Print, and return those that count: a solved case's earlier runs are no fault any more."""
         if self.as_json:
             print(json.dumps(self.places.named_in(documents), indent=2))
-            return
+            return documents
         try:
             earlier = books.earlier(documents, unread)
         except UserError as error:
@@ -198,6 +201,7 @@ class _Check:
         for document in documents:
             _print(document, self.hint, self.places)
         books.after(documents, unread)
+        return documents
 
     def _say(self, lines: Iterable[str]) -> None:
         for line in lines:

@@ -19,9 +19,8 @@ from measuretwice.figures.registry import figures_of, model_figures
 from measuretwice.figures.rows import NamedSet, ParameterNames, Row, set_data
 from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded
-from measuretwice.runs.folder import DONE, PLAN, finished_in
-from measuretwice.runs.reread import plan_in
-from measuretwice.runs.result import Result, read_result
+from measuretwice.runs.folder import DONE, finished_in
+from measuretwice.runs.result import Result, lab_named, read_result
 
 
 def plot_command(
@@ -203,8 +202,15 @@ def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
 
 def _read(root: Path, runs: Sequence[Path]) -> list[Result]:
     """The runs' results, each of them one that its lab can have."""
-    labs = ((run, plan_in(root, run / PLAN)[0]) for run in runs)
-    return [result for run, lab in labs if (result := read_result(run, lab))]
+    labs = find_labs(root)
+    found = []
+    for run in runs:
+        # Of one that can't be read any lab says why.
+        name = lab_named(run)
+        lab = load_lab(root, name if name in labs else next(iter(labs)))
+        if result := read_result(run, lab):
+            found.append(result)
+    return found
 
 
 def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:

@@ -187,6 +187,14 @@ def check_of_lab(lab: Lab, result: Result, where: str) -> None:
         raise UserError(f"{where}: {why}")
 
 
+def lab_named(run: Path) -> str:
+    """Return which lab a finished run's result names; empty where it can't be read, which read_result says."""
+    try:
+        return str(read_object(run / RESULT)["lab"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+
+
 def read_result(run: Path, lab: Lab) -> Result | None:
     """Return a finished run's result; None where the run never finished.
 
