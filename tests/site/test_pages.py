@@ -400,7 +400,7 @@ def test_no_output_and_no_script_is_typed_into_a_page() -> None:
                 written = line != "END"
             elif language == "sh":
                 assert re.match(
-                    r" *(?:MEASURETWICE_\w+=\S+ )?(\./lab|make|git|sudo|mkdir|openssl req |\.venv/bin/|bash (labs|scripts)/|tc qdisc |sysctl -w |\{\{|#) ?",
+                    r" *(?:MEASURETWICE_\w+=\S+ )?(\./lab|make|git|sudo|mkdir|openssl req |export DASK_CONFIG=|\.venv/bin/|bash (labs|scripts)/|tc qdisc |sysctl -w |\{\{|#) ?",
                     line,
                 ), f"{name}: {line}"
             elif language in ("bash", "python"):
