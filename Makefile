@@ -63,8 +63,8 @@ test: setup ## the tests; the first time builds the virtual kernel, about four m
 	@echo "the tests: some twenty minutes on two cores, longer where the machines are still to be built"
 	$(TESTS) -m "not nightly" $(ARGS)
 
-test-nightly: setup ## the dear ones that make test leaves to the night, a quarter of an hour more
-	@echo "the tests that are left to the night: a quarter of an hour on two cores"
+test-nightly: setup ## the dear ones that make test leaves to the night, some twenty minutes more
+	@echo "the tests that are left to the night: some twenty minutes on two cores"
 	$(TESTS) -m nightly $(ARGS)
 
 test-as-user: setup ## the tests that depend on who runs them, as an ordinary user, whom root becomes for it

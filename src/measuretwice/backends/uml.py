@@ -202,7 +202,7 @@ def start(
     sees this machine's files instead: so the other backends are tested in it.
 
     It confines itself before its first program: of this machine it reaches these folders, and no network
-    (SECURITY.md; scripts/kernel/patches/0014).
+    (SECURITY.md; scripts/kernel/confine/).
 
     `options` are words for its command line. The process inherits the caller's CPU affinity (pin
     it to one: unpinned it is ten times slower) and dies with the caller's thread, however that
