@@ -61,10 +61,12 @@ def remove_folder(path: Path) -> None:
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object that a file holds.
 
-    OSError where it can't be read, ValueError where it isn't JSON that can be read or is too large, TypeError where
-    that isn't an object.
+    OSError where it can't be read, ValueError where it is no plain file (a pipe would wait for ever), isn't JSON that
+    can be read or is too large, TypeError where that isn't an object.
     """
-    with open(path, "rb") as file:
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ValueError("no plain file")
         data = file.read(MAX_OBJECT_BYTES + 1)
     if len(data) > MAX_OBJECT_BYTES:
         raise ValueError(f"larger than {MAX_OBJECT_BYTES >> 20} MiB")
