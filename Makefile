@@ -5,6 +5,9 @@ SHELL := /bin/bash
 PYTHON := .venv/bin/python -P
 # Further arguments for pytest or the benchmarks: make test ARGS='-m "not slow" -k parse'
 ARGS ?=
+# What Python compiles is kept, also where the environment says otherwise (images of Docker's do): else each of the
+# tests' thousand commands compiles its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Both machines are built before the tests, each with its progress, where they aren't in the cache.
 # Tests at a time: one for each CPU. A second one there makes the virtual kernel wait for the CPU at each of
 # its hundred thousand handovers a second: it then takes several times as long.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from pathlib import Path
@@ -51,6 +52,7 @@ def names_in(module: Path) -> set[str]:
     return of(ast.parse(module.read_text(encoding="utf-8")).body)
 
 
+@functools.cache
 def all_names() -> set[str]:
     """`package.module`, `package.module.name`, and `package.name` for short."""
     found: set[str] = set()
@@ -63,8 +65,7 @@ def all_names() -> set[str]:
     return found
 
 
-NAMES = all_names()
-PACKAGES = {name.split(".")[0] for name in NAMES}
+PACKAGES = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
 # Files that runs leave and recordings hold have a page of their own.
 OF_A_RUN = set(TICKED.findall((ROOT / "docs/reference/run-folder.md").read_text(encoding="utf-8")))
 # What people write themselves.
@@ -92,7 +93,7 @@ def stale(text: str) -> list[str]:
         if FILE.fullmatch(word):
             good = is_there(word)
         elif DOTTED.fullmatch(word) and word.split(".")[0] in PACKAGES:
-            good = word in NAMES
+            good = word in all_names()
         else:
             continue
         found += [] if good else [word]
