@@ -14,7 +14,9 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= $(shell nproc)
 TESTS = @if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh >/dev/null; fi; \
 	PYTHONPATH=src:tests/support $(PYTHON) -c 'import browsers_machine; browsers_machine.ready()'; \
-	$(PYTHON) -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(PYTHON) -m pytest $(SHARED)
+# Who has nothing left to do takes half of what another still has: so all end together.
+SHARED = -n $(WORKERS) --dist worksteal
 QUICK = tests/unit tests/parse tests/check tests/grade/test_roster.py tests/run/test_plot_command.py \
 	tests/testbeds/test_testbed_command.py tests/frontdoor/test_lint.py tests/frontdoor/test_workflows.py
 # Everything that git tracks, or would; without git, everything.
@@ -71,7 +73,7 @@ test-nightly: setup ## the dear ones that make test leaves to the night, some tw
 	$(TESTS) -m nightly $(ARGS)
 
 test-as-user: setup ## the tests that depend on who runs them, as an ordinary user, whom root becomes for it
-	.ci/as-user -n $(WORKERS) --dist loadgroup --no-loadscope-reorder $(ARGS)
+	.ci/as-user $(SHARED) $(ARGS)
 
 checker-matrix: setup ## the proof of the checker: each pitfall broken and fixed, many seeds; then what checker-faults recorded
 	PYTHONPATH=src $(PYTHON) tests/check/matrix.py $(ARGS)

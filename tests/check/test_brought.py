@@ -43,7 +43,7 @@ def chosen() -> list[Any]:
             pytest.param(
                 run,
                 id=str(run.relative_to(ROOT / "sample-data")),
-                marks=() if run in quick else pytest.mark.slow(3),
+                marks=() if run in quick else pytest.mark.slow,
             )
             for run in sorted({*quick, *smallest.values()})
         ]

@@ -152,7 +152,7 @@ def test_a_cut_off_snapshot_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_scripts_of_ones_own_are_held_against_the_labs(tmp_path: Path) -> None:
     out = ["--out", str(tmp_path)]
     assert call_lab("edit", "mathis", *out).returncode == 0
@@ -175,7 +175,7 @@ def test_scripts_of_ones_own_are_held_against_the_labs(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(6)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_the_labs_own_scripts_make_what_was_recorded(name: str) -> None:
     run = measure_again(ROOT, SAMPLES / name)

@@ -31,7 +31,7 @@ def chosen() -> list[Any]:
             pytest.param(
                 run,
                 id=str(run.relative_to(SAMPLES)),
-                marks=() if number < QUICK else pytest.mark.slow(2),
+                marks=() if number < QUICK else pytest.mark.slow,
             )
             for number, run in enumerate(smallest)
         ]

@@ -50,7 +50,7 @@ def test_silence_and_blame_are_told_apart() -> None:
 
 @pytest.mark.nightly
 @pytest.mark.kernel
-@pytest.mark.slow(60)
+@pytest.mark.slow
 def test_no_fault_is_silent_and_nobody_honest_is_blamed(tmp_path: Path) -> None:
     kinds = [kind for kind in KNOWN if kind.name in FEW]
     assert len(kinds) == len(FEW)

@@ -559,7 +559,7 @@ def test_no_install_runs_where_nothing_is_missing(checkout: Checkout) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.slow(20)
+@pytest.mark.slow
 def test_real_packages_install_and_import(pristine: Checkout) -> None:
     shutil.copy(ROOT / "requirements.txt", pristine.folder)
     modules = "click, matplotlib, numpy, pandas, pydantic, rich, scipy"

@@ -167,7 +167,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Class:
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(20)
+@pytest.mark.slow
 def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: Path) -> None:
     here = tmp_path / "here"
     for run in three.place("s1002").iterdir():

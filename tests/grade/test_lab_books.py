@@ -320,7 +320,7 @@ def _names_no_cause(lab: Lab, text: str) -> bool:
     return "--pitfall" not in text and not any(f" {p.id} " in text for p in lab.file.pitfalls)
 
 
-@pytest.mark.slow(40)
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_hand_in_from_the_first_run_on(tmp_path: Path) -> None:
     """What a student types, and then what their lecturer does: with a dealt seed, on the real kernel."""

@@ -155,7 +155,7 @@ def grade(*arguments: str | Path) -> Any:
     return call_lab("grade", *arguments)
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow
 def test_a_second_grade_loses_nothing(tmp_path: Path) -> None:
     """Marks, remarks and hand edits survive; the marks stand on every page and in the file to import."""
     (tmp_path / "class.csv").write_bytes(

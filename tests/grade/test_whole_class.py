@@ -50,7 +50,7 @@ def in_words(students: dict[str, dict[str, Any]]) -> str:
 
 @pytest.mark.nightly
 @pytest.mark.kernel
-@pytest.mark.slow(60)
+@pytest.mark.slow
 def test_every_cheat_is_found_and_nobody_honest_is_blamed(cheated: Class) -> None:
     """First by reading alone; then what is left open is run again; then nothing is run any more."""
     read = grade(cheated)

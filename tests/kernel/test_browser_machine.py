@@ -93,7 +93,7 @@ def test_the_guest_gets_what_a_trial_reads() -> None:
 
 @needs_machine
 @pytest.mark.kernel
-@pytest.mark.slow(40)
+@pytest.mark.slow
 def test_a_trial_gives_the_same_bytes_each_time_and_the_checker_agrees(tmp_path: Path) -> None:
     found = []
     for n in (1, 2):
@@ -127,7 +127,7 @@ TYPED = [
 
 @needs_machine
 @pytest.mark.kernel
-@pytest.mark.slow(40)
+@pytest.mark.slow
 def test_live_shells_are_on_their_nodes_in_real_time() -> None:
     machine = find_machine()
     assert machine is not None
@@ -164,7 +164,7 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
 
 @pytest.mark.nightly
 @needs_machine
-@pytest.mark.slow(60)
+@pytest.mark.slow
 def test_nodes_that_call_python_find_it(tmp_path: Path) -> None:
     """Lab 03's router works up its senders' files in Python, which the machine gets for such labs alone."""
     done = call_lab(

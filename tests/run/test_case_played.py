@@ -21,7 +21,7 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(20)
+@pytest.mark.slow
 def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "runs")]
     book = tmp_path / "runs/mathis/lab-book.md"
@@ -76,7 +76,7 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(12)
+@pytest.mark.slow
 def test_a_claim_made_afterwards_mends_no_case(tmp_path: Path) -> None:
     case = ["run", "mathis", "--case", "12", "--seed", "77", "--out", str(tmp_path / "runs")]
     book = tmp_path / "runs/mathis/lab-book.md"
@@ -131,7 +131,7 @@ def test_bad_options_are_one_line(tmp_path: Path, options: list[str], says: str)
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
     out = ("--out", str(tmp_path / "runs"))
     case = ("run", "mathis", "--case", "5", "--seed", "78", *out)

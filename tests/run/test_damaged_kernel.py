@@ -51,7 +51,7 @@ def cut(path: Path, share: float) -> None:
     os.truncate(path, int(path.stat().st_size * share))
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "share"),
     [
@@ -80,7 +80,7 @@ def test_a_failed_trial_names_the_damaged_file(
     assert (cached.parent / f".damaged-{cached.name}" / name).exists()
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_of_a_sweep_every_trial_says_so(tmp_path: Path, cached: Path) -> None:
     """The first one sets the kernel aside; the next ones find none."""
     cut(cached / "root/bin/bash", 0.5)

@@ -18,7 +18,7 @@ from own_network import Network, own_network
 from measuretwice.backends.uml import find_kernel
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.kernel, pytest.mark.slow(30)]
+pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 # As the command line, but soon out of patience.
 HASTY = """
 import sys

@@ -137,7 +137,7 @@ def test_plans_tell_own_scripts_and_others_keep_their_digests() -> None:
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(60)
+@pytest.mark.slow
 def test_a_case_is_solved_with_own_scripts(tmp_path: Path) -> None:
     """The scripts that were edited are what ran; the run, its book and grading say so."""
     out = tmp_path / "runs"

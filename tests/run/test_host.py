@@ -46,7 +46,7 @@ def inside(folder: Path, script: str) -> None:
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow
 @pytest.mark.user
 def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
     # Who is root here can give files away in there, as sudo has it done.
@@ -97,7 +97,7 @@ def test_a_folder_that_is_roots_stays_roots(
     assert (run.stat().st_uid, run.parent.stat().st_uid, tmp_path.stat().st_uid) == (65534, 0, 0)
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "kill"),
     [

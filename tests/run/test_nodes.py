@@ -236,7 +236,7 @@ def test_sshd_lets_in_whoever_runs_this(tmp_path: Path) -> None:
 RUN = "$lab run mathis --trial 7 --set ping_count=5 --on nodes.toml --out runs"
 
 
-@pytest.mark.slow(100)
+@pytest.mark.slow
 def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
     # The virtual kernel has no hfsc.
     checkout(tmp_path / "root", ("lab.toml", '["netem", "htb"]', '["netem", "htb", "hfsc"]'))
@@ -329,7 +329,7 @@ def list_order(line: str) -> int:
 
 
 @pytest.mark.nightly
-@pytest.mark.slow(130)
+@pytest.mark.slow
 def test_a_cut_link_and_killed_guards(tmp_path: Path) -> None:
     """Scripts that change all that scripts may change, and one that needs the others' files."""
     checkout(

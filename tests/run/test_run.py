@@ -137,7 +137,7 @@ def test_run_folder_is_complete(trial_7: dict[str, Any]) -> None:
     assert trial_7["measured"]["ss_samples"] >= 2400
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     """Alone, and with its CPU busy: the same measured values and the same raw files."""
     first = run_lab("mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "a"))[0]
@@ -165,7 +165,7 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
 TOOLS = "iperf3 ip tc ss nstat ethtool tcpdump ping sysctl awk mawk gawk od grep sort tail".split()
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow
 @pytest.mark.user
 def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None:
     """Another userland: in place of each tool that this machine has stands one that only fails."""
@@ -200,7 +200,7 @@ def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None
 POORER = ["-AVX512F", "-AVX512F,-AVX2,-AVX", "-ERMS,-FSRM,-BMI2"]
 
 
-@pytest.mark.slow(6)
+@pytest.mark.slow
 def test_another_processor_gives_the_same_bytes(tmp_path: Path) -> None:
     """Programs inside that are told of a poorer processor, as an older machine would have it."""
     ours = run_lab("mathis", "--trial", "7", "--duration", "10", "--out", str(tmp_path / "a"))[0]
@@ -220,7 +220,7 @@ def test_another_processor_gives_the_same_bytes(tmp_path: Path) -> None:
         assert {name: theirs[name] for name in raw_files(ours)} == raw_files(ours), features
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_pings_closer_than_ping_can_sleep_come_to_an_end(tmp_path: Path) -> None:
     """ping waits by yielding where less than 10 ms are left until the next one is due."""
     done = run_lab(
@@ -243,7 +243,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
     }
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
 def test_an_ordinary_user_gets_the_same_and_leaves_no_trace(tmp_path: Path) -> None:
     by_root = run_lab(
@@ -326,7 +326,7 @@ def machine_state() -> dict[str, str]:
     }
 
 
-@pytest.mark.slow(25)
+@pytest.mark.slow
 def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """kill -9 in the middle: nothing is left running, what was finished counts, the rest is
     measured by the same command, and all of it is as if nothing had happened."""
@@ -352,7 +352,7 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert not [path.name for path in (out / "mathis").iterdir() if path.name.startswith(".")]
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP, signal.SIGQUIT])
 def test_interrupted_run_says_so_in_one_line(
     all_cpus: set[int], tmp_path: Path, number: signal.Signals
@@ -432,7 +432,7 @@ def test_failing_step_names_node_step_and_what_was_said(tmp_path: Path) -> None:
     assert "dealy" in (Path(line.split("(see ")[1].rstrip(")"))).read_text()
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
 def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> None:
     """A disk of 53 MB in a mount namespace of its own, filled while the trial runs."""
@@ -462,7 +462,7 @@ def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> No
 
 
 @pytest.mark.user
-@pytest.mark.slow(15)
+@pytest.mark.slow
 def test_calibrate_reads_back_what_it_sets(all_cpus: set[int], tmp_path: Path) -> None:
     results = run_lab("calibrate", "--out", str(tmp_path))
     assert len(results) == 8
@@ -482,7 +482,7 @@ def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.slow(10)
+@pytest.mark.slow
 def test_a_buffer_too_small_for_the_events_is_named(tmp_path: Path) -> None:
     """Two hundred flows' first losses overrun it: without its beginning nothing would count as a halving."""
     done = subprocess.run(

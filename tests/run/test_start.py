@@ -18,7 +18,7 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.nightly
 @pytest.mark.kernel
-@pytest.mark.slow(30)
+@pytest.mark.slow
 def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "runs")]
     first = lab("start", "queues", "--seed", "77", *out)

@@ -66,7 +66,7 @@ def test_shared_memory_that_cant_be_written_to_is_named(
     assert "make room" in last_line(done)
 
 
-@pytest.mark.slow(10)
+@pytest.mark.slow
 def test_memory_that_fills_up_while_a_trial_runs_is_named(tmp_path: Path) -> None:
     script = """$TRIAL --duration 240 &
     until compgen -G "runs/mathis/.*.work/experiment.log" >/dev/null; do kill -0 $! && sleep 0.05; done
@@ -78,7 +78,7 @@ def test_memory_that_fills_up_while_a_trial_runs_is_named(tmp_path: Path) -> Non
     assert "set TMPDIR" in last_line(done)
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_keep_nothing_from_being_measured(tmp_path: Path, closed: str) -> None:
     """As some cron jobs have them. What is open says what it always does."""
@@ -89,7 +89,7 @@ def test_closed_streams_keep_nothing_from_being_measured(tmp_path: Path, closed:
     assert ("1 trial, 2 virtual seconds" in done.stderr) == ("2>&-" not in closed)
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_the_front_door_lets_them_through(tmp_path: Path, closed: str) -> None:
     words = shlex.join([str(ROOT / "lab"), *TRIAL[len(LAB) :]])
@@ -99,7 +99,7 @@ def test_the_front_door_lets_them_through(tmp_path: Path, closed: str) -> None:
     assert len(list(tmp_path.glob("runs/mathis/*/DONE"))) == 1
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_output_that_cant_be_written_is_named(tmp_path: Path) -> None:
     done = in_shell(tmp_path, "$TRIAL >/dev/full")
     assert done.returncode == 1
@@ -137,7 +137,7 @@ def test_another_python_is_sent_to_the_front_door(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_runs_that_are_removed_meanwhile_are_named(tmp_path: Path) -> None:
     script = """$TRIAL --duration 60 &
     until compgen -G "runs/mathis/.*.work/experiment.log" >/dev/null; do kill -0 $! && sleep 0.05; done

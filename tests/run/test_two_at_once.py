@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT
 
-pytestmark = [pytest.mark.kernel, pytest.mark.slow(15)]
+pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
 WAITS = "another ./lab run is measuring trial 7 in {out}: waiting for it\n"
 

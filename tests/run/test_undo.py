@@ -12,7 +12,7 @@ from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, ru
 from measuretwice.lab import find_labs, load_lab
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.kernel, pytest.mark.slow(10)]
+pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 # What makes a lab's scripts set up all that they can.
 SETTINGS = {
     "calibrate": {"MTU_BYTES": "4352", "TIMESTAMPS": "off"},

@@ -34,7 +34,7 @@ def only_run(folder: Path) -> Path:
     return runs[0]
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_what_a_run_says_of_itself_is_ours(tmp_path: Path) -> None:
     """Or a later honest run would be taken to have the same packets."""
     edited(tmp_path, 'echo \'{"lab": "mathis", "trial": 8}\' >/run/measuretwice/plan.json || :')
@@ -45,7 +45,7 @@ def test_what_a_run_says_of_itself_is_ours(tmp_path: Path) -> None:
     assert plan["edited"]
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_a_failed_steps_last_line_is_text(tmp_path: Path) -> None:
     edited(tmp_path, "printf '\\033]0;TITLE\\007\\033[31mred\\n'; exit 1")
     done = call_lab(*RUN, "--out", tmp_path)
@@ -55,7 +55,7 @@ def test_a_failed_steps_last_line_is_text(tmp_path: Path) -> None:
     assert "\x07" not in done.stderr
 
 
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_a_failed_step_names_no_file_of_the_machine(tmp_path: Path) -> None:
     (tmp_path / "evil.log").write_text(f"{SECRET}\n")
     edited(

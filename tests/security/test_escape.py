@@ -53,7 +53,7 @@ def check_nothing_got_out(machine: Machine, kernel: uml.Kernel, before: object) 
     assert not any(path.stat().st_mode & 0o6000 for path in made)
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 @pytest.mark.parametrize("real_time", [False, True], ids=["virtual", "live"])
 def test_root_inside_gets_nowhere(
     machine: Machine, kernel: uml.Kernel, real_time: bool, monkeypatch: pytest.MonkeyPatch
@@ -85,7 +85,7 @@ print(uml.run_inside(kernel, outside.ROOT, Path(sys.argv[1]), 1, 120))
 """
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_nor_on_a_machine_without_landlock(machine: Machine, kernel: uml.Kernel) -> None:
     """There hostfs alone keeps to the folders."""
     before = seen(machine, kernel)
@@ -113,7 +113,7 @@ def processes_of(session: int) -> int:
     return count
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 def test_it_gives_up_what_it_has(kernel: uml.Kernel, tmp_path: Path) -> None:
     """No new rights for it and its programs, a filter on all, and of root's capabilities but one."""
     (tmp_path / "experiment.sh").write_text(": >/run/measuretwice/up; read -rt 60 <> <(:)\n")
@@ -140,7 +140,7 @@ def test_it_gives_up_what_it_has(kernel: uml.Kernel, tmp_path: Path) -> None:
         uml.end(process, tmp_path)
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_processes_without_end(
     kernel: uml.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +171,7 @@ def test_processes_without_end(
     assert "fork" in (tmp_path / "experiment.log").read_text()
 
 
-@pytest.mark.slow(8)
+@pytest.mark.slow
 def test_a_disk_isnt_filled(
     kernel: uml.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,7 +193,7 @@ def test_a_disk_isnt_filled(
     assert ": OUT" not in (tmp_path / "experiment.log").read_text()
 
 
-@pytest.mark.slow(5)
+@pytest.mark.slow
 def test_memory_has_an_end(kernel: uml.Kernel, tmp_path: Path) -> None:
     """What a guest fills is its own: a file of one size, that goes with it."""
     (tmp_path / "experiment.sh").write_text(

@@ -15,7 +15,7 @@ from measuretwice.runs.archive import digest_of
 
 
 @pytest.mark.kernel
-@pytest.mark.slow(4)
+@pytest.mark.slow
 def test_with_the_wall_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = uml.find_kernel()
     if kernel is None:

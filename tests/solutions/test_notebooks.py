@@ -21,7 +21,7 @@ def test_every_recorded_lab_has_a_solution() -> None:
     assert recorded <= {path.stem for path in NOTEBOOKS}
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 @pytest.mark.parametrize("source", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs_whole(source: Path) -> None:
     """It runs here, whatever was kept before; then the tests of the instructors' site take its page."""

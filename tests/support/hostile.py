@@ -32,7 +32,7 @@ amounts = pytest.mark.parametrize(
     "amount",
     [
         pytest.param("few", id="few"),
-        pytest.param("many", id="many", marks=[pytest.mark.nightly, pytest.mark.slow(60)]),
+        pytest.param("many", id="many", marks=[pytest.mark.nightly, pytest.mark.slow]),
     ],
 )
 

@@ -123,7 +123,7 @@ def order(tmp_path: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@pytest.mark.slow(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -151,7 +151,7 @@ def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 def test_trials_on_one_machine_choose_different_cpus(all_cpus: set[int]) -> None:
     """As many as there are CPUs get one each; one more shares; one that ends gives its own back."""
     code = (

@@ -67,7 +67,7 @@ def test_missing_tool_is_one_line(tmp_path: Path) -> None:
 SAMPLES = ROOT / "sample-data"
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [

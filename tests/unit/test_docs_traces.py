@@ -30,7 +30,7 @@ def share(lines: list[str], words: str) -> float:
     return sum(words in line for line in lines) / len(lines)
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 def test_all_but_bbr_begin_in_slow_start(said: dict[str, list[str]]) -> None:
     for name in ("Reno", "CUBIC", "Vegas"):
         assert said[name][0] == SLOW_START

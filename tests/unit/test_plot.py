@@ -232,7 +232,7 @@ def test_svg_is_described_for_a_reader() -> None:
     assert "<dc:date>" not in svg_text(figure)
 
 
-@pytest.mark.slow(15)
+@pytest.mark.slow
 def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     here = [svg_text(figure) for figure in all_figures(RESULTS)]
     assert here == [svg_text(figure) for figure in all_figures(RESULTS)]

@@ -20,7 +20,7 @@ from measuretwice.stats.intervals import (
 )
 
 
-@pytest.mark.slow(3)
+@pytest.mark.slow
 def test_binomial_interval_holds_its_confidence() -> None:
     """Against the sum of exact probabilities."""
     from scipy.stats import binom
