@@ -1,4 +1,4 @@
-"""How all tests share this machine: a CPU for each of pytest's workers."""
+"""How all tests share this machine, and which of them `make test` leaves to the night."""
 
 from __future__ import annotations
 
@@ -41,5 +41,29 @@ def all_cpus() -> Iterator[set[int]]:
     os.sched_setaffinity(0, before)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--nightly-reasons", action="store_true",
+        help="run nothing: list what make test leaves to the night, and what proves it by day",
+    )  # fmt: skip
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to the night what would only make recorded runs again, by equal plans; list what is left to it."""
+    for item in items:
+        mark = item.get_closest_marker("recorded")
+        if mark:
+            import recordings  # half a second, for who runs such tests alone
+
+            if recordings.stand(*mark.args):
+                item.add_marker(pytest.mark.nightly(recordings.REASON))
     items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
+    reasons: set[str] = set()
+    for item in items:
+        mark = item.get_closest_marker("nightly")
+        if mark:
+            reasons.add(f"{item.nodeid.partition('[')[0]}\n    {''.join(mark.args)}")
+    if config.getoption("--nightly-reasons"):
+        items.clear()
+        print("\n".join(sorted(reasons)))

@@ -344,19 +344,11 @@ def load_matrix() -> ModuleType:
     return module
 
 
-# How long a pitfall's two stages take, in seconds of a CPU, where that is more than most: these are left to the night.
-LONG_S = {
-    "one-run": 200,
-    "one-server": 90,
-    "small-n": 60,
-    "fair-share": 120,
-    "mislabelled-row": 90,
-    "loss-definition": 50,
-    "missing-flows": 30,
-    "standing-queue": 30,
-    "halving-counter": 25,
-    "unequal-intervals": 25,
-}
+# Pitfalls whose two stages take a CPU longer than most, 25 to 200 s.
+LONG = {
+    "one-run", "one-server", "small-n", "fair-share", "mislabelled-row", "loss-definition", "missing-flows",
+    "standing-queue", "halving-counter", "unequal-intervals",
+}  # fmt: skip
 # Pitfalls whose fixed stage is one and the same experiment, which runs once for both.
 TOGETHER = {
     "standing-queue": "offload-at-scale",
@@ -364,17 +356,22 @@ TOGETHER = {
 }
 
 
-def marks_of(pitfall: str) -> list[pytest.MarkDecorator]:
-    """The dearest are left to the night: their recorded runs are checked at each change all the same."""
-    slow = pytest.mark.slow(LONG_S.get(pitfall, 20))
-    return [slow, pytest.mark.nightly] if pitfall in LONG_S else [slow]
+def together(pitfall: str) -> list[str]:
+    return [pitfall, *filter(None, [TOGETHER.get(pitfall)])]
+
+
+def left_to_the_night(lab: str, pitfall: str) -> pytest.MarkDecorator:
+    if pitfall in LONG:
+        return pytest.mark.nightly("its recorded runs: tests/run/test_record.py; its lab's others")
+    return pytest.mark.recorded(lab, *together(pitfall))
 
 
 @pytest.mark.kernel
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lab", "pitfall"),
     [
-        pytest.param(lab, pitfall.id, marks=marks_of(pitfall.id))
+        pytest.param(lab, pitfall.id, marks=left_to_the_night(lab, pitfall.id))
         for lab in sorted(find_labs(ROOT))
         for pitfall in load_lab(ROOT, lab).file.pitfalls
         if pitfall.id not in TOGETHER.values()
@@ -384,8 +381,9 @@ def test_every_pitfall_is_found_broken_and_not_found_fixed(
     tmp_path: Path, lab: str, pitfall: str
 ) -> None:
     """One seed of the matrix; `make checker-matrix` runs all of it."""
-    only = [pitfall, *filter(None, [TOGETHER.get(pitfall)])]
-    wrong = load_matrix().measure(lab, 1, 0, tmp_path, talk=False, only=only, short=True)
+    wrong = load_matrix().measure(
+        lab, 1, 0, tmp_path, talk=False, only=together(pitfall), short=True
+    )
     assert wrong == []
 
 

@@ -1,4 +1,4 @@
-"""tests/conftest.py: each of pytest's workers has a CPU of its own."""
+"""tests/conftest.py: a CPU for each worker, and a reason for what is left to the night."""
 
 from __future__ import annotations
 
@@ -20,16 +20,29 @@ def test_one(n):
 
 def test_all(all_cpus):
     assert os.sched_getaffinity(0) == all_cpus
+
+@pytest.mark.nightly(WHY)
+def test_dear(): pass
 """
+
+
+def run_tests(folder: Path, why: str, *options: str) -> subprocess.CompletedProcess[str]:
+    shutil.copy(CONFTEST, folder)
+    (folder / "test_it.py").write_text(TESTS.replace("WHY", why))
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  nightly(reason): dear\n")
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "pytest", "-q", *options],
+        cwd=folder, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
 
 
 @pytest.mark.slow
 def test_each_worker_has_a_cpu(tmp_path: Path) -> None:
-    shutil.copy(CONFTEST, tmp_path)
-    (tmp_path / "test_it.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "-q", "-n", "2", "--dist", "worksteal"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
-    assert "5 passed" in done.stdout, done.stdout
+    done = run_tests(tmp_path, "'shown in short'", "-n", "2", "--dist", "worksteal")
+    assert "6 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.slow
+def test_what_is_left_to_the_night_has_a_reason(tmp_path: Path) -> None:
+    done = run_tests(tmp_path, "'shown in short'", "--nightly-reasons")
+    assert "test_it.py::test_dear\n    shown in short\n" in done.stdout

@@ -14,7 +14,7 @@ from command_line import call_lab
 from measuretwice.base.errors import UserError
 from measuretwice.cli.commands import cli
 from measuretwice.execute import record
-from measuretwice.lab import load_lab, trial_params
+from measuretwice.lab import find_labs, load_lab, trial_params
 from measuretwice.runs import archive
 from measuretwice.runs.folder import DONE
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of, set_folders, short_name
@@ -118,6 +118,16 @@ def test_every_stage_that_is_recorded_is_looked_at() -> None:
     assert {(folder.parent.name, folder.name) for folder in STAGED} == staged
 
 
+def test_calibrates_instruments_read_what_was_set() -> None:
+    lab = load_lab(ROOT, "calibrate")
+    results = results_of(lab, SAMPLES / lab.folder.name / "readings")
+    assert [result.trial for result in results] == list(lab.trials)
+    for result in results:
+        assert result.expectations
+        for expectation in result.expectations:
+            assert expectation.ok is True, (result.trial, expectation)
+
+
 def test_a_set_named_by_different_paths_and_with_a_tampered_plan(tmp_path: Path) -> None:
     """Some runs by their full paths, some from here; then one more whose plan was changed."""
     folder = SAMPLES / "01-mathis" / "case-13-broken"
@@ -193,54 +203,73 @@ def test_each_note_is_of_what_is_recorded_now(folder: Path) -> None:
         assert stands(noted, read_set(folder.parent / name)), name
 
 
+# Of each lab a set that takes a few seconds.
+WITNESSES = {
+    "calibrate": "wide-buffer",
+    "mathis": "case-04-fixed",
+    "buffers": "case-03-fixed",
+    "scale": "case-04-broken",
+    "variants": "sequence",
+    "queues": "case-03-broken",
+}
+
+
+def test_each_lab_has_its_witness() -> None:
+    assert WITNESSES.keys() == set(find_labs(ROOT))
+
+
 @pytest.mark.kernel
-def test_recorded_runs_come_out_again(tmp_path: Path) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("lab", WITNESSES)
+def test_recorded_runs_come_out_again(tmp_path: Path, lab: str) -> None:
+    """Equal plans make equal bytes: other tests rely on it, and look at recorded runs (support/recordings.py)."""
     # Inside, a link out of the checkout leads nowhere.
     for name in ("labs", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name)
     os.symlink(ROOT / "sample-data", tmp_path / "sample-data")
-    done = run_record(tmp_path, "mathis", "--verify", "--only", "timestamps")
+    done = run_record(tmp_path, lab, "--verify", "--only", WITNESSES[lab])
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.kernel
+@pytest.mark.slow
 def test_runs_come_out_as_recorded_and_a_change_is_named(tmp_path: Path) -> None:
     """Two stages through the kernel, recorded and run again; then one byte changed in what is recorded."""
     for name in ("labs", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name)
     shutil.copytree(
-        SAMPLES / "01-mathis",
-        tmp_path / "sample-data" / "01-mathis",
+        SAMPLES / "05-queues",
+        tmp_path / "sample-data" / "05-queues",
         ignore=shutil.ignore_patterns(VERIFIED_FILE),
     )
-    done = run_record(tmp_path, "mathis", "--only", "timestamps")
+    done = run_record(tmp_path, "queues", "--only", "default-qdisc")
     assert done.returncode == 0, done.stdout + done.stderr
     # What another --verify, at work beside this one, has so far.
-    beside = tmp_path / "runs" / "verified" / "mathis" / "trial-01-seed1-00000000"
+    beside = tmp_path / "runs" / "verified" / "queues" / "trial-01-seed1-00000000"
     beside.mkdir(parents=True)
-    done = run_record(tmp_path, "mathis", "--verify", "--note", "--only", "timestamps")
+    done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "default-qdisc")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 sets: the same byte for byte" in done.stdout
-    noted = verifications(tmp_path / "sample-data" / "01-mathis")
-    assert {"case-04-broken", "case-04-fixed"} <= noted.keys()
-    assert noted["case-04-fixed"].real_s >= 0
+    noted = verifications(tmp_path / "sample-data" / "05-queues")
+    assert {"case-03-broken", "case-03-fixed"} <= noted.keys()
+    assert noted["case-03-fixed"].real_s >= 0
     # What has a note isn't run again.
-    done = run_record(tmp_path, "mathis", "--verify", "--note", "--only", "timestamps")
+    done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "default-qdisc")
     assert (done.returncode, done.stdout) == (0, "0 sets: the same byte for byte\n"), done.stderr
-    folder = tmp_path / "sample-data" / "01-mathis" / "case-04-fixed"
+    folder = tmp_path / "sample-data" / "05-queues" / "case-03-fixed"
     path = folder / "results.json"
     document = json.loads(path.read_text())
-    with archive.raw_folder(folder / "trial-17-seed1") as raw:
-        (raw / "romeo" / "ping.txt").write_text("PING\n")
+    with archive.raw_folder(folder / "trial-01-seed1") as raw:
+        (raw / "host-1" / "ping.txt").write_text("PING\n")
         document["runs"][0]["raw_sha256"] = archive.digest_of(raw)
-        archive.pack(raw, folder / "trial-17-seed1" / archive.ARCHIVE)
+        archive.pack(raw, folder / "trial-01-seed1" / archive.ARCHIVE)
     path.write_text(json.dumps(document))
     # A note is of what was recorded then.
-    done = run_record(tmp_path, "mathis", "--verify", "--note", "--only", "case-04-fixed")
+    done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "case-03-fixed")
     assert done.returncode == 1
-    assert "case-04-fixed: trial-17-seed1 differs in romeo/ping.txt" in done.stdout
+    assert "case-03-fixed: trial-01-seed1 differs in host-1/ping.txt" in done.stdout
     # What differed can be looked at, and is not taken for the next verification's run.
-    assert list((tmp_path / "runs" / "differing" / "mathis").glob("case-04-*/DONE"))
+    assert list((tmp_path / "runs" / "differing" / "queues").glob("case-03-*/DONE"))
     assert list(beside.parent.glob("trial-*")) == [beside]
 
 

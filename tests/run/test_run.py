@@ -462,6 +462,7 @@ def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> No
 
 
 @pytest.mark.user
+@pytest.mark.recorded("calibrate", "readings")
 @pytest.mark.slow
 def test_calibrate_reads_back_what_it_sets(all_cpus: set[int], tmp_path: Path) -> None:
     results = run_lab("calibrate", "--out", str(tmp_path))
@@ -481,7 +482,7 @@ def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
     assert off == {"mss_bytes": 1448}
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("events that were lost, in a report: tests/unit/test_flows_report.py")
 @pytest.mark.slow
 def test_a_buffer_too_small_for_the_events_is_named(tmp_path: Path) -> None:
     """Two hundred flows' first losses overrun it: without its beginning nothing would count as a halving."""
