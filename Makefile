@@ -47,7 +47,7 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 endef
 
-.PHONY: help setup lint test test-nightly test-as-user checker-matrix checker-faults torture both-machines class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -64,13 +64,20 @@ quick: setup ## while you work: lint of what changed, and the tests that take no
 	$(call texts,$(CHANGED))
 	$(PYTHON) -m pytest -q -m "not (slow or kernel or network)" $(QUICK) $(ARGS)
 
-test: setup ## the tests; the first time builds the virtual kernel, about four minutes
-	@echo "the tests: some twenty minutes on two cores, longer where the machines are still to be built"
+test: setup ## the tests, but for the dear ones that are left to the night
+	@echo "the tests: some six minutes on two cores, longer where the machines are still to be built"
 	$(TESTS) -m "not nightly" $(ARGS)
 
-test-nightly: setup ## the dear ones that make test leaves to the night, some twenty minutes more
-	@echo "the tests that are left to the night: some twenty minutes on two cores"
+test-nightly: setup ## the dear ones that make test leaves to the night
+	@echo "the tests that are left to the night: some forty minutes on two cores"
 	$(TESTS) -m nightly $(ARGS)
+
+test-all: setup ## all tests, before a release
+	@echo "all tests: three quarters of an hour on two cores"
+	$(TESTS) $(ARGS)
+
+nightly-reasons: setup ## which tests make test leaves to the night, and what proves the same by day
+	@$(PYTHON) -m pytest -q --nightly-reasons
 
 test-as-user: setup ## the tests that depend on who runs them, as an ordinary user, whom root becomes for it
 	.ci/as-user $(SHARED) $(ARGS)

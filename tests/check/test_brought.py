@@ -26,12 +26,13 @@ from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.reread import measure_again
 
 QUICK = 2
+OTHERS = pytest.mark.nightly("four runs of each lab, brought in the same ways")
 # A Python that is no user's own, of the version that the libraries are for.
 PYTHON = shutil.which(f"python3.{sys.version_info.minor}", path="/usr/bin:/usr/local/bin")
 
 
 def chosen() -> list[Any]:
-    """Of each lab a few small ones without haste; in the slow tests the smallest of each set."""
+    """Of each lab a few small ones; at night the smallest of each set."""
     found = []
     for folder in sorted(path.name for path in (ROOT / "sample-data").iterdir() if path.is_dir()):
         runs = sorted(recorded(folder), key=lambda run: (run / ARCHIVE).stat().st_size)
@@ -43,7 +44,7 @@ def chosen() -> list[Any]:
             pytest.param(
                 run,
                 id=str(run.relative_to(ROOT / "sample-data")),
-                marks=() if run in quick else pytest.mark.slow,
+                marks=() if run in quick else OTHERS,
             )
             for run in sorted({*quick, *smallest.values()})
         ]

@@ -17,8 +17,9 @@ from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.folder import PLAN
 from measuretwice.runs.reread import measure_again
 
-# Of each lab so many sets, the smallest run of each; the others are slow tests.
+# Of each lab so many sets, the smallest run of each; the others are left to the night.
 QUICK = 5
+OTHERS = pytest.mark.nightly("five sets of each lab, judged in the same way")
 SAMPLES = ROOT / "sample-data"
 
 
@@ -31,7 +32,7 @@ def chosen() -> list[Any]:
             pytest.param(
                 run,
                 id=str(run.relative_to(SAMPLES)),
-                marks=() if number < QUICK else pytest.mark.slow,
+                marks=() if number < QUICK else OTHERS,
             )
             for number, run in enumerate(smallest)
         ]

@@ -48,7 +48,9 @@ def test_silence_and_blame_are_told_apart() -> None:
     assert verdict(None, ["mtu"]) == "blamed"
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "each check fires and is silent: tests/check; what all faults showed is recorded: test_record.py beside this"
+)
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_no_fault_is_silent_and_nobody_honest_is_blamed(tmp_path: Path) -> None:

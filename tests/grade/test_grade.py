@@ -503,7 +503,7 @@ def test_every_rubric_has_the_rungs_that_are_judged() -> None:
             assert shares["Shown"] < shares["Diagnosed"] < shares["Run again"] == 1
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("what the class is made with: this file, test_marking_pages.py")
 def test_the_class_on_the_page_is_what_the_commands_make_of_it() -> None:
     """What the page on grading shows was recorded by `make site-assets`."""
     recorded_texts = {path.name: path.read_text(encoding="utf-8") for path in RECORDED.iterdir()}

@@ -48,7 +48,7 @@ def in_words(students: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("each kind of evidence by itself: test_copies.py, test_again.py")
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_every_cheat_is_found_and_nobody_honest_is_blamed(cheated: Class) -> None:

@@ -91,6 +91,9 @@ def test_the_guest_gets_what_a_trial_reads() -> None:
     assert not [name for name in names if len(name) > 100]
 
 
+@pytest.mark.nightly(
+    "trials in a page, checked there: tests/site/test_runs_here.py; the machine in node: the live shells, below"
+)
 @needs_machine
 @pytest.mark.kernel
 @pytest.mark.slow
@@ -162,7 +165,9 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
     assert found["idle_cpu_s"] < 0.6
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "which files a lab's machine gets: this file; Python in a lab's node: tests/run/test_record.py, lab 03"
+)
 @needs_machine
 @pytest.mark.slow
 def test_nodes_that_call_python_find_it(tmp_path: Path) -> None:

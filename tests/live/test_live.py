@@ -198,7 +198,9 @@ def test_somebody_elses_state_is_not_used(checkout: Checkout) -> None:
     shutil.rmtree(state)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "the same by a case and own scripts: test_a_case_is_solved_by_hand_with_own_scripts"
+)
 def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     """Four terminals, from up to a finding and its cure."""
     folder = checkout.up("--trial", "7", "--set", "duration_s=10")

@@ -51,6 +51,9 @@ def cut(path: Path, share: float) -> None:
     os.truncate(path, int(path.stat().st_size * share))
 
 
+OTHERS = pytest.mark.nightly("other files of the kernel, cut in the same way: ss, awk")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "share"),
@@ -61,7 +64,7 @@ def cut(path: Path, share: float) -> None:
         ("root/usr/bin/ss", 0.5),
         ("root/usr/bin/awk", 0.5),
         ("root/usr/bin/ss-sampler", 0.5),
-        pytest.param("root/usr/bin/iperf3", 0.5, marks=pytest.mark.nightly),
+        pytest.param("root/usr/bin/iperf3", 0.5, marks=OTHERS),
     ],
 )
 def test_a_failed_trial_names_the_damaged_file(

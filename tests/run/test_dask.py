@@ -232,6 +232,9 @@ def busy(worker: subprocess.Popen[bytes]) -> list[int]:
     return [kernel for kernel in kernels(worker) if has_measured(kernel)]
 
 
+@pytest.mark.nightly(
+    "a trial on a cluster: test_every_loopback_address_will_do; the same bytes by any process: test_run.py"
+)
 def test_same_bytes_with_a_worker_killed_midway(
     all_cpus: set[int], dask: Dask, tmp_path: Path
 ) -> None:
@@ -262,7 +265,9 @@ def test_same_bytes_with_a_worker_killed_midway(
     assert not list((tmp_path / "cluster-runs").rglob(".*"))
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "dask's own doing; trials handed over to another of our processes: test_two_at_once.py"
+)
 def test_a_worker_told_to_end_hands_its_trial_over(dask: Dask, tmp_path: Path) -> None:
     (first,) = dask.workers()
     choice = ("mathis", "--trials", "8,11", "--duration", "20", "--json")
@@ -274,6 +279,7 @@ def test_a_worker_told_to_end_hands_its_trial_over(dask: Dask, tmp_path: Path) -
     assert not list((tmp_path / "runs").rglob(".*"))
 
 
+@pytest.mark.nightly("Ctrl-C of the same command: test_run.py")
 def test_ctrl_c_ends_what_runs_and_cancels_what_waits(dask: Dask, tmp_path: Path) -> None:
     (worker,) = dask.workers()
     out = ("--jobs", dask.url, "--out", str(tmp_path / "runs"), "--json")
@@ -293,7 +299,7 @@ def test_ctrl_c_ends_what_runs_and_cancels_what_waits(dask: Dask, tmp_path: Path
     assert not list((tmp_path / "runs").rglob(".*"))
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("a run that was killed goes on: test_run.py")
 def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: Path) -> None:
     (worker,) = dask.workers()
     runs = tmp_path / "runs"
@@ -309,7 +315,7 @@ def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: P
     assert not list(runs.rglob(".*"))
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("a scheduler that isn't there or keeps silent: test_wrong_address_is_one_line")
 def test_all_workers_or_the_scheduler_gone(dask: Dask, tmp_path: Path) -> None:
     out = ("--jobs", dask.url, "--out", str(tmp_path / "runs"), "--json")
     said = only_line(start("calibrate", "--trial", "1", *out), 2)
@@ -331,6 +337,7 @@ def test_all_workers_or_the_scheduler_gone(dask: Dask, tmp_path: Path) -> None:
     until(lambda: not is_alive(kernel), 10)
 
 
+@pytest.mark.nightly("one that keeps silent from the beginning: test_wrong_address_is_one_line")
 def test_a_frozen_scheduler_is_noticed(dask: Dask, tmp_path: Path) -> None:
     (worker,) = dask.workers()
     run = start(
@@ -434,6 +441,9 @@ def test_a_scheduler_that_anybody_may_reach_is_refused(
     assert " ".join(NO_PAGES) in line
 
 
+@pytest.mark.nightly(
+    "of what listens where, what is refused: tests/unit/test_cluster.py; a scheduler's: the test before this one"
+)
 def test_a_worker_that_anybody_may_reach_is_refused(
     begin: Callable[..., Dask], open_network: Network, tmp_path: Path
 ) -> None:
@@ -465,6 +475,7 @@ def test_a_worker_that_anybody_may_reach_is_refused(
     assert len(results(run)) == 1
 
 
+@pytest.mark.nightly("of what listens where, what is refused: tests/unit/test_cluster.py")
 def test_an_open_nanny_is_refused(
     begin: Callable[..., Dask], open_network: Network, tmp_path: Path
 ) -> None:
@@ -481,6 +492,7 @@ def test_an_open_nanny_is_refused(
     assert "Start the workers again with --host 127.0.0.1" in line
 
 
+@pytest.mark.nightly("of what listens where, what is refused: tests/unit/test_cluster.py")
 def test_a_worker_that_comes_later_is_looked_at(
     begin: Callable[..., Dask], open_network: Network, tmp_path: Path
 ) -> None:
@@ -507,6 +519,7 @@ def test_every_loopback_address_will_do(dask: Dask, tmp_path: Path) -> None:
     assert len(results(start(*TRIAL, "--jobs", dask.url, "--out", str(tmp_path)))) == 1
 
 
+@pytest.mark.nightly("a scheduler that keeps silent: test_wrong_address_is_one_line")
 def test_a_worker_that_does_not_say_where_it_listens(dask: Dask, tmp_path: Path) -> None:
     _, frozen = dask.workers(2)
     frozen.send_signal(signal.SIGSTOP)
@@ -531,6 +544,9 @@ def certificate(folder: Path) -> dict[str, str]:
     return {"DASK_CONFIG": config}
 
 
+@pytest.mark.nightly(
+    "of what listens where, what is refused: tests/unit/test_cluster.py; a trial on a cluster: test_every_loopback_address_will_do"
+)
 def test_tls_reaches_beyond_the_machine(
     begin: Callable[..., Dask], network: Network, tmp_path: Path
 ) -> None:
@@ -584,6 +600,7 @@ def block(*words: str) -> str:
     return str(found)
 
 
+@pytest.mark.nightly("a trial on a cluster: test_every_loopback_address_will_do")
 @pytest.mark.parametrize("scheme", ["tcp", "tls"])
 def test_the_commands_of_the_page_start_a_cluster_that_is_accepted(
     scheme: str, network: Network, tmp_path: Path

@@ -97,22 +97,28 @@ def test_a_folder_that_is_roots_stays_roots(
     assert (run.stat().st_uid, run.parent.stat().st_uid, tmp_path.stat().st_uid) == (65534, 0, 0)
 
 
+OTHERS = pytest.mark.nightly(
+    "Ctrl-C, here; by signals of their own, what runs in a kernel: test_run.py"
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "kill"),
     [
         ("Ctrl-C", "kill -INT $process"),
-        pytest.param("SIGTERM", "kill -TERM $process", marks=pytest.mark.nightly),
-        pytest.param("killed", "kill -KILL $process", marks=pytest.mark.nightly),
+        pytest.param("SIGTERM", "kill -TERM $process", marks=OTHERS),
+        pytest.param("killed", "kill -KILL $process", marks=OTHERS),
         pytest.param(
             "killed with its worker",
             "kill -KILL $(pgrep -f 'measuretwice run')",
-            marks=pytest.mark.nightly,
+            marks=OTHERS,
         ),
-        (
+        pytest.param(
             "killed with its guard",
             "kill -KILL $process $(pgrep -f guard.sh); "
             "$lab run mathis --trial 1 --set duration_s=1 --on host --out other >said2 2>&1",
+            marks=OTHERS,
         ),
     ],
 )  # fmt: skip

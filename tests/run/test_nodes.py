@@ -236,6 +236,9 @@ def test_sshd_lets_in_whoever_runs_this(tmp_path: Path) -> None:
 RUN = "$lab run mathis --trial 7 --set ping_count=5 --on nodes.toml --out runs"
 
 
+@pytest.mark.nightly(
+    "what a node is sent, and its files: tests/unit/test_remote.py, test_node_list.py; measured and undone on this machine: test_host.py"
+)
 @pytest.mark.slow
 def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
     # The virtual kernel has no hfsc.
@@ -328,7 +331,9 @@ def list_order(line: str) -> int:
     return names.index(line.split(": ")[1])
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "what each node script undoes: test_undo.py; the guard's twin on this machine: test_host.py"
+)
 @pytest.mark.slow
 def test_a_cut_link_and_killed_guards(tmp_path: Path) -> None:
     """Scripts that change all that scripts may change, and one that needs the others' files."""

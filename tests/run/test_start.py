@@ -16,7 +16,7 @@ def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
     return call_lab(*arguments)
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly("the same on recorded runs: tests/unit/test_first_try.py")
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:

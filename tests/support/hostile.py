@@ -32,7 +32,11 @@ amounts = pytest.mark.parametrize(
     "amount",
     [
         pytest.param("few", id="few"),
-        pytest.param("many", id="many", marks=[pytest.mark.nightly, pytest.mark.slow]),
+        pytest.param(
+            "many",
+            id="many",
+            marks=[pytest.mark.slow, pytest.mark.nightly("the same with a dozen files: [few]")],
+        ),
     ],
 )
 
