@@ -75,16 +75,18 @@ def write_for_pages(draw: Callable[[], DescribedFigure], out: Path, name: str) -
     Return what a page says of it: its title, its caption, and the sizes of both layouts.
     """
     from measuretwice.figures.style import phone, size_of, svg_text
+    from measuretwice.figures.traces import read_once
 
     facts: Facts = {"sizes": {}}
-    for layout, context in ((DESK, nullcontext()), (PHONE, phone())):
-        with context:
-            drawn = draw()
-            text = svg_text(drawn)
-        (out / f"{name}{layout}.svg").write_text(text, encoding="utf-8")
-        (out / f"{name}{layout}{DARK}.svg").write_text(in_the_dark(text), encoding="utf-8")
-        facts["sizes"][layout] = size_of(drawn)
-        facts |= {"title": drawn.title, "caption": drawn.caption}
+    with read_once():
+        for layout, context in ((DESK, nullcontext()), (PHONE, phone())):
+            with context:
+                drawn = draw()
+                text = svg_text(drawn)
+            (out / f"{name}{layout}.svg").write_text(text, encoding="utf-8")
+            (out / f"{name}{layout}{DARK}.svg").write_text(in_the_dark(text), encoding="utf-8")
+            facts["sizes"][layout] = size_of(drawn)
+            facts |= {"title": drawn.title, "caption": drawn.caption}
     return facts
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Value
@@ -19,6 +22,20 @@ SUMMARY = (
     ("queue_mean_packets", "{:.0f} packets in the queue on average", 1.0),
 )
 
+# What was read of runs' folders, while that is kept.
+Known = dict[tuple[Path, Path], tuple[list[Trace], Queue | None]]
+_kept: ContextVar[Known | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """A context in which each run's traces are read once: a figure is drawn in several layouts."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
 
 def first_of_each_trial(results: Sequence[Result]) -> list[Result]:
     """Return the first run of each trial, in the order of `results`."""
@@ -33,12 +50,17 @@ def read_traces(lab: Lab, run: Result) -> tuple[list[Trace], Queue | None]:
 
     UserError where its raw files can't be read.
     """
-    folder = run.place
+    folder, kept = run.place, _kept.get()
+    if kept is not None and (lab.folder, folder) in kept:
+        return kept[lab.folder, folder]
     try:
         with raw_folder(folder) as raw:
-            return traces(lab, raw), queue(lab, raw)
+            found = traces(lab, raw), queue(lab, raw)
     except (ParseError, OSError) as error:
         raise UserError(f"{folder.name}: its raw files can't be read: {error}") from None
+    if kept is not None:
+        kept[lab.folder, folder] = found
+    return found
 
 
 def title_of(lab: Lab, run: Result) -> str:

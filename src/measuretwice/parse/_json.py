@@ -10,6 +10,7 @@ from typing import NoReturn
 from measuretwice.parse._text import excerpt
 from measuretwice.parse.errors import ParseError
 
+_NAN = re.compile(r"\b(?:nan|inf)\b")
 # Strings are matched first, so that a "nan" inside of one is left alone.
 _STRING_OR_NAN = re.compile(r'"(?:[^"\\]|\\.)*"|-?\b(?:nan|inf)\b')
 # Larger numbers aren't counted or measured by any tool; as 1e400 they would be infinite.
@@ -28,7 +29,9 @@ def load(text: str, source: str, expected: str) -> object:
     Raises ParseError with line and column for a text that is cut off, not JSON, or followed by a
     second document.
     """
-    text = _STRING_OR_NAN.sub(_as_json_nan, text)
+    # Most documents have neither, and a search for the letters costs nothing.
+    if ("nan" in text or "inf" in text) and _NAN.search(text):
+        text = _STRING_OR_NAN.sub(_as_json_nan, text)
     try:
         value: object = json.loads(text, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:

@@ -10,6 +10,9 @@ from measuretwice.parse.errors import ParseError, TruncatedError
 _NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd\ud800-\udfff]")
 # No tool counts so far: it wouldn't fit into 64 bits, nor 128.
 _TOO_LONG = re.compile(r"\d{40}")
+# The same of a text in ASCII, which most are, ten times as fast: what isn't in it, and all digits as one.
+_TEXT = bytes({*b"\t\n\r", *range(0x20, 0x7F)})
+_DIGITS_ALIKE = bytes.maketrans(b"123456789", b"0" * 9)
 
 # What the labs' samplers write before a sample. EPOCHREALTIME has the locale's decimal mark.
 SAMPLE_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
@@ -42,6 +45,8 @@ def clean(text: str, source: str, expected: str) -> str:
     text = text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").replace("\r\n", "\n")
     if not text or text.isspace():
         raise ParseError(source, "line 1", f"the file is empty; expected {expected}")
+    if _is_plain(text):
+        return text
     bad = _NO_TEXT.search(text)
     if bad:
         line = text.count("\n", 0, bad.start()) + 1
@@ -55,6 +60,14 @@ def clean(text: str, source: str, expected: str) -> str:
         problem = f"a number of 40 digits or more: no tool prints that; expected {expected}"
         raise ParseError(source, f"line {line}", problem)
     return text
+
+
+def _is_plain(text: str) -> bool:
+    """Is it ASCII without control characters and without such numbers?"""
+    if not text.isascii():
+        return False
+    content = text.encode("ascii")
+    return not content.translate(None, _TEXT) and b"0" * 40 not in content.translate(_DIGITS_ALIKE)
 
 
 def foreign(text: str, source: str, expected: str, line: int = 1) -> ParseError:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from measuretwice.base.files import read_object
 from measuretwice.base.paths import PACKAGE
 from measuretwice.figures.files import DARK, DESK, PHONE, Facts, draw_figure, write_for_pages
-from measuretwice.figures.rows import NamedSet, csv_text
-from measuretwice.lab import FigureOf, after_cases, step_cases
+from measuretwice.figures.rows import NamedSet, Row, csv_text
+from measuretwice.lab import FigureOf, Lab, after_cases, step_cases
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site.words.blocks import CAPTION
 from measuretwice.site.words.subjects import LabWords
@@ -119,16 +119,19 @@ def _draw(
     for name, shown in sets.items():
         # The first beside the last is the same figure of two steps.
         kind = "stages" if name == "first-and-last" else name
-        _, rows = draw_figure(lab, kind, shown)
+        rows: list[Row] = []
+        facts[name] = write_for_pages(partial(_drawn, lab, kind, shown, rows), out, name)
         (out / f"{name}.csv").write_text(csv_text(rows), encoding="utf-8")
-        facts[name] = write_for_pages(partial(_drawn, words, kind, shown), out, name)
     if steps and (draw := _spread(words)):
         facts["spread"] = write_for_pages(draw, out, "spread")
     (out / FACTS).write_text(json.dumps(facts, indent=1), encoding="utf-8")
 
 
-def _drawn(words: LabWords, name: str, sets: list[NamedSet]) -> DescribedFigure:
-    return draw_figure(words.lab, name, sets)[0]
+def _drawn(lab: Lab, name: str, sets: list[NamedSet], rows: list[Row]) -> DescribedFigure:
+    """Draw a figure, and leave in `rows` those of its first layout."""
+    drawn, shown = draw_figure(lab, name, sets)
+    rows += [] if rows else shown
+    return drawn
 
 
 def _of_steps(words: LabWords, steps: list[Path]) -> dict[str, list[NamedSet]]:
