@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gets the browser's machine ready and prints the folder it is in: found in the cache, or built from source and
-# started once. Everything else that it has to say goes to stderr.
+# Gets the browser's machine ready and prints the folder it is in: found in the cache, unpacked from machines/, or built
+# from source and started once. Everything else that it has to say goes to stderr.
 set -euo pipefail
 
 # Part of the cache key: raise it when these scripts make something else of the same inputs.
@@ -20,6 +20,7 @@ kernel_scripts=$(cd -- "$here/../kernel" && pwd)
 machine_scripts=$(cd -- "$here/../../docs/assets/machine" && pwd)
 me=browser/${0##*/}
 kind=browser
+shipped_as=browser
 arch=i386
 # shellcheck source=scripts/kernel/tools.sh
 . "$kernel_scripts/tools.sh"
@@ -37,9 +38,6 @@ patches=("$kernel_scripts"/patches/0006-*.patch "$kernel_scripts"/patches/0010-*
   own_programs=(['sbin/guest-init']=$here/guest-init.c ['usr/bin/ss-sampler']=$kernel_scripts/ss-sampler.c)
   netlink_errors=$kernel_scripts/netlink-errors.h
 }
-# Libraries that programs name and nothing here calls: OpenSSL (iperf3's logins, encrypted packets in tcpdump),
-# SCTP, host names in other letters, D-Bus. A stand-in answers each call with 0. With the version that they have.
-absent=(libcrypto.so.3:OPENSSL_3.0.0 libsctp.so.1:VERS_1 libidn2.so.0:IDN2_0.0.0 libdbus-1.so.3:LIBDBUS_1_3)
 
 usage() {
   cat <<END
@@ -47,14 +45,18 @@ Usage: $me [option]
 Gets the browser's machine ready and prints its folder: state.bin.zst, a started machine; libv86.mjs and v86.wasm,
 the emulator; python.tar.gz, what node scripts in Python need besides; machine.json.
 
-  (no option)   find it in the cache, or build it from Debian's $PIN_PACKAGE $PIN_VERSION, the programs
-                in packages.txt, and v86 $V86_VERSION
-  --path        print the folder if it is ready, else exit with 3
-  --key         print the cache key
-  --needs       print what this machine lacks for a build, one a line
+  (no option)         find it in the cache, unpack the one that comes with the checkout, or build it from
+                      Debian's $PIN_PACKAGE $PIN_VERSION, the programs in packages.txt, and v86 $V86_VERSION
+  --no-build          the same without building: exit with 3 where it would be
+  --keep-sources DIR  keep all that a build fetches in DIR
+  --sources DIR       take it from there instead of a mirror, as far as it is there
+  --path              print the folder if it is ready, else exit with 3
+  --key               print the cache key
+  --needs             print what this machine lacks to get it ready, one Debian package a line
 
+MEASURETWICE_KERNEL=build builds it also where the checkout brings it.
 The cache is \${MEASURETWICE_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/measuretwice}/browser.
-Exit codes: 0 ready, 1 it can't be got ready (one line says why), 2 wrong usage, 3 not ready (--path).
+Exit codes: 0 ready, 1 it can't be got ready (one line says why), 2 wrong usage, 3 not ready (--path, --no-build).
 END
 }
 
@@ -77,7 +79,8 @@ configuration() {
 }
 
 is_ready() {
-  [[ -f $1/machine.json && -f $1/state.bin.zst && -f $1/python.tar.gz && -f $1/libv86.mjs && -f $1/v86.wasm ]]
+  [[ -f $1/machine.json && -f $1/state.bin.zst && -f $1/python.tar.gz && -f $1/libv86.mjs && -f $1/v86.wasm ]] &&
+    [[ -z $on_purpose || $(json_field "$1/machine.json" origin) == built ]]
 }
 
 missing_tools() {
@@ -86,6 +89,11 @@ missing_tools() {
     ar:binutils flock:util-linux awk:mawk zstd:zstd node:nodejs npm:npm openssl:openssl; do
     command -v "${tool_package%%:*}" >/dev/null || printf '%s\n' "${tool_package#*:}"
   done
+}
+
+# lacking: the same where it would be built now.
+lacking() {
+  is_ready "$root/$key" || comes_with_checkout || missing_tools
 }
 
 require_tools() {
@@ -98,7 +106,7 @@ require_tools() {
 
 # Another version would be another machine.
 fetch_nearest_source() {
-  die "no mirror of this machine's has $PIN_PACKAGE $PIN_VERSION any more, or none can be reached; asked: $(asked_archives) ($(apt_complaint))"
+  die "no mirror of this machine's has $PIN_PACKAGE $PIN_VERSION any more, or none can be reached; asked: $(asked_archives) ($(apt_complaint)). $other_ways"
 }
 
 # --- building ------------------------------------------------------------------------------------
@@ -132,27 +140,6 @@ exec gcc -m32 -march=i686 -nostdinc -isystem "\$(gcc -print-file-name=include)" 
 END
   chmod +x "$work/cc32"
   compiler=("$work/cc32")
-}
-
-# add_absent ROOT: the stand-ins for what nothing calls.
-add_absent() {
-  local root=$1 library version name
-  local -a names
-  for library in "${absent[@]}"; do
-    version=${library#*:} library=${library%:*}
-    mapfile -t names < <(find "$root/bin" "$root/usr/bin" "$root/usr/lib/i386-linux-gnu" -type f \
-      -exec nm -D --undefined-only --with-symbol-versions {} + 2>/dev/null |
-      sed -nE "s/^ *U ([A-Za-z0-9_]+)@$version\$/\1/p" | LC_ALL=C sort -u)
-    ((${#names[@]})) || die "nothing needs $library any more: take it out of absent"
-    for name in "${names[@]}"; do printf 'int %s(void) { return 0; }\n' "$name"; done >"$work/absent.c"
-    {
-      printf '%s {\n  global:\n' "$version"
-      printf '    %s;\n' "${names[@]}"
-      printf '  local: *;\n};\n'
-    } >"$work/absent.map"
-    "${compiler[@]}" -Os -fPIC -shared -nostdlib -s "-Wl,-soname,$library" "-Wl,--version-script=$work/absent.map" \
-      -o "$root/usr/lib/i386-linux-gnu/$library" "$work/absent.c"
-  done
 }
 
 # write_initrd ROOT FILE: with the kernel's own tool; no owners, one date.
@@ -190,7 +177,7 @@ pack_python() {
 }
 
 make_programs() {
-  build_iproute2 && make_root "$work/root" && add_absent "$work/root" && set_python_apart "$work/root" &&
+  build_iproute2 && make_root "$work/root" && add_absent "$work/root" i386-linux-gnu && set_python_apart "$work/root" &&
     write_initrd "$work/root" "$work/machine/initrd"
 }
 
@@ -228,10 +215,20 @@ assemble() {
   "compiler": "$(gcc --version | head -n 1 | tr -d '"')",
   "clock_address": $(cat "$work/clock"),
   "bytes": $(($(stat -c %s "$ready/state.bin.zst") + $(stat -c %s "$ready/v86.wasm") + $(stat -c %s "$ready/libv86.mjs"))),
-  "build_seconds": $SECONDS
+  "origin": "built"
 }
 END
   write_sums "$ready"
+}
+
+print_path() {
+  is_ready "$(cache_root)/$(cache_key)" || exit 3
+  printf '%s/%s\n' "$(cache_root)" "$(cache_key)"
+}
+
+print_needs() {
+  root=$(cache_root) key=$(cache_key)
+  lacking
 }
 
 get_ready() {
@@ -242,7 +239,10 @@ get_ready() {
     printf '%s\n' "$root/$key"
     return
   fi
-  require_tools
+  if ! comes_with_checkout; then
+    [[ -z $no_build ]] || exit 3
+    require_tools
+  fi
   take_lock
   if is_ready "$root/$key"; then
     printf '%s\n' "$root/$key"
@@ -250,6 +250,13 @@ get_ready() {
   fi
   ready=$root/.ready-$key
   begin_build
+  if comes_with_checkout; then
+    take_shipped "$ready" machine.json
+    write_sums "$ready"
+    keep_build "$ready"
+    printf '%s\n' "$root/$key"
+    return
+  fi
   require_disk "$NEEDED_MIB"
   say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
   fetch_npm v86 "$V86_VERSION" "$V86_SHA512" "$work/v86"
@@ -270,14 +277,21 @@ get_ready() {
   printf '%s\n' "$root/$key"
 }
 
-case ${1:-} in
-  '') get_ready ;;
-  --path)
-    is_ready "$(cache_root)/$(cache_key)" || exit 3
-    printf '%s/%s\n' "$(cache_root)" "$(cache_key)"
-    ;;
-  --key) cache_key ;;
-  --needs) missing_tools ;;
-  --help | -h) usage ;;
-  *) die_usage "unknown option $1" ;;
-esac
+action=get_ready no_build=
+while (($#)); do
+  case $1 in
+    --help | -h) action=usage ;;
+    --path) action=print_path ;;
+    --key) action=cache_key ;;
+    --needs) action=print_needs ;;
+    --no-build) no_build=yes ;;
+    --sources | --keep-sources)
+      (($# >= 2)) || die_usage "$1 needs a folder"
+      take_folder "$1" "$2"
+      shift
+      ;;
+    *) die_usage "unknown option $1" ;;
+  esac
+  shift
+done
+"$action"

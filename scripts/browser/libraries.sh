@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Gets what the site's pages load beside the machine, libraries.txt, and prints the folder it is in: found in the
-# cache, or fetched. Everything else that it has to say goes to stderr.
+# cache, unpacked from machines/, or fetched. Everything else that it has to say goes to stderr.
 set -euo pipefail
 
 NEEDED_MIB=80
@@ -8,9 +8,11 @@ NEEDED_MIB=80
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 me=browser/${0##*/}
 # shellcheck disable=SC2034 # for tools.sh
-kind=browser
+kind=browser shipped_as=libraries
 # shellcheck source=scripts/kernel/tools.sh
 . "$here/../kernel/tools.sh"
+# shellcheck source=scripts/kernel/source.sh
+. "$here/../kernel/source.sh"
 # shellcheck source=scripts/browser/npm.sh
 . "$here/npm.sh"
 
@@ -19,8 +21,9 @@ usage() {
 Usage: $me [option]
 Gets the libraries that the site's pages load beside the browser's machine, and prints their folder.
 
-  (no option)   find them in the cache, or fetch those in libraries.txt from npm
+  (no option)   find them in the cache, unpack those that come with the checkout, or fetch those in libraries.txt from npm
   --path        print the folder if it is ready, else exit with 3
+  --key         print its name
 
 The cache is \${MEASURETWICE_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/measuretwice}/browser.
 Exit codes: 0 ready, 1 they can't be had (one line says why), 2 wrong usage, 3 not ready (--path).
@@ -35,12 +38,17 @@ get_ready() {
   key=$1
   [[ ! -d $root/$key ]] || return 0
   for tool in npm openssl; do
-    command -v "$tool" >/dev/null || die "to fetch libraries this Debian package is missing: sudo apt install $tool"
+    comes_with_checkout || command -v "$tool" >/dev/null || die "to fetch libraries this Debian package is missing: sudo apt install $tool"
   done
   take_lock
   [[ ! -d $root/$key ]] || return 0
   ready=$root/.ready-$key
   begin_build
+  if comes_with_checkout; then
+    take_shipped "$ready"
+    keep_build "$ready"
+    return
+  fi
   require_disk "$NEEDED_MIB"
   say "fetching what pages load beside the browser's machine: 8 MB"
   mkdir -p "$ready"
@@ -60,6 +68,10 @@ get_ready() {
 key=libraries-$(libraries | hash_of | cut -c1-12)
 case ${1:-} in
   '') get_ready "$key" ;;
+  --key)
+    printf '%s\n' "$key"
+    exit
+    ;;
   --path) [[ -d $(cache_root)/$key ]] || exit 3 ;;
   --help | -h)
     usage

@@ -10,9 +10,12 @@ fetch_npm() {
   local package=$1 version=$2 sha512=$3 folder=$4 archive
   rm -rf -- "$folder"
   mkdir -p -- "$folder"
-  run_job npm_pack "$package@$version" "$folder" || die_with_log "npm can't get $package $version"
-  archive=$(find "$folder" -name '*.tgz')
+  # as npm names it
+  archive=$folder/$(tr '/' '-' <<<"${package#@}")-$version.tgz
+  kept_before "$archive" || run_job npm_pack "$package@$version" "$folder" ||
+    die_with_log "npm can't get $package $version"
   [[ $(openssl dgst -sha512 -binary "$archive" | base64 -w 0) == "$sha512" ]] ||
     die "wrong checksum: $package $version is not what results come from; nothing was unpacked"
+  keep "$archive"
   tar -xzf "$archive" -C "$folder" --strip-components=1
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Gets the virtual kernel ready and prints the folder it is in: found in the cache, taken from a
-# prebuilt archive, or built from source. Everything else that it has to say goes to stderr.
+# Gets the virtual kernel ready and prints the folder it is in: found in the cache, unpacked from machines/, or built
+# from source where a patch or a setting was changed. Everything else that it has to say goes to stderr.
 set -euo pipefail
 
 # Part of the cache key: raise it when this script or programs.sh makes something else of the same inputs.
 RECIPE=2
+# The same where no byte of a run changes by it: the kernel is made anew, and plans name it as before.
+LAYOUT=1
 
 # What a build takes, measured.
 EXPECTED_FILES=683
@@ -16,6 +18,7 @@ EXPECTED_TIME='about four minutes on two cores'
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 me=${0##*/}
 kind=kernel
+shipped_as=kernel
 arch=um
 # shellcheck source=scripts/kernel/tools.sh
 . "$here/tools.sh"
@@ -30,22 +33,24 @@ Usage: $me [option]
 Gets the virtual kernel ready and prints its folder: linux, config, kernel.json, and in root/
 the programs that run inside.
 
-  (no option)         find it in the cache, or build it from Debian's $PIN_PACKAGE $PIN_VERSION
-                      and the programs in packages.txt
-  --prebuilt WHERE    unpack an archive made by pack.sh (URL or file) instead of building;
-                      the same as MEASURETWICE_KERNEL=WHERE. Its SHA-256 comes from
-                      MEASURETWICE_KERNEL_SHA256, or from WHERE.sha256
+  (no option)         find it in the cache, unpack the one that comes with the checkout, or build it from
+                      Debian's $PIN_PACKAGE $PIN_VERSION and the programs in packages.txt
+  --no-build          the same without building: exit with 3 where it would be
+  --keep-sources DIR  keep all that a build fetches in DIR
+  --sources DIR       take it from there instead of a mirror, as far as it is there
   --tarball FILE      build from this .tar.xz of the kernel's source (Debian's or Linux's own)
-  --sha256 HEX        the checksum that the tarball or the archive must have
+  --sha256 HEX        the checksum that the tarball must have
   --path              print the folder if it is ready, else exit with 3
   --key               print the cache key
+  --needs             print what this machine lacks to get it ready, one Debian package a line
   --check             print what this machine has for a build and a run, as JSON
   --smoke             boot the ready kernel once, for a second
   --show-apt-sources DIRECTORY CODENAME
                       print which entries of an apt configuration would be used, best first
 
+MEASURETWICE_KERNEL=build builds it also where the checkout brings it.
 The cache is \${MEASURETWICE_CACHE:-\${XDG_CACHE_HOME:-~/.cache}/measuretwice}/kernel.
-Exit codes: 0 ready, 1 it can't be got ready (one line says why), 2 wrong usage, 3 not ready (--path).
+Exit codes: 0 ready, 1 it can't be got ready (one line says why), 2 wrong usage, 3 not ready (--path, --no-build).
 END
 }
 
@@ -68,7 +73,7 @@ results_key() {
 
 # All that is built: the name of the kernel's folder in the cache.
 cache_key() {
-  { results_key && hash_of_patches "${confining[@]}"; } | hash_of | cut -c1-20
+  { results_key && hash_of_patches "${confining[@]}" && printf '%s\n' "$LAYOUT"; } | hash_of | cut -c1-20
 }
 
 # What is compiled otherwise than Linux does. All of the kernel lies in the lowest two gigabytes, so that a call needs
@@ -90,7 +95,9 @@ lacks() {
   done
 }
 
-is_ready() { [[ -z $(lacks "$1") ]]; }
+is_ready() {
+  [[ -z $(lacks "$1") ]] && [[ -z $on_purpose || $(json_field "$1/kernel.json" origin) == built ]]
+}
 
 # --- requirements --------------------------------------------------------------------------------
 
@@ -109,21 +116,28 @@ missing_packages() {
   fi
 }
 
+# lacking: the same where it would be built now.
+lacking() {
+  is_ready "$root/$key" || comes_with_checkout || missing_packages
+}
+
 require_tools() {
   local -a missing
   is_x86_64 || die "the virtual kernel runs on x86-64 Linux only, this is $(uname -s) on $(uname -m): use --on host, or nodes over ssh"
   mapfile -t missing < <(missing_packages)
   if ((${#missing[@]})); then
-    die "to build the kernel these Debian packages are missing: sudo apt install ${missing[*]}  (or set MEASURETWICE_KERNEL to a prebuilt archive)"
+    die "to build the kernel these Debian packages are missing: sudo apt install ${missing[*]}"
   fi
 }
+
+make_programs() { make_root "$1" && leave_out "$1" && add_absent "$1" x86_64-linux-gnu; }
 
 # assemble DIRECTORY: the folder as it will stand in the cache.
 assemble() {
   local ready=$1
   mkdir -p "$ready"
   strip -o "$ready/linux" "$work/source/linux" 2>>"$log" || die_with_log "the kernel can't be stripped"
-  run_job make_root "$ready/root" 2>>"$log" || die_with_log "the programs inside can't be put together"
+  run_job make_programs "$ready/root" 2>>"$log" || die_with_log "the programs inside can't be put together"
   cp -- "$work/source/.config" "$ready/config"
   chmod 755 "$ready/linux"
   cat >"$ready/kernel.json" <<END
@@ -144,60 +158,26 @@ assemble() {
   },
   "compiler": "$(gcc --version | head -n 1 | tr -d '"')",
   "linux_sha256": "$(hash_of_file "$ready/linux")",
-  "origin": "built",
-  "build_seconds": $SECONDS
+  "origin": "built"
 }
 END
-  write_sums "$ready"
-}
-
-# --- a prebuilt archive --------------------------------------------------------------------------
-
-take_prebuilt() { # WHERE SHA256 DIRECTORY
-  local where=$1 wanted=$2 ready=$3 archive=$work/prebuilt.tar.gz seen field
-  [[ $where != *://* || $where =~ ^https?:// ]] || die "$where: only http, https and files are understood"
-  say "getting the prebuilt kernel $where"
-  run_job fetch "$where" "$archive" || die "can't get $where: $(tail -n 1 "$log")"
-  if [[ -z $wanted ]]; then
-    run_job fetch "$where.sha256" "$work/prebuilt.sha256" ||
-      die "$where is not pinned: set MEASURETWICE_KERNEL_SHA256 to the SHA-256 that you trust, or put it in $where.sha256"
-    read -r wanted _ <"$work/prebuilt.sha256" || true
-    say "its checksum is pinned by $where.sha256, from the same place: set MEASURETWICE_KERNEL_SHA256 to be sure"
-  fi
-  [[ ${wanted,,} =~ ^[0-9a-f]{64}$ ]] || die "'$wanted' is not a SHA-256"
-  seen=$(hash_of_file "$archive")
-  [[ $seen == "${wanted,,}" ]] || die "wrong checksum: $where is $seen, expected ${wanted,,}; nothing was unpacked"
-
-  mkdir -p "$ready"
-  tar -xzf "$archive" -C "$ready" --no-same-owner linux config kernel.json root 2>>"$log" ||
-    die "$where is not an archive made by pack.sh"
-  [[ -f $ready/linux && ! -L $ready/linux && -f $ready/kernel.json && ! -L $ready/kernel.json ]] ||
-    die "$where is not an archive made by pack.sh"
-  # ELF, 64-bit, little-endian; machine 0x3e is x86-64
-  [[ $(od -An -tx1 -N6 "$ready/linux" | tr -d ' ') == 7f454c460201 &&
-  $(od -An -tx1 -j18 -N2 "$ready/linux" | tr -d ' ') == 3e00 ]] ||
-    die "$where holds no program for x86-64"
-  field=$(json_field "$ready/kernel.json" key)
-  [[ $field == "$key" ]] ||
-    die "$where is another kernel: its key is ${field:-missing}, this checkout wants $key"
-  field=$(json_field "$ready/kernel.json" linux_sha256)
-  [[ $field == "$(hash_of_file "$ready/linux")" ]] ||
-    die "$where is damaged: its kernel is not the one that its kernel.json describes"
-  sed -i 's/"origin": "built"/"origin": "prebuilt"/' "$ready/kernel.json"
   write_sums "$ready"
 }
 
 # --- getting it ready ----------------------------------------------------------------------------
 
 get_ready() {
-  local ready
+  local ready missing
   root=$(cache_root)
   key=$(cache_key)
   if is_ready "$root/$key"; then
     printf '%s\n' "$root/$key"
     return
   fi
-  if [[ -z $prebuilt ]]; then require_tools; fi
+  if [[ -n $tarball ]] || ! comes_with_checkout; then
+    [[ -z $no_build ]] || exit 3
+    require_tools
+  fi
   is_x86_64 || die "the virtual kernel runs on x86-64 Linux only, this is $(uname -m)"
   take_lock
   if is_ready "$root/$key"; then
@@ -206,12 +186,14 @@ get_ready() {
   fi
   allows_programs "$root" ||
     die "programs in $root can't be executed, is it mounted noexec? Set MEASURETWICE_CACHE to another folder"
-  [[ ! -e $root/$key ]] || say "$root/$key is no whole kernel, $(lacks "$root/$key"): it is made anew"
+  missing=$(lacks "$root/$key")
+  [[ ! -e $root/$key || -z $missing ]] || say "$root/$key is no whole kernel, $missing: it is made anew"
   ready=$root/.ready-$key
   begin_build
 
-  if [[ -n $prebuilt ]]; then
-    take_prebuilt "$prebuilt" "$sha256" "$ready"
+  if [[ -z $tarball ]] && comes_with_checkout; then
+    take_shipped "$ready" kernel.json
+    write_sums "$ready"
   else
     require_disk "$NEEDED_MIB"
     say "building the virtual kernel, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 60 MB afterwards"
@@ -236,7 +218,8 @@ get_ready() {
     assemble "$ready"
   fi
   keep_build "$ready"
-  say "the virtual kernel $(json_field "$root/$key/kernel.json" version) is ready after $SECONDS s"
+  comes_with_checkout && [[ -z $tarball ]] ||
+    say "the virtual kernel $(json_field "$root/$key/kernel.json" version) is ready after $SECONDS s"
   printf '%s\n' "$root/$key"
 }
 
@@ -292,11 +275,16 @@ memory_folder() { # MIB
   return 1
 }
 
+print_needs() {
+  root=$(cache_root) key=$(cache_key)
+  lacking
+}
+
 print_facts() {
   local root key folder separator='' parent exec_ok
   local -a missing
   root=$(cache_root) key=$(cache_key)
-  mapfile -t missing < <(missing_packages)
+  mapfile -t missing < <(lacking)
   parent=$root
   while [[ ! -d $parent ]]; do parent=$(dirname -- "$parent"); done
   printf '{\n  "cpu_ok": %s,\n' "$(is_x86_64 && echo true || echo false)"
@@ -305,6 +293,7 @@ print_facts() {
   printf '  "seccomp": %s,\n' "$(grep -qw trap /proc/sys/kernel/seccomp/actions_avail 2>/dev/null && echo true || echo false)"
   # Without it the kernel's addresses, and with them the size of its memory, differ from run to run.
   printf '  "fixed_addresses": %s,\n' "$(setarch -R true 2>/dev/null && echo true || echo false)"
+  printf '  "comes_with_checkout": %s,\n' "$(comes_with_checkout && echo true || echo false)"
   printf '  "missing_packages": %s,\n' "$(json_list "${missing[@]}")"
   printf '  "cache": "%s",\n  "cache_writable": %s,\n' "$(json_text "$root")" "$([[ -w $parent ]] && echo true || echo false)"
   printf '  "disk_free_mib": %s,\n  "disk_needed_mib": %s,\n' "$(free_mib "$parent")" "$NEEDED_MIB"
@@ -349,8 +338,8 @@ smoke_test() {
 
 action=get_ready
 tarball=
-prebuilt=${MEASURETWICE_KERNEL:-}
-sha256=${MEASURETWICE_KERNEL_SHA256:-}
+sha256=
+no_build=
 while (($#)); do
   case $1 in
     --help | -h)
@@ -359,11 +348,18 @@ while (($#)); do
       ;;
     --key) action=cache_key ;;
     --path) action=path ;;
+    --needs) action=print_needs ;;
+    --no-build) no_build=yes ;;
     --check) action=print_facts ;;
     --smoke) action=smoke_test ;;
-    --prebuilt | --tarball | --sha256)
+    --tarball | --sha256)
       (($# >= 2)) || die_usage "$1 needs a value"
       printf -v "${1#--}" '%s' "$2"
+      shift
+      ;;
+    --sources | --keep-sources)
+      (($# >= 2)) || die_usage "$1 needs a folder"
+      take_folder "$1" "$2"
       shift
       ;;
     --show-apt-sources)
@@ -377,7 +373,6 @@ while (($#)); do
 done
 if [[ -n $tarball ]]; then
   [[ -n $sha256 ]] || die_usage "--tarball needs --sha256: the checksum that you trust"
-  prebuilt=
 fi
 
 case $action in

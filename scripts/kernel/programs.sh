@@ -9,6 +9,14 @@ EXPECTED_PROGRAMS_BYTES=15500000
 compiler=(gcc)
 declare -A own_programs=(['sbin/guest-init']=$here/guest-init.c ['usr/bin/ss-sampler']=$here/ss-sampler.c)
 netlink_errors=$here/netlink-errors.h
+# Libraries that programs name and nothing here calls: OpenSSL (iperf3's logins, encrypted packets in tcpdump),
+# SCTP, host names in other letters, D-Bus. A stand-in answers each call with 0. With the version that they have.
+absent=(libcrypto.so.3:OPENSSL_3.0.0 libsctp.so.1:VERS_1 libidn2.so.0:IDN2_0.0.0 libdbus-1.so.3:LIBDBUS_1_3)
+# What only those would load; and of Python what tests it, teaches it, or needs a library that isn't here.
+only_theirs=(ssl systemd gcrypt gpg-error lzma zstd lz4 unistring expatw psx)
+python_without=(test pydoc_data turtle.py venv sqlite3 curses dbm
+  lib-dynload/{_ssl,_hashlib,_lzma,_bz2,_sqlite3,_curses,_curses_panel,_dbm,_uuid,_crypt,nis,readline,ossaudiodev}.*
+  lib-dynload/{_test,_ctypes_test,_xx,xx}'*')
 
 # packages: the list's lines without its comments.
 # In bash alone: the kernel's key follows from it, and is asked for on machines that have little else.
@@ -25,7 +33,7 @@ fetch_programs() {
   while read -r sha256 place _; do files+=("$place" "$sha256"); done < <(packages)
   say "fetching the programs that run inside: $((${#files[@]} / 2)) files, $(((EXPECTED_PROGRAMS_BYTES + 999999) / 1000000)) MB"
   fetch_pinned "$work/programs" "the programs" "$EXPECTED_PROGRAMS_BYTES" "${files[@]}" ||
-    die "no mirror of this machine's has all of them; asked: $(asked_archives) ($(apt_complaint)). Is there a network, and does it reach them? Else set MEASURETWICE_MIRROR to another mirror, or MEASURETWICE_KERNEL to a prebuilt archive, which holds them"
+    die "no mirror of this machine's has all of them; asked: $(asked_archives) ($(apt_complaint)). Is there a network, and does it reach them? Else set MEASURETWICE_MIRROR to another mirror. $other_ways"
 }
 
 # build_iproute2: ip, tc, ss and nstat in one piece each. What they can do follows from this text, not
@@ -87,6 +95,36 @@ make_root() {
   printf 'hosts: files\n' >"$root/etc/nsswitch.conf"
   ln -s /proc/mounts "$root/etc/mtab"
   find "$root" -type d -exec chmod 755 {} +
+}
+
+# add_absent ROOT ARCHITECTURE: the stand-ins for what nothing calls.
+add_absent() {
+  local root=$1 folder=$1/usr/lib/$2 library version name
+  local -a names
+  for library in "${absent[@]}"; do
+    version=${library#*:} library=${library%:*}
+    mapfile -t names < <(find "$root/bin" "$root/usr/bin" "$folder" -type f ! -name "$library" \
+      -exec nm -D --undefined-only --with-symbol-versions {} + 2>/dev/null |
+      sed -nE "s/^ *U ([A-Za-z0-9_]+)@$version\$/\1/p" | LC_ALL=C sort -u)
+    ((${#names[@]})) || die "nothing needs $library any more: take it out of absent"
+    for name in "${names[@]}"; do printf 'int %s(void) { return 0; }\n' "$name"; done >"$work/absent.c"
+    {
+      printf '%s {\n  global:\n' "$version"
+      printf '    %s;\n' "${names[@]}"
+      printf '  local: *;\n};\n'
+    } >"$work/absent.map"
+    find "$root/lib" "$root/usr/lib" -name "${library%%.so*}.so.*" -delete
+    "${compiler[@]}" -Os -fPIC -shared -nostdlib -s "-Wl,-soname,$library" "-Wl,--version-script=$work/absent.map" \
+      -o "$folder/$library" "$work/absent.c"
+  done
+}
+
+# leave_out ROOT: what no program here calls once the stand-ins are there, a quarter of the whole.
+leave_out() {
+  local root=$1 name
+  for name in "${only_theirs[@]}"; do find "$root/lib" "$root/usr/lib" -maxdepth 2 -name "lib$name.so.*" -delete; done
+  # shellcheck disable=SC2086 # patterns
+  (cd "$root/usr/lib/python3.11" && for name in "${python_without[@]}"; do rm -rf -- $name; done)
 }
 
 # programs_json: the versions, as fields of kernel.json.

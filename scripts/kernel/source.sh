@@ -220,10 +220,28 @@ find_archives() {
     codename=$(. /etc/os-release 2>/dev/null && printf '%s' "${VERSION_CODENAME:-}")
     mapfile -t -O "${#archives[@]}" archives < <(apt_entries "${etc%/}" "$codename")
   fi
-  ((${#archives[@]})) ||
-    die "none of this machine's apt sources is the Debian archive: set MEASURETWICE_MIRROR to a mirror of it, or MEASURETWICE_KERNEL to a prebuilt archive"
+  ((${#archives[@]})) || [[ -n $sources ]] ||
+    die "none of this machine's apt sources is the Debian archive: set MEASURETWICE_MIRROR to a mirror of it, or name a folder of kept sources with --sources"
   apt_root=$work/apt
   write_apt_conf "$apt_root"
+}
+
+# Where what is fetched is kept (--keep-sources), and where it was kept before (--sources).
+keep_sources='' sources=''
+take_folder() { # OPTION FOLDER
+  [[ $1 != --sources || -d $2 ]] || die_usage "--sources $2: there is no such folder"
+  [[ $1 != --keep-sources ]] || mkdir -p -- "$2" 2>/dev/null || die_usage "--keep-sources $2: can't be made"
+  if [[ $1 == --sources ]]; then sources=$(cd -- "$2" && pwd); else keep_sources=$(cd -- "$2" && pwd); fi
+}
+
+# kept_before FILE: take it from the folder of sources, where it is there.
+kept_before() {
+  [[ -n $sources && -f $sources/${1##*/} ]] && cp -- "$sources/${1##*/}" "$1"
+}
+
+# keep FILE...: in the folder for sources, if one is named.
+keep() {
+  [[ -z $keep_sources ]] || cp -- "$@" "$keep_sources/" || die "--keep-sources: can't write to $keep_sources"
 }
 
 # fetch_pinned FOLDER WHAT BYTES (PLACE SHA256)...: files by their places in a mirror. They are told by
@@ -233,6 +251,9 @@ fetch_pinned() {
   local -a pinned_files=("${@:4}") lacking
   local -i i
   mkdir -p "$folder"
+  for ((i = 0; i < ${#pinned_files[@]}; i += 2)); do
+    kept_before "$folder/${pinned_files[i]##*/}" || true
+  done
   for entry in "${archives[@]}"; do
     lacking=()
     for ((i = 0; i < ${#pinned_files[@]}; i += 2)); do
@@ -253,6 +274,7 @@ fetch_pinned() {
     [[ -f $file ]] || return 1
     [[ $(hash_of_file "$file") == "${pinned_files[i + 1]}" ]] ||
       die "wrong checksum: ${file##*/} is not what results come from; nothing was unpacked"
+    keep "$file"
   done
 }
 
@@ -283,11 +305,14 @@ fetch_debian_source() {
   fetch_pinned "$work/deb" "the kernel's source" "$EXPECTED_DOWNLOAD_BYTES" "$PIN_PLACE" "$PIN_SHA256" || fetch_nearest_source
 }
 
+# What else there is, where a mirror no longer has what a build needs.
+other_ways='The machine that comes with the checkout, machines/*.tar.xz, is made of it and needs no mirror; --sources DIR takes what somebody kept'
+
 fetch_nearest_source() {
   local entry uri signed found=''
   local official=/usr/share/keyrings/debian-archive-keyring.gpg
   local -a all=("${archives[@]}")
-  command -v apt-get >/dev/null || die "$(asked_archives): none has $PIN_PACKAGE $PIN_VERSION any more, or none can be reached. Is there a network? Else set MEASURETWICE_KERNEL to a prebuilt archive"
+  command -v apt-get >/dev/null || die "$(asked_archives): none has $PIN_PACKAGE $PIN_VERSION any more, or none can be reached. Is there a network? $other_ways"
   # Signed-By may name the keys of one release only; Debian's own keyring knows them all.
   if [[ -r $official ]]; then
     for entry in "${archives[@]}"; do all+=("${entry%%$'\t'*}"$'\t'"$official"); done
@@ -299,9 +324,9 @@ fetch_nearest_source() {
     run_job private_apt_get update || true
     read -r source_name source_version < <(nearest_source) && found=yes && break
   done
-  [[ -n $found ]] || die "can't get linux-source-7.* from $(asked_archives) ($(apt_complaint)). Is there a network, and does it reach them? Else set MEASURETWICE_KERNEL to a prebuilt archive"
+  [[ -n $found ]] || die "can't get linux-source-7.* from $(asked_archives) ($(apt_complaint)). Is there a network, and does it reach them? $other_ways"
   pinned=false
-  say "$PIN_PACKAGE $PIN_VERSION has left the archive: taking $source_name $source_version. Results will be near the recorded ones, not identical."
+  say "$PIN_PACKAGE $PIN_VERSION has left the archive: taking $source_name $source_version. Results will be near the recorded ones, not identical. $other_ways"
   rm -rf -- "$work/deb"
   mkdir -p "$work/deb"
   start_job download_deb "$source_name=$source_version"

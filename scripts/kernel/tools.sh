@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What both builders need, this kernel's and the browser's machine's: talking, long jobs, the cache. Read by
-# build.sh, which sets `me`, its name, and `kind`, its folder in the cache.
-# shellcheck disable=SC2154 # me, kind, key, root, log, work are those scripts'
+# What both builders need, this kernel's and the browser's machine's: talking, long jobs, the cache, the machine that
+# comes with the checkout. Read by build.sh, which sets `me`, its name, `kind`, its folder in the cache, and `shipped_as`,
+# its archive's name in machines/.
+# shellcheck disable=SC2154 # me, kind, shipped_as, key, root, log, work are those scripts'
 
 # --- talking -------------------------------------------------------------------------------------
 
@@ -85,9 +86,9 @@ cache_root() {
   printf '%s/%s\n' "$root" "$kind"
 }
 
-# json_field FILE NAME: a field of a JSON file that has one a line, as builders write them.
+# json_field FILE NAME: the first field of this name in a JSON file that has one a line, as builders write them.
 json_field() {
-  sed -nE 's/^ *"'"$2"'": *"?([^",]*)"?,?$/\1/p' "$1"
+  sed -nE '/^ *"'"$2"'": *"?([^",]*)"?,?$/{s//\1/p;q}' "$1"
 }
 
 json_text() {
@@ -108,6 +109,35 @@ die_with_log() {
   local kept=$root/last-failure.log
   cp -- "$log" "$kept" 2>/dev/null || kept='(which could not be kept)'
   die "$1: see $kept"
+}
+
+# --- the machine that comes with the checkout -----------------------------------------------------
+
+machines=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)/machines
+unpacker=${machines%/*}/scripts/machines/shipped.py
+
+# MEASURETWICE_KERNEL=build: from source, also where the checkout's own would do.
+on_purpose=${MEASURETWICE_KERNEL:-}
+[[ -z $on_purpose || $on_purpose == build ]] || {
+  say "$me: MEASURETWICE_KERNEL is 'build', or not set; it is '$on_purpose'"
+  exit 2
+}
+
+# comes_with_checkout: is what stands in machines/ what this checkout's scripts would build?
+comes_with_checkout() {
+  [[ -z $on_purpose && -f $machines/$shipped_as.json && $(json_field "$machines/$shipped_as.json" key) == "$key" ]]
+}
+
+# take_shipped FOLDER [FACTS]: the machine's files, their checksum compared; FACTS, a file among them, says where from.
+take_shipped() {
+  local ready=$1 python found=''
+  for python in ${MEASURETWICE_PYTHON:+"$MEASURETWICE_PYTHON"} python3 python3.{14,13,12,11}; do
+    "$python" -Ic 'import lzma, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && found=$python && break
+  done
+  [[ -n $found ]] || die "no Python 3.11 with its lzma module is here to unpack $shipped_as.tar.xz: install python3"
+  say "unpacking machines/$shipped_as.tar.xz, which comes with the checkout: $(($(json_field "$machines/$shipped_as.json" unpacked_bytes) / 1000000)) MB"
+  run_job "$found" -I "$unpacker" unpack "$shipped_as" "$ready" 2>>"$log" || die "$(tail -n 1 -- "$log" | sed 's/^[a-z.]*: //')"
+  if (($# > 1)); then sed -i 's/"origin": "built"/"origin": "shipped"/' "$ready/$2"; fi
 }
 
 work=

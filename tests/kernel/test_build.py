@@ -5,6 +5,7 @@ Small means only: nothing here compiles a kernel or leaves this machine.
 
 import fcntl
 import functools
+import gzip
 import hashlib
 import http.server
 import io
@@ -16,16 +17,13 @@ import socket
 import subprocess
 import tarfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).parents[2] / "scripts" / "kernel"
 
-# An ELF header's first 20 bytes, as far as they are looked at.
-X86_64 = bytes.fromhex("7f454c460201") + bytes(12) + bytes.fromhex("3e00") + b"rest of the program"
-ARM64 = bytes.fromhex("7f454c460201") + bytes(12) + bytes.fromhex("b700") + b"rest of the program"
 
 BUILD_TOOLS = ("gcc", "make", "flex", "bison", "bc", "ld", "patch", "xz")
 needs_build_tools = pytest.mark.skipif(
@@ -36,11 +34,13 @@ PINNED = ("linux-source-7.2", "7.2.12-1~bpo13+1")
 
 
 class Checkout:
-    """A copy of scripts/kernel with a cache of its own, both in folders with a space."""
+    """A copy of scripts/kernel and scripts/machines with a cache of its own, both in folders with a space."""
 
     def __init__(self, folder: Path) -> None:
-        self.scripts = folder / "check out" / "kernel"
-        shutil.copytree(SOURCE, self.scripts)
+        self.folder = folder / "check out"
+        self.scripts = self.folder / "scripts" / "kernel"
+        for name in ("kernel", "machines"):
+            shutil.copytree(SOURCE.parent / name, self.scripts.with_name(name))
         self.cache = folder / "ca che"
         self.stubs = folder / "stubs"
         self.stubs.mkdir()
@@ -104,7 +104,8 @@ def checkout(tmp_path: Path) -> Checkout:
 def test_help_names_every_option(checkout: Checkout) -> None:
     done = checkout.build("--help")
     assert done.returncode == 0
-    for option in ("--prebuilt", "--tarball", "--sha256", "--path", "--key", "--check", "--smoke"):
+    options = "--no-build --sources --keep-sources --tarball --sha256 --path --key --needs --check --smoke"
+    for option in options.split():
         assert option in done.stdout
 
 
@@ -113,6 +114,7 @@ def test_help_names_every_option(checkout: Checkout) -> None:
     [
         (["--frobnicate"], "unknown option --frobnicate"),
         (["--tarball"], "--tarball needs a value"),
+        (["--sources", "/nowhere"], "--sources /nowhere: there is no such folder"),
         (["--tarball", "x.tar.xz"], "--tarball needs --sha256"),
         (["--show-apt-sources", "x"], "needs a directory and a codename"),
     ],
@@ -168,7 +170,7 @@ def test_key_follows_new_and_renamed_patches(checkout: Checkout) -> None:
 
 def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
     before = checkout.key
-    (checkout.scripts / "pack.sh").write_text("#!/bin/sh\n")
+    (checkout.scripts / "remark.sh").write_text("#!/bin/sh\n")
     programs = checkout.scripts / "packages.txt"
     programs.write_text("# another remark\n" + programs.read_text())
     assert checkout.key == before
@@ -177,9 +179,8 @@ def test_key_ignores_what_is_not_built(checkout: Checkout) -> None:
 # --- what is missing ----------------------------------------------------------------------------
 
 
-@pytest.mark.user
-def test_missing_tools_are_named_as_packages(checkout: Checkout) -> None:
-    absent = {"gcc", "cc", "bison", "bc", "flex"}
+def with_programs_but(checkout: Checkout, absent: Sequence[str]) -> None:
+    """Put this machine's programs, but for these, into the folder of stand-ins."""
     for folder in os.environ["PATH"].split(":"):
         try:
             programs = list(Path(folder).iterdir())
@@ -189,10 +190,15 @@ def test_missing_tools_are_named_as_packages(checkout: Checkout) -> None:
             link = checkout.stubs / program.name
             if program.name not in absent and not link.exists():
                 link.symlink_to(program)
+
+
+@pytest.mark.user
+def test_missing_tools_are_named_as_packages(checkout: Checkout) -> None:
+    with_programs_but(checkout, ("gcc", "cc", "bison", "bc", "flex"))
     complaint = checkout.refused(PATH=str(checkout.stubs))
     assert "sudo apt install" in complaint
     for package in ("gcc", "libc6-dev", "bison", "bc", "flex"):
-        assert f" {package} " in complaint
+        assert f" {package} " in f"{complaint} "
 
 
 def test_other_processors(checkout: Checkout) -> None:
@@ -255,7 +261,7 @@ def test_patch_that_does_not_apply(checkout: Checkout, tmp_path: Path) -> None:
     assert "time.c" in log.read_text()
 
 
-# --- a prebuilt archive -------------------------------------------------------------------------
+# --- the kernel that comes with the checkout ----------------------------------------------------
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -277,66 +283,78 @@ def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
         thread.join()
 
 
-Pack = Callable[..., str]
+Ship = Callable[..., Path]
 
 
 @pytest.fixture
-def pack(checkout: Checkout, served: tuple[Path, str], tmp_path: Path) -> Pack:
-    """Pack a folder that looks like a kernel into served/kernel.tar.gz; return the SHA-256."""
+def ship(checkout: Checkout, tmp_path: Path) -> Ship:
+    """Pack a folder that looks like a kernel into the checkout's machines/; return its archive."""
 
-    def make(linux: bytes = X86_64, **facts: str) -> str:
-        folder = tmp_path / "kernel folder"
-        folder.mkdir(exist_ok=True)
-        (folder / "linux").write_bytes(linux)
-        for name in ("config", "root/sbin/guest-init", "root/bin/bash-static"):
+    def make(key: str | None = None) -> Path:
+        key = key or checkout.key
+        folder = tmp_path / "packed" / key
+        for name in ("linux", "config", "root/sbin/guest-init", "root/bin/bash-static"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text("stands for a program\n")
+            (folder / name).write_bytes(b"stands for a program\n")
         (folder / "root/bin/bash").unlink(missing_ok=True)
         (folder / "root/bin/bash").symlink_to("bash-static")
+        (folder / "root/etc").mkdir(exist_ok=True)
+        (folder / "root/etc/mtab").unlink(missing_ok=True)
+        (folder / "root/etc/mtab").symlink_to("/proc/mounts")
         for name in ("linux", "root/sbin/guest-init", "root/bin/bash-static"):
             (folder / name).chmod(0o755)
-        described = {
-            "version": "7.2.12-measuretwice",
-            "key": checkout.key,
-            "linux_sha256": hashlib.sha256(linux).hexdigest(),
-            "origin": "built",
-        } | facts
+        (folder / "notes.gz").write_bytes(gzip.compress(b"stands for pages\n", mtime=0))
+        described = {"version": "7.2.12-measuretwice", "key": key, "origin": "built"}
         (folder / "kernel.json").write_text(json.dumps(described, indent=2) + "\n")
-        archive = served[0] / "kernel.tar.gz"
-        subprocess.run([checkout.scripts / "pack.sh", folder, archive], check=True)
-        return hashlib.sha256(archive.read_bytes()).hexdigest()
+        packer = checkout.scripts.with_name("machines") / "shipped.py"
+        subprocess.run(["python3", "-I", packer, "pack", "kernel", folder], check=True)
+        return checkout.folder / "machines/kernel.tar.xz"
 
     return make
 
 
-def test_prebuilt_by_url(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
-    sha256 = pack()
-    (served[0] / "kernel.tar.gz.sha256").unlink()
-    url = f"{served[1]}/kernel.tar.gz"
-    done = checkout.build(MEASURETWICE_KERNEL=url, MEASURETWICE_KERNEL_SHA256=sha256)
+def test_what_comes_with_the_checkout_is_unpacked(checkout: Checkout, ship: Ship) -> None:
+    archive = ship()
+    done = checkout.build()
     folder = Path(done.stdout.removesuffix("\n"))
     assert done.returncode == 0, done.stderr
+    assert done.stderr == "unpacking machines/kernel.tar.xz, which comes with the checkout: 0 MB\n"
     assert folder == checkout.cache / "kernel" / checkout.key
-    assert json.loads((folder / "kernel.json").read_text())["origin"] == "prebuilt"
-    assert (folder / "linux").read_bytes() == X86_64
+    assert json.loads((folder / "kernel.json").read_text())["origin"] == "shipped"
+    packed = archive.parents[2] / "packed" / checkout.key
+    for name in ("linux", "config", "root/bin/bash-static", "notes.gz"):
+        assert (folder / name).read_bytes() == (packed / name).read_bytes()
+    assert (folder / "root/etc/mtab").readlink() == Path("/proc/mounts")
+    assert not os.access(folder / "config", os.X_OK)
     # By these it is found out if it is damaged later.
     sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
-    assert sums["linux"] == hashlib.sha256(X86_64).hexdigest()
-    assert set(sums) == {"linux", "config", "root/sbin/guest-init", "root/bin/bash-static"}
-    # From now on nothing is fetched, and --path answers.
-    (served[0] / "kernel.tar.gz").unlink()
-    again = checkout.build(MEASURETWICE_KERNEL=url, MEASURETWICE_KERNEL_SHA256=sha256)
+    assert sums["linux"] == hashlib.sha256((packed / "linux").read_bytes()).hexdigest()
+    assert set(sums) == {
+        "linux",
+        "config",
+        "root/sbin/guest-init",
+        "root/bin/bash-static",
+        "notes.gz",
+    }
+    # From now on nothing is unpacked, and --path answers.
+    archive.unlink()
+    again = checkout.build()
     assert (again.stdout, again.stderr) == (done.stdout, "")
     assert checkout.build("--path").stdout == done.stdout
 
 
-def test_what_lost_its_modes_gets_them_back(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    """As a copy over a file system without them: nothing is built for that."""
-    sha256 = pack()
-    prebuilt = {"MEASURETWICE_KERNEL": f"{served[0]}/kernel.tar.gz"}
-    done = checkout.build(**prebuilt, MEASURETWICE_KERNEL_SHA256=sha256)
+def test_it_needs_no_compiler_and_no_xz(checkout: Checkout, ship: Ship) -> None:
+    ship()
+    with_programs_but(checkout, BUILD_TOOLS)
+    assert checkout.build("--needs", PATH=str(checkout.stubs)).stdout == ""
+    done = checkout.build(PATH=str(checkout.stubs))
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_lost_its_modes_gets_them_back(checkout: Checkout, ship: Ship) -> None:
+    """As a copy over a file system without them: nothing is made anew for that."""
+    ship()
+    done = checkout.build()
     folder = Path(done.stdout.strip())
     for name in ("linux", "root/sbin/guest-init", "root/bin/bash-static"):
         (folder / name).chmod(0o644)
@@ -344,114 +362,80 @@ def test_what_lost_its_modes_gets_them_back(
     assert (again.returncode, again.stdout) == (0, done.stdout)
     assert os.access(folder / "linux", os.X_OK)
     assert os.access(folder / "root/bin/bash", os.X_OK)
-    # What is missing can't be given back: why it takes minutes again is said.
+    # What is missing can't be given back: why it is made again is said.
     (folder / "config").unlink()
-    anew = checkout.build(**prebuilt, MEASURETWICE_KERNEL_SHA256=sha256)
+    anew = checkout.build()
     assert (anew.returncode, anew.stdout) == (0, done.stdout)
     assert f"{folder} is no whole kernel, config is missing: it is made anew\n" in anew.stderr
 
 
-def test_prebuilt_by_path(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
-    sha256 = pack()
-    done = checkout.build("--prebuilt", str(served[0] / "kernel.tar.gz"), "--sha256", sha256)
-    assert done.returncode == 0, done.stderr
-
-
-def test_prebuilt_pinned_by_its_neighbour(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    pack()
-    done = checkout.build("--prebuilt", f"{served[1]}/kernel.tar.gz")
-    assert done.returncode == 0, done.stderr
-    assert "pinned by http" in done.stderr
-
-
-def test_prebuilt_without_checksum(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    pack()
-    (served[0] / "kernel.tar.gz.sha256").unlink()
-    assert "not pinned" in checkout.refused("--prebuilt", f"{served[1]}/kernel.tar.gz")
-
-
-def test_prebuilt_wrong_checksum(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
-    pack()
-    complaint = checkout.refused("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", "12" * 32)
-    assert "wrong checksum" in complaint
-    assert "nothing was unpacked" in complaint
-
-
-def test_prebuilt_truncated(checkout: Checkout, served: tuple[Path, str], pack: Pack) -> None:
-    sha256 = pack()
-    archive = served[0] / "kernel.tar.gz"
-    archive.write_bytes(archive.read_bytes()[:-50])
-    assert "wrong checksum" in checkout.refused(
-        "--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256
+@pytest.mark.parametrize("damage", ["truncated", "changed", "gone"])
+def test_a_damaged_archive_is_not_unpacked(checkout: Checkout, ship: Ship, damage: str) -> None:
+    archive = ship()
+    content = archive.read_bytes()
+    if damage == "gone":
+        archive.unlink()
+    else:
+        archive.write_bytes(content[:-50] if damage == "truncated" else content[:-1] + b"!")
+    complaint = checkout.refused()
+    assert (
+        "machines/kernel.tar.xz is " + ("missing" if damage == "gone" else "damaged") in complaint
     )
+    assert "git checkout machines/kernel.tar.xz" in complaint
 
 
-def test_prebuilt_out_of_reach(checkout: Checkout) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{closed.getsockname()[1]}/kernel.tar.gz"
-        assert f"can't get {url}" in checkout.refused("--prebuilt", url, "--sha256", "0" * 64)
+def test_another_checkouts_kernel_is_not_taken(checkout: Checkout, ship: Ship) -> None:
+    ship("0123456789abcdef0123")
+    assert checkout.build("--no-build").returncode == 3
+    lint = [checkout.scripts.with_name("machines") / "shipped.py", "lint"]
+    done = subprocess.run(["python3", "-I", *lint], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert f"would build now (key {checkout.key}, shipped 0123456789abcdef0123)" in done.stderr
+    assert "run make machines" in done.stderr
 
 
-def test_prebuilt_of_another_checkout(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    sha256 = pack(key="0123456789abcdef0123")
-    complaint = checkout.refused("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
-    assert "another kernel" in complaint
-    assert checkout.key in complaint
+@needs_build_tools
+def test_it_is_built_on_purpose(checkout: Checkout, ship: Ship) -> None:
+    ship()
+    assert checkout.build("--no-build", MEASURETWICE_KERNEL="build").returncode == 3
+    # Nor is what was unpacked taken for built.
+    assert checkout.build().returncode == 0
+    assert checkout.build("--path").returncode == 0
+    assert checkout.build("--path", MEASURETWICE_KERNEL="build").returncode == 3
+    complaint = checkout.build(MEASURETWICE_KERNEL="https://one.example/kernel.tar.gz")
+    assert (complaint.returncode, complaint.stdout) == (2, "")
+    assert "MEASURETWICE_KERNEL is 'build', or not set" in complaint.stderr
 
 
-def test_prebuilt_for_another_processor(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    sha256 = pack(linux=ARM64)
-    assert "no program for x86-64" in checkout.refused(
-        "--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256
-    )
+def test_without_a_python_that_unpacks(checkout: Checkout, ship: Ship) -> None:
+    ship()
+    for name in ("python3", "python3.11", "python3.12", "python3.13", "python3.14"):
+        checkout.stub(name, "exit 1")
+    assert "install python3" in checkout.refused()
 
 
-def test_prebuilt_that_is_not_what_it_says(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    sha256 = pack(linux_sha256="ab" * 32)
-    assert "damaged" in checkout.refused(
-        "--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256
-    )
-
-
-def test_prebuilt_that_is_no_archive(checkout: Checkout, served: tuple[Path, str]) -> None:
-    (served[0] / "page.html").write_text("<h1>Sign in</h1>")
-    sha256 = hashlib.sha256(b"<h1>Sign in</h1>").hexdigest()
-    assert "not an archive" in checkout.refused(
-        "--prebuilt", f"{served[1]}/page.html", "--sha256", sha256
-    )
-
-
-def test_pack_gives_the_same_bytes(served: tuple[Path, str], pack: Pack, tmp_path: Path) -> None:
-    first = pack()
-    for file in (tmp_path / "kernel folder").rglob("*"):
-        os.utime(file, (1, 1))
-    assert pack() == first
-    said = (served[0] / "kernel.tar.gz.sha256").read_text()
-    assert said == f"{first}  kernel.tar.gz\n"
+def test_pack_gives_the_same_bytes(ship: Ship, tmp_path: Path) -> None:
+    archive = ship()
+    first = archive.read_bytes()
+    manifest = json.loads(archive.with_name("kernel.json").read_text())
+    for file in (tmp_path / "packed").rglob("*"):
+        if not file.is_symlink():
+            os.utime(file, (1, 1))
+    assert ship().read_bytes() == first
+    assert manifest["sha256"] == hashlib.sha256(first).hexdigest()
+    assert {"package": "bash-static", "source": "bash"}.items() <= manifest["made_from"][1].items()
+    assert all(part["licence"] for part in manifest["made_from"])
 
 
 # --- several builds, and interrupted ones -------------------------------------------------------
 
 
-def test_second_build_waits_for_the_first(
-    checkout: Checkout, served: tuple[Path, str], pack: Pack
-) -> None:
-    sha256 = pack()
+def test_second_build_waits_for_the_first(checkout: Checkout, ship: Ship) -> None:
+    ship()
     (checkout.cache / "kernel").mkdir(parents=True)
     with (checkout.cache / "kernel" / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        process = checkout.start("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
+        process = checkout.start()
         assert process.stderr is not None
         assert "waiting" in process.stderr.readline()
         assert process.poll() is None
@@ -470,18 +454,23 @@ def silent_server() -> Iterator[socket.socket]:
 
 
 def start_fetching(checkout: Checkout, server: socket.socket) -> "subprocess.Popen[str]":
-    """Start a build that waits for the server, in a process group of its own."""
-    url = f"http://127.0.0.1:{server.getsockname()[1]}/kernel.tar.gz"
+    """Start a build that waits for the server, its mirror, in a process group of its own."""
+    url = f"http://127.0.0.1:{server.getsockname()[1]}"
+    (checkout.scripts / "packages.txt").write_text(
+        f"{'0' * 64} pool/b/bash/bash_5_amd64.deb bash -\n"
+    )
+    checkout.stub("apt-config", "echo \"etc='/nowhere/'\"")
     process = subprocess.Popen(
-        [str(checkout.scripts / "build.sh"), "--prebuilt", url, "--sha256", "0" * 64],
-        env=checkout.environment,
+        [str(checkout.scripts / "build.sh")],
+        env=checkout.environment | {"MEASURETWICE_MIRROR": url},
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
     assert process.stderr is not None
-    assert "getting the prebuilt kernel" in process.stderr.readline()
+    assert "building the virtual kernel" in process.stderr.readline()
+    assert "fetching the programs" in process.stderr.readline()
     return process
 
 
@@ -496,6 +485,7 @@ def folder_digest(checkout: Checkout) -> str:
     return hashlib.sha256(f"{checkout.cache}/kernel".encode()).hexdigest()[:8]
 
 
+@needs_build_tools
 @pytest.mark.parametrize("whole_group", [True, False], ids=["group", "script alone"])
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_build_leaves_nothing(
@@ -510,18 +500,20 @@ def test_interrupted_build_leaves_nothing(
     assert traces(checkout) == []
 
 
+@needs_build_tools
 def test_killed_build_is_cleared_away_by_the_next(
-    checkout: Checkout, silent_server: socket.socket, served: tuple[Path, str], pack: Pack
+    checkout: Checkout, silent_server: socket.socket, ship: Ship
 ) -> None:
-    sha256 = pack()
     process = start_fetching(checkout, silent_server)
     connection, _ = silent_server.accept()
     process.kill()
     # Its download is still under way, and keeps the lock until it ends.
+    silent_server.close()
     connection.close()
     process.communicate(timeout=30)
     assert traces(checkout) == ["work"]
-    done = checkout.build("--prebuilt", f"{served[1]}/kernel.tar.gz", "--sha256", sha256)
+    ship()
+    done = checkout.build()
     assert done.returncode == 0, done.stderr
     assert traces(checkout) == [checkout.key]
 
@@ -710,7 +702,7 @@ def test_archive_out_of_reach(checkout: Checkout) -> None:
     assert "Is there a network" in complaint
     assert "secret" not in complaint
     assert "no mirror of this machine's has all" in complaint
-    assert "MEASURETWICE_KERNEL" in complaint
+    assert "The machine that comes with the checkout" in complaint
 
 
 @needs_build_tools
@@ -741,6 +733,7 @@ def test_pinned_version_has_left(
     apt({"linux-source-7.5": "7.5.1-1", "linux-source-7.3": "7.3.2-1", "linux-source-7.3-x": "1"})
     done = checkout.build()
     assert "has left the archive: taking linux-source-7.3 7.3.2-1" in done.stderr
+    assert "machines/*.tar.xz" in done.stderr
     # The stand-in's package is no package.
     assert "can't be unpacked" in done.stderr.splitlines()[-1]
 
@@ -757,6 +750,22 @@ def test_another_version_of_the_same_kernel_is_nearest(
 def test_nothing_near_is_left(checkout: Checkout, apt: Callable[..., None], mirror: Path) -> None:
     apt({"linux-source-8.0": "8.0.1-1"})
     assert "can't get linux-source-7" in checkout.refused()
+
+
+@needs_build_tools
+def test_what_was_kept_is_taken_instead_of_a_mirror(
+    checkout: Checkout, apt: Callable[..., None], mirror: Path, tmp_path: Path
+) -> None:
+    apt({}, update="exit 100")
+    kept = tmp_path / "kept sources"
+    # The mirror has no kernel: it goes as far as the programs.
+    assert "can't get linux-source-7" in checkout.refused("--keep-sources", str(kept))
+    assert [path.name for path in kept.iterdir()] == [mirror.name]
+    mirror.unlink()
+    assert "no mirror of this machine's has all" in checkout.refused()
+    assert "can't get linux-source-7" in checkout.refused("--sources", str(kept))
+    (kept / mirror.name).write_bytes(b"something else.......")
+    assert "wrong checksum" in checkout.refused("--sources", str(kept))
 
 
 @needs_build_tools

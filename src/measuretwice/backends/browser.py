@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from measuretwice.backends.backend import Backend, Pace
+from measuretwice.backends.builder import run_builder
 from measuretwice.backends.intact import damage
 from measuretwice.backends.needs import algorithms_of
 from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
@@ -71,24 +72,23 @@ class BrowserMachine:
 
 
 def ensure_machine() -> BrowserMachine:
-    """Return the browser's machine, built first where it isn't yet; UserError where it can't be had."""
-    return _built([])
+    """Return the browser's machine: from the cache, else the one that comes with the checkout, else built; UserError
+    where it can't be had."""
+    return _built()
 
 
 def find_machine() -> BrowserMachine | None:
-    """Return the browser's machine if it is ready, without building anything."""
+    """Return the browser's machine if the cache or the checkout has it, without building it."""
     try:
-        return _built(["--path"])
+        return _built("--no-build")
     except UserError:
         return None
 
 
-def _built(options: list[str]) -> BrowserMachine:
+def _built(*options: str) -> BrowserMachine:
     if not BROWSER_BUILDER.is_file():
         raise UserError("--on browser: this edition of the kit has no browser's machine")
-    done = subprocess.run(
-        ["bash", str(BROWSER_BUILDER), *options], stdout=subprocess.PIPE, text=True, check=False
-    )
+    done = run_builder(BROWSER_BUILDER, *options)
     if done.returncode != 0:
         raise UserError(
             "the browser's machine can't be built; its builder's last line says what to fix", 1

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from measuretwice.backends.builder import run_builder
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, remove_folder
 from measuretwice.base.paths import KERNEL_BUILDER
@@ -89,13 +90,11 @@ class Kernel:
 
 
 def ensure_kernel() -> Kernel:
-    """Return the virtual kernel, building it first where this machine has none yet.
+    """Return the virtual kernel: from the cache, else the one that comes with the checkout, else built.
 
     The build script says on stderr what it does. UserError where it can't be had.
     """
-    done = subprocess.run(
-        ["bash", str(KERNEL_BUILDER)], stdout=subprocess.PIPE, text=True, check=False
-    )
+    done = run_builder(KERNEL_BUILDER)
     if done.returncode != 0:
         raise UserError(
             "without the virtual kernel nothing can run; its builder's last line says what to fix",
@@ -105,12 +104,10 @@ def ensure_kernel() -> Kernel:
 
 
 def find_kernel() -> Kernel | None:
-    """Return the virtual kernel if it is ready, without building anything; a page's kit has no builder."""
+    """Return the virtual kernel if the cache or the checkout has it, without building it; a page's kit has no builder."""
     if not KERNEL_BUILDER.is_file():
         return None
-    done = subprocess.run(
-        ["bash", str(KERNEL_BUILDER), "--path"], capture_output=True, text=True, check=False
-    )
+    done = run_builder(KERNEL_BUILDER, "--no-build", quiet=True)
     return _read(Path(done.stdout.strip())) if done.returncode == 0 else None
 
 

@@ -6,6 +6,7 @@ a virtual kernel, is always the running package's own.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -18,3 +19,10 @@ BROWSER_LIBRARIES = CHECKOUT / "scripts/browser/libraries.sh"
 BROWSER_RUNNER = CHECKOUT / "scripts/browser/run.mjs"
 HOST_GUARD = CHECKOUT / "scripts/host/guard.sh"
 REMOTE_GUARD = CHECKOUT / "scripts/remote/guard.sh"
+
+
+def cache_folder() -> Path:
+    """Return where machines, and what was learnt about this one, are kept; as scripts/kernel/tools.sh has it."""
+    if given := os.environ.get("MEASURETWICE_CACHE"):
+        return Path(given)
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "measuretwice"

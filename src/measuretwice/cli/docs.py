@@ -88,8 +88,8 @@ def _say_what_runs(root: Path) -> None:
 
     if find_machine() is None:
         print(
-            "these pages won't run experiments, only show recorded ones: bash scripts/browser/build.sh makes the machine "
-            "for that, once, in some five minutes",
+            "these pages won't run experiments, only show recorded ones: the machine for that, which comes with the "
+            "checkout, is older than its scripts. bash scripts/browser/build.sh builds a new one, in some five minutes",
             file=sys.stderr,
         )
 

@@ -10,7 +10,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from measuretwice.backends.builder import run_builder
 from measuretwice.backends.intact import changed_files, named
+from measuretwice.backends.shipped import verification
 from measuretwice.backends.tools import TOOLS
 from measuretwice.backends.uml import find_kernel, memory_folder
 from measuretwice.base import landlock
@@ -76,6 +78,7 @@ def examine(root: Path) -> dict[str, Any]:
         "tools": tools,
         "cpus": len(usable_cpus()),
         "kernel": kernel["facts"],
+        "verified": verification("kernel"),
         "memory_folder": memory,
         "landlock": landlock.in_words(),
         "host": host,
@@ -89,9 +92,7 @@ def _program(name: str) -> str | None:
 
 def _kernel_check() -> dict[str, Any]:
     """What the kernel's build script says of this machine (its --check prints JSON)."""
-    done = subprocess.run(
-        ["bash", str(KERNEL_BUILDER), "--check"], capture_output=True, text=True, check=False
-    )
+    done = run_builder(KERNEL_BUILDER, "--check", quiet=True)
     try:
         facts = json.loads(done.stdout)
         problems = [problem for bad, problem in _kernel_problems(facts) if bad]
@@ -166,12 +167,23 @@ def _has_module(name: str) -> bool:
     return subprocess.run([modinfo, name], capture_output=True, check=False).returncode == 0
 
 
+def _state(kernel: dict[str, Any]) -> str:
+    if kernel.get("kernel_ready"):
+        return "ready"
+    if kernel.get("comes_with_checkout"):
+        return "comes with the checkout; the first ./lab run unpacks it"
+    return "not built yet: the first ./lab run does it"
+
+
 def print_facts(facts: dict[str, Any]) -> None:
     out = console(sys.stdout)
     out.print("Virtual kernel, with the programs inside", style="bold")
     kernel = facts["kernel"] or {}
-    state = "built" if kernel.get("kernel_ready") else "not built yet: the first ./lab run does it"
-    out.print(f"  {state}; {facts['cpus']} CPUs, memory in {facts['memory_folder'] or 'no folder'}")
+    out.print(
+        f"  {_state(kernel)}; {facts['cpus']} CPUs, memory in {facts['memory_folder'] or 'no folder'}"
+    )
+    if kernel.get("comes_with_checkout"):
+        out.print(f"  {facts['verified']}")
     wall = "it confines itself to its own folders"
     if facts["landlock"] == "none":
         out.print(

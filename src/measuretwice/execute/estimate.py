@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
 from measuretwice.base.files import read_object, write_json
+from measuretwice.base.paths import cache_folder
 from measuretwice.execute.job import Job
 from measuretwice.lab import Value
 
@@ -111,7 +111,4 @@ def _paces() -> dict[str, float]:
 
 
 def _pace_file() -> Path:
-    cache = os.environ.get("MEASURETWICE_CACHE")
-    if not cache:
-        cache = f"{os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache')}/measuretwice"
-    return Path(cache) / "pace.json"
+    return cache_folder() / "pace.json"

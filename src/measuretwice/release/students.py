@@ -36,7 +36,8 @@ AS_THEY_ARE = (
     "requirements-dev.txt", "docs/includes/glossary.md", "docs/includes/theme/main.html", SCHEMA_FILE,
 )  # fmt: skip
 FOLDERS = ("scripts/kernel", "scripts/host", "scripts/remote")
-SCRIPTS = "scripts/*.sh"
+# Besides: the virtual kernel, ready to be unpacked, and what unpacks it.
+SCRIPTS = ("scripts/*.sh", "scripts/machines/shipped.py", "machines/kernel.*")
 # What only those use who make the site, mark hand-ins or make a release.
 LEFT_OUT_OF_PACKAGE = frozenset(
     {"site", "grading", "release", "cli/deal.py", "cli/grade.py", "cli/grade_again.py", "cli/record.py", "cli/release.py",
@@ -95,7 +96,8 @@ def archive(folder: Path, kind: str) -> Path:
 
 
 def _add_files(root: Path, part: Path) -> None:
-    names = [*AS_THEY_ARE, *(str(path.relative_to(root)) for path in root.glob(SCRIPTS))]
+    chosen = (path for pattern in SCRIPTS for path in root.glob(pattern))
+    names = [*AS_THEY_ARE, *(str(path.relative_to(root)) for path in chosen)]
     for name in FOLDERS:
         names += _files_below(root, root / name)
     package = root / "src/measuretwice"

@@ -1,11 +1,11 @@
-"""The browser's machine on a site: what pages load to run a trial themselves, where it has been built.
+"""The browser's machine on a site: what pages load to run a trial themselves.
 
     assets/machine/*.mjs          the page's side, from docs/ as it stands
     assets/machine/loads.json     what is fetched, once: names, sizes, digests
     assets/machine/rehearsal-*    a lab's short trial, by which the machine becomes fast before its first one
     assets/machine/...            the saved machine, v86, Pyodide in python/, xterm.js, and the kit, as a zip file
 
-Without it the same site is built, and its pages offer no run of their own.
+Where a patch was changed and none was built since, the same site is built, and its pages offer no run of their own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import json
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +30,7 @@ from measuretwice.backends.browser import (
     guest_words,
     packs_of,
 )
+from measuretwice.backends.builder import run_builder
 from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import BROWSER_LIBRARIES, PACKAGE
 from measuretwice.execute.batch import open_batch
@@ -64,16 +64,15 @@ class Parts:
 
 
 def find_parts() -> Parts | None:
-    """Return what a site needs to run trials in its pages; None where this machine has not built it.
+    """Return what a site needs to run trials in its pages; None where the checkout's own machine isn't what its
+    scripts would build now, and nobody has built that.
 
-    The libraries beside the machine are fetched, once, where they aren't here yet; the script says so.
+    The libraries beside it are fetched where they don't come with the checkout either; the script says so.
     """
     machine = find_machine()
     if machine is None or not BROWSER_LIBRARIES.is_file():
         return None
-    done = subprocess.run(
-        ["bash", str(BROWSER_LIBRARIES)], stdout=subprocess.PIPE, text=True, check=False
-    )
+    done = run_builder(BROWSER_LIBRARIES)
     return Parts(machine, Path(done.stdout.strip())) if done.returncode == 0 else None
 
 

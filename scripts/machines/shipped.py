@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""The machines that come with the checkout, in machines/: packed, checked and unpacked.
+
+    shipped.py unpack KIND FOLDER   a machine's files into FOLDER, after its archive's checksum
+    shipped.py pack KIND FOLDER     FOLDER, as a builder left it in the cache, becomes machines/KIND.tar.xz and KIND.json
+    shipped.py lint                 does each manifest name what this checkout would build?
+
+KIND is kernel, browser or libraries. The builders call the first (scripts/kernel/tools.sh), so this needs nothing
+but Python's own library. The same folder is the same archive, whatever its files' owners, dates and order on disk.
+
+Exit codes: 0 done, 1 it can't be done (one line says why), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import re
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+MACHINES = CHECKOUT / "machines"
+# What a builder says of what it built, which the manifest repeats; and the script that builds it.
+FACTS = {"kernel": "kernel.json", "browser": "machine.json", "libraries": None}
+BUILDERS = {
+    "kernel": "scripts/kernel/build.sh",
+    "browser": "scripts/browser/build.sh",
+    "libraries": "scripts/browser/libraries.sh",
+}
+# Made by the builders after unpacking, too.
+NOT_PACKED = {"SHA256SUMS"}
+# Most of it is programs for x86: their calls are given by absolute addresses, which repeat. The dictionary holds the
+# largest machine whole.
+FILTERS = [
+    {"id": lzma.FILTER_X86},
+    {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20},
+]
+PACKED_TWICE = ".gz"
+
+
+class Failed(Exception):
+    """Why it can't be done, in a line."""
+
+
+# --- packing -------------------------------------------------------------------------------------
+
+
+def pack(kind: str, folder: Path) -> None:
+    """Write a ready machine's archive and its manifest."""
+    key = folder.name
+    if not (folder / (FACTS[kind] or "")).exists():
+        raise Failed(f"{folder}: no ready machine of this kind")
+    MACHINES.mkdir(exist_ok=True)
+    archive = MACHINES / f"{kind}.tar.xz"
+    part = archive.with_name(f"{archive.name}.part")
+    with (
+        lzma.open(
+            part, "wb", format=lzma.FORMAT_XZ, check=lzma.CHECK_CRC64, filters=FILTERS
+        ) as out,
+        tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar,
+    ):
+        for path in _files(folder):
+            _add(tar, folder, path)
+    part.replace(archive)
+    facts = json.loads((folder / name).read_text("utf-8")) if (name := FACTS[kind]) else {}
+    manifest = {
+        "key": key,
+        "archive": archive.name,
+        "bytes": archive.stat().st_size,
+        "sha256": _sha256(archive),
+        "unpacked_bytes": sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file()),
+        "build_again": BUILDERS[kind],
+        "made_from": list(sources(kind)),
+        "facts": facts,
+    }
+    text = json.dumps(manifest, indent=2) + "\n"
+    (MACHINES / f"{kind}.json").write_text(text, encoding="utf-8")
+    print(f"{archive.relative_to(CHECKOUT)}: {manifest['bytes'] / 1e6:.1f} MB")
+
+
+def _files(folder: Path) -> list[Path]:
+    """What is packed, in one order: files of a kind stand together, which packs smaller."""
+    paths = [path for path in folder.rglob("*") if path.name not in NOT_PACKED]
+    folders = sorted(path for path in paths if path.is_dir() and not path.is_symlink())
+    others = (path for path in paths if path.is_symlink() or not path.is_dir())
+    return folders + sorted(others, key=lambda path: (path.suffix, path.name, path.as_posix()))
+
+
+def _add(tar: tarfile.TarFile, folder: Path, path: Path) -> None:
+    """Add a file without owner and date. What is compressed already is added as it was before."""
+    entry = tar.gettarinfo(path, path.relative_to(folder).as_posix())
+    entry.uid = entry.gid = entry.mtime = 0
+    entry.uname = entry.gname = ""
+    # A second name of the same file is a file of its own.
+    if entry.islnk():
+        entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", path.stat().st_size
+    entry.mode = 0o777 if entry.issym() else 0o755 if entry.mode & 0o100 else 0o644
+    if not entry.isreg():
+        tar.addfile(entry)
+        return
+    content = path.read_bytes()
+    if path.suffix == PACKED_TWICE:
+        content = gzip.decompress(content)
+    entry.size = len(content)
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def sources(kind: str) -> Iterator[dict[str, str]]:
+    """Yield what a machine is made from: packages with their checksums, the source packages that they are of by
+    Debian's names, and licences."""
+    licences = _Licences(json.loads(Path(__file__).with_name("licences.json").read_text("utf-8")))
+    if kind == "libraries":
+        for line in _lines(CHECKOUT / "scripts/browser/libraries.txt"):
+            package, version, sha512, *_ = line.split()
+            yield {
+                "package": package,
+                "version": version,
+                "sha512": sha512,
+                "licence": licences[package],
+            }
+        return
+    pins = dict(
+        re.findall(
+            r"^(\w+)='?([^'\n]*)'?$",
+            (CHECKOUT / "scripts/kernel/source.sh").read_text("utf-8"),
+            re.M,
+        )
+    )
+    yield {
+        "package": pins["PIN_PACKAGE"],
+        "version": pins["PIN_VERSION"],
+        "sha256": pins["PIN_SHA256"],
+        "source": "linux",
+        "licence": licences["linux"],
+    }
+    if kind == "browser":
+        text = (CHECKOUT / BUILDERS[kind]).read_text("utf-8")
+        v86 = dict(re.findall(r"^V86_(\w+)=(.*)$", text, re.M))
+        yield {
+            "package": "v86",
+            "version": v86["VERSION"],
+            "sha512": v86["SHA512"],
+            "licence": licences["v86"],
+        }
+    for line in _lines(CHECKOUT / Path(BUILDERS[kind]).parent / "packages.txt"):
+        sha256, place, _called, *_ = line.split(" ")
+        file = Path(place)
+        package, version, *_ = (
+            file.name.removesuffix(".deb").removesuffix(".orig.tar.xz").split("_")
+        )
+        source = file.parent.name
+        yield {
+            "package": package,
+            "version": version,
+            "sha256": sha256,
+            "source": source,
+            "licence": licences[source],
+        }
+
+
+class _Licences(dict[str, str]):
+    """What is under which licence, by the names of source packages."""
+
+    def __missing__(self, name: str) -> str:
+        raise Failed(
+            f"scripts/machines/licences.json has none for {name}: add it, from the package's copyright file"
+        )
+
+
+def _lines(path: Path) -> list[str]:
+    return [
+        line for line in path.read_text("utf-8").splitlines() if line and not line.startswith("#")
+    ]
+
+
+# --- unpacking -----------------------------------------------------------------------------------
+
+
+def unpack(kind: str, folder: Path) -> None:
+    """Check a machine's archive by the manifest, and write its files."""
+    manifest = read_manifest(kind)
+    archive = MACHINES / manifest["archive"]
+    check(archive, manifest)
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with lzma.open(archive) as data, tarfile.open(fileobj=data, mode="r|") as tar:
+            for entry in tar:
+                _write(tar, entry, folder)
+    except OSError as error:
+        raise Failed(
+            f"can't unpack {archive.name} into {folder.parent}: {error.strerror}"
+        ) from None
+
+
+def check(archive: Path, manifest: dict[str, Any]) -> None:
+    """Failed where an archive isn't the one that its manifest names."""
+    name = archive.relative_to(CHECKOUT)
+    again = f"get it again (git checkout {name}), or build it: MEASURETWICE_KERNEL=build"
+    if not archive.is_file():
+        raise Failed(f"{name} is missing: {again}")
+    if archive.stat().st_size != manifest["bytes"] or _sha256(archive) != manifest["sha256"]:
+        raise Failed(
+            f"{name} is damaged, its checksum isn't that of {archive.name.split('.')[0]}.json: {again}"
+        )
+
+
+def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
+    """Write one entry: a folder, a link or a file; what was compressed is so again."""
+    place = folder / entry.name
+    if ".." in Path(entry.name).parts or Path(entry.name).is_absolute():
+        raise Failed(f"{entry.name}: leads out of the archive")
+    if entry.isdir():
+        place.mkdir(exist_ok=True)
+    elif entry.issym():
+        place.symlink_to(entry.linkname)
+    else:
+        file = tar.extractfile(entry)
+        assert file is not None, entry.name
+        content = file.read()
+        if place.suffix == PACKED_TWICE:
+            content = gzip.compress(content, mtime=0)
+        place.write_bytes(content)
+        place.chmod(entry.mode)
+
+
+def read_manifest(kind: str) -> dict[str, Any]:
+    """Return what machines/KIND.json says."""
+    try:
+        manifest = json.loads((MACHINES / f"{kind}.json").read_text("utf-8"))
+        if not isinstance(manifest, dict):
+            raise TypeError("no JSON object")
+        return manifest
+    except (OSError, ValueError, TypeError) as error:
+        raise Failed(
+            f"machines/{kind}.json can't be read ({error}): git checkout machines"
+        ) from None
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        digest = hashlib.sha256()
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+# --- lint ----------------------------------------------------------------------------------------
+
+
+def lint() -> None:
+    """Failed where a patch, a list or a script changed and the machine that is shipped did not."""
+    for kind, builder in BUILDERS.items():
+        done = subprocess.run(
+            ["bash", CHECKOUT / builder, "--key"], capture_output=True, text=True, check=True
+        )
+        manifest = read_manifest(kind)
+        if manifest["key"] != done.stdout.strip():
+            raise Failed(
+                f"machines/{kind}.tar.xz isn't what {builder} would build now (key {done.stdout.strip()}, shipped "
+                f"{manifest['key']}): run make machines, and commit machines/"
+            )
+        check(MACHINES / manifest["archive"], manifest)
+        if manifest["made_from"] != list(sources(kind)):
+            raise Failed(
+                f"machines/{kind}.json lists other packages than {builder} takes: run make machines"
+            )
+
+
+def main(arguments: list[str]) -> int:
+    try:
+        match arguments:
+            case ["pack", kind, folder] if kind in BUILDERS:
+                pack(kind, Path(folder))
+            case ["unpack", kind, folder] if kind in BUILDERS:
+                unpack(kind, Path(folder))
+            case ["lint"]:
+                lint()
+            case _:
+                print((__doc__ or "").split("\n\n")[1], file=sys.stderr)
+                return 2
+    except Failed as error:
+        print(f"{Path(__file__).name}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
