@@ -25,8 +25,8 @@ from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.reread import measure_again
 
-QUICK = 2
-OTHERS = pytest.mark.nightly("four runs of each lab, brought in the same ways")
+QUICK = 1
+OTHERS = pytest.mark.nightly("two runs of each lab, brought in the same ways")
 # A Python that is no user's own, of the version that the libraries are for.
 PYTHON = shutil.which(f"python3.{sys.version_info.minor}", path="/usr/bin:/usr/local/bin")
 
@@ -51,6 +51,7 @@ def chosen() -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", chosen())
 def test_a_run_brought_as_files_is_judged_as_it_is(run: Path, tmp_path: Path) -> None:
     """Nothing is said of an honest one; of another the same cause, where its files were brought."""
@@ -389,6 +390,7 @@ def test_numbers_that_nobody_counts_to_are_one_line(by_hand: Path, digits: int) 
 # Forms of text -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "form",
     [
@@ -516,6 +518,7 @@ def shut(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(place)
 
 
+@pytest.mark.slow
 def test_what_a_user_may_not_read_is_one_line_at_once(shut: Path) -> None:
     """Root reads all: root becomes somebody else for this."""
     names = {

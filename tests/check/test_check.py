@@ -297,6 +297,7 @@ def test_missing_folder_and_missing_lab(tmp_path: Path) -> None:
     assert "nothing was measured there" in done.stderr
 
 
+@pytest.mark.slow
 def test_ten_thousand_damaged_files_raise_nothing_but_words() -> None:
     """Bytes flipped, lines dropped, doubled, swapped and cut: used, or refused as a ParseError."""
     draw = random.Random(1997)

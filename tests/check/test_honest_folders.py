@@ -1,13 +1,12 @@
 """Honest raw folders of every lab, brought as anybody's files: none may be blamed."""
 
-import json
-import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from measuretwice.base.files import read_object
-from measuretwice.cli.check import check_command
+from measuretwice.cli.diagnose import Meant, check_brought
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import PLAN
@@ -20,6 +19,7 @@ SETS = (
     "03-scale/edge-once", "04-variants/signatures", "04-variants/case-0[1-5]-fixed", "05-queues/disciplines-once",
 )  # fmt: skip
 MOST_OF_A_SET = 12
+OTHERS = pytest.mark.nightly("one run of each of these sets")
 
 
 def folders() -> list[Path]:
@@ -41,21 +41,26 @@ def test_there_are_as_many_as_were_tried_once() -> None:
     assert len(folders()) >= 54
 
 
-@pytest.mark.parametrize("run", folders(), ids=label)
-def test_an_honest_folder_gets_no_finding(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def day_and_night() -> list[Any]:
+    """The first run of each set by day."""
+    seen: set[Path] = set()
+    found = []
+    for run in folders():
+        marks = [OTHERS] if run.parent in seen else []
+        seen.add(run.parent)
+        found.append(pytest.param(run, id=label(run), marks=marks))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", day_and_night())
+def test_an_honest_folder_gets_no_finding(run: Path) -> None:
     plan = read_object(run / PLAN)
     lab = load_lab(ROOT, str(plan["lab"]))
     trial, params = int(plan["trial"]), dict(plan["params"])
-    with raw_folder(run) as raw:
-        shutil.copytree(raw, tmp_path / "mine")
     own = {**lab.defaults(), **lab.trials[trial].set}
     # Where a choice sets other parameters, those are said as well.
     changes = tuple(f"{name}={value}" for name, value in params.items() if own.get(name) != value)
-    status = check_command(
-        ROOT, (tmp_path / "mine",), lab_name=lab.name, trial=str(trial), changes=changes, hint=None, as_json=True,
-    )  # fmt: skip
-    [document] = json.loads(capsys.readouterr().out)
-    findings = [(each["id"], each["measured"]) for each in document["findings"]]
-    assert (status, findings) == (0, [])
+    with raw_folder(run) as raw:
+        document = check_brought(ROOT, [raw], Meant(lab.name, str(trial), changes), None)
+    assert [(each["id"], each["measured"]) for each in document["findings"]] == []

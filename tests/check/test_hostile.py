@@ -109,6 +109,7 @@ def test_what_no_run_can_be_is_one_line_of_the_reader(name: str, tmp_path: Path)
     assert len(done.stderr) < 500 + len(str(run))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_other_commands_never_call_it_a_mistake_of_ours(name: str, tmp_path: Path) -> None:
     run = HOSTILE[name][0](tmp_path / "run")
@@ -173,6 +174,7 @@ def write_much() -> None:
         file.truncate(2 * apart.FILE_BYTES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "says"),
     [
@@ -207,6 +209,7 @@ def test_what_needs_more_than_the_limits_is_named_and_the_rest_checked(
     assert not list((tmp_path / "tmp").iterdir())
 
 
+@pytest.mark.slow
 def test_each_run_of_a_folder_has_the_whole_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

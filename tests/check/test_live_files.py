@@ -18,8 +18,8 @@ from measuretwice.runs.folder import PLAN
 from measuretwice.runs.reread import measure_again
 
 # Of each lab so many sets, the smallest run of each; the others are left to the night.
-QUICK = 5
-OTHERS = pytest.mark.nightly("five sets of each lab, judged in the same way")
+QUICK = 2
+OTHERS = pytest.mark.nightly("two sets of each lab, judged in the same way")
 SAMPLES = ROOT / "sample-data"
 
 
@@ -55,6 +55,7 @@ def live_folder(run: Path, folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", chosen())
 def test_what_was_typed_in_a_live_lab_is_judged_as_a_run(run: Path, tmp_path: Path) -> None:
     again = measure_again(ROOT, run)

@@ -558,6 +558,9 @@ def test_no_install_runs_where_nothing_is_missing(checkout: Checkout) -> None:
 # --- the real thing -------------------------------------------------------------------------
 
 
+@pytest.mark.nightly(
+    "which packages, and pip's end: this file, with a pip that installs nothing; .ci/run sets up for real"
+)
 @pytest.mark.network
 @pytest.mark.slow
 def test_real_packages_install_and_import(pristine: Checkout) -> None:

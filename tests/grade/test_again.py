@@ -166,6 +166,9 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Class:
     return make_class(tmp_path_factory.mktemp("again") / "it", 3, 10, mended=())
 
 
+@pytest.mark.nightly(
+    "which runs, from which settings, compared and kept: this file; Ctrl-C while trials run: test_run.py"
+)
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: Path) -> None:

@@ -48,7 +48,16 @@ def test_a_sketch_outlives_what_is_written_into_a_file() -> None:
     assert sketch("\n".join(numbers(1, 20)).encode()) is None
 
 
-@pytest.mark.parametrize("lab_name", ["calibrate", "mathis", "buffers", "variants", "queues"])
+OTHERS = pytest.mark.nightly("the runs of two labs, compared in the same way")
+
+
+@pytest.mark.parametrize(
+    "lab_name",
+    [
+        *("mathis", "queues"),
+        *(pytest.param(name, marks=OTHERS) for name in ("calibrate", "buffers", "variants")),
+    ],
+)
 def test_recorded_runs_of_two_seeds_are_never_alike(lab_name: str) -> None:
     """Every pair of recorded runs with different kernel's seeds: none counts as alike, and hardly one comes near.
 

@@ -349,6 +349,7 @@ def test_a_frozen_scheduler_is_noticed(dask: Dask, tmp_path: Path) -> None:
     assert "the scheduler does not answer any more" in only_line(run, 1)
 
 
+@pytest.mark.nightly("what a worker refuses: tests/unit/test_cluster.py")
 def test_a_worker_with_another_kernel_ends_the_run(dask: Dask, tmp_path: Path) -> None:
     """It would take every trial in turn, and measure something else than the plans say."""
     ours = find_kernel()

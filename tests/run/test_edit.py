@@ -136,6 +136,9 @@ def test_plans_tell_own_scripts_and_others_keep_their_digests() -> None:
     assert f'lab="${{out%/*}}"/{EDITED}/labs/01-mathis' in script
 
 
+@pytest.mark.nightly(
+    "own scripts in a plan, in a run that fails: this file; a case solved with them: tests/live/test_live.py"
+)
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_a_case_is_solved_with_own_scripts(tmp_path: Path) -> None:

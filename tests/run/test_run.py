@@ -140,15 +140,15 @@ def test_run_folder_is_complete(trial_7: dict[str, Any]) -> None:
 @pytest.mark.slow
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     """Alone, and with its CPU busy: the same measured values and the same raw files."""
-    first = run_lab("mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "a"))[0]
+    first = run_lab("mathis", "--trial", "7", "--duration", "8", "--out", str(tmp_path / "a"))[0]
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"])
         for _ in range(2 * len(os.sched_getaffinity(0)))
     ]
     try:
-        second = run_lab(
-            "mathis", "--trial", "7", "--duration", "20", "--out", str(tmp_path / "b")
-        )[0]
+        second = run_lab("mathis", "--trial", "7", "--duration", "8", "--out", str(tmp_path / "b"))[
+            0
+        ]
     finally:
         for process in busy:
             process.kill()
@@ -156,7 +156,7 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
     assert second["measured"] == first["measured"]
     assert raw_files(first) == raw_files(second)
     other = run_lab(
-        "mathis", "--trial", "7", "--duration", "20", "--seed", "2", "--out", str(tmp_path / "c")
+        "mathis", "--trial", "7", "--duration", "8", "--seed", "2", "--out", str(tmp_path / "c")
     )[0]
     assert other["measured"] != first["measured"]
 
@@ -331,7 +331,7 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     """kill -9 in the middle: nothing is left running, what was finished counts, the rest is
     measured by the same command, and all of it is as if nothing had happened."""
     out = tmp_path / "out"
-    choice = ("mathis", "--trials", "5,17,21,33,54", "--duration", "40", "--jobs", "1")
+    choice = ("mathis", "--trials", "5,17,21", "--duration", "30", "--jobs", "1")
     whole = run_lab(*choice, "--out", str(tmp_path / "whole"))
     process = subprocess.Popen(
         command(*choice, "--json", "--out", str(out)), env=environment(), stdout=subprocess.DEVNULL
@@ -344,7 +344,7 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     finished = {
         path.parent.name: path.stat().st_mtime_ns for path in out.glob("mathis/trial-*/DONE")
     }
-    assert 1 <= len(finished) < 5
+    assert 1 <= len(finished) < 3
     again = run_lab(*choice, "--out", str(out))
     assert [r["measured"] for r in again] == [r["measured"] for r in whole]
     for name, made in finished.items():

@@ -89,8 +89,13 @@ def test_closed_streams_keep_nothing_from_being_measured(tmp_path: Path, closed:
     assert ("1 trial, 2 virtual seconds" in done.stderr) == ("2>&-" not in closed)
 
 
+OTHERS = pytest.mark.nightly("all three closed; one by one behind the front door: the test above")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [*(pytest.param(one, marks=OTHERS) for one in (">&-", "2>&-")), "<&- >&- 2>&-"]
+)
 def test_the_front_door_lets_them_through(tmp_path: Path, closed: str) -> None:
     words = shlex.join([str(ROOT / "lab"), *TRIAL[len(LAB) :]])
     done = in_shell(tmp_path, f"{words} {closed}")

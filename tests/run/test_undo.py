@@ -47,7 +47,14 @@ state() {
 """
 
 
-@pytest.mark.parametrize("name", find_labs(ROOT))
+OTHERS = pytest.mark.nightly("what the labs' scripts share to undo by: mathis, buffers, variants")
+DAILY = ("mathis", "buffers", "variants")
+LABS = [
+    pytest.param(name, marks=[] if name in DAILY else OTHERS) for name in sorted(find_labs(ROOT))
+]
+
+
+@pytest.mark.parametrize("name", LABS)
 def test_a_node_is_what_it_was(tmp_path: Path, name: str) -> None:
     lab = load_lab(ROOT, name)
     nodes = [node.name for node in lab.file.topology.nodes]

@@ -37,6 +37,7 @@ def test_all_but_bbr_begin_in_slow_start(said: dict[str, list[str]]) -> None:
         assert 0 < share(said[name], "slow start") < 0.1
 
 
+@pytest.mark.slow
 def test_cubic_is_concave_and_convex(said: dict[str, list[str]]) -> None:
     assert share(said["CUBIC"], "concave") > 0.3
     assert share(said["CUBIC"], "convex") > 0.2

@@ -28,6 +28,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LABS)
 def test_run_and_report_say_the_same_of_two_runs_of_each_lab(
     name: str, capsys: pytest.CaptureFixture[str]

@@ -84,6 +84,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "derives", "draws"),
     [

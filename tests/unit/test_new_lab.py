@@ -116,6 +116,7 @@ def test_a_lab_that_is_broken_is_not_copied(checkout: Path) -> None:
     assert not list((checkout / "labs").glob("*mine*"))
 
 
+@pytest.mark.slow
 def test_broken_off_it_leaves_no_lab(checkout: Path) -> None:
     """Killed while it copies, it leaves a hidden folder that is no lab; the next call ends well."""
     large = checkout / "labs/00-calibrate/large"

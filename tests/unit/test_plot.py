@@ -267,6 +267,7 @@ def test_save_svg_makes_its_folder(tmp_path: Path) -> None:
     assert (tmp_path / "new" / "deep" / "x.svg").read_text().endswith("</svg>\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", range(1, 7))
 def test_a_single_trial_has_numbers_at_its_axes(trial: int) -> None:
     for figure in all_figures([result(trial)]):

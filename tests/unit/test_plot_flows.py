@@ -43,6 +43,7 @@ def test_windows_and_queue_over_time() -> None:
     assert "Jain" in drawn.description
 
 
+@pytest.mark.slow
 def test_round_trips_below_the_windows() -> None:
     """Four algorithms alone: what each does to the delay, over the path's own."""
     lab = load_lab(ROOT, "variants")

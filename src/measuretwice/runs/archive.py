@@ -7,7 +7,7 @@ import io
 import lzma
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
@@ -46,11 +46,13 @@ def files_of(raw: Path) -> dict[str, Path]:
 
 
 def digest_of(raw: Path) -> str:
-    """Return one SHA-256 for all files below `raw`: of a line 'digest  name' for each, in order."""
-    lines = [
-        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {name}\n"
-        for name, path in files_of(raw).items()
-    ]
+    """Return digest_of_files of what lies below `raw`."""
+    return digest_of_files((name, path.read_bytes()) for name, path in files_of(raw).items())
+
+
+def digest_of_files(files: Iterable[tuple[str, bytes]]) -> str:
+    """Return one SHA-256 for all files, in order of their names: of a line 'digest  name' for each."""
+    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
