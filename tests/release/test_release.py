@@ -14,40 +14,27 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import editions
 import pytest
 from command_line import call_lab
+from same_sentences import Sentences
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, Pitfall, load_lab, published_labs, read_lab, read_questions
+from measuretwice.lab import Lab, load_lab, published_labs, read_lab, read_questions
 from measuretwice.lab.sealed import OPEN_TABLES, SEALED, seal, split_facts, unseal
 from measuretwice.release.students import archive
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/site"))
 
-from test_nobody_is_told import BeforeDiagnosis, told  # noqa: E402
+from test_nobody_is_told import SURFACES, plan_for_a_class, tells, told  # noqa: E402
 
-# One release is looked at by all: its site takes half a minute.
-pytestmark = pytest.mark.xdist_group("release")
 LABS = list(published_labs(ROOT).values())
-CASES = [
-    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
-    for lab in LABS
-    for pitfall in lab.file.pitfalls
-]
+CASES = [(lab, pitfall) for lab in LABS for pitfall in lab.file.pitfalls]
+# Pages that say something else in a release: how it is had, and which commands it has.
+PAGES_OF_ITS_OWN = {"index.md", "start/machine.md", "reference/command-line.md"}
 # A sentence of so many letters stands in two places only if it is the same one.
 LONG = 45
-
-
-@pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A release with its site, as ./lab makes it; with a .venv that is ready."""
-    out = tmp_path_factory.mktemp("release") / "measure-twice"
-    done = lab_of(ROOT, "release", str(out), "--students", "--site")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0] == f"{out}: the kit for students, without answers"
-    (out / ".venv").symlink_to((ROOT / ".venv").resolve())
-    return out
 
 
 def lab_of(kit: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -72,10 +59,15 @@ def of_release(release: Path) -> Iterator[Path]:
             yield path
 
 
-@pytest.fixture(scope="module")
-def texts(release: Path) -> dict[str, str]:
+WITH_ITS_SITE = "takes a build; by day without it, and its prepared pages are the students' own"
+# As it is by day, and at night with its site.
+EDITIONS = ["release", pytest.param("release_with_site", marks=pytest.mark.nightly(WITH_ITS_SITE))]
+
+
+@pytest.fixture(scope="module", params=EDITIONS)
+def texts(request: pytest.FixtureRequest) -> dict[str, str]:
     """Every text in it by its path: of archives, those inside, too. Spaces are one, letters small."""
-    found = {}
+    release, found = request.getfixturevalue(request.param), {}
 
     def add(name: str, content: bytes) -> None:
         try:
@@ -105,56 +97,83 @@ def sentences(text: str) -> Iterator[str]:
             yield plain
 
 
-@pytest.mark.slow(60)
-@pytest.mark.parametrize(("lab", "pitfall"), CASES)
-def test_no_cause_stands_outside_its_own_page(
-    texts: dict[str, str], lab: Lab, pitfall: Pitfall
-) -> None:
+# What pages and commands say of a case: tests/site/test_nobody_is_told.py.
+
+
+def test_its_pages_are_the_students_own(release: Path, student: Path) -> None:
+    """So what is seen of these, their search among it, holds for its own; without those for instructors."""
+    theirs, ours = release / "docs/pages", editions.STUDENTS_PAGES
+    assert student.is_dir(), "they are prepared"
+    names = [
+        {path.relative_to(top).as_posix() for path in top.rglob("*") if path.is_file()}
+        for top in (ours, theirs)
+    ]
+    left_out = names[0] - names[1]
+    assert names[1] <= names[0]
+    assert left_out
+    assert {
+        name for name in left_out if not re.match("instructors/|assets/rubrics/", name)
+    } == set()
+    other = {
+        name for name in names[1] if (theirs / name).read_bytes() != (ours / name).read_bytes()
+    }
+    assert other == PAGES_OF_ITS_OWN
+    assert {f"{place}.md" for place in case_places()} <= names[1]
+
+
+def case_places() -> Iterator[str]:
+    for lab, pitfall in CASES:
+        yield f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}"
+
+
+@pytest.mark.slow
+def test_no_cause_stands_outside_its_own_page(texts: dict[str, str]) -> None:
     """Neither its title nor its later hints: only behind the first hint of the case's page."""
-    number = lab.case_number(pitfall)
-    own = re.compile(rf"(docs/pages|site)/modules/{lab.folder.name}/(case-{number:02d}|print)")
-    for words in (pitfall.title, *pitfall.hints[1:]):
-        said = " ".join(words.split()).casefold()
-        assert [name for name, text in texts.items() if said in text and not own.match(name)] == []
+    told = []
+    for lab, pitfall in CASES:
+        number = lab.case_number(pitfall)
+        own = re.compile(rf"(docs/pages|site)/modules/{lab.folder.name}/(case-{number:02d}|print)")
+        for words in (pitfall.title, *pitfall.hints[1:]):
+            said = " ".join(words.split()).casefold()
+            told += [
+                f"{lab.name}, case {number}: {name} says {words!r}"
+                for name, text in texts.items()
+                if said in text and not own.match(name)
+            ]
+    assert told == []
 
 
-@pytest.mark.parametrize(("lab", "pitfall"), CASES)
-def test_no_name_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> None:
-    for path in of_release(release):
-        name = path.relative_to(release).as_posix()
-        if lab.folder.name in name:
-            assert not re.search(rf"(^|/|-){re.escape(pitfall.id)}(-broken|-fixed)?[./]", name)
+def test_no_name_tells_a_cause(release: Path) -> None:
+    names = [path.relative_to(release).as_posix() for path in of_release(release)]
+    for lab, pitfall in CASES:
+        named = re.compile(rf"(^|/|-){re.escape(pitfall.id)}(-broken|-fixed)?[./]")
+        assert [name for name in names if lab.folder.name in name and named.search(name)] == []
 
 
-@pytest.mark.parametrize(("lab", "pitfall"), CASES)
-def test_no_fact_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> None:
-    """What ./lab reads openly: the lab's facts but for its settings, and what recorded runs are called."""
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_what_is_read_openly_is_the_labs_facts(release: Path, lab: Lab) -> None:
+    """But for its settings; and of recorded runs only first tries."""
     facts = tomllib.loads((release / "labs" / lab.folder.name / "lab.toml").read_text())
     assert set(facts) - {"format_version"} <= OPEN_TABLES
-    assert pitfall.title not in json.dumps(facts)
     samples = release / "sample-data" / lab.folder.name
     assert not list(samples.glob("*-fixed"))
-    ids = [one.id for one in lab.file.pitfalls]
+    ids = [pitfall.id for pitfall in lab.file.pitfalls]
     for path in samples.glob("case-*/*/*.json"):
         document = json.loads(path.read_text())
         for key in ("pitfall", "command"):
             assert told(ids, str(document.get(key))) == [], path
-    of_case = samples / lab.set_name(f"{pitfall.id}-broken") / "results.json"
-    called = json.loads(of_case.read_text())
-    assert told([*ids, *pitfall.key_words], f"{called['set']} {called['title']}") == []
 
 
-@pytest.mark.parametrize(("lab", "pitfall"), CASES)
-def test_no_page_and_no_search_tells_a_cause(release: Path, lab: Lab, pitfall: Pitfall) -> None:
-    place = f"modules/{lab.folder.name}/case-{lab.case_number(pitfall):02d}/"
-    parser = BeforeDiagnosis()
-    parser.feed((release / "site" / place / "index.html").read_text(encoding="utf-8"))
-    assert told(pitfall.key_words, " ".join(parser.words)) == []
-    index = json.loads((release / "site/search/search_index.json").read_text(encoding="utf-8"))
-    found = [part for part in index["docs"] if part["location"].startswith(place)]
-    said = " ".join(f"{part['title']} {part['text']}" for part in found)
-    assert "Predict" in said
-    assert told([pitfall.title, *pitfall.hints, "What is wrong", "Hint 3: The cause"], said) == []
+@pytest.mark.nightly(
+    "takes a release's site; by day its prepared pages are the students' own, of whose site the same is shown"
+)
+@pytest.mark.slow
+def test_no_page_and_no_search_of_its_site_tells_a_cause(release_with_site: Path) -> None:
+    """By day its prepared pages are the students' own, of whose site the same is shown."""
+    for surface in SURFACES:
+        # Plans for a class aren't in it.
+        if surface.of == "student" and surface.said is not plan_for_a_class:
+            assert tells(surface, release_with_site / "site") == []
 
 
 @pytest.mark.parametrize("name", sorted(published_labs(ROOT)))
@@ -178,11 +197,14 @@ def test_no_answer_is_in_it(texts: dict[str, str]) -> None:
         if not sentence.startswith(("from ", "import ", "./lab", "licence", "text:", "code:"))
     }
     assert len(answers) > 500
-    everything = "\n".join(texts.values())
-    assert {s: p.name for s, p in answers.items() if s in everything} == {}
+    known = Sentences(answers)
+    found = {name: known.found_in(text) for name, text in texts.items()}
+    assert {name: said for name, said in found.items() if said} == {}
 
 
-def test_nothing_of_the_instructors_is_in_it(release: Path) -> None:
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_nothing_of_the_instructors_is_in_it(request: pytest.FixtureRequest, edition: str) -> None:
+    release = request.getfixturevalue(edition)
     names = {path.relative_to(release).as_posix() for path in of_release(release)}
     assert not [name for name in names if "instructors" in name or "rubric" in name]
     top = {name.split("/")[0] for name in names}
@@ -211,7 +233,7 @@ def test_the_lab_is_the_same(release: Path, lab: Lab) -> None:
 # Its commands
 
 
-@pytest.mark.slow(40)
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_case_from_prediction_to_report(release: Path) -> None:
     ran = lab_of(release, "run", "mathis", "--case", "5", "--seed", "4711", "--duration", "10")
@@ -248,7 +270,7 @@ def test_a_case_from_prediction_to_report(release: Path) -> None:
     assert "1 of 13" in lab_of(release, "progress", "mathis").stdout
 
 
-@pytest.mark.slow(30)
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_live_lab(release: Path) -> None:
     try:
@@ -260,8 +282,13 @@ def test_a_live_lab(release: Path) -> None:
         lab_of(release, "down")
 
 
-@pytest.mark.slow(40)
-def test_its_site_is_made_again(release: Path, tmp_path: Path) -> None:
+@pytest.mark.nightly(
+    "takes three builds; by day its prepared pages are the students' own, which mkdocs builds"
+)
+@pytest.mark.slow
+def test_its_site_is_made_again(release_with_site: Path, tmp_path: Path) -> None:
+    """Two builds. By day its pages are the students' own, and ./lab docs builds those."""
+    release = release_with_site
     done = lab_of(release, "docs", "--build", "--out", str(tmp_path / "site"))
     assert done.returncode == 0, done.stderr
     for page in ("index.html", "modules/01-mathis/case-05/index.html", "start/machine/index.html"):
@@ -362,7 +389,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     assert call_lab("release", tmp_path / "x").returncode == 2
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     begun = subprocess.Popen(
         [sys.executable, "-P", "-m", "measuretwice", "release", str(tmp_path / "x"), "--students"],
@@ -380,7 +407,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow(20)
+@pytest.mark.slow
 def test_packed(tmp_path: Path) -> None:
     kit = tmp_path / "kit"
     done = lab_of(ROOT, "release", str(kit), "--students", "--archive", "zip")

@@ -1,13 +1,9 @@
-"""The site as students, instructors and a browser see it, built once a session."""
+"""The site as students, instructors and a browser see it: each edition is made once a session."""
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import os
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,61 +11,38 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import browsers_machine
+import editions
 import pytest
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="session")
-def lab_docs() -> Callable[..., subprocess.CompletedProcess[str]]:
-    return _lab_docs
-
-
-def _lab_docs(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """./lab docs, as this Python runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "measuretwice", "docs", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-
-
-def _built(temporary: pytest.TempPathFactory, name: str, *arguments: str) -> Path:
-    """What these arguments build; once for all of pytest's workers."""
-    base = temporary.getbasetemp()
-    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / f"site-{name}"
-    folder.mkdir(exist_ok=True)
-    out, done = folder / name, folder / "done"
-    with open(folder / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
-            built = _lab_docs(*arguments, "--out", str(out))
-            assert built.returncode == 0, built.stderr
-            done.touch()
-    return out
 
 
 @pytest.fixture(scope="session")
 def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the students' site, with the browser's machine where that can be had."""
-    browsers_machine.ready()
-    return _built(tmp_path_factory, "student", "--build")
+    """The folder of the students' site, built with the browser's machine where that can be had."""
+    return editions.student(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def instructor(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the instructors' site."""
-    return _built(tmp_path_factory, "instructor", "--build", "--instructor")
+    """The folder of the instructors' site, built: for tests at night, it takes the notebooks' runs and a build."""
+    return editions.site(tmp_path_factory, "instructor", "--build", "--instructor")
 
 
 @pytest.fixture(scope="session")
-def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The offline zip."""
-    return _built(tmp_path_factory, "offline.zip", "--offline")
+def instructors_pages() -> editions.Pages:
+    """The instructors' pages, prepared one by one."""
+    return editions.Pages(instructor=True)
+
+
+@pytest.fixture(scope="session")
+def offline(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The offline zip, of the pages that the students' site was made of."""
+    return editions.site(tmp_path_factory, "offline.zip", "--offline")
+
+
+@pytest.fixture(scope="session")
+def release(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A students' release without its site."""
+    return editions.release(tmp_path_factory)
 
 
 class _Quiet(SimpleHTTPRequestHandler):

@@ -1,4 +1,7 @@
-"""Every page in a browser: quiet console, nothing from elsewhere, accessible, fit for a phone."""
+"""Pages in a browser: quiet console, nothing from elsewhere, accessible, fit for a phone.
+
+By day few pages, which have each kind of element that the site has; at night every page, and the instructors'.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from page_kinds import one_of_each_kind
 
 pytestmark = pytest.mark.slow
 
 # Compressed, as servers send it; the libraries of interactive figures apart.
 MAX_PAGE_BYTES = 250_000
 MAX_SEARCH_INDEX_BYTES = 200_000
+EVERY_PAGE = "by day the pages on which each kind of element is"
 # In CSS pixels: a desk's screen and a phone's.
 DESK, PHONE, HEIGHT = 1280, 360, 900
 NO_PART_OF_THE_WEIGHT = ("/vendor/vega",)
@@ -60,16 +65,6 @@ OPEN = """() => {
 # What stands on every page of a section, but for the mark of the page that is open: axe looks at
 # it on the first of them.
 SHELL = {"exclude": [[".md-header"], [".md-tabs"], [".md-sidebar--primary"]]}
-# On a phone axe looks at a page of each kind; at every page it does so at full width.
-ONE_OF_A_KIND = {
-    "index.html",
-    "start/index.html",
-    "modules/01-mathis/index.html",
-    "modules/01-mathis/case-05/index.html",
-    "modules/01-mathis/figure/index.html",
-    "modules/01-mathis/explorer/index.html",
-    "reference/checks/index.html",
-}
 
 
 def pages_of(site: Path) -> list[str]:
@@ -104,34 +99,35 @@ def test_the_index_of_the_search_is_light(student: Path) -> None:
     assert weight(student / "search" / "search_index.json") < MAX_SEARCH_INDEX_BYTES
 
 
-@pytest.mark.slow(60)
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
-def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
-    """In light as on a desk; in dark, which differs in colours alone, as on a phone, and then at full width."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("which", "scheme"),
+    [
+        ("one of each kind", "light"),
+        pytest.param("all", "light", marks=pytest.mark.nightly(EVERY_PAGE)),
+        pytest.param("all", "dark", marks=pytest.mark.nightly(EVERY_PAGE)),
+    ],
+)
+def test_pages(browser: Any, address: str, student: Path, which: str, scheme: str) -> None:
+    """As on a phone, and then at full width; in dark, which differs in colours alone, what is contrast."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page, said, asked = open_page(browser, scheme, DESK)
     problems: list[str] = []
     sections: set[str] = set()
     kinds: list[str] = []
-    for name in pages_of(student):
+    for name in pages_of(student) if which == "all" else one_of_each_kind(student):
         said.clear()
         asked.clear()
+        page.set_viewport_size({"width": PHONE, "height": HEIGHT})
+        page.goto(address + name.removesuffix("index.html"))
+        page.evaluate(OPEN)
+        over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        if over > 0:
+            problems.append(f"{name}: {over} px too wide")
         # Made to be served from the site's root, whatever the path.
-        is_404 = name == "404.html"
-        if scheme == "light":
-            if is_404:
-                continue
-            page.goto(address + name.removesuffix("index.html"))
-        else:
-            page.set_viewport_size({"width": PHONE, "height": HEIGHT})
-            page.goto(address + name.removesuffix("index.html"))
-            page.evaluate(OPEN)
-            over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-            if over > 0:
-                problems.append(f"{name}: {over} px too wide")
-            if is_404:
-                continue
-            page.set_viewport_size({"width": DESK, "height": HEIGHT})
+        if name == "404.html":
+            continue
+        page.set_viewport_size({"width": DESK, "height": HEIGHT})
         page.evaluate(OPEN)
         violations = []
         if scheme == "light":
@@ -153,7 +149,9 @@ def test_pages(browser: Any, address: str, student: Path, scheme: str) -> None:
     assert problems == []
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "takes the instructors' site; by day test_pages looks at the students', which has the same theme, style and scripts"
+)
 def test_instructors_pages(
     browser: Any, instructor: Path, served: Callable[[Path], AbstractContextManager[str]]
 ) -> None:
@@ -184,13 +182,16 @@ def test_instructors_pages(
     assert problems == []
 
 
+@pytest.mark.nightly(
+    "by day test_pages has axe look at the same pages at full width, and at how wide they are here"
+)
+@pytest.mark.slow
 def test_pages_on_a_phone(browser: Any, address: str, student: Path) -> None:
-    """Of each kind one; that every page is narrow enough, test_pages has seen."""
+    """Of each kind one. By day test_pages has axe look at the same pages at full width, and at how wide they are here."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page, _, _ = open_page(browser, "light", PHONE)
     problems: list[str] = []
-    assert set(pages_of(student)) >= ONE_OF_A_KIND
-    for name in sorted(ONE_OF_A_KIND):
+    for name in one_of_each_kind(student):
         page.goto(address + name.removesuffix("index.html"))
         page.evaluate(OPEN)
         for found in axe.run(page).response["violations"]:

@@ -7,14 +7,12 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from measuretwice.lab import Lab, Pitfall, published_labs
+from measuretwice.lab import Lab, published_labs
 
 ROOT = Path(__file__).parents[2]
 MOST_WORDS = 600
 CASES = [
-    pytest.param(lab, number, pitfall, id=f"{lab.name}-{number}")
+    (lab, number, pitfall)
     for lab in published_labs(ROOT).values()
     for number, pitfall in enumerate(lab.file.pitfalls, start=1)
 ]
@@ -65,25 +63,21 @@ def read(site: Path, lab: Lab, number: int) -> Prose:
     return prose
 
 
-@pytest.mark.parametrize(("lab", "number", "pitfall"), CASES)
-def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(
-    student: Path, lab: Lab, number: int, pitfall: Pitfall
-) -> None:
-    several = len(lab.file.pitfalls)
-    beside = ["Previous"] * (number > 1) + ["Next"] * (number < several)
-    assert read(student, lab, number).facts == " ".join(
-        [f"Case {number} of {several} · {pitfall.minutes} min", *beside]
-    )
-    assert 5 <= pitfall.minutes <= 30
+def test_a_case_says_which_of_how_many_it_is_and_how_long_it_takes(student: Path) -> None:
+    for lab, number, pitfall in CASES:
+        several = len(lab.file.pitfalls)
+        beside = ["Previous"] * (number > 1) + ["Next"] * (number < several)
+        facts = [f"Case {number} of {several} · {pitfall.minutes} min", *beside]
+        assert read(student, lab, number).facts == " ".join(facts), (lab.name, number)
+        assert 5 <= pitfall.minutes <= 30, (lab.name, number)
 
 
-@pytest.mark.parametrize(("lab", "number", "pitfall"), CASES)
-def test_a_case_is_short_up_to_the_authors_story(
-    student: Path, lab: Lab, number: int, pitfall: Pitfall
-) -> None:
-    words = read(student, lab, number).words
-    assert len(words) > 100, "nothing was read: has the page another form?"
-    assert len(words) <= MOST_WORDS, f"{len(words)} words: say it shorter, or after the story"
+def test_a_case_is_short_up_to_the_authors_story(student: Path) -> None:
+    for lab, number, _ in CASES:
+        words = len(read(student, lab, number).words)
+        case = f"{lab.name}, case {number}: {words} words"
+        assert words > 100, f"{case}: nothing was read: has the page another form?"
+        assert words <= MOST_WORDS, f"{case}: say it shorter, or after the story"
 
 
 def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, address: str) -> None:
@@ -99,24 +93,24 @@ def test_the_contents_lead_into_a_fold_only_when_it_is_open(browser: Any, addres
     page.close()
 
 
-@pytest.mark.parametrize(("lab", "number", "pitfall"), CASES)
-def test_a_mend_of_ones_own_comes_before_the_diagnosis(
-    student: Path, lab: Lab, number: int, pitfall: Pitfall
-) -> None:
+def test_a_mend_of_ones_own_comes_before_the_diagnosis(student: Path) -> None:
     """The command, the copy of the scripts and the check stand where no fold hides them; settings that tell the
     cause are named behind it alone."""
-    page = student / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
-    before, _, after = page.read_text(encoding="utf-8").partition('data-behind="diagnosis"')
-    assert 'id="try-your-fix"' in before
-    step = re.sub(r"<[^>]+>", "", before.partition('id="try-your-fix"')[2])
-    assert f"./lab run {lab.name} --case {number} --set NAME=VALUE" in step
-    assert f"./lab check runs/{lab.name}/case-{number:02d}-*" in step
-    assert f"./lab edit {lab.name}" in step
-    assert ("a run in which two explanations would differ" in step) is bool(pitfall.settled_by)
-    parameters = lab.file.parameters
-    about = {*pitfall.broken.set, *pitfall.fixed.set}
-    for name in parameters:
-        if parameters[name].unlisted and (name in about or "_" in name):
-            assert name not in step
-    for name in about if "which no list has before" in after else ():
-        assert not parameters[name].unlisted or name in after
+    for lab, number, pitfall in CASES:
+        case = f"{lab.name}, case {number}"
+        page = student / f"modules/{lab.folder.name}/case-{number:02d}/index.html"
+        before, _, after = page.read_text(encoding="utf-8").partition('data-behind="diagnosis"')
+        assert 'id="try-your-fix"' in before, case
+        step = re.sub(r"<[^>]+>", "", before.partition('id="try-your-fix"')[2])
+        assert f"./lab run {lab.name} --case {number} --set NAME=VALUE" in step, case
+        assert f"./lab check runs/{lab.name}/case-{number:02d}-*" in step, case
+        assert f"./lab edit {lab.name}" in step, case
+        decides = "a run in which two explanations would differ" in step
+        assert decides is bool(pitfall.settled_by), case
+        parameters = lab.file.parameters
+        about = {*pitfall.broken.set, *pitfall.fixed.set}
+        for name in parameters:
+            if parameters[name].unlisted and (name in about or "_" in name):
+                assert name not in step, case
+        for name in about if "which no list has before" in after else ():
+            assert not parameters[name].unlisted or name in after, case

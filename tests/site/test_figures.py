@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 from all_cases import LABS
+from page_kinds import covering, texts_of
 
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.figures import AgainstFigure
 
+TAKES_THE_SITE = "takes the instructors' site; by day the students' is looked at, and the other's pages as they are prepared"
 RUNS = re.compile(r"\b(\d[\d,]*|one) (runs?|trials)\b", re.IGNORECASE)
 PHONE = {"width": 390, "height": 844}
 LEAST_PX = 11
+# Of its own width a picture has at least so much on a phone.
+LEAST_SHARE = 0.92
 IMAGE = re.compile(r"<img\b[^>]*>")
 SVG = re.compile(r"<svg\b[^>]*>")
 CAPTION = re.compile(
@@ -41,7 +45,9 @@ def pages(site: Path) -> dict[Path, str]:
     return {path: path.read_text(encoding="utf-8") for path in sorted(site.rglob("*.html"))}
 
 
-@pytest.mark.parametrize("which", ["student", "instructor"])
+@pytest.mark.parametrize(
+    "which", ["student", pytest.param("instructor", marks=pytest.mark.nightly(TAKES_THE_SITE))]
+)
 def test_every_picture_says_how_large_it_is(which: str, request: pytest.FixtureRequest) -> None:
     for path, text in pages(request.getfixturevalue(which)).items():
         for tag in IMAGE.findall(text):
@@ -91,15 +97,65 @@ def test_intervals_do_not_leave_what_is_possible(lab: Lab, student: Path) -> Non
                 assert high <= max(most, mean * 1.001), (figure.id, row)
 
 
-@pytest.mark.slow(240)
-def test_no_text_of_a_figure_is_small_on_a_phone(browser: Any, address: str, student: Path) -> None:
+def kinds_of_pictures(text: str) -> set[tuple[str, str]]:
+    """A page's pictures by what style and room they have: class and width."""
+    tags = [tag for tag in IMAGE.findall(text) if 'class="figure' in tag]
+    return {(attribute(tag, "class"), attribute(tag, "width")) for tag in tags}
+
+
+def attribute(tag: str, name: str) -> str:
+    found = re.search(rf'\b{name}="([^"]*)"', tag)
+    assert found, tag
+    return found[1]
+
+
+@pytest.mark.slow
+def test_no_text_of_a_picture_is_smaller_than_its_kind_may_have(student: Path) -> None:
+    """Pictures of one class and width have the same room on a phone, which the next test measures: this many pixels."""
+    checked = 0
+    for path in sorted((student / "assets/figures").rglob("*.svg")):
+        text = path.read_text(encoding="utf-8")
+        width = re.search(r'<svg\b[^>]*\bwidth="([0-9.]+)', text)
+        assert width, path
+        if float(width[1]) > PHONE["width"]:
+            # As wide as a desk's: a phone shows the one beside it.
+            base, dark = path.stem.removesuffix("-dark"), "-dark" * path.stem.endswith("-dark")
+            assert path.with_name(f"{base}-phone{dark}.svg").is_file(), path
+            continue
+        sizes = [float(size) for size in re.findall(r"font(?:-size)?: ([0-9.]+)px", text)]
+        assert min(sizes) >= LEAST_PX / LEAST_SHARE, (path, min(sizes))
+        checked += 1
+    assert checked > 100
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "which",
+    [
+        "one of each kind",
+        pytest.param(
+            "all",
+            marks=pytest.mark.nightly(
+                "by day a page of each kind of picture, and of every picture's file how small its text is"
+            ),
+        ),
+    ],
+)
+def test_no_text_of_a_figure_is_small_on_a_phone(
+    browser: Any, address: str, student: Path, which: str
+) -> None:
     least: dict[Path, float] = {}
     context = browser.new_context(viewport=PHONE, color_scheme="dark")
     page = context.new_page()
     seen = 0
-    for path, text in pages(student).items():
-        if 'class="figure' not in text or path.parent.name == "print":
-            continue
+    shown = {
+        name: kinds
+        for name, text in texts_of(student).items()
+        if not name.endswith("/print/index.html") and (kinds := kinds_of_pictures(text))
+    }
+    assert len(shown) > 40
+    for name in shown if which == "all" else covering(shown, lambda _: 1):
+        path = student / name
         page.goto(address + path.parent.relative_to(student).as_posix() + "/")
         for picture in page.evaluate(SEEN):
             file = (path.parent / picture["src"]).resolve()
@@ -109,8 +165,9 @@ def test_no_text_of_a_figure_is_small_on_a_phone(browser: Any, address: str, stu
             if file not in least:
                 sizes = re.findall(r"font(?:-size)?: ([0-9.]+)px", file.read_text(encoding="utf-8"))
                 least[file] = min(map(float, sizes))
+            assert picture["width"] / picture["own"] >= LEAST_SHARE, (path, picture)
             size = least[file] * picture["width"] / picture["own"]
             assert size >= LEAST_PX, (path, picture, size)
             seen += 1
     context.close()
-    assert seen > 80
+    assert seen > (80 if which == "all" else 1)

@@ -300,6 +300,7 @@ def test_on_paper_there_are_pictures_and_tables(page: Any, address: str) -> None
     assert not page.locator(".interactive .live").is_visible()
 
 
+@pytest.mark.nightly("by day test_offline opens pages and their figures from a folder")
 @pytest.mark.slow
 def test_from_a_folder_without_network(page: Any, offline: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(offline) as archive:

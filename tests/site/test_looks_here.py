@@ -17,7 +17,14 @@ CHECKED = """{said: "Case 1 is solved, by case-01-b: nothing is off any more.", 
   {name: "case-01-b", findings: []}]}"""
 
 
-@pytest.fixture(params=[1280, 390])
+@pytest.fixture(
+    params=[
+        390,
+        pytest.param(
+            1280, marks=pytest.mark.nightly("by day on a phone, where there is least room")
+        ),
+    ]
+)
 def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Any]:
     context = browser.new_context(viewport={"width": request.param, "height": 800})
     page = context.new_page()

@@ -7,19 +7,23 @@ import gzip
 import html
 import io
 import json
+import os
 import re
-import subprocess
-import sys
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean, stdev
 
+import editions
 import pytest
+from editions import Pages
+from same_sentences import Sentences
 
+from measuretwice.base.errors import UserError
 from measuretwice.checks import KINDS
 from measuretwice.cli.commands import cli
 from measuretwice.lab import Lab, Pitfall, published_labs
+from measuretwice.site.build import prepare
+from measuretwice.site.navigation import KEY
 from measuretwice.site.render import Renderer
 from measuretwice.site.words.subjects import LabWords, SiteWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
@@ -37,32 +41,43 @@ def texts(site: Path) -> dict[str, str]:
     return {page: (site / page).read_text(encoding="utf-8") for page in pages_of(site)}
 
 
-def test_no_placeholder_is_left(student: Path, instructor: Path) -> None:
-    for site in (student, instructor):
-        for page, text in texts(site).items():
-            shown = re.sub(r"<(script|style|pre).*?</\1>", "", text, flags=re.DOTALL)
-            assert not re.search(r"\{\{|\{%|%\}|[\x02\x03]", shown), page
-            # A list of attributes that stands in the text was written where none can be.
-            assert "{ ." not in shown, page
+TAKES_THE_SITE = "takes the instructors' site; by day the students' is looked at, and the other's pages as they are prepared"
+# By day the students' site; at night the instructors', too.
+EDITIONS = ["student", pytest.param("instructor", marks=pytest.mark.nightly(TAKES_THE_SITE))]
 
 
-def test_links_and_anchors(student: Path, instructor: Path) -> None:
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_no_placeholder_is_left(request: pytest.FixtureRequest, edition: str) -> None:
+    for page, text in texts(request.getfixturevalue(edition)).items():
+        shown = re.sub(r"<(script|style|pre).*?</\1>", "", text, flags=re.DOTALL)
+        assert not re.search(r"\{\{|\{%|%\}|[\x02\x03]", shown), page
+        # A list of attributes that stands in the text was written where none can be.
+        assert "{ ." not in shown, page
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_links_and_anchors(request: pytest.FixtureRequest, edition: str) -> None:
     """mkdocs checks what Markdown says; this, what browsers get."""
-    for site in (student, instructor):
-        ids = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts(site).items()}
-        for page, text in texts(site).items():
-            if page == "404.html":
+    site: Path = request.getfixturevalue(edition)
+    ids = {page: set(re.findall(r'\bid="([^"]+)"', text)) for page, text in texts(site).items()}
+    found: dict[Path, str | None] = {}
+    for page, text in texts(site).items():
+        if page == "404.html":
+            continue
+        folder = (site / page).parent
+        for link in set(re.findall(r'(?:href|src)="([^"]+)"', text)):
+            path, _, anchor = html.unescape(link).partition("#")
+            if re.match(r"[a-z]+:", link):
                 continue
-            for link in re.findall(r'(?:href|src)="([^"]+)"', text):
-                path, _, anchor = html.unescape(link).partition("#")
-                if re.match(r"[a-z]+:", link):
-                    continue
-                target = (site / page).parent / path if path else site / page
-                target = target / "index.html" if target.is_dir() else target
-                assert target.is_file(), f"{page}: {link}"
-                name = target.resolve().relative_to(site.resolve()).as_posix()
-                if anchor and name in ids and not anchor.startswith("__"):
-                    assert anchor in ids[name], f"{page}: {link}"
+            # Without `..`, by the text alone: pages have some hundred links each, most of them the same.
+            target = Path(os.path.normpath(folder / path)) if path else site / page
+            if target not in found:
+                file = target / "index.html" if target.is_dir() else target
+                found[target] = file.relative_to(site).as_posix() if file.is_file() else None
+            name = found[target]
+            assert name is not None, f"{page}: {link}"
+            if anchor and name in ids and not anchor.startswith("__"):
+                assert anchor in ids[name], f"{page}: {link}"
 
 
 def case_of(lab: Lab, pitfall: Pitfall) -> str:
@@ -177,14 +192,12 @@ def texts_of(archive: bytes) -> str:
 
 
 def test_students_get_nothing_of_the_solutions(
-    student: Path, instructor: Path, offline: Path, tmp_path: Path
+    student: Path, offline: Path, tmp_path: Path
 ) -> None:
     """Not in pages, not in the index of the search, not in the site map."""
     with zipfile.ZipFile(offline) as archive:
         archive.extractall(tmp_path)
-    hidden = [plain(secret) for secret in secrets()]
-    names = [path.name for path in (instructor / "instructors/key").iterdir()]
-    assert len(names) >= 2
+    hidden = Sentences({plain(secret) for secret in secrets()})
     for site in (student, tmp_path / "measuretwice"):
         for path in site.rglob("*"):
             if not path.is_file() or "vendor" in path.parts or path.suffix in (".woff2", ".png"):
@@ -199,23 +212,24 @@ def test_students_get_nothing_of_the_solutions(
                 text = gzip.decompress(data) if path.suffix == ".gz" else data
                 said = plain(text.decode("utf-8"))
             assert "instructors/key" not in said, where
-            for secret in hidden:
-                assert secret not in said, f"{where}: {secret}"
+            assert hidden.found_in(said) == [], where
         assert not (site / "instructors/key").exists()
         assert (site / "sitemap.xml").is_file()
 
 
-def test_the_secrets_are_real(instructor: Path) -> None:
-    """What is kept from students does stand in the instructors' site, so the test above can fail."""
-    key = " ".join(
-        plain(path.read_text(encoding="utf-8"))
-        for path in (instructor / "instructors/key").rglob("index.html")
-    )
-    shown = [secret for secret in secrets() if plain(secret) in key]
+def test_the_secrets_are_real(instructors_pages: Pages) -> None:
+    """What is kept from students does stand in the instructors' pages, so the test above can fail."""
+    names = [path.relative_to(ROOT / "docs") for path in (ROOT / "docs").glob(f"{KEY}/*.md")]
+    key = " ".join(plain(instructors_pages.html(name.as_posix())) for name in sorted(names))
+    shown = Sentences({plain(secret) for secret in secrets()}).found_in(key)
     assert len(shown) > 100
 
 
+@pytest.mark.nightly(
+    "by day tests/solutions runs the notebooks, and looks at the pages that are made of them"
+)
 def test_instructors_get_the_answer_keys(instructor: Path) -> None:
+    """By day tests/solutions runs the notebooks, and looks at the pages that are made of them."""
     for path in (ROOT / "solutions").glob("[0-9]*.py"):
         page = instructor / "instructors/key" / path.stem / "index.html"
         text = page.read_text(encoding="utf-8")
@@ -224,11 +238,10 @@ def test_instructors_get_the_answer_keys(instructor: Path) -> None:
         assert "<td>" in text
 
 
-def test_every_mistake_has_teaching_notes(instructor: Path) -> None:
+def test_every_mistake_has_teaching_notes(instructors_pages: Pages) -> None:
     for lab in LABS.values():
-        notes = instructor / f"instructors/key/{lab.folder.name}-notes/index.html"
         if lab.file.pitfalls:
-            text = notes.read_text(encoding="utf-8")
+            text = instructors_pages.html(f"{KEY}/{lab.folder.name}-notes.md")
             for pitfall in lab.file.pitfalls:
                 start = text.index(f'<h2 id="{pitfall.id}"')
                 part = text[start:].split("<h2 ")[1]
@@ -280,6 +293,9 @@ def test_map_shows_every_lab_and_mistake(student: Path) -> None:
             assert pitfall.id in text
 
 
+@pytest.mark.nightly(
+    "takes the instructors' site; by day its keys' texts are prepared and looked at"
+)
 def test_the_index_of_the_search_has_the_keys(instructor: Path) -> None:
     index = (instructor / "search/search_index.json").read_text(encoding="utf-8")
     assert "instructors/key/" in index
@@ -326,35 +342,22 @@ def test_what_is_wrong_in_a_page_is_named(tmp_path: Path, page: str, says: str) 
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/index.md").write_text(page)
-    program = (
-        "import sys; from pathlib import Path; from measuretwice.site.build import prepare\n"
-        "from measuretwice.base.errors import UserError\n"
-        "root = Path(sys.argv[1])\n"
-        "try: prepare(root, root / 'out')\n"
-        "except UserError as error: print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)],
-        env={"PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert says in done.stdout, done.stdout + done.stderr
+    with pytest.raises(UserError) as refused:
+        prepare(tmp_path, tmp_path / "out")
+    assert says in str(refused.value)
 
 
-@pytest.mark.nightly
-def test_the_offline_zip_is_the_same_again(
-    offline: Path, tmp_path: Path, lab_docs: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+@pytest.mark.nightly(
+    "takes a build from nothing; by day a release's pages, made for themselves, are the students' own to the byte"
+)
+def test_the_offline_zip_is_the_same_again(offline: Path, tmp_path: Path) -> None:
     names = zipfile.ZipFile(offline).namelist()
     assert "measuretwice/index.html" in names
     assert "measuretwice/search/search_index.js" in names
     again = tmp_path / "again.zip"
     # Made from nothing: what was kept of pages is the same as what is made anew.
     (ROOT / "build/docs.kept.json").unlink(missing_ok=True)
-    assert lab_docs("--offline", "--out", str(again)).returncode == 0
+    assert editions.lab("docs", "--offline", "--out", str(again)).returncode == 0
     with zipfile.ZipFile(offline) as one, zipfile.ZipFile(again) as other:
         # The site map has the day of the build in it.
         for name in names:

@@ -39,7 +39,15 @@ def sheets(pdf: bytes) -> int:
     return len(re.findall(rb"/Type\s*/Page\b", pdf))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "scheme",
+    [
+        pytest.param(
+            "light", marks=pytest.mark.nightly("by day from dark, whose colours paper turns round")
+        ),
+        "dark",
+    ],
+)
 def test_paper(browser: Any, address: str, scheme: str) -> None:
     """Nothing to click, nothing folded, no line cut off, and dark on white from either scheme."""
     context = browser.new_context(color_scheme=scheme, viewport={"width": 680, "height": 960})

@@ -272,6 +272,9 @@ def test_without_scripts_there_are_tables(browser: Any, address: str) -> None:
     context.close()
 
 
+@pytest.mark.nightly(
+    "by day test_offline opens pages and their figures from a folder, and these replays are served"
+)
 @pytest.mark.slow
 def test_from_a_folder_and_on_a_small_phone(browser: Any, offline: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(offline) as archive:

@@ -1,4 +1,9 @@
-"""Trials that a page runs itself: from the button to the folder that is handed in, in each browser that there is."""
+"""Trials that a page runs itself: from the button to the folder that is handed in, in each browser that there is.
+
+By day one case from its prediction to the hand-in, whose runs ./lab grade makes again, to the byte; one run that is
+cancelled; and what costs no run. What else only a browser shows, comes at night: the machine's bytes are those of
+kernel/test_browser_machine.py, and what its panel asks of the kit is answered in in_page/test_desk.py.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +38,7 @@ LONGEST_S = 300
 
 pytestmark = [
     pytest.mark.skipif(bool(browsers_machine.lacking()), reason=browsers_machine.lacking()),
-    pytest.mark.slow(120),
+    pytest.mark.slow,
 ]
 
 # What a reader does: choose the tab, say a seed, press the button, and wait. Then all that the page has kept. Another seed
@@ -130,6 +135,9 @@ def test_the_machine_is_built_and_no_larger_than_said(student: Path) -> None:
     assert sum(file["bytes"] for file in loads["python"]["files"] + loads["kit"]["files"]) < 9e6
 
 
+@pytest.mark.nightly(
+    "by day a page's runs are made again by ./lab grade, to the same bytes; kernel/test_browser_machine.py has the machine's"
+)
 @pytest.mark.parametrize("run_in", [in_chromium, in_firefox])
 def test_a_page_makes_the_bytes_that_node_makes(
     request: pytest.FixtureRequest,
@@ -232,6 +240,9 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     assert "Run again, of 2 runs: 2 the same bytes, 0 not" in said, said
 
 
+@pytest.mark.nightly(
+    "by day the case that is handed in keeps runs and answers from page to page; in_page/test_desk.py: what is kept"
+)
 def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None:
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     panel = page.locator(".here[data-here]").first
@@ -262,6 +273,9 @@ def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None
     assert not panel.get_by_role("button", name="Show my earlier runs").count()
 
 
+@pytest.mark.nightly(
+    "by day what a cache never gives is fetched again; that there is no connection is said only here"
+)
 def test_without_a_connection_it_says_so_and_goes_on_later(browser: Any, address: str) -> None:
     # What a service worker fetches, no test can break.
     page = browser.new_page(service_workers="block")
@@ -313,6 +327,7 @@ def test_a_run_can_be_cancelled(page: Any) -> None:
     assert broken_off not in panel.inner_text()
 
 
+@pytest.mark.nightly("rare; by day what is kept and never comes is fetched again")
 def test_a_worker_that_says_nothing_is_begun_anew(page: Any) -> None:
     """Firefox has done so, once in a few hundred: what a worker had asked of its cache never came."""
     page.clock.install()
@@ -365,7 +380,9 @@ def renderers() -> list[int]:
     return [int(pid) for pid in found if is_mine(pid)]
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "rare, and holds the browser for eight seconds; by day a run that was left behind is said to have ended"
+)
 def test_a_page_that_was_held_says_so_and_goes_on(page: Any) -> None:
     """As a browser holds a page that nobody sees: nothing of it runs for a while."""
     panel = ready(page)
@@ -428,7 +445,9 @@ def book_of(page: Any) -> str:
     )
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "by day in_page/test_desk.py keeps and reads a book; two tabs at once there are only here"
+)
 def test_two_tabs_share_one_book(page: Any, address: str) -> None:
     """Each has its own Python: what one has noted, and run, the other has, too."""
     other = page.context.new_page()
@@ -461,7 +480,9 @@ def test_two_tabs_share_one_book(page: Any, address: str) -> None:
     assert len(runs) == 2
 
 
-@pytest.mark.nightly
+@pytest.mark.nightly(
+    "by day test_looks_here.py has the panels' tables on a phone, and a case is worked through"
+)
 def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
     panel = ready(page)
     panel.get_by_role("button", name="Run it here").click()
@@ -499,6 +520,7 @@ def test_the_way_shown_first_is_one_that_the_readers_machine_has(
     page.close()
 
 
+@pytest.mark.nightly("by day in_page/test_desk.py: what failed is said, and is no try")
 def test_where_nothing_arrives_the_run_ends_and_says_so(page: Any) -> None:
     """No connection comes up where all packets are lost: iperf3's server waits for one for ever."""
     ready(page)

@@ -24,7 +24,15 @@ new PerformanceObserver(list => {
 }).observe({ type: 'layout-shift', buffered: true })"""
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(
+    params=[
+        "light",
+        pytest.param(
+            "dark",
+            marks=pytest.mark.nightly("by day in light: the schemes differ in colours alone"),
+        ),
+    ]
+)
 def phone(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     context = browser.new_context(viewport=PHONE, color_scheme=request.param)
     yield context.new_page()

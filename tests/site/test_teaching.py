@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from all_cases import LABS, told
+from all_cases import LABS, ROOT, told
+from editions import Pages
 
 from measuretwice.cli.commands import cli
 from measuretwice.lab import Lab
@@ -24,9 +25,35 @@ OF_LAB = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 VERBATIM = re.compile(r"<(pre|code|svg|style|script)\b.*?</\1>", re.DOTALL)
 
 
-def article(page: Path) -> str:
-    [found] = re.findall(r"<article.*?</article>", page.read_text(encoding="utf-8"), re.DOTALL)
-    return found
+class Edition:
+    """Pages by their names in docs/: the students' site as it is built, the instructors' pages as they are prepared."""
+
+    def __init__(self, site: Path | Pages) -> None:
+        self._site = site
+
+    def page(self, name: str) -> str:
+        """What is read of a page."""
+        if isinstance(self._site, Pages):
+            return self._site.html(f"{name}.md")
+        text = (self._site / name / "index.html").read_text(encoding="utf-8")
+        [found] = re.findall(r"<article.*?</article>", text, re.DOTALL)
+        return found
+
+    def plan(self, lab: Lab) -> str:
+        return self.page(f"instructors/tuesday/{lab.folder.name}")
+
+    def deck(self, lab: Lab) -> str:
+        return self.page(f"instructors/key/{lab.folder.name}-slides")
+
+
+@pytest.fixture
+def students(student: Path) -> Edition:
+    return Edition(student)
+
+
+@pytest.fixture
+def instructors(instructors_pages: Pages) -> Edition:
+    return Edition(instructors_pages)
 
 
 def words_of(text: str) -> str:
@@ -35,15 +62,10 @@ def words_of(text: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", " ", text))
 
 
-def plan_of(site: Path, lab: Lab) -> str:
-    return article(site / f"instructors/tuesday/{lab.folder.name}/index.html")
-
-
-def slides_of(instructor: Path, lab: Lab) -> list[tuple[set[str], str, str]]:
+def slides_of(instructors: Edition, lab: Lab) -> list[tuple[set[str], str, str]]:
     """Of each slide: the classes of its heading, the case that it is about, its words."""
-    text = article(instructor / f"instructors/key/{lab.folder.name}-slides/index.html")
     found = []
-    for part in text.split("<h2")[1:]:
+    for part in instructors.deck(lab).split("<h2")[1:]:
         head = part.split(">")[0]
         classes, case = (re.search(rf'{name}="([^"]*)"', head) for name in ("class", "data-case"))
         found.append(
@@ -58,10 +80,10 @@ def slides_of(instructor: Path, lab: Lab) -> list[tuple[set[str], str, str]]:
 
 @OF_LAB
 def test_every_module_has_a_plan_of_ninety_minutes(
-    student: Path, instructor: Path, lab: Lab
+    students: Edition, instructors: Edition, lab: Lab
 ) -> None:
-    for site in (student, instructor):
-        text = plan_of(site, lab).replace("&nbsp;", " ")
+    for edition in (students, instructors):
+        text = edition.plan(lab).replace("&nbsp;", " ")
         [table] = re.findall(r"<table>(?:(?!</table>).)*45 min.*?</table>", text, re.DOTALL)
         rows = re.findall(
             r"<tr>\s*<td[^>]*>(\d+) to (\d+)</td>\s*<td[^>]*>(?:(\d+) to (\d+)|–)</td>",
@@ -75,24 +97,24 @@ def test_every_module_has_a_plan_of_ninety_minutes(
 
 
 @OF_LAB
-def test_every_module_has_a_plan_of_a_session(student: Path, lab: Lab) -> None:
-    part = plan_of(student, lab).split('<h2 id="session"')[1]
+def test_every_module_has_a_plan_of_a_session(students: Edition, lab: Lab) -> None:
+    part = students.plan(lab).split('<h2 id="session"')[1]
     [whole] = re.findall(r"<strong>(\d+)</strong></td>\s*<td[^>]*><strong>in all", part)
     assert SESSION[0] <= int(whole) <= SESSION[1]
 
 
 @OF_LAB
-def test_students_read_no_cause_in_a_plan(student: Path, instructor: Path, lab: Lab) -> None:
-    said, whole = (words_of(plan_of(site, lab)) for site in (student, instructor))
-    for pitfall in lab.file.pitfalls:
-        assert told([pitfall.id, pitfall.title], said) == []
-    assert "What they get wrong" not in said
-    assert "What they get wrong" in whole
+def test_what_they_get_wrong_is_for_instructors(
+    students: Edition, instructors: Edition, lab: Lab
+) -> None:
+    """That students read no cause in a plan: test_nobody_is_told.py."""
+    assert "What they get wrong" not in words_of(students.plan(lab))
+    assert "What they get wrong" in words_of(instructors.plan(lab))
 
 
 @OF_LAB
-def test_every_module_has_slides_in_order(instructor: Path, lab: Lab) -> None:
-    slides = slides_of(instructor, lab)
+def test_every_module_has_slides_in_order(instructors: Edition, lab: Lab) -> None:
+    slides = slides_of(instructors, lab)
     assert SLIDES[0] <= len(slides) <= SLIDES[1]
     assert [classes & {"claim", "network", "end"} for classes, _, _ in slides if classes & {"claim", "network", "end"}] == [
         {"claim"}, {"network"}, {"end"},
@@ -109,9 +131,9 @@ def test_every_module_has_slides_in_order(instructor: Path, lab: Lab) -> None:
 
 @OF_LAB
 def test_no_slide_tells_a_cause_before_the_class_has_looked_for_it(
-    instructor: Path, lab: Lab
+    instructors: Edition, lab: Lab
 ) -> None:
-    slides = slides_of(instructor, lab)
+    slides = slides_of(instructors, lab)
     for pitfall in lab.file.pitfalls:
         number = str(lab.case_number(pitfall))
         if number not in {case for _, case, _ in slides}:
@@ -136,10 +158,9 @@ def commands(page: str) -> Iterator[list[str]]:
 
 
 @OF_LAB
-def test_commands_of_plans_and_slides_can_be_typed(instructor: Path, lab: Lab) -> None:
+def test_commands_of_plans_and_slides_can_be_typed(instructors: Edition, lab: Lab) -> None:
     """Each is read as ./lab reads it: the command, its options, the lab, its cases and trials."""
-    deck = article(instructor / f"instructors/key/{lab.folder.name}-slides/index.html")
-    found = [*commands(plan_of(instructor, lab)), *commands(deck)]
+    found = [*commands(instructors.plan(lab)), *commands(instructors.deck(lab))]
     assert len(found) > 5
     for _, name, *rest in found:
         command = cli.commands[name]
@@ -161,20 +182,45 @@ def instructors_address(
         yield address
 
 
+DECK = f"instructors/key/{LABS[0].folder.name}-slides"
 SHOWN = "document.querySelector('.slide.shown h2')?.id"
 
 
-def test_slides_are_driven_by_the_keyboard(browser: Any, instructor: Path) -> None:
+@pytest.fixture(
+    params=[
+        "prepared",
+        pytest.param(
+            "built", marks=pytest.mark.nightly("by day the same keys on the prepared page")
+        ),
+    ]
+)
+def deck(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The file of a page of slides: its prepared text between the site's own style and script, at night as it is built."""
+    if request.param == "built":
+        return Path(request.getfixturevalue("instructor")) / DECK / "index.html"
+    pages, assets = request.getfixturevalue("instructors_pages"), (ROOT / "docs/assets").as_uri()
+    file = tmp_path / "deck.html"
+    file.write_text(
+        f'<meta charset="utf-8"><link rel="stylesheet" href="{assets}/extra.css">'
+        f'<article class="md-content__inner md-typeset">{pages.html(f"{DECK}.md")}</article>'
+        f'<script src="{assets}/site.js"></script>',
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.slow
+def test_slides_are_driven_by_the_keyboard(browser: Any, deck: Path) -> None:
     """From a file, as on a stick in a lecture hall."""
     page = browser.new_page()
-    page.goto((instructor / "instructors/key/01-mathis-slides/index.html").as_uri())
+    page.goto(deck.as_uri())
     page.wait_for_selector(".slide")
     ids = page.evaluate("[...document.querySelectorAll('.slide h2')].map(one => one.id)")
     assert page.evaluate(SHOWN) is None
     page.get_by_role("button", name="Present").press("Enter")
     at = 0
     for key, wanted in (
-        ("ArrowRight", 1), ("PageDown", 2), ("Space", 3), ("ArrowLeft", 2), ("PageUp", 1), ("End", len(ids) - 1),
+        ("Home", 0), ("ArrowRight", 1), ("PageDown", 2), ("Space", 3), ("ArrowLeft", 2), ("PageUp", 1), ("End", len(ids) - 1),
         ("ArrowRight", len(ids) - 1), ("Home", 0), ("ArrowLeft", 0), ("ArrowDown", 1),
     ):  # fmt: skip
         page.keyboard.press(key)
@@ -194,9 +240,11 @@ def test_slides_are_driven_by_the_keyboard(browser: Any, instructor: Path) -> No
     page.close()
 
 
+@pytest.mark.nightly("takes the instructors' site; by day test_a_module_is_one_document prints")
+@pytest.mark.slow
 def test_slides_are_printed_one_a_sheet(browser: Any, instructor: Path) -> None:
     page = browser.new_page()
-    page.goto((instructor / "instructors/key/01-mathis-slides/index.html").as_uri())
+    page.goto((instructor / DECK / "index.html").as_uri())
     page.wait_for_selector(".slide")
     wanted = page.locator(".slide").count()
     sheets = page.pdf(prefer_css_page_size=True)
@@ -204,8 +252,11 @@ def test_slides_are_printed_one_a_sheet(browser: Any, instructor: Path) -> None:
     page.close()
 
 
+@pytest.mark.nightly(
+    "takes the instructors' site; by day the slides' text and order are read, and one deck is driven by keys"
+)
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 @OF_LAB
 def test_slides_can_be_read_by_all(
     browser: Any, instructors_address: str, lab: Lab, scheme: str

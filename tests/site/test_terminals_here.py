@@ -18,7 +18,7 @@ LONGEST_MS = 240_000
 FOCUS = "document.activeElement.getAttribute('aria-label') || document.activeElement.textContent"
 
 pytestmark = [
-    pytest.mark.slow(60),
+    pytest.mark.slow,
     pytest.mark.skipif(find_machine() is None, reason="the browser's machine isn't built"),
 ]
 
@@ -98,6 +98,7 @@ def test_terminals_on_all_nodes(browser: Any, address: str) -> None:
     visitor.context.close()
 
 
+@pytest.mark.nightly("by day test_terminals_on_all_nodes types into the same terminals on a desk")
 def test_terminals_on_a_phone(browser: Any, address: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     visitor = Visitor(browser, address, 390)

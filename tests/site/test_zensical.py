@@ -1,4 +1,7 @@
-"""The same prepared pages, built by Zensical, the successor of the theme: the change is one line when it comes."""
+"""The same prepared pages, built by Zensical, the successor of the theme: the change is one line when it comes.
+
+At night: only a change of the theme, its settings or its version can break it.
+"""
 
 from __future__ import annotations
 
@@ -13,22 +16,31 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import editions
 import pytest
 
-pytestmark = [pytest.mark.slow(60), pytest.mark.xdist_group("zensical")]
+pytestmark = [
+    pytest.mark.nightly(
+        "only the theme's settings or its version break it; by day mkdocs builds the same prepared pages, strictly"
+    ),
+    pytest.mark.slow,
+]
 pytest.importorskip("zensical", reason="MEASURETWICE_SETUP=dev ./lab has it")
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def theirs(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The students' site, as Zensical builds it, strictly, from what mkdocs read."""
-    root = tmp_path_factory.mktemp("zensical")
+    return editions.once(tmp_path_factory, "zensical", build) / "build/site"
+
+
+def build(root: Path) -> None:
     folder = root / "build"
-    shutil.copytree(ROOT / "build/docs", folder / "docs")
+    shutil.copytree(editions.STUDENTS_PAGES, folder / "docs")
     shutil.copytree(ROOT / "docs/includes", root / "docs/includes")
-    shutil.copy(ROOT / "build/docs.yml", folder)
+    shutil.copy(editions.STUDENTS_PAGES.with_suffix(".yml"), folder)
     built = subprocess.run(
         [sys.executable, "-P", "-m", "zensical", "build", "-f", str(folder / "docs.yml")],
         cwd=ROOT,
@@ -39,7 +51,6 @@ def theirs(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
-    return folder / "site"
 
 
 def headings(site: Path) -> dict[str, str]:
@@ -53,7 +64,6 @@ def headings(site: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.nightly
 def test_it_builds_the_same_pages(student: Path, theirs: Path) -> None:
     ours = headings(student)
     assert len(ours) > 100

@@ -33,11 +33,6 @@ from measuretwice.view.over_time import read_over_time
 ROOT = Path(__file__).parents[2]
 LABS = {name: load_lab(ROOT, name) for name in find_labs(ROOT)}
 WORDS = {name: LabWords(ROOT, lab) for name, lab in LABS.items()}
-CASES = [
-    pytest.param(lab, pitfall, id=f"{lab.name}-{lab.case_number(pitfall)}")
-    for lab in LABS.values()
-    for pitfall in lab.file.pitfalls
-]
 # Some pages have six, and show each in one scheme.
 MAX_PICTURE_BYTES = 5_000
 LEAST_FONT_PX = 12
@@ -68,34 +63,37 @@ def test_every_kind_that_a_lab_may_declare_is_drawn_and_used() -> None:
         assert f"`{name}`" in (SymptomOf.__doc__ or ""), "the page on lab.toml has each kind"
 
 
-@pytest.mark.slow(120)
-@pytest.mark.parametrize(("lab", "pitfall"), CASES)
-def test_a_case_has_its_figure_and_it_tells_no_cause(lab: Lab, pitfall: Pitfall) -> None:
+@pytest.mark.slow
+def test_a_case_has_its_figure() -> None:
+    """That no word of it tells the cause: tests/site/test_nobody_is_told.py."""
+    for lab in LABS.values():
+        for pitfall in lab.file.pitfalls:
+            assert_has_its_figure(lab, pitfall)
+
+
+def assert_has_its_figure(lab: Lab, pitfall: Pitfall) -> None:
+    case = f"{lab.name}, case {lab.case_number(pitfall)}"
     folder = symptom_pictures(WORDS[lab.name], pitfall)
     facts = json.loads((folder / "figures.json").read_text(encoding="utf-8"))
     captions = facts.pop("captions")
-    assert re.search(r"the first try, \d+ runs?$", captions["broken"])
-    assert re.search(r"\d+ runs? each", captions["fixed"])
+    assert re.search(r"the first try, \d+ runs?$", captions["broken"]), case
+    assert re.search(r"\d+ runs? each", captions["fixed"]), case
     said = {name: known["alt"] for name, known in facts.items()}
     first = {name: text for name, text in said.items() if name.endswith("-first")}
-    assert len(first) == len(pitfall.figure) > 0
+    assert len(first) == len(pitfall.figure) > 0, case
     files = {f"{name}{scheme}.svg" for name in said for scheme in ("", "-dark")}
-    assert {path.name for path in folder.glob("*.svg")} == files
+    assert {path.name for path in folder.glob("*.svg")} == files, case
     for name, text in said.items():
         # Its number, and no other name of it.
-        assert name.startswith(f"case-{lab.case_number(pitfall):02d}-")
+        assert name.startswith(f"case-{lab.case_number(pitfall):02d}-"), case
         content = (folder / f"{name}.svg").read_text(encoding="utf-8")
         assert (folder / f"{name}-dark.svg").read_text(encoding="utf-8") == in_the_dark(content)
         root = ElementTree.fromstring(content)
-        assert root.get("width") == str(PANEL_PX)
+        assert root.get("width") == str(PANEL_PX), (case, name)
         sizes = [float(size) for size in re.findall(r"font(?:-size)?: ([0-9.]+)px", content)]
-        assert min(sizes) >= LEAST_FONT_PX
-        assert len(gzip.compress(content.encode(), 6)) < MAX_PICTURE_BYTES
-        assert re.search(r"\d", text), "its words have numbers in them"
-        if name in first:
-            shown = " ".join([text, *root.itertext()])
-            for word in pitfall.key_words:
-                assert not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", shown, re.I), word
+        assert min(sizes) >= LEAST_FONT_PX, (case, name)
+        assert len(gzip.compress(content.encode(), 6)) < MAX_PICTURE_BYTES, (case, name)
+        assert re.search(r"\d", text), f"{case}, {name}: its words have numbers in them"
 
 
 def test_goodput_against_the_model_is_what_was_measured() -> None:
