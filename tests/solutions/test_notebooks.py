@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 # What the instructors' site takes instead of running a notebook again.
 KEPT = ROOT / "build/keys"
 NOTEBOOKS = sorted((ROOT / "solutions").glob("[0-9]*.py"))
+NIGHTLY = pytest.mark.nightly("three others, which take the same from solutions/common.py")
 
 
 def test_every_recorded_lab_has_a_solution() -> None:
@@ -21,8 +22,18 @@ def test_every_recorded_lab_has_a_solution() -> None:
     assert recorded <= {path.stem for path in NOTEBOOKS}
 
 
+# Those that take longest.
+OTHERS = ("01-mathis", "02-buffers", "04-variants")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("source", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(source, id=source.stem, marks=NIGHTLY if source.stem in OTHERS else [])
+        for source in NOTEBOOKS
+    ],
+)
 def test_notebook_runs_whole(source: Path) -> None:
     """It runs here, whatever was kept before; then the tests of the instructors' site take its page."""
     KEPT.mkdir(parents=True, exist_ok=True)
