@@ -63,7 +63,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         mark = item.get_closest_marker("nightly")
         if mark:
-            reasons.add(f"{item.nodeid.partition('[')[0]}\n    {''.join(mark.args)}")
+            name = item.nodeid.partition("[")[0]
+            if len(mark.args) != 1:
+                raise pytest.UsageError(f"{name}: nightly says what proves the same by day")
+            reasons.add(f"{name}\n    {mark.args[0]}")
     if config.getoption("--nightly-reasons"):
         items.clear()
         print("\n".join(sorted(reasons)))

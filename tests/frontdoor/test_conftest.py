@@ -46,3 +46,5 @@ def test_each_worker_has_a_cpu(tmp_path: Path) -> None:
 def test_what_is_left_to_the_night_has_a_reason(tmp_path: Path) -> None:
     done = run_tests(tmp_path, "'shown in short'", "--nightly-reasons")
     assert "test_it.py::test_dear\n    shown in short\n" in done.stdout
+    done = run_tests(tmp_path, "", "-k", "dear")
+    assert "test_dear: nightly says what proves the same by day" in done.stdout + done.stderr
