@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import importlib
 import multiprocessing
 import os
 import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import (
@@ -19,11 +17,11 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from measuretwice.backends.backend import Backend, BackendLost
-from measuretwice.base.cpus import take_cpu, usable_cpus
+from measuretwice.base.cpus import take_cpu
 from measuretwice.base.errors import UserError
 from measuretwice.execute.job import Busy, Job, run_job
 from measuretwice.runs.derive import code_digest
@@ -170,16 +168,7 @@ def _begin_worker(parent: int) -> None:
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
-    cpus = usable_cpus()
     _cpu.append(take_cpu())
-    threading.Thread(target=_load_scipy, args=(cpus,), daemon=True).start()
-
-
-def _load_scipy(cpus: list[int]) -> None:
-    """Load it while the first trial runs, on whatever CPU has time; its verdicts would wait half a second for it."""
-    os.sched_setaffinity(threading.get_native_id(), cpus)
-    with suppress(ImportError):  # who needs it says so
-        importlib.import_module("scipy.special")
 
 
 def _end_pool(pool: ProcessPoolExecutor) -> None:

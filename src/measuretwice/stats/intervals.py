@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# scipy.special is imported where it is used: it takes half a second (scipy.stats over one).
+from measuretwice.stats.distributions import beta_quantile, binomial_cdf, student_quantile
 
 
 def loss_interval(drops: int, offered: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -22,11 +22,9 @@ def loss_interval(drops: int, offered: int, confidence: float = 0.95) -> tuple[f
     """
     if offered <= 0 or not 0 <= drops <= offered:
         raise ValueError("expected 0 <= drops <= offered and offered > 0")
-    from scipy.special import betaincinv
-
     tail = (1 - confidence) / 2
-    low = 0.0 if drops == 0 else float(betaincinv(drops, offered - drops + 1, tail))
-    high = 1.0 if drops == offered else float(betaincinv(drops + 1, offered - drops, 1 - tail))
+    low = 0.0 if drops == 0 else beta_quantile(drops, offered - drops + 1, tail)
+    high = 1.0 if drops == offered else beta_quantile(drops + 1, offered - drops, 1 - tail)
     return low, high
 
 
@@ -34,17 +32,15 @@ def binomial_interval(count: int, probability: float, confidence: float) -> tupl
     """Return the central interval, as ratios, in which `confidence` of binomial shares lie.
 
     The other way round than `loss_interval`: here the probability is known. Each tail holds at
-    most (1 - confidence)/2. Exact, from scipy's incomplete beta function, which knows no largest count
-    (Abramowitz and Stegun, 26.5.24).
+    most (1 - confidence)/2.
     """
-    from scipy.special import betainc
 
     def quantile(share: float) -> int:
         """The least k with P(X <= k) >= share."""
         low, high = 0, count
         while low < high:
             middle = (low + high) // 2
-            if betainc(count - middle, middle + 1, 1 - probability) >= share:
+            if binomial_cdf(middle, count, probability) >= share:
                 high = middle
             else:
                 low = middle + 1
@@ -76,9 +72,7 @@ def ratio_bounds(losses: float, confidence: float = 0.95) -> tuple[float, float]
     """
     if losses <= 0:
         return None
-    from scipy.special import ndtri
-
-    half = float(ndtri(0.5 + confidence / 2)) * relative_error_of_ratio(losses)
+    half = statistics.NormalDist().inv_cdf(0.5 + confidence / 2) * relative_error_of_ratio(losses)
     return math.exp(-half), math.exp(half)
 
 
@@ -100,10 +94,8 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     mean = math.fsum(values) / count
     if count == 1:
         return mean, -math.inf, math.inf
-    from scipy.special import stdtrit
-
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
-    half = float(stdtrit(count - 1, 0.5 + confidence / 2)) * deviation / math.sqrt(count)
+    half = student_quantile(count - 1, 0.5 + confidence / 2) * deviation / math.sqrt(count)
     return mean, mean - half, mean + half
 
 
@@ -150,13 +142,11 @@ def median_interval(
     """
     if not values:
         raise ValueError("expected at least one value")
-    from scipy.special import bdtr
-
     ordered, count = sorted(values), len(values)
     middle = statistics.median(ordered)
-    if 2 * bdtr(0, count, 0.5) > 1 - confidence:
+    if 2 * binomial_cdf(0, count, 0.5) > 1 - confidence:
         return middle, -math.inf, math.inf
-    outside = max(k for k in range(count // 2) if 2 * bdtr(k, count, 0.5) <= 1 - confidence)
+    outside = max(k for k in range(count // 2) if 2 * binomial_cdf(k, count, 0.5) <= 1 - confidence)
     return middle, ordered[outside], ordered[count - 1 - outside]
 
 
@@ -209,14 +199,12 @@ def _slope(x: list[float], y: list[float], confidence: float) -> tuple[float, fl
     spread = math.fsum((value - middle_x) ** 2 for value in x)
     if count < 3 or spread == 0:
         return None
-    from scipy.special import stdtrit
-
     slope = math.fsum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True)) / spread
     residuals = math.fsum(
         (b - middle_y - slope * (a - middle_x)) ** 2 for a, b in zip(x, y, strict=True)
     )
     error = math.sqrt(residuals / (count - 2) / spread)
-    half = float(stdtrit(count - 2, 0.5 + confidence / 2)) * error
+    half = student_quantile(count - 2, 0.5 + confidence / 2) * error
     return slope, slope - half, slope + half
 
 
@@ -250,9 +238,7 @@ def slope_through_zero(
     count = len(points)
     if count == 1:
         return slope, -math.inf, math.inf
-    from scipy.special import stdtrit
-
     spread = math.fsum((x * (y - slope * x)) ** 2 for x, y in points)
     error = math.sqrt(spread * count / (count - 1)) / squares
-    half = float(stdtrit(count - 1, 0.5 + confidence / 2)) * error
+    half = student_quantile(count - 1, 0.5 + confidence / 2) * error
     return slope, slope - half, slope + half

@@ -12,7 +12,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# scipy.special is imported where it is used, as in intervals.py: it takes half a second.
+from measuretwice.stats.distributions import (
+    f_cdf,
+    f_quantile,
+    f_tail,
+    noncentral_t_cdf,
+    student_cdf,
+    student_quantile,
+)
 
 
 @dataclass(frozen=True)
@@ -47,14 +54,12 @@ def welch_of(
     mean_a: float, deviation_a: float, count_a: int, mean_b: float, deviation_b: float, count_b: int
 ) -> Comparison:
     """Welch's t of two means, from what papers print: mean, deviation, count of each."""
-    from scipy.special import stdtr
-
     error, freedom = _welch_error(deviation_a, count_a, deviation_b, count_b)
     if error == 0:
         p = 1.0 if mean_a == mean_b else 0.0
         return Comparison(0.0 if p else math.inf, (freedom,), p)
     t = (mean_a - mean_b) / error
-    return Comparison(t, (freedom,), 2 * float(stdtr(freedom, -abs(t))))
+    return Comparison(t, (freedom,), 2 * student_cdf(freedom, -abs(t)))
 
 
 def difference_interval(
@@ -68,11 +73,9 @@ def difference_interval(
         raise ValueError("expected at least one value of each")
     if min(len(a), len(b)) == 1:
         return -math.inf, math.inf
-    from scipy.special import stdtrit
-
     (mean_a, deviation_a), (mean_b, deviation_b) = mean_and_deviation(a), mean_and_deviation(b)
     error, freedom = _welch_error(deviation_a, len(a), deviation_b, len(b))
-    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
+    half = student_quantile(freedom, 0.5 + confidence / 2) * error
     return mean_a - mean_b - half, mean_a - mean_b + half
 
 
@@ -83,15 +86,13 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Comparison:
 
 def spread_of(deviation_a: float, count_a: int, deviation_b: float, count_b: int) -> Comparison:
     """The F test of two deviations, the larger over the smaller; p counts both sides."""
-    from scipy.special import fdtrc
-
     (large, n), (small, m) = sorted(
         ((deviation_a, count_a), (deviation_b, count_b)), key=lambda pair: -pair[0]
     )
     if small == 0:
         return Comparison(math.inf, (n - 1, m - 1), 0.0 if large else 1.0)
     f = (large / small) ** 2
-    return Comparison(f, (n - 1, m - 1), min(1.0, 2 * float(fdtrc(n - 1, m - 1, f))))
+    return Comparison(f, (n - 1, m - 1), min(1.0, 2 * f_tail(n - 1, m - 1, f)))
 
 
 def spread(a: Sequence[float], b: Sequence[float]) -> Comparison:
@@ -101,13 +102,11 @@ def spread(a: Sequence[float], b: Sequence[float]) -> Comparison:
 
 def power_of_spread(ratio: float, count: int, significance: float = 0.05) -> float:
     """Return how often an F test of two samples of `count` would notice a true `ratio` of deviations."""
-    from scipy.special import fdtr, fdtrc, fdtri
-
     freedom = count - 1
-    high = float(fdtri(freedom, freedom, 1 - significance / 2))
+    high = f_quantile(freedom, freedom, 1 - significance / 2)
     scaled = high / ratio**2
     low = 1 / high / ratio**2
-    return float(fdtrc(freedom, freedom, scaled)) + float(fdtr(freedom, freedom, low))
+    return f_tail(freedom, freedom, scaled) + f_cdf(freedom, freedom, low)
 
 
 def values_for_spread(ratio: float, power: float = 0.8, significance: float = 0.05) -> int:
@@ -140,9 +139,7 @@ def power_of_difference(
 ) -> float:
     """Return how often a t test of two samples of `count` would notice a true `difference` of means,
     where both have this deviation (noncentral t)."""
-    from scipy.special import nctdtr, stdtrit
-
     freedom = 2 * count - 2
     away = abs(difference) / deviation * math.sqrt(count / 2)
-    limit = float(stdtrit(freedom, 1 - significance / 2))
-    return 1 - float(nctdtr(freedom, away, limit)) + float(nctdtr(freedom, away, -limit))
+    limit = student_quantile(freedom, 1 - significance / 2)
+    return 1 - noncentral_t_cdf(freedom, away, limit) + noncentral_t_cdf(freedom, away, -limit)
