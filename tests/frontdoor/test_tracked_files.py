@@ -54,7 +54,9 @@ def test_scripts_that_are_started_may_be_executed() -> None:
         assert os.access(ROOT / name, os.X_OK), name
 
 
-LISTS = ("requirements.txt", "requirements-cluster.txt", "requirements-dev.txt")
+LISTS = (
+    "requirements.txt", "requirements-cluster.txt", "requirements-docs.txt", "requirements-dev.txt",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", LISTS)

@@ -210,7 +210,8 @@ def test_nothing_of_the_instructors_is_in_it(request: pytest.FixtureRequest, edi
     top = {name.split("/")[0] for name in names}
     assert top <= {
         "CITATION.cff", "LICENSE", "LICENSE-docs", "README.md", "docs", "lab", "labs", "mkdocs.yml",
-        "release.json", "requirements-cluster.txt", "requirements-dev.txt", "requirements.txt",
+        "release.json", "requirements-cluster.txt", "requirements-dev.txt", "requirements-docs.txt",
+        "requirements.txt",
         "sample-data", "scripts", "site", "src", "tests",
     }  # fmt: skip
     # Of the tests only what a page shows: an output of a tool.

@@ -40,7 +40,7 @@ CONNECT_S = 10
 # How long there may be no worker, or no word of the scheduler, before a run is given up.
 PATIENCE_S = 30.0
 LOOK_EVERY_S = 1.0
-INSTALL = ".venv/bin/python -m pip install -r requirements-cluster.txt"
+INSTALL = "MEASURETWICE_SETUP=cluster ./lab"
 KEPT = "finished trials are kept, and the same command goes on from there"
 
 

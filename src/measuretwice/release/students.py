@@ -33,7 +33,7 @@ from measuretwice.site.reference import Command
 
 AS_THEY_ARE = (
     "lab", "LICENSE", "LICENSE-docs", "CITATION.cff", "requirements.txt", "requirements-cluster.txt",
-    "requirements-dev.txt", "docs/includes/glossary.md", "docs/includes/theme/main.html", SCHEMA_FILE,
+    "requirements-docs.txt", "requirements-dev.txt", "docs/includes/glossary.md", "docs/includes/theme/main.html", SCHEMA_FILE,
 )  # fmt: skip
 FOLDERS = ("scripts/kernel", "scripts/host", "scripts/remote")
 # Besides: the virtual kernel, ready to be unpacked, and what unpacks it.
