@@ -17,8 +17,8 @@ TESTS = @if [[ -f scripts/kernel/build.sh ]]; then bash scripts/kernel/build.sh 
 	$(PYTHON) -m pytest $(SHARED)
 # Who has nothing left to do takes half of what another still has: so all end together.
 SHARED = -n $(WORKERS) --dist worksteal
-QUICK = tests/unit tests/parse tests/check tests/grade/test_roster.py tests/testbeds/test_testbed_command.py \
-	tests/frontdoor/test_workflows.py
+QUICK = tests/unit tests/parse tests/check/test_[cr]*.py tests/grade/test_roster.py \
+	tests/testbeds/test_testbed_command.py tests/frontdoor/test_workflows.py
 # Everything that git tracks, or would; without git, everything.
 FILES = { git ls-files -z --cached --others --exclude-standard 2>/dev/null || \
 	find . \( -name '.?*' -o -name site -o -name site-instructor -o -name build -o -name runs \) -prune -o -type f -print0; } | \
