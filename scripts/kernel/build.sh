@@ -45,6 +45,7 @@ the programs that run inside.
   --needs             print what this machine lacks to get it ready, one Debian package a line
   --check             print what this machine has for a build and a run, as JSON
   --smoke             boot the ready kernel once, for a second
+  --counting          build one that counts what of it runs how often, for profile.sh
   --show-apt-sources DIRECTORY CODENAME
                       print which entries of an apt configuration would be used, best first
 
@@ -57,8 +58,13 @@ END
 # --- what is wanted, and where it goes -----------------------------------------------------------
 
 patches=("$here"/patches/*.patch)
-# These decide what the kernel's process may reach, and no byte of a run (tests/security/test_same_bytes.py).
-confining=("$here"/confine/*.patch)
+# These decide what the kernel's process may reach (confine/) and how fast it is (faster/), and no byte of a run
+# (tests/security/test_same_bytes.py).
+sparing=("$here"/confine/*.patch "$here"/faster/*.patch)
+# What of the kernel runs how often, counted by profile.sh in the labs' own trials, for the compiler that counted:
+# another can't read it, and goes without.
+profile=$here/profile.tar.xz
+profile_compiler=12.2.0
 
 # What decides the bytes of a run: by this plans name the kernel.
 results_key() {
@@ -73,14 +79,22 @@ results_key() {
 
 # All that is built: the name of the kernel's folder in the cache.
 cache_key() {
-  { results_key && hash_of_patches "${confining[@]}" && printf '%s\n' "$LAYOUT"; } | hash_of | cut -c1-20
+  {
+    results_key && hash_of_patches "${sparing[@]}" && printf '%s\n' "$LAYOUT"
+    if $counting; then printf 'counting\n'; else hash_of_file "$profile" && printf '%s\n' "$kernel_flags" "$counted_flags"; fi
+  } | hash_of | cut -c1-20
 }
 
 # What is compiled otherwise than Linux does. All of the kernel lies in the lowest two gigabytes, so that a call needs
 # no address in a register (um asks for -mcmodel=large); copies of a known size are moves, not calls. A run of lab 02
-# takes an eighth less (0.88, six pairs), a short one, mostly start, hardly less. Not part of the key: the same bytes
-# come out of a run, as with another compiler.
+# takes an eighth less (0.88, six pairs), a short one, mostly start, hardly less. The same bytes come out of a run, as
+# with another compiler.
 kernel_flags='-mcmodel=small -fbuiltin -O3'
+# What is compiled so that it counts itself (profile.sh): what each edge of a function was taken, at which sizes.
+counting_flags='-fprofile-generate -fprofile-update=single'
+# ... and what is compiled by such counts. Kernel threads never return from some functions, so that counts don't add up;
+# and a function that has changed since goes without.
+counted_flags='-fprofile-use -fprofile-correction -Wno-missing-profile -Wno-error=coverage-mismatch'
 
 # lacks FOLDER: what it lacks of a kernel, nothing where it is one. kernel.json is written last.
 # Programs that a copy of the cache made into plain files get their mode back: to build anew takes minutes.
@@ -132,6 +146,28 @@ require_tools() {
 
 make_programs() { make_root "$1" && leave_out "$1" && add_absent "$1" x86_64-linux-gnu; }
 
+# used_profile: its checksum, or nothing where this machine's compiler can't read it.
+used_profile() {
+  [[ -f $profile && $(gcc -dumpfullversion) == "$profile_compiler" ]] || return 0
+  hash_of_file "$profile"
+}
+
+# take_profile: the counts beside the files that they are of, where the compiler looks for them.
+take_profile() {
+  if $counting; then
+    profile_flags=$counting_flags profile_libraries=$work/libgcov.a
+    # the kernel has a function of that name, too
+    objcopy --redefine-sym mangle_path=gcov_mangle_path "$(gcc -print-file-name=libgcov.a)" "$profile_libraries"
+    return
+  fi
+  if [[ -z $(used_profile) ]]; then
+    say "the profile is gcc $profile_compiler's, this is gcc $(gcc -dumpfullversion): going on without, to the same results in more time"
+    return
+  fi
+  run_job tar -xJf "$profile" -C "$work/source" || die "${profile##*/} can't be unpacked"
+  profile_flags=$counted_flags
+}
+
 # assemble DIRECTORY: the folder as it will stand in the cache.
 assemble() {
   local ready=$1
@@ -151,7 +187,8 @@ assemble() {
   "pinned": $pinned,
   "config_sha256": "$(hash_of_file "$here/config")",
   "patches_sha256": "$(hash_of_patches "${patches[@]}")",
-  "confining_sha256": "$(hash_of_patches "${confining[@]}")",
+  "sparing_sha256": "$(hash_of_patches "${sparing[@]}")",
+  "profile_sha256": "$(used_profile)",
   "sampler_sha256": "$(hash_of_file "$here/ss-sampler.c")",
   "packages_sha256": "$(packages | hash_of)",
   "programs": {$(programs_json)
@@ -207,12 +244,13 @@ get_ready() {
     fi
     say "unpacking and patching $source_name $source_version"
     unpack_source
-    apply_patches "${patches[@]}" "${confining[@]}"
+    apply_patches "${patches[@]}" "${sparing[@]}"
     if [[ -n $tarball ]]; then
       find_archives
       fetch_programs
     fi
     configure "$here/config"
+    take_profile
     compile linux
     run_job build_iproute2 || die_with_log "the build of iproute2 failed"
     assemble "$ready"
@@ -337,6 +375,7 @@ smoke_test() {
 # --- options -------------------------------------------------------------------------------------
 
 action=get_ready
+counting=false
 tarball=
 sha256=
 no_build=
@@ -352,6 +391,7 @@ while (($#)); do
     --no-build) no_build=yes ;;
     --check) action=print_facts ;;
     --smoke) action=smoke_test ;;
+    --counting) counting=true ;;
     --tarball | --sha256)
       (($# >= 2)) || die_usage "$1 needs a value"
       printf -v "${1#--}" '%s' "$2"

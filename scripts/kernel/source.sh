@@ -434,7 +434,8 @@ configure() {
 }
 
 make_kernel() { # TARGET
-  cd "$work/source" && kernel_make make ARCH="$arch" LOCALVERSION=-measuretwice ${kernel_flags:+"KCFLAGS=$kernel_flags"} -j"$(nproc)" "$1"
+  cd "$work/source" && kernel_make make ARCH="$arch" LOCALVERSION=-measuretwice ${kernel_flags:+"KCFLAGS=$kernel_flags"} \
+    ${profile_flags:+"PROFILE_FLAGS=$profile_flags"} ${profile_libraries:+"PROFILE_LIBRARIES=$profile_libraries"} -j"$(nproc)" "$1"
 }
 
 compile() { # TARGET

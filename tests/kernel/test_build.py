@@ -149,12 +149,22 @@ def test_key_is_the_same_everywhere(checkout: Checkout, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    ["config", "patches/0001*.patch", "patches/0002*.patch", "ss-sampler.c", "packages.txt"],
+    [
+        "config",
+        "patches/0001*.patch",
+        "patches/0002*.patch",
+        "ss-sampler.c",
+        "packages.txt",
+        "confine/0001*.patch",
+        "faster/0001*.patch",
+        "faster/0003*.patch",
+        "profile.tar.xz",
+    ],
 )
 def test_key_follows_what_is_built(checkout: Checkout, changed: str) -> None:
     before = checkout.key
     (path,) = checkout.scripts.glob(changed)
-    path.write_text(path.read_text().rstrip() + "x\n")
+    path.write_bytes(path.read_bytes().rstrip() + b"x\n")
     assert checkout.key != before
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,21 +14,34 @@ from measuretwice.execute.batch import open_batch
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import digest_of
 
+WALL = uml._wall
 
+
+# Trial 17 of buffers: two programs begin together, and which comes first follows from all that the guest does.
 @pytest.mark.kernel
 @pytest.mark.slow
-def test_with_the_wall_and_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "other", [lambda folders: "MT_NO_WALL=1", lambda folders: WALL(folders, "ro")],
+    ids=["no wall", "the host is asked each time"],
+)  # fmt: skip
+@pytest.mark.parametrize(("name", "trial"), [("mathis", 7), ("buffers", 17)])
+def test_the_same_whatever_the_wall(
+    name: str,
+    trial: int,
+    other: Callable[[tuple[str, ...]], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kernel = uml.find_kernel()
     if kernel is None:
         pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
-    lab = load_lab(ROOT, "mathis")
+    lab = load_lab(ROOT, name)
     batch = open_batch(ROOT, lab, tmp_path, Virtual(kernel))
-    job = batch.job(7, seed=3, changes={"duration_s": 10})
+    job = batch.job(trial, seed=3, changes={"duration_s": 10})
     digests = []
-    for name in ("with", "without"):
-        if name == "without":
-            monkeypatch.setattr(uml, "_wall", lambda folders: "MT_NO_WALL=1")
-        work = tmp_path / name
+    for wall in (WALL, other):
+        monkeypatch.setattr(uml, "_wall", wall)
+        work = tmp_path / str(len(digests))
         (work / "raw").mkdir(parents=True)
         job.backend.measure(lab, job.plan, ROOT, work, 120)
         assert (work / "raw/finished").exists()

@@ -71,7 +71,7 @@ class Kernel:
         of the programs that run inside.
 
         Not the binary's: compilers differ, and results don't follow from them. Nor do they from what the
-        kernel's process may reach on this machine (scripts/kernel/confine/).
+        kernel's process may reach on this machine (scripts/kernel/confine/) or how fast it is (faster/, profile.tar.xz).
         """
         return f"linux {self.facts.version} {str(self.facts.others['results_key'])[:16]}"
 
@@ -223,7 +223,8 @@ def start(
         f"mem={memory_mb}M", "seccomp=on", "quiet", "panic=-1",
         "rootfstype=hostfs", f"rootflags={_FOLDERS}/94", "ro", "con=null", "con0=null,fd:1",
         f'init="{init}"' if machines_programs else "init=/sbin/guest-init",
-        f"MT_FOLDER={_FOLDERS}/91", f"MT_ROOT={_FOLDERS}/92", _wall(folders),
+        f"MT_FOLDER={_FOLDERS}/91", f"MT_ROOT={_FOLDERS}/92",
+        _wall(folders, "ro") if machines_programs else _wall(folders),
         *options,
     ]  # fmt: skip
     try:
@@ -252,10 +253,14 @@ def _refuse_links(root: Path, folders: tuple[str, ...]) -> None:
             )
 
 
-def _wall(folders: tuple[str, ...]) -> str:
-    """What of this machine the kernel's process may reach, in the words of its command line; it is told no path."""
+def _wall(folders: tuple[str, ...], programs: str = "as") -> str:
+    """What of this machine the kernel's process may reach, in the words of its command line; it is told no path.
+
+    `as` are folders in which nothing changes meanwhile, so that this machine is asked once for each of their
+    files: the guest's own programs. For others (`ro`) it is asked each time.
+    """
     words = [
-        f"ro:{_FOLDERS}/94",
+        f"{programs}:{_FOLDERS}/94",
         f"rw:{_FOLDERS}/91",
         f"at:{_FOLDERS}/92",
         *(f"ro:{_FOLDERS}/92/{name}".removesuffix("/.") for name in folders),
