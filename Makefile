@@ -47,7 +47,7 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 endef
 
-.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -94,6 +94,9 @@ torture: setup ## kills, full disks, hangs, load: does a sweep come to the same 
 
 both-machines: setup ## the browser's machine beside the virtual kernel: thirty trials of each lab on both; half an hour
 	PYTHONPATH=src $(PYTHON) tests/kernel/both_machines.py $(ARGS)
+
+browser-profile: setup ## what the browser's kernel is compiled by, counted in trials anew: a quarter of an hour
+	$(PYTHON) scripts/browser/record_profile.py $(ARGS)
 
 class: setup ## a class of sixty, some of whom cheat, is run and graded: a quarter of an hour
 	PYTHONPATH=src:tests/support $(PYTHON) tests/support/sixty.py

@@ -52,6 +52,7 @@ the emulator; python.tar.gz, what node scripts in Python need besides; machine.j
   --sources DIR       take it from there instead of a mirror, as far as it is there
   --path              print the folder if it is ready, else exit with 3
   --key               print the cache key
+  --counting DIR      put into DIR a machine whose kernel counts how often each branch is taken (record_profile.py)
   --needs             print what this machine lacks to get it ready, one Debian package a line
 
 MEASURETWICE_KERNEL=build builds it also where the checkout brings it.
@@ -67,6 +68,7 @@ cache_key() {
     printf '%s\n' "$RECIPE" "$PIN_PACKAGE" "$PIN_VERSION" "$PIN_SHA256" "$V86_VERSION" "$V86_SHA512" \
       "$(configuration | hash_of)" "$(hash_of_patches "${patches[@]}")" "$(packages | hash_of)" \
       "$(hash_of_file "$kernel_scripts/ss-sampler.c")" "$(hash_of_file "$here/guest-init.c")" "$(hash_of_file "$here/hot-functions.txt")" \
+      "$(hash_of_file "$here/profile.tar.xz")" "$(hash_of_file "$here/save.mjs")" \
       "$(hash_of_file "$netlink_errors")" "$(hash_of_file "$machine_scripts/machine.mjs")"
   } | hash_of | cut -c1-20
 }
@@ -118,9 +120,21 @@ fetch_nearest_source() {
 put_hot_together() {
   local name
   while read -r name; do
-    printf '*(.text.%s .text.%s.*)\n' "$name" "$name"
+    printf '*(.text.%s .text.%s.* .text.hot.%s .text.hot.%s.*)\n' "$name" "$name" "$name" "$name"
   done <"$here/hot-functions.txt" >"$work/source/arch/x86/kernel/hot-functions.lds"
   kernel_flags=-ffunction-sections
+}
+
+# use_profile: files that most packets pass through are compiled by what record_profile.py counted in trials: what was never
+# or hardly reached stands apart from what often was, and v86 has less to compile. Another version of gcc than its takes no
+# notice; the bytes of runs are the same.
+use_profile() { tar -xJf "$here/profile.tar.xz" -C "$work/source"; }
+
+# count_instead: so that there is something to use. Not counted, nor compiled by a profile, are files that ask for a random
+# number below a constant: if gcc doesn't put random.h's function in their place, it takes more of the seed's bytes.
+count_instead() {
+  local file
+  while read -r file; do : >"$work/source/$file.count"; done <"$here/profiled-files.txt"
 }
 
 # unpack_for_build: a C library for 32 bits, which the compiler of any distribution can use, and a BIOS.
@@ -231,6 +245,35 @@ print_needs() {
   lacking
 }
 
+# build READY PROFILE: from source, into READY; PROFILE is use_profile or count_instead.
+build() {
+  require_disk "$NEEDED_MIB"
+  say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
+  fetch_npm v86 "$V86_VERSION" "$V86_SHA512" "$work/v86"
+  find_archives
+  fetch_programs
+  fetch_debian_source
+  say "unpacking and patching $source_name $source_version"
+  unpack_source
+  apply_patches "${patches[@]}"
+  put_hot_together
+  "$2"
+  unpack_for_build
+  configuration >"$work/config"
+  configure "$work/config"
+  compile bzImage
+  assemble "$1"
+}
+
+make_counting() {
+  root=$(cache_root) key=counting
+  require_tools
+  take_lock
+  begin_build
+  build "$counting" count_instead
+  cp -- "$work/source/System.map" "$counting/"
+}
+
 get_ready() {
   local ready
   root=$(cache_root)
@@ -257,27 +300,13 @@ get_ready() {
     printf '%s\n' "$root/$key"
     return
   fi
-  require_disk "$NEEDED_MIB"
-  say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
-  fetch_npm v86 "$V86_VERSION" "$V86_SHA512" "$work/v86"
-  find_archives
-  fetch_programs
-  fetch_debian_source
-  say "unpacking and patching $source_name $source_version"
-  unpack_source
-  apply_patches "${patches[@]}"
-  put_hot_together
-  unpack_for_build
-  configuration >"$work/config"
-  configure "$work/config"
-  compile bzImage
-  assemble "$ready"
+  build "$ready" use_profile
   keep_build "$ready"
   say "the browser's machine is ready after $SECONDS s"
   printf '%s\n' "$root/$key"
 }
 
-action=get_ready no_build=
+action=get_ready no_build='' counting=''
 while (($#)); do
   case $1 in
     --help | -h) action=usage ;;
@@ -285,6 +314,11 @@ while (($#)); do
     --key) action=cache_key ;;
     --needs) action=print_needs ;;
     --no-build) no_build=yes ;;
+    --counting)
+      (($# >= 2)) || die_usage "$1 needs a folder"
+      action=make_counting counting=$2
+      shift
+      ;;
     --sources | --keep-sources)
       (($# >= 2)) || die_usage "$1 needs a folder"
       take_folder "$1" "$2"

@@ -1,12 +1,18 @@
-// node run.mjs MACHINE FOLDER WORDS: one trial in the browser's machine, without a browser. MACHINE is the folder that
-// build.sh prints; WORDS is what its guest is told; FOLDER/files/ holds what that gets at its root; FOLDER gets what the guest hands back.
+// node run.mjs MACHINE FOLDER WORDS [MEMORY]: one trial in the browser's machine, without a browser. MACHINE is the folder
+// that build.sh prints; WORDS is what its guest is told; FOLDER/files/ holds what that gets at its root; FOLDER gets what the
+// guest hands back. MEMORY.before and MEMORY.after get the memory that its kernel and programs began in.
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Machine } from "../../docs/assets/machine/machine.mjs";
 import { pack, unpack } from "../../docs/assets/machine/tar.mjs";
 
-const [machine_folder, folder, words] = process.argv.slice(2);
+const [machine_folder, folder, words, memory] = process.argv.slice(2);
+const KEPT_BYTES = 64 << 20;
+
+function keep_memory(machine, when) {
+  if (memory) fs.writeFileSync(`${memory}.${when}`, machine.emulator.read_memory(0, KEPT_BYTES));
+}
 
 function read(...names) {
   const bytes = fs.readFileSync(path.join(...names));
@@ -33,12 +39,16 @@ const status = await new Promise((finish) => {
     on_event: (text) => {
       if (!/^(done|failed)/.test(text)) return;
       machine.emulator.stop();
+      keep_memory(machine, "after");
       finish([text, machine.result()]);
     },
   });
   machine.clock_address = facts.clock_address;
   machine.give(`${words}\n`, pack(given));
-  machine.ready.then(() => machine.run());
+  machine.ready.then(() => {
+    keep_memory(machine, "before");
+    machine.run();
+  });
 }).then(([text, tar]) => {
   for (const [name, bytes] of Object.entries(unpack(tar))) {
     const file = path.join(folder, name);

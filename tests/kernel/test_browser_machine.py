@@ -57,17 +57,17 @@ def test_its_key_follows_from_what_it_is_made_of(tmp_path: Path) -> None:
     seen = {before}
     inputs = [
         "scripts/browser/config", "scripts/browser/guest-init.c", "scripts/browser/packages.txt",
-        "scripts/browser/hot-functions.txt", "scripts/kernel/config", "scripts/kernel/ss-sampler.c", "docs/assets/machine/machine.mjs",
+        "scripts/browser/hot-functions.txt", "scripts/browser/profile.tar.xz", "scripts/browser/save.mjs", "scripts/kernel/config", "scripts/kernel/ss-sampler.c", "docs/assets/machine/machine.mjs",
         *(str(path.relative_to(tmp_path)) for path in tmp_path.glob("scripts/browser/patches/*")),
     ]  # fmt: skip
     for name in inputs:
-        text = (tmp_path / name).read_text()
+        text = (tmp_path / name).read_bytes()
         added = (
             f"{'0' * 64} pool/none none\n" if name.endswith("packages.txt") else "CONFIG_NONE=y\n"
         )
-        (tmp_path / name).write_text(text + added)
+        (tmp_path / name).write_bytes(text + added.encode())
         seen.add(subprocess.run(["bash", *own], capture_output=True, text=True, check=True).stdout)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_bytes(text)
     assert len(seen) == 1 + len(inputs)
 
 

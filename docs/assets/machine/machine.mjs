@@ -19,9 +19,10 @@ export class Machine {
   /**
    * `V86` is the class of libv86.mjs. `files` are ArrayBuffers: wasm, and either state, a saved machine, or
    * bios, vga_bios, kernel and initrd. `on_event(text)` gets what the guest's first process tells, `on_console(text)`
-   * the kernel's messages, `on_serial(line, byte)` what is written to a serial line.
+   * the kernel's messages, `on_serial(line, byte)` what is written to a serial line. Without `compiles` each instruction
+   * is interpreted.
    */
-  constructor({ V86, files, on_event = () => {}, on_console = () => {}, on_serial = null, on_waiting = null }) {
+  constructor({ V86, files, on_event = () => {}, on_console = () => {}, on_serial = null, on_waiting = null, compiles = true }) {
     this.on_event = on_event;
     this.on_console = on_console;
     this.on_waiting = on_waiting;
@@ -35,8 +36,10 @@ export class Machine {
         const write32 = env.env.io_port_write32;
         env.env.io_port_write32 = (port, value) => (port === PORT ? this.serve(value >>> 0) : write32(port, value));
         const { instance } = await WebAssembly.instantiate(files.wasm, env);
-        // Less is compiled at once: compiling is most of what a run costs.
+        // Less is compiled at once: compiling is most of what a run costs. A page of code at a time, no block of it twice.
         instance.exports.set_jit_config(1, 1);
+        instance.exports.set_jit_config(3, 0);
+        if (!compiles) instance.exports.set_jit_config(0, 1);
         return instance.exports;
       },
       memory_size: MEMORY_MB << 20,
