@@ -16,7 +16,6 @@ import gzip
 import hashlib
 import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -37,6 +36,7 @@ from measuretwice.base.files import read_object
 from measuretwice.lab import Apparatus, KernelFacts, load_lab, make_plan
 
 ROOT = Path(__file__).parents[1]
+LOOK_S = 0.2
 PACKED = {"v86.wasm.gz": "v86.wasm"}
 
 # The page's own worker; what it hands back is told apart by its digest.
@@ -158,23 +158,43 @@ PLACES: dict[str, Callable[[Side, Trial], str]] = {
 }
 
 
+def spent_below(parent: int) -> dict[int, float]:
+    """CPU seconds so far of a process and of all that it has started, by number."""
+    parents, spent = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        number = int(stat.parent.name)
+        parents[number] = int(fields[1])
+        spent[number] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    below = {parent}
+    while more := {each for each, of in parents.items() if of in below} - below:
+        below |= more
+    return {number: spent[number] for number in below & spent.keys()}
+
+
 def apart(work: Callable[[], str]) -> tuple[float, float, str]:
-    """CPU seconds and real seconds of work in a process of its own, with all that it starts; and what it returns."""
+    """CPU seconds and real seconds of work in a process of its own, with all that it starts; and what it returns. A browser
+    doesn't wait for its processes, so they are looked at while they are there."""
     read, write = os.pipe()
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    began = time.monotonic()
     child = os.fork()
     if not child:
         os.write(write, work().encode())
         os._exit(0)
     os.close(write)
-    _, status = os.waitpid(child, 0)
-    ended, after = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent: dict[int, float] = {}
+    while not (ended := os.waitpid(child, os.WNOHANG))[0]:
+        spent |= spent_below(child)
+        time.sleep(LOOK_S)
+    real_s = time.monotonic() - began
     with os.fdopen(read) as told:
         digest = told.read()
-    if status:
+    if ended[1]:
         raise SystemExit("a run failed")
-    cpu_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return cpu_s, ended - began, digest
+    return sum(spent.values()), real_s, digest
 
 
 def compare(place: str, sides: list[Side], trial: Trial, pairs: int) -> None:
