@@ -1,8 +1,9 @@
 """Recorded sets of runs that need no new run: equal plans make equal bytes.
 
 A plan names everything that decides a run's result: settings, seed, kernel, tools, scripts. Where today's
-plans are those in sample-data/, running them again could show nothing that the recorded files don't,
-and these are checked at each change (tests/run/test_record.py). That the rule itself holds is tried there, too: a trial
+plans are those in sample-data/, running them again could show nothing that the recorded files don't. The same goes
+for scripts that have changed since, if the set came out byte for byte with them (verified.json). The recorded files
+are checked at each change (tests/run/test_record.py). That the rule itself holds is tried there, too: a trial
 of each lab is run and compared with its recording, byte for byte.
 """
 
@@ -18,7 +19,8 @@ from measuretwice.execute.batch import Batch
 from measuretwice.execute.record import choose, jobs_of
 from measuretwice.lab import digest_scripts, load_lab
 from measuretwice.runs.folder import PLAN
-from measuretwice.runs.recorded import short_name
+from measuretwice.runs.recorded import read_set, short_name
+from measuretwice.runs.verified import stands, verifications
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -50,7 +52,14 @@ def _batch(lab_name: str) -> Batch | None:
 
 
 def _same(batch: Batch, name: str, plan: dict[str, object]) -> bool:
+    samples = SAMPLES / batch.lab.folder.name
     run = short_name(int(str(plan["trial"])), int(str(plan["seed"])))
-    path = SAMPLES / batch.lab.folder.name / name / run / PLAN
+    path = samples / name / run / PLAN
+    if not path.is_file():
+        return False
     # As JSON has it: no tuples.
-    return path.is_file() and json.loads(path.read_text()) == json.loads(json.dumps(plan))
+    plans = [json.loads(path.read_text()), json.loads(json.dumps(plan))]
+    if stands(verifications(samples), read_set(samples / name), batch.scripts):
+        for each in plans:
+            del each["scripts"], each["digest"]
+    return bool(plans[0] == plans[1])

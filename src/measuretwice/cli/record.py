@@ -34,14 +34,18 @@ def record_command(
     lab = load_lab(root, lab_name)
     chosen = record.choose(lab, only)
     samples = root / "sample-data" / lab.folder.name
+    # Finished runs stay until all is done, so that what was broken off goes on.
+    out = terminal.default_out(root) / ("verified" if verify else "recorded")
+    batch = open_batch(root, lab, out)
     if verify:
         sets = {wanted.name: recorded.read_set(samples / wanted.name) for wanted in chosen}
         if note:
             noted = verified.verifications(samples)
-            chosen = [each for each in chosen if not verified.stands(noted, sets[each.name])]
-    # Finished runs stay until all is done, so that what was broken off goes on.
-    out = terminal.default_out(root) / ("verified" if verify else "recorded")
-    batch = open_batch(root, lab, out)
+            chosen = [
+                each
+                for each in chosen
+                if not verified.stands(noted, sets[each.name], batch.scripts)
+            ]
 
     problems: list[str] = []
     # All sets' runs at once, so that no CPU waits for a set's last one; but what is noted is noted set by set.

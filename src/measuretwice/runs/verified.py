@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.runs.folder import PROVENANCE
+from measuretwice.runs.folder import PLAN, PROVENANCE
 from measuretwice.runs.provenance import Machine
 from measuretwice.runs.recorded import RecordedSet
 
@@ -25,7 +25,8 @@ class Verification:
     """A set's second run: of which bytes, on which day, where, and how long its runs took together.
 
     `real_s` is in seconds by the clock on the wall, added up over the runs, of which several may have
-    run at a time.
+    run at a time. `scripts` are the digests of the scripts that these runs had, where those had changed since the
+    set was recorded: what came out the same shows that no byte follows from the change.
     """
 
     raw_sha256: str
@@ -33,6 +34,7 @@ class Verification:
     system: str
     processor: str
     real_s: int
+    scripts: dict[str, str] = field(default_factory=dict)
 
 
 def digest_of_set(recorded: RecordedSet) -> str:
@@ -52,23 +54,36 @@ def verifications(samples: Path) -> dict[str, Verification]:
         raise UserError(f"{path}: is damaged ({error}); remove it and verify again") from None
 
 
-def stands(noted: dict[str, Verification], recorded: RecordedSet) -> bool:
-    """Was this set, as it is recorded now, found the same?"""
+def stands(
+    noted: Mapping[str, Verification],
+    recorded: RecordedSet,
+    scripts: Mapping[str, str] | None = None,
+) -> bool:
+    """Was this set, as it is recorded now, found the same; with these scripts, if they are named?"""
     found = noted.get(recorded.name)
-    return found is not None and found.raw_sha256 == digest_of_set(recorded)
+    if found is None or found.raw_sha256 != digest_of_set(recorded):
+        return False
+    return scripts is None or scripts in (found.scripts, recorded.scripts)
 
 
 def note(samples: Path, recorded: RecordedSet, runs: Iterable[Path]) -> None:
     """Note that a set came out the same from `runs`, which are the folders of its second run."""
+    places = list(runs)
+    scripts = read_object(places[0] / PLAN)["scripts"]
     found = Verification(
         digest_of_set(recorded),
         datetime.datetime.now(datetime.UTC).date().isoformat(),
         Machine.here().system,
         processor(),
-        round(sum(map(_real_s, runs))),
+        round(sum(map(_real_s, places))),
+        scripts if scripts != recorded.scripts else {},
     )
     kept = {**verifications(samples), recorded.name: found}
-    write_json(samples / VERIFIED_FILE, {name: asdict(kept[name]) for name in sorted(kept)})
+    rows = {name: asdict(kept[name]) for name in sorted(kept)}
+    for row in rows.values():
+        if not row["scripts"]:
+            del row["scripts"]
+    write_json(samples / VERIFIED_FILE, rows)
 
 
 def processor() -> str:
