@@ -48,7 +48,7 @@ def explained(
         lines_of(place, file, cut) if where is None else object_of(place, file, where, keys)
     )
     marks = marks_of(tool, text)
-    begins = hashlib.sha256(f"{place}{what}{text}".encode()).hexdigest()[:6]
+    begins = hashlib.sha256(f"{name} {trial} {seed} {what}{text}".encode()).hexdigest()[:6]
     parts, number = [], 0
     for line, of_line in zip(text.split("\n"), marks, strict=True):
         shown, done = "", 0
