@@ -45,9 +45,10 @@ define package
 	$(PYTHON) -m mypy
 	PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(PYTHON) scripts/lint/sizes.py
+	$(PYTHON) scripts/machines/shipped.py lint
 endef
 
-.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile machines machines-verify class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -116,6 +117,15 @@ site-assets: setup ## what pages show that was recorded, but for runs: the grade
 
 schema: setup ## lab.toml's JSON Schema, after a change of its tables: labs/lab.schema.json
 	PYTHONPATH=src $(PYTHON) scripts/lab_schema.py
+
+machines: setup ## after a change of what machines are built from: build them, and pack what comes with the checkout
+	@echo "building both machines, ten minutes on two cores, then packing them"
+	@for pair in kernel:kernel/build browser:browser/build libraries:browser/libraries; do \
+		folder=$$(MEASURETWICE_KERNEL=build bash scripts/$${pair#*:}.sh); \
+		$(PYTHON) scripts/machines/shipped.py pack $${pair%:*} "$$folder"; done
+
+machines-verify: setup ## build the machines that come with the checkout from source, and compare byte for byte; ten minutes
+	PYTHONPATH=src $(PYTHON) scripts/machines/verify.py $(ARGS)
 
 docs: setup ## the site, into site/
 	./lab docs --build

@@ -295,7 +295,6 @@ get_ready() {
   begin_build
   if comes_with_checkout; then
     take_shipped "$ready" machine.json
-    write_sums "$ready"
     keep_build "$ready"
     printf '%s\n' "$root/$key"
     return

@@ -230,7 +230,6 @@ get_ready() {
 
   if [[ -z $tarball ]] && comes_with_checkout; then
     take_shipped "$ready" kernel.json
-    write_sums "$ready"
   else
     require_disk "$NEEDED_MIB"
     say "building the virtual kernel, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 60 MB afterwards"

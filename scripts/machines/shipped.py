@@ -35,8 +35,9 @@ BUILDERS = {
     "browser": "scripts/browser/build.sh",
     "libraries": "scripts/browser/libraries.sh",
 }
-# Made by the builders after unpacking, too.
-NOT_PACKED = {"SHA256SUMS"}
+# The checksums of a machine's files, but for what a builder says of it, as sha256sum(1) has them: by these a damaged
+# file is told later (backends/intact.py).
+SUMS = "SHA256SUMS"
 # Most of it is programs for x86: their calls are given by absolute addresses, which repeat. The dictionary holds the
 # largest machine whole.
 FILTERS = [
@@ -56,8 +57,12 @@ class Failed(Exception):
 def pack(kind: str, folder: Path) -> None:
     """Write a ready machine's archive and its manifest."""
     key = folder.name
-    if not (folder / (FACTS[kind] or "")).exists():
+    facts_file = FACTS[kind]
+    if not (folder / (facts_file or "")).exists():
         raise Failed(f"{folder}: no ready machine of this kind")
+    facts = json.loads((folder / facts_file).read_text("utf-8")) if facts_file else {}
+    if facts.get("origin", "built") != "built":
+        raise Failed(f"{folder}: was unpacked, not built; MEASURETWICE_KERNEL=build builds one")
     MACHINES.mkdir(exist_ok=True)
     archive = MACHINES / f"{kind}.tar.xz"
     part = archive.with_name(f"{archive.name}.part")
@@ -70,28 +75,31 @@ def pack(kind: str, folder: Path) -> None:
         for path in _files(folder):
             _add(tar, folder, path)
     part.replace(archive)
-    facts = json.loads((folder / name).read_text("utf-8")) if (name := FACTS[kind]) else {}
     manifest = {
         "key": key,
         "archive": archive.name,
         "bytes": archive.stat().st_size,
         "sha256": _sha256(archive),
-        "unpacked_bytes": sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file()),
+        "unpacked_bytes": sum(path.stat().st_size for path in _plain_files(folder)),
         "build_again": BUILDERS[kind],
         "made_from": list(sources(kind)),
         "facts": facts,
     }
     text = json.dumps(manifest, indent=2) + "\n"
     (MACHINES / f"{kind}.json").write_text(text, encoding="utf-8")
-    print(f"{archive.relative_to(CHECKOUT)}: {manifest['bytes'] / 1e6:.1f} MB")
+    print(f"{archive.relative_to(CHECKOUT)}: {archive.stat().st_size / 1e6:.1f} MB")
 
 
 def _files(folder: Path) -> list[Path]:
     """What is packed, in one order: files of a kind stand together, which packs smaller."""
-    paths = [path for path in folder.rglob("*") if path.name not in NOT_PACKED]
+    paths = [path for path in folder.rglob("*") if path != folder / SUMS]
     folders = sorted(path for path in paths if path.is_dir() and not path.is_symlink())
     others = (path for path in paths if path.is_symlink() or not path.is_dir())
     return folders + sorted(others, key=lambda path: (path.suffix, path.name, path.as_posix()))
+
+
+def _plain_files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 def _add(tar: tarfile.TarFile, folder: Path, path: Path) -> None:
@@ -185,7 +193,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def unpack(kind: str, folder: Path) -> None:
-    """Check a machine's archive by the manifest, and write its files."""
+    """Check a machine's archive by the manifest, and write its files; of a machine their checksums, too."""
     manifest = read_manifest(kind)
     archive = MACHINES / manifest["archive"]
     check(archive, manifest)
@@ -194,6 +202,10 @@ def unpack(kind: str, folder: Path) -> None:
         with lzma.open(archive) as data, tarfile.open(fileobj=data, mode="r|") as tar:
             for entry in tar:
                 _write(tar, entry, folder)
+        if facts := FACTS[kind]:
+            names = sorted(path.relative_to(folder).as_posix() for path in _plain_files(folder))
+            sums = [f"{_sha256(folder / name)}  {name}\n" for name in names if name != facts]
+            (folder / SUMS).write_text("".join(sums), encoding="utf-8")
     except OSError as error:
         raise Failed(
             f"can't unpack {archive.name} into {folder.parent}: {error.strerror}"
