@@ -103,7 +103,7 @@ require_disk() { # MIB
     die "the build needs $1 MB of disk in ${work%/*}, ${free:-0} MB are free: make room, or set MEASURETWICE_CACHE to a folder elsewhere"
 }
 
-free_mib() { df -Pm -- "$1" 2>/dev/null | awk 'NR == 2 { print $4 }'; }
+free_mib() { stat -f -c '%a %S' -- "$1" 2>/dev/null | awk '{ printf "%d\n", $1 * $2 / 1048576 }'; }
 
 die_with_log() {
   local kept=$root/last-failure.log
@@ -200,6 +200,8 @@ take_lock() {
     die "can't write to the cache $root: set MEASURETWICE_CACHE to a folder of yours"
   fi
   exec {lock}>>"$root/lock"
+  # Without flock (util-linux) one at a time is up to whoever starts them.
+  command -v flock >/dev/null || return 0
   if ! flock -n "$lock"; then
     say "another build of the kernel is under way: waiting for it"
     flock "$lock"

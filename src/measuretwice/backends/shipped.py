@@ -19,7 +19,7 @@ def verification(kind: str) -> str:
             raise KeyError(kind)
         day, files, runs = noted["day"], list(noted["files"]), noted["runs"]
     except (OSError, ValueError, KeyError, TypeError):
-        return "not built again on this machine; make machines-verify does it, and compares"
+        return "not built again from source on this machine; make machines-verify does it, and compares"
     if not files:
         return f"built again from source here on {day}: the same byte for byte"
     if not runs:
