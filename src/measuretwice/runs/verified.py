@@ -25,8 +25,8 @@ class Verification:
     """A set's second run: of which bytes, on which day, where, and how long its runs took together.
 
     `real_s` is in seconds by the clock on the wall, added up over the runs, of which several may have
-    run at a time. `scripts` are the digests of the scripts that these runs had, where those had changed since the
-    set was recorded: what came out the same shows that no byte follows from the change.
+    run at a time. `scripts` are the digests of those of the runs' scripts that had changed since the set was
+    recorded: what came out the same shows that no byte follows from the change.
     """
 
     raw_sha256: str
@@ -63,7 +63,7 @@ def stands(
     found = noted.get(recorded.name)
     if found is None or found.raw_sha256 != digest_of_set(recorded):
         return False
-    return scripts is None or scripts in (found.scripts, recorded.scripts)
+    return scripts is None or scripts in (recorded.scripts, {**recorded.scripts, **found.scripts})
 
 
 def note(samples: Path, recorded: RecordedSet, runs: Iterable[Path]) -> None:
@@ -76,7 +76,7 @@ def note(samples: Path, recorded: RecordedSet, runs: Iterable[Path]) -> None:
         Machine.here().system,
         processor(),
         round(sum(map(_real_s, places))),
-        scripts if scripts != recorded.scripts else {},
+        dict(scripts.items() - recorded.scripts.items()),
     )
     kept = {**verifications(samples), recorded.name: found}
     rows = {name: asdict(kept[name]) for name in sorted(kept)}
