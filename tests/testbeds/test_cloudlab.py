@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pip_wheel import pip_command
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, read_lab
@@ -173,7 +174,7 @@ def geni_lib(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """geni-lib from the package registry, mended in the two places where it needs Python 2."""
     folder = tmp_path_factory.mktemp("geni-lib")
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(folder), *PACKAGES],
+        [*pip_command(), "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(folder), *PACKAGES],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     if done.returncode != 0:

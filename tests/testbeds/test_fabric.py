@@ -23,6 +23,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
+from pip_wheel import pip_command
 
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.lab import Lab, read_lab
@@ -380,7 +381,7 @@ def test_a_node_that_is_not_ready_stops_it(
 @pytest.mark.network
 def test_fablib_has_what_the_notebook_calls(mathis: Any, tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(tmp_path), PACKAGE],
+        [*pip_command(), "download", "-q", "--no-deps", "-d", str(tmp_path), PACKAGE],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     if done.returncode != 0:

@@ -3,6 +3,7 @@
 lab, requirements, licences     as they are
 src/                            without the parts that only instructors use
 scripts/                        what a run needs
+machines/                       the virtual kernel, ready to be unpacked, and its licences
 labs/                           lab.toml as students may read it, the rest of it and the questions sealed; no rubric
 docs/pages/                     the site's pages, made from docs/ and the recorded runs
 sample-data/                    the broken runs under their cases' numbers, and sets that name no cause
@@ -37,7 +38,9 @@ AS_THEY_ARE = (
 )  # fmt: skip
 FOLDERS = ("scripts/kernel", "scripts/host", "scripts/remote")
 # Besides: the virtual kernel, ready to be unpacked, and what unpacks it.
-SCRIPTS = ("scripts/*.sh", "scripts/machines/shipped.py", "machines/kernel.*")
+SCRIPTS = (
+    "scripts/*.sh", "scripts/machines/shipped.py", "machines/kernel.*", "machines/README.md", "machines/licences/*",
+)  # fmt: skip
 # What only those use who make the site, mark hand-ins or make a release.
 LEFT_OUT_OF_PACKAGE = frozenset(
     {"site", "grading", "release", "cli/deal.py", "cli/grade.py", "cli/grade_again.py", "cli/record.py", "cli/release.py",
