@@ -66,7 +66,7 @@ quick: setup ## while you work: lint of what changed, and the tests that take no
 	$(PYTHON) -m pytest -q -m "not (slow or kernel or network)" $(QUICK) $(ARGS)
 
 test: setup ## the tests, but for the dear ones that are left to the night
-	@echo "the tests: some six minutes on two cores, longer where the machines are still to be built"
+	@echo "the tests: some nine minutes on two cores"
 	$(TESTS) -m "not nightly" $(ARGS)
 
 test-nightly: setup ## the dear ones that make test leaves to the night
@@ -125,7 +125,7 @@ machines: setup ## after a change of what machines are built from: build them, a
 		$(PYTHON) scripts/machines/shipped.py pack $${pair%:*} "$$folder"; done
 
 machines-verify: setup ## build the machines that come with the checkout from source, and compare byte for byte; ten minutes
-	PYTHONPATH=src $(PYTHON) scripts/machines/verify.py $(ARGS)
+	PYTHONPATH=src:scripts/machines $(PYTHON) scripts/machines/verify.py $(ARGS)
 
 docs: setup ## the site, into site/
 	./lab docs --build

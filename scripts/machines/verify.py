@@ -1,6 +1,6 @@
 """Don't believe the machines that come with the checkout: build them from source, and compare.
 
-    python -P scripts/machines/verify.py [--sources DIR] [kernel] [browser] [libraries]
+    make machines-verify ARGS="[--sources DIR] [kernel] [browser] [libraries]"
 
 Each is built in a cache of its own, and every file compared with the shipped one's, byte for byte. With another
 compiler a kernel's own bytes differ; then what counts is compared: the bytes of runs. Of the virtual kernel, a recorded

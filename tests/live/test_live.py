@@ -232,6 +232,9 @@ def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     assert checkout.run("check", str(folder)).returncode == 0
 
 
+@pytest.mark.nightly(
+    "by day a case is solved with own scripts in virtual time (run/test_edit.py); the other tests here type into live terminals"
+)
 def test_a_case_is_solved_by_hand_with_own_scripts(checkout: Checkout) -> None:
     """A command typed in a live lab mends a case; what is typed may be the student's own script."""
     assert checkout.run("edit", "mathis").returncode == 0
