@@ -82,12 +82,13 @@ configuration() {
 
 is_ready() {
   [[ -f $1/machine.json && -f $1/state.bin.zst && -f $1/python.tar.gz && -f $1/libv86.mjs && -f $1/v86.wasm ]] &&
+    [[ -z $keep_sources ]] &&
     [[ -z $on_purpose || $(json_field "$1/machine.json" origin) == built ]]
 }
 
 missing_tools() {
   local tool_package
-  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc ld:binutils patch:patch xz:xz-utils \
+  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc patch:patch xz:xz-utils \
     ar:binutils flock:util-linux awk:mawk zstd:zstd node:nodejs npm:npm openssl:openssl; do
     command -v "${tool_package%%:*}" >/dev/null || printf '%s\n' "${tool_package#*:}"
   done

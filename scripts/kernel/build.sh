@@ -110,7 +110,8 @@ lacks() {
 }
 
 is_ready() {
-  [[ -z $(lacks "$1") ]] && [[ -z $on_purpose || $(json_field "$1/kernel.json" origin) == built ]]
+  [[ -z $(lacks "$1") ]] && [[ -z $keep_sources ]] &&
+    [[ -z $on_purpose || $(json_field "$1/kernel.json" origin) == built ]]
 }
 
 # --- requirements --------------------------------------------------------------------------------
@@ -118,7 +119,7 @@ is_ready() {
 # The Debian packages of the tools that a build lacks, one a line.
 missing_packages() {
   local tool_package
-  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc ld:binutils patch:patch xz:xz-utils ar:binutils \
+  for tool_package in gcc:gcc make:make flex:flex bison:bison bc:bc patch:patch xz:xz-utils ar:binutils \
     flock:util-linux awk:mawk; do
     command -v "${tool_package%%:*}" >/dev/null || printf '%s\n' "${tool_package#*:}"
   done

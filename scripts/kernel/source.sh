@@ -228,9 +228,11 @@ find_archives() {
 
 # Where what is fetched is kept (--keep-sources), and where it was kept before (--sources).
 keep_sources='' sources=''
+# Only who builds fetches.
 take_folder() { # OPTION FOLDER
+  on_purpose=build
   [[ $1 != --sources || -d $2 ]] || die_usage "--sources $2: there is no such folder"
-  [[ $1 != --keep-sources ]] || mkdir -p -- "$2" 2>/dev/null || die_usage "--keep-sources $2: can't be made"
+  [[ $1 != --keep-sources ]] || { mkdir -p -- "$2" 2>/dev/null && [[ -w $2 ]]; } || die_usage "--keep-sources $2: can't be written to"
   if [[ $1 == --sources ]]; then sources=$(cd -- "$2" && pwd); else keep_sources=$(cd -- "$2" && pwd); fi
 }
 

@@ -123,19 +123,28 @@ on_purpose=${MEASURETWICE_KERNEL:-}
   exit 2
 }
 
-# comes_with_checkout: is what stands in machines/ what this checkout's scripts would build?
+# comes_with_checkout: is what stands in machines/ what this checkout's scripts would build? A manifest that says
+# nothing is no reason to build.
 comes_with_checkout() {
-  [[ -z $on_purpose && -f $machines/$shipped_as.json && $(json_field "$machines/$shipped_as.json" key) == "$key" ]]
+  local shipped_key=''
+  [[ -z $on_purpose && -d $machines ]] || return 1
+  [[ ! -f $machines/$shipped_as.json ]] || shipped_key=$(head -c 1000 -- "$machines/$shipped_as.json" 2>/dev/null | sed -nE '/^ *"key": "([^",]*)",$/{s//\1/p;q}')
+  [[ $shipped_key ]] ||
+    die "machines/$shipped_as.json is missing or damaged: git checkout machines, or download the kit anew; or build it: MEASURETWICE_KERNEL=build"
+  [[ $shipped_key == "$key" ]]
 }
 
 # take_shipped FOLDER [FACTS]: the machine's files, their checksum compared; FACTS, a file among them, says where from.
 take_shipped() {
-  local ready=$1 python found=''
+  local ready=$1 python found='' needed
   for python in ${MEASURETWICE_PYTHON:+"$MEASURETWICE_PYTHON"} python3 python3.{14,13,12,11}; do
     "$python" -Ic 'import lzma, sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && found=$python && break
   done
   [[ -n $found ]] || die "no Python 3.11 with its lzma module is here to unpack $shipped_as.tar.xz: install python3"
-  say "unpacking machines/$shipped_as.tar.xz, which comes with the checkout: $(($(json_field "$machines/$shipped_as.json" unpacked_bytes) / 1000000)) MB"
+  needed=$(($(json_field "$machines/$shipped_as.json" unpacked_bytes) / 1000000))
+  (($(free_mib "$root") > needed)) ||
+    die "no room in $root: it takes $needed MB, $(free_mib "$root") are free. Make room, or set MEASURETWICE_CACHE to a folder elsewhere"
+  say "unpacking machines/$shipped_as.tar.xz, which comes with the checkout: $needed MB"
   run_job "$found" -I "$unpacker" unpack "$shipped_as" "$ready" 2>>"$log" || die "$(tail -n 1 -- "$log" | sed 's/^[a-z.]*: //')"
   if (($# > 1)); then sed -i 's/"origin": "built"/"origin": "shipped"/' "$ready/$2"; fi
 }

@@ -45,6 +45,8 @@ FILTERS = [
     {"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20},
 ]
 PACKED_TWICE = ".gz"
+LARGEST_MANIFEST_BYTES = 1 << 20
+MOST_COMPRESSED = 4
 
 
 class Failed(Exception):
@@ -195,17 +197,24 @@ def _lines(path: Path) -> list[str]:
 def unpack(kind: str, folder: Path) -> None:
     """Check a machine's archive by the manifest, and write its files; of a machine their checksums, too."""
     manifest = read_manifest(kind)
-    archive = MACHINES / manifest["archive"]
+    archive = MACHINES / f"{kind}.tar.xz"
     check(archive, manifest)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with lzma.open(archive) as data, tarfile.open(fileobj=data, mode="r|") as tar:
+            # What is compressed again is larger in the archive.
+            bytes_left = MOST_COMPRESSED * manifest["unpacked_bytes"]
             for entry in tar:
+                bytes_left -= entry.size
+                if bytes_left < 0:
+                    raise ValueError("more than its manifest says")
                 _write(tar, entry, folder)
         if facts := FACTS[kind]:
             names = sorted(path.relative_to(folder).as_posix() for path in _plain_files(folder))
             sums = [f"{_sha256(folder / name)}  {name}\n" for name in names if name != facts]
             (folder / SUMS).write_text("".join(sums), encoding="utf-8")
+    except (EOFError, ValueError, AssertionError, lzma.LZMAError, tarfile.TarError) as error:
+        raise Failed(f"machines/{archive.name} is damaged ({error}): {_again(archive)}") from None
     except OSError as error:
         raise Failed(
             f"can't unpack {archive.name} into {folder.parent}: {error.strerror}"
@@ -214,25 +223,40 @@ def unpack(kind: str, folder: Path) -> None:
 
 def check(archive: Path, manifest: dict[str, Any]) -> None:
     """Failed where an archive isn't the one that its manifest names."""
-    name = archive.relative_to(CHECKOUT)
-    again = f"get it again (git checkout {name}), or build it: MEASURETWICE_KERNEL=build"
+    name = f"machines/{archive.name}"
     if not archive.is_file():
-        raise Failed(f"{name} is missing: {again}")
-    if archive.stat().st_size != manifest["bytes"] or _sha256(archive) != manifest["sha256"]:
-        raise Failed(
-            f"{name} is damaged, its checksum isn't that of {archive.name.split('.')[0]}.json: {again}"
+        raise Failed(f"{name} is missing: {_again(archive)}")
+    try:
+        same = (
+            archive.stat().st_size == manifest["bytes"] and _sha256(archive) == manifest["sha256"]
         )
+    except OSError as error:
+        raise Failed(f"{name}: {error.strerror}: {_again(archive)}") from None
+    if not same:
+        raise Failed(f"{name} is damaged, its checksum isn't its manifest's: {_again(archive)}")
+
+
+def _again(archive: Path) -> str:
+    return (
+        f"get it again (git checkout machines/{archive.name}, or download the kit anew), or build it: "
+        "MEASURETWICE_KERNEL=build"
+    )
 
 
 def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
-    """Write one entry: a folder, a link or a file; what was compressed is so again."""
+    """Write one entry: a folder, a link or a file; what was compressed is so again. ValueError where it would lead out
+    of the folder, by its name or by a link that was unpacked before, or is there already."""
     place = folder / entry.name
     if ".." in Path(entry.name).parts or Path(entry.name).is_absolute():
-        raise Failed(f"{entry.name}: leads out of the archive")
+        raise ValueError(f"{entry.name} leads out of it")
+    if not place.parent.resolve().is_relative_to(folder.resolve()) or place.is_symlink():
+        raise ValueError(f"{entry.name} leads out of it")
     if entry.isdir():
         place.mkdir(exist_ok=True)
     elif entry.issym():
         place.symlink_to(entry.linkname)
+    elif not entry.isreg():
+        raise ValueError(f"{entry.name} is no file, folder or link")
     else:
         file = tar.extractfile(entry)
         assert file is not None, entry.name
@@ -244,15 +268,19 @@ def _write(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
 
 
 def read_manifest(kind: str) -> dict[str, Any]:
-    """Return what machines/KIND.json says."""
+    """Return what machines/KIND.json says; Failed where it lacks what is asked of it."""
     try:
-        manifest = json.loads((MACHINES / f"{kind}.json").read_text("utf-8"))
-        if not isinstance(manifest, dict):
-            raise TypeError("no JSON object")
+        with open(MACHINES / f"{kind}.json", "rb") as file:
+            manifest = json.loads(file.read(LARGEST_MANIFEST_BYTES))
+        wanted = {"key": str, "sha256": str, "bytes": int, "unpacked_bytes": int, "made_from": list}
+        for name, form in wanted.items():
+            if not isinstance(manifest[name], form):
+                raise TypeError(name)
+        assert isinstance(manifest, dict)
         return manifest
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AssertionError, RecursionError):
         raise Failed(
-            f"machines/{kind}.json can't be read ({error}): git checkout machines"
+            f"machines/{kind}.json is missing or damaged: git checkout machines, or download the kit anew"
         ) from None
 
 
@@ -279,7 +307,7 @@ def lint() -> None:
                 f"machines/{kind}.tar.xz isn't what {builder} would build now (key {done.stdout.strip()}, shipped "
                 f"{manifest['key']}): run make machines, and commit machines/"
             )
-        check(MACHINES / manifest["archive"], manifest)
+        check(MACHINES / f"{kind}.tar.xz", manifest)
         if manifest["made_from"] != list(sources(kind)):
             raise Failed(
                 f"machines/{kind}.json lists other packages than {builder} takes: run make machines"

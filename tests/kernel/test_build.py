@@ -10,6 +10,7 @@ import hashlib
 import http.server
 import io
 import json
+import lzma
 import os
 import shutil
 import signal
@@ -392,6 +393,71 @@ def test_a_damaged_archive_is_not_unpacked(checkout: Checkout, ship: Ship, damag
         "machines/kernel.tar.xz is " + ("missing" if damage == "gone" else "damaged") in complaint
     )
     assert "git checkout machines/kernel.tar.xz" in complaint
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[1]", '{"key": 7}'])
+def test_a_damaged_manifest_is_no_reason_to_build(
+    checkout: Checkout, ship: Ship, text: str | None
+) -> None:
+    manifest = ship().with_name("kernel.json")
+    if text is None:
+        manifest.unlink()
+    else:
+        manifest.write_text(text)
+    assert "machines/kernel.json is missing or damaged: git checkout machines" in checkout.refused()
+
+
+def add_hostile(tar: tarfile.TarFile, kind: str, elsewhere: Path) -> None:
+    """Entries of which the last leads out of the folder that they are unpacked into, or is none."""
+
+    def add(name: str, form: bytes, link: str = "") -> None:
+        entry = tarfile.TarInfo(name)
+        entry.type, entry.linkname = form, link
+        entry.size = 1 if form == tarfile.REGTYPE else 0
+        tar.addfile(entry, io.BytesIO(b"x") if entry.size else None)
+
+    match kind:
+        case "above":
+            add("../x", tarfile.REGTYPE)
+        case "absolute":
+            add(f"{elsewhere}/x", tarfile.REGTYPE)
+        case "through a link":
+            add("d", tarfile.SYMTYPE, str(elsewhere))
+            add("d/x", tarfile.REGTYPE)
+        case "onto a link":
+            add("d", tarfile.SYMTYPE, f"{elsewhere}/x")
+            add("d", tarfile.REGTYPE)
+        case "hard link":
+            add("d", tarfile.LNKTYPE, f"{elsewhere}/manifest")
+        case "pipe":
+            add("d", tarfile.FIFOTYPE)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["above", "absolute", "through a link", "onto a link", "hard link", "pipe", "no tar", "no xz"],
+)
+def test_nothing_is_written_elsewhere(checkout: Checkout, ship: Ship, kind: str) -> None:
+    """Whoever can change an archive can change its checksum beside it."""
+    archive = ship()
+    manifest = json.loads(archive.with_name("kernel.json").read_text())
+    if kind.startswith("no "):
+        archive.write_bytes(b"x" if kind == "no xz" else lzma.compress(b"x" * 2000))
+    else:
+        with tarfile.open(archive, "w:xz") as tar:
+            add_hostile(tar, kind, archive.parent)
+    content = archive.read_bytes()
+    manifest |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    archive.with_name("kernel.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    before = sorted(archive.parent.iterdir())
+    assert "machines/kernel.tar.xz is damaged (" in checkout.refused()
+    assert sorted(archive.parent.iterdir()) == before
+
+
+def test_a_full_disk_is_told_before(checkout: Checkout, ship: Ship) -> None:
+    ship()
+    checkout.stub("stat", "echo 0 1048576")
+    assert "no room in" in checkout.refused()
 
 
 def test_another_checkouts_kernel_is_not_taken(checkout: Checkout, ship: Ship) -> None:

@@ -120,7 +120,7 @@ def _damage() -> list[str]:
 
 def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:
     """What stands in the way of the virtual kernel, each with whether it does."""
-    to_build = not facts["kernel_ready"]
+    to_build = not facts["kernel_ready"] and not facts["comes_with_checkout"]
     missing = " ".join(facts["missing_packages"])
     return [
         (
