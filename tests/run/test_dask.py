@@ -303,7 +303,7 @@ def test_ctrl_c_ends_what_runs_and_cancels_what_waits(dask: Dask, tmp_path: Path
 def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: Path) -> None:
     (worker,) = dask.workers()
     runs = tmp_path / "runs"
-    choice = ("mathis", "--trials", "8,11", "--duration", "20", "--json", "--out", str(runs))
+    choice = ("mathis", "--trials", "8,11", "--duration", "240", "--json", "--out", str(runs))
     run = start(*choice, "--jobs", dask.url)
     until(lambda: busy(worker))
     run.kill()
