@@ -54,12 +54,19 @@ class Dask:
             "scheduler", "--port", "0", "--scheduler-file", str(self.file), *(options or CLOSED)
         )
         try:
-            until(self.file.exists)
+            until(self.written)
         except AssertionError:
             self.end()
             raise
         self.address = json.loads(self.file.read_text())["address"]
         self.url = self.address.replace("tcp://", "dask://").replace("tls://", "dask+tls://")
+
+    def written(self) -> bool:
+        """Whether the scheduler's file is whole: Dask creates it before it writes into it."""
+        try:
+            return "address" in json.loads(self.file.read_text())
+        except (OSError, ValueError):
+            return False
 
     def start(self, *words: str, **more: str) -> subprocess.Popen[bytes]:
         environment = {**os.environ, **self.environment, **more}
@@ -240,7 +247,7 @@ def test_same_bytes_with_a_worker_killed_midway(
 ) -> None:
     workers = dask.workers(3)
     doomed = workers[0]
-    choice = ("mathis", "--trials", "2,8,11,12", "--duration", "20", "--json")
+    choice = ("mathis", "--trials", "2,8,11,12", "--duration", "240", "--json")
     run = start(*choice, "--jobs", dask.url, "--out", str(tmp_path / "cluster-runs"))
     allowed: list[set[int]] = []
 
@@ -270,7 +277,7 @@ def test_same_bytes_with_a_worker_killed_midway(
 )
 def test_a_worker_told_to_end_hands_its_trial_over(dask: Dask, tmp_path: Path) -> None:
     (first,) = dask.workers()
-    choice = ("mathis", "--trials", "8,11", "--duration", "20", "--json")
+    choice = ("mathis", "--trials", "8,11", "--duration", "240", "--json")
     run = start(*choice, "--jobs", dask.url, "--out", str(tmp_path / "runs"))
     until(lambda: busy(first))
     dask.workers()
