@@ -168,6 +168,9 @@ def page(browser: Any, address: str) -> Iterator[Any]:
     context.close()
 
 
+@pytest.mark.nightly(
+    "a minute, and CI runs it: by day a page begins and cancels a run, in_page/test_desk.py: a case up to its hand-in"
+)
 def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: Path) -> None:
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
     page.locator(".notebook input").first.fill("0.05 Mbit/s, by the model")
