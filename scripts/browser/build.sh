@@ -241,11 +241,6 @@ print_path() {
   printf '%s/%s\n' "$(cache_root)" "$(cache_key)"
 }
 
-print_needs() {
-  root=$(cache_root) key=$(cache_key)
-  lacking
-}
-
 # build READY PROFILE: from source, into READY; PROFILE is use_profile or count_instead.
 build() {
   require_disk "$NEEDED_MIB"
@@ -285,6 +280,7 @@ get_ready() {
   fi
   if ! comes_with_checkout; then
     [[ -z $no_build ]] || exit 3
+    say_why_built
     require_tools
   fi
   take_lock

@@ -214,6 +214,7 @@ get_ready() {
   fi
   if [[ -n $tarball ]] || ! comes_with_checkout; then
     [[ -z $no_build ]] || exit 3
+    [[ -n $tarball ]] || say_why_built
     require_tools
   fi
   is_x86_64 || die "the virtual kernel runs on x86-64 Linux only, this is $(uname -m)"
@@ -311,11 +312,6 @@ memory_folder() { # MIB
     fi
   done < <(memory_folders)
   return 1
-}
-
-print_needs() {
-  root=$(cache_root) key=$(cache_key)
-  lacking
 }
 
 print_facts() {

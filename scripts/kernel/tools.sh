@@ -134,6 +134,22 @@ comes_with_checkout() {
   [[ $shipped_key == "$key" ]]
 }
 
+# say_why_built: the checkout brings a machine, and it isn't the one that its scripts make.
+say_why_built() {
+  [[ $on_purpose || ! -d $machines ]] ||
+    say "machines/$shipped_as.tar.xz was made from other patches or settings than those here (git diff shows yours), so this one is built"
+}
+
+# print_needs: what a build lacks, where one is due.
+print_needs() {
+  local missing
+  root=$(cache_root) key=$(cache_key)
+  missing=$(lacking)
+  [[ -n $missing ]] || return 0
+  say_why_built
+  printf '%s\n' "$missing"
+}
+
 # take_shipped FOLDER [FACTS]: the machine's files, their checksum compared; FACTS, a file among them, says where from.
 take_shipped() {
   local ready=$1 python found='' needed

@@ -10,6 +10,7 @@ import functools
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -106,10 +107,10 @@ class Checkout:
             **(drop if as_nobody and os.geteuid() == 0 else {}),  # type: ignore[call-overload]
         )
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, **changes: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [str(self.folder / "lab"), *arguments],
-            env=self.environment({}),
+            env=self.environment(changes),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -353,6 +354,24 @@ def test_interrupted_set_up_says_so_and_does_not_go_on(fresh: Checkout) -> None:
     assert process.returncode == 130
     assert out == ""
     assert err.splitlines()[-1].startswith("lab: stopped")
+    assert not (fresh.venv / ".ready").exists()
+
+
+def test_interrupted_pips_end_with_it(fresh: Checkout) -> None:
+    (fresh.folder / "requirements.txt").write_text("one==1\ntwo==2\n")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        process = fresh.start("list", PIP_INDEX_URL=index, NO_PROXY="127.0.0.1")
+        for _ in range(2):  # both ask for their package, and wait
+            silent.settimeout(60)
+            silent.accept()[0].detach()
+        os.killpg(process.pid, signal.SIGINT)
+        began = time.monotonic()
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert err.splitlines()[-1].startswith("lab: stopped")
+    # They had its stderr: had they gone on, it would have stayed open.
+    assert time.monotonic() - began < 5
     assert not (fresh.venv / ".ready").exists()
 
 

@@ -366,6 +366,23 @@ def test_it_needs_no_compiler_and_no_xz(checkout: Checkout, ship: Ship) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_why_a_compiler_is_asked_for_is_said(checkout: Checkout, ship: Ship) -> None:
+    ship()
+    with_programs_but(checkout, BUILD_TOOLS)
+    why = "machines/kernel.tar.xz was made from other patches or settings than those here"
+    with open(checkout.scripts / "config", "a") as config:
+        config.write("# changed\n")
+    needs = checkout.build("--needs", PATH=str(checkout.stubs))
+    assert "gcc" in needs.stdout.split()
+    assert needs.stderr.startswith(why)
+    done = checkout.build(PATH=str(checkout.stubs))
+    assert done.returncode == 1
+    assert done.stderr.startswith(why)
+    assert "to build the kernel these Debian packages are missing" in done.stderr.splitlines()[-1]
+    # Who builds on purpose knows why.
+    assert why not in checkout.build("--needs", MEASURETWICE_KERNEL="build").stderr
+
+
 def test_what_lost_its_modes_gets_them_back(checkout: Checkout, ship: Ship) -> None:
     """As a copy over a file system without them: nothing is made anew for that."""
     ship()

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from measuretwice.base.files import read_object
 from measuretwice.base.paths import CHECKOUT, cache_folder
 
 MACHINES = CHECKOUT / "machines"
 # What scripts/machines/verify.py found, beside the machines that were unpacked.
 NOTE = "verified.json"
+
+
+def damaged_archive(kind: str) -> str | None:
+    """Say what is wrong with the archive of the shipped machine of this kind; None where it is its manifest's."""
+    name = f"machines/{kind}.tar.xz"
+    try:
+        with open(MACHINES / f"{kind}.tar.xz", "rb") as archive:
+            digest = hashlib.file_digest(archive, "sha256").hexdigest()
+        same = digest == read_object(MACHINES / f"{kind}.json")["sha256"]
+    except FileNotFoundError:
+        return f"{name} is missing: git checkout machines, or download the kit anew"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"{name} can't be compared with its manifest ({error}): git checkout machines"
+    return None if same else f"{name} isn't what its manifest names: git checkout machines"
 
 
 def verification(kind: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from measuretwice.backends.builder import run_builder
 from measuretwice.backends.intact import changed_files, named
-from measuretwice.backends.shipped import verification
+from measuretwice.backends.shipped import damaged_archive, verification
 from measuretwice.backends.tools import TOOLS
 from measuretwice.backends.uml import find_kernel, memory_folder
 from measuretwice.base import landlock
@@ -96,7 +96,10 @@ def _kernel_check() -> dict[str, Any]:
     try:
         facts = json.loads(done.stdout)
         problems = [problem for bad, problem in _kernel_problems(facts) if bad]
-        problems += _damage() if facts["kernel_ready"] else []
+        if facts["kernel_ready"]:
+            problems += _damage()
+        elif facts["comes_with_checkout"] and (damaged := damaged_archive("kernel")):
+            problems.append(damaged)
     except (ValueError, KeyError, TypeError) as error:
         lines = (done.stderr or done.stdout).strip().splitlines()
         reason = lines[-1] if lines else f"it said nothing of use ({error})"
