@@ -45,7 +45,9 @@ class Checkout:
         # apt waits longer before each further try, which nothing here is about.
         source = self.scripts / "source.sh"
         assert 'Acquire::Retries "2";' in source.read_text()
-        source.write_text(source.read_text().replace('Acquire::Retries "2";', 'Acquire::Retries "0";'))
+        source.write_text(
+            source.read_text().replace('Acquire::Retries "2";', 'Acquire::Retries "0";')
+        )
         self.cache = folder / "ca che"
         self.stubs = folder / "stubs"
         self.stubs.mkdir()
