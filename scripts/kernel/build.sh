@@ -61,6 +61,8 @@ patches=("$here"/patches/*.patch)
 # These decide what the kernel's process may reach (confine/) and how fast it is (faster/), and no byte of a run
 # (tests/security/test_same_bytes.py).
 sparing=("$here"/confine/*.patch "$here"/faster/*.patch)
+# What a kernel can do besides when it is asked to: no byte of a run that doesn't ask.
+options=("$here"/options/*.patch)
 # What of the kernel runs how often, counted by profile.sh in the labs' own trials, for the compiler that counted:
 # another can't read it, and goes without.
 profile=$here/profile.tar.xz
@@ -80,7 +82,7 @@ results_key() {
 # All that is built: the name of the kernel's folder in the cache.
 cache_key() {
   {
-    results_key && hash_of_patches "${sparing[@]}" && printf '%s\n' "$LAYOUT"
+    results_key && hash_of_patches "${sparing[@]}" "${options[@]}" && printf '%s\n' "$LAYOUT"
     if $counting; then printf 'counting\n'; else hash_of_file "$profile" && printf '%s\n' "$kernel_flags" "$counted_flags"; fi
   } | hash_of | cut -c1-20
 }
@@ -189,6 +191,7 @@ assemble() {
   "config_sha256": "$(hash_of_file "$here/config")",
   "patches_sha256": "$(hash_of_patches "${patches[@]}")",
   "sparing_sha256": "$(hash_of_patches "${sparing[@]}")",
+  "options_sha256": "$(hash_of_patches "${options[@]}")",
   "profile_sha256": "$(used_profile)",
   "sampler_sha256": "$(hash_of_file "$here/ss-sampler.c")",
   "packages_sha256": "$(packages | hash_of)",
@@ -245,7 +248,7 @@ get_ready() {
     fi
     say "unpacking and patching $source_name $source_version"
     unpack_source
-    apply_patches "${patches[@]}" "${sparing[@]}"
+    apply_patches "${patches[@]}" "${sparing[@]}" "${options[@]}"
     if [[ -n $tarball ]]; then
       find_archives
       fetch_programs
