@@ -165,6 +165,7 @@ def test_key_is_the_same_everywhere(checkout: Checkout, tmp_path: Path) -> None:
         "confine/0001*.patch",
         "faster/0001*.patch",
         "faster/0003*.patch",
+        "options/0001*.patch",
         "profile.tar.xz",
     ],
 )
