@@ -246,6 +246,23 @@ ok procs test "$(ps ax | wc -l)" -gt 5
     assert len(lines) == 19
 
 
+def test_more_programs_at_a_time_than_are_kept(kernel: Path, tmp_path: Path) -> None:
+    """256 processes of this machine's are kept for the next program (faster/0008); others end with theirs."""
+    said = run_inside(
+        kernel,
+        tmp_path,
+        """
+        for round in 1 2; do
+          pids=()
+          for i in {1..300}; do sleep 1 & pids+=($!); done
+          for pid in "${pids[@]}"; do wait "$pid" && echo ended; done
+          for i in {1..20}; do awk 'BEGIN { s = "x"; while (length(s) < 300000) s = s s; print length(s) }'; done
+        done
+        """,
+    )
+    assert said.split() == (["ended"] * 300 + ["524288"] * 20) * 2
+
+
 def test_clock_is_fine_and_exact(kernel: Path, tmp_path: Path) -> None:
     said = run_inside(
         kernel,
@@ -800,6 +817,57 @@ def test_a_host_looks_at_a_packet_at_a_random_moment(kernel: Path, tmp_path: Pat
     other = tmp_path / "other"
     other.mkdir()
     assert run_inside(kernel, other, script, seed=2).splitlines()[1:] != rtts
+
+
+# Eight datagrams, a tenth of a millisecond apart: when each is sent, then when each is at the other host, in ns.
+DATAGRAMS = """
+ip netns exec b tcpdump --nano -tt -n -i vb -c 8 udp >/tmp/arrived 2>/dev/null & sleep 0.2
+ip netns exec a python3 -c '
+import socket, time
+to_b = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(8):
+    print(time.time_ns())
+    to_b.sendto(b"x", ("10.0.0.2", 9))
+    time.sleep(0.00005)  # and 50 us more, by which timers may be late
+'
+wait; sed 's/ .*//; s/[.]//' /tmp/arrived
+"""
+
+
+def sent_and_arrived(kernel: Path, folder: Path, batches: str) -> tuple[list[int], list[int]]:
+    folder.mkdir()
+    times = [
+        int(line)
+        for line in run_inside(
+            kernel, folder, f"{CABLE}ethtool b -C vb {batches}\n{DATAGRAMS}"
+        ).splitlines()
+    ]
+    assert len(times) == 16
+    return times[:8], times[8:]
+
+
+def test_a_host_takes_packets_in_batches(kernel: Path, tmp_path: Path) -> None:
+    """All that comes within a millisecond of the first at that millisecond's end; a full batch at once."""
+    near_ns = 20_000
+    sent, arrived = sent_and_arrived(kernel, tmp_path / "late", "rx-usecs 1000 rx-frames 64")
+    assert 600_000 < sent[-1] - sent[0] < 1_000_000
+    assert len(set(arrived)) == 1
+    assert arrived[0] - sent[0] == pytest.approx(1_000_000, abs=near_ns)
+    sent, arrived = sent_and_arrived(kernel, tmp_path / "full", "rx-usecs 1000 rx-frames 4")
+    assert [arrived.index(time) for time in arrived] == [0] * 4 + [4] * 4
+    assert arrived[0] - sent[3] == pytest.approx(0, abs=near_ns)
+    assert arrived[4] - sent[7] == pytest.approx(0, abs=near_ns)
+
+
+def test_without_batches_each_packet_waits_by_itself(kernel: Path, tmp_path: Path) -> None:
+    waits = "ethtool b -C vb rx-usecs 500"
+    said = []
+    for words in (waits, f"{waits} rx-frames 0", f"{waits} rx-frames 2"):
+        folder = tmp_path / str(len(said))
+        folder.mkdir()
+        said.append(run_inside(kernel, folder, f"{CABLE}{words}\n{PING_RTTS}"))
+    assert said[0] == said[1] != said[2]
+    assert len(said[0].splitlines()) == 200
 
 
 def test_packets_keep_their_order_on_a_cable(kernel: Path, tmp_path: Path) -> None:
