@@ -11,6 +11,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts, Table
+from measuretwice.site import markup
+from measuretwice.site.tags import Holds, require
 from measuretwice.site.words.blocks import Block, numbered
 from measuretwice.site.words.registry import (
     Words,
@@ -23,6 +26,8 @@ from measuretwice.site.words.registry import (
 from measuretwice.site.words.subjects import SiteWords
 
 TEMPLATES = Path(__file__).parent / "templates"
+# In a page's front matter, the facts that its words rest on: `relies_on: [one, other]`.
+RELIES_ON = re.compile(r"(?<=\n)relies_on: *\[([^]]*)\] *\n")
 # Where a block is to be put in: alone on its line, or within one.
 MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
@@ -62,7 +67,9 @@ class Renderer:
         name = template.relative_to(folder).as_posix()
         self._blocks.clear()
         try:
-            text = self._environment.get_template(name).render(words)
+            for fact in _relies_on(template):
+                require(words["f"], fact)
+            text = RELIES_ON.sub("", self._environment.get_template(name).render(words), count=1)
         except (
             TemplateError,
             UserError,
@@ -73,8 +80,16 @@ class Renderer:
         ) as error:
             why = str(error) or type(error).__name__
             raise UserError(f"{self._place(name, error)}: {why}") from None
+        text = self._filled_in(text, page, words)
         text = MARK.sub(lambda mark: _indented(self._blocks[int(mark[2])], mark[1]), text)
         return numbered(INLINE.sub(lambda mark: self._blocks[int(mark[1])], text))
+
+    def _filled_in(self, text: str, page: str, words: dict[str, Any]) -> str:
+        """Figures and verdicts. UserError with the page's name."""
+        try:
+            return markup.fill_in(text, words["f"], lambda name, alt: words["figure"](name, alt))
+        except UserError as error:
+            raise UserError(f"docs/{page}: {error}") from None
 
     def _make_environment(self) -> Environment:
         """Jinja's usual signs, but comments are {## ##}: {# opens an attribute list's anchor."""
@@ -88,7 +103,7 @@ class Renderer:
             comment_start_string="{##",
             comment_end_string="##}",
             finalize=self._keep,
-            extensions=[_CommentsBehindText],
+            extensions=[_CommentsBehindText, Holds],
         )
         filters = number_filter.words()
         environment.filters |= {name: entry.answer for name, entry in filters.items()}
@@ -96,6 +111,8 @@ class Renderer:
 
     def _keep(self, value: Any) -> Any:
         """A block of lines is put in at the end, when it is known how far in it stands."""
+        if isinstance(value, Table):
+            value = Block(value)
         if not isinstance(value, Block):
             return value
         self._blocks.append(value)
@@ -105,8 +122,8 @@ class Renderer:
         """A page in a lab's folder knows that lab's words without naming it."""
         for words in self._site.labs.values():
             if page.startswith(f"modules/{words.lab.folder.name}/"):
-                return words.everywhere() | {"own": words}
-        return {}
+                return words.everywhere() | {"own": words, "f": words.facts}
+        return {"f": Facts()}
 
     def _place(self, template: str, error: Exception) -> str:
         """Where in which page an error arose: the innermost line of a template."""
@@ -126,3 +143,10 @@ class Renderer:
 def _indented(text: str, by: str) -> str:
     lines = text.rstrip("\n").split("\n")
     return "\n".join(by + line if line else "" for line in lines)
+
+
+def _relies_on(template: Path) -> list[str]:
+    """The names of the facts that a page's front matter says its words rest on."""
+    front = template.read_text(encoding="utf-8").partition("\n---\n")[0]
+    found = RELIES_ON.search(f"{front}\n") if front.startswith("---\n") else None
+    return re.split(r"[,\s]+", found[1].strip()) if found and found[1].strip() else []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.measure.signatures import SenderFiles, read_sender
-from measuretwice.runs import recorded
+from measuretwice.facts import Facts, RecordedSets, read_facts
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import Words, word
@@ -23,19 +24,22 @@ class LabWords(Words):
     def __init__(self, root: Path, lab: Lab, *, runs_here: bool = False) -> None:
         super().__init__(word, self)
         self.root, self.lab, self.runs_here = root, lab, runs_here
-        self.samples = root / "sample-data" / lab.folder.name
-        self._results: dict[str, list[Result]] = {}
+        self.sets = RecordedSets(root, lab)
+        self.samples = self.sets.folder
         self._senders: dict[Path, SenderFiles] = {}
 
     def results_of(self, name: str) -> list[Result]:
         """Return the runs of a recorded set, read once; UserError where it isn't recorded."""
-        if name not in self._results:
-            self._results[name] = recorded.results_of(self.lab, self.set_folder(name))
-        return self._results[name]
+        return self.sets.runs(name)
 
     def set_folder(self, name: str) -> Path:
         """Return where a recorded set stands."""
-        return self.samples / self.lab.set_name(name)
+        return self.sets.set_folder(name)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """The lab's facts, as they were computed last."""
+        return read_facts(self.root, self.lab)
 
     def sender_files(self, place: Path) -> SenderFiles:
         """Return what is known over time of the one sender of the run in `place`, read once.

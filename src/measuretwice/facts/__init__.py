@@ -1,0 +1,25 @@
+"""Facts: what a lab's recorded runs say, computed once and by name; pages and notebooks quote them.
+
+Each lab has a module `facts.py` beside its lab.toml with one function, `facts(sets)`, which takes the lab's
+RecordedSets and returns Facts. `./lab record` writes them to sample-data/NN-<lab>/facts.json.
+"""
+
+from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
+from measuretwice.facts.judging import judge
+from measuretwice.facts.sets import RecordedSets
+from measuretwice.facts.values import Fact, Facts, Interval, Number, Probability, Table
+
+__all__ = [
+    "Fact",
+    "Facts",
+    "Interval",
+    "Number",
+    "Probability",
+    "RecordedSets",
+    "Table",
+    "compute",
+    "facts_file",
+    "judge",
+    "read_facts",
+    "write_facts",
+]

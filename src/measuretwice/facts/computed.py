@@ -1,0 +1,116 @@
+"""Facts computed by a lab's own facts.py, and kept beside its recorded sets."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
+from measuretwice.facts.sets import RecordedSets
+from measuretwice.facts.values import Cell, Fact, Facts, Interval, Number, Probability, Table
+from measuretwice.lab import Lab
+
+MODULE = "facts.py"
+FILE = "facts.json"
+
+
+def facts_file(root: Path, lab: Lab) -> Path:
+    """Return where a lab's facts are kept."""
+    return root / "sample-data" / lab.folder.name / FILE
+
+
+def compute(root: Path, lab: Lab) -> Facts | None:
+    """Return what a lab's facts.py makes of its recorded sets; None where it has no such module.
+
+    UserError where a set that it asks for isn't recorded.
+    """
+    path = lab.folder / MODULE
+    if not path.is_file():
+        return None
+    spec = importlib.util.spec_from_file_location(f"facts_of_{lab.name}", path)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = module.facts(RecordedSets(root, lab))
+    assert isinstance(found, Facts), path
+    return found
+
+
+def write_facts(root: Path, lab: Lab) -> Path | None:
+    """Compute a lab's facts and write them, a line each; return the file, None where the lab has no facts.py."""
+    if (found := compute(root, lab)) is None:
+        return None
+    path = facts_file(root, lab)
+    path.write_text(to_text(found), encoding="utf-8")
+    return path
+
+
+def read_facts(root: Path, lab: Lab) -> Facts:
+    """Return a lab's facts as they were written last; none where it has no facts.json.
+
+    UserError where that file is damaged.
+    """
+    path = facts_file(root, lab)
+    if not path.is_file():
+        return Facts()
+    try:
+        return Facts({name: _from_json(fact) for name, fact in read_object(path).items()})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: is damaged ({error}): ./lab record {lab.name} --facts") from None
+
+
+def to_text(facts: Facts) -> str:
+    """Return facts.json: a line a fact, a line a row of a table, so that a difference shows which."""
+    lines = []
+    for name, fact in facts.items():
+        value = _to_json(fact)
+        if isinstance(fact, Table):
+            rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value.pop("rows"))
+            head = json.dumps(value, ensure_ascii=False).removesuffix("}")
+            text = f'{head}, "rows": [\n  {rows}\n ]}}'
+        else:
+            text = json.dumps(value, ensure_ascii=False)
+        lines.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _to_json(fact: Fact | Cell) -> Any:
+    match fact:
+        case Number(value, unit, digits):
+            return {"value": value} | _kind(unit, digits)
+        case Interval(middle, low, high, unit, digits):
+            return {"value": middle, "low": low, "high": high} | _kind(unit, digits)
+        case Probability(value):
+            return {"p": value}
+        case Table(headings, rows):
+            return {"headings": headings, "rows": [[_to_json(cell) for cell in row] for row in rows]}
+        case _:
+            return fact
+
+
+def _kind(unit: str, digits: int) -> dict[str, Any]:
+    """Unit and digits, where they aren't the usual ones."""
+    usual = Number(0)
+    return ({"unit": unit} if unit != usual.unit else {}) | ({"digits": digits} if digits != usual.digits else {})
+
+
+def _from_json(value: Any) -> Any:
+    match value:
+        case {"p": p}:
+            return Probability(p)
+        case {"low": low, "high": high}:
+            return Interval(value["value"], low, high, **_kind_of(value))
+        case {"value": number}:
+            return Number(number, **_kind_of(value))
+        case {"headings": headings, "rows": rows}:
+            return Table(tuple(headings), tuple(tuple(map(_from_json, row)) for row in rows))
+        case None | bool() | str():
+            return value
+    raise ValueError(f"{value!r} is no fact")
+
+
+def _kind_of(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: value[key] for key in ("unit", "digits") if key in value}

@@ -1,0 +1,63 @@
+"""A lab's recorded sets, for facts, pages and notebooks alike."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.lab import Lab
+from measuretwice.runs import recorded
+from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.result import Result
+
+
+class RecordedSets:
+    """What sample-data/NN-<lab>/ holds, each set read once."""
+
+    def __init__(self, root: Path, lab: Lab) -> None:
+        self.lab, self.folder = lab, root / "sample-data" / lab.folder.name
+        self._runs: dict[str, list[Result]] = {}
+
+    def set_folder(self, name: str) -> Path:
+        """Return where a set stands; a case's set may go by its pitfall's name, as `mtu-broken`."""
+        return self.folder / self.lab.set_name(name)
+
+    def is_recorded(self, name: str) -> bool:
+        """Is this set recorded?"""
+        return (self.set_folder(name) / recorded.SET_FILE).is_file()
+
+    def runs(self, name: str, **params: object) -> list[Result]:
+        """Return a set's runs, or those of them with these parameters; UserError where it isn't recorded."""
+        if name not in self._runs:
+            self._runs[name] = recorded.results_of(self.lab, self.set_folder(name))
+        return [
+            run
+            for run in self._runs[name]
+            if all(run.params[key] == value for key, value in params.items())
+        ]
+
+    def run(self, name: str, trial: int | None = None, seed: int | None = None) -> Result:
+        """Return the one run of a set that fits; UserError where none does, or several do."""
+        fitting = [
+            run
+            for run in self.runs(name)
+            if trial in (None, run.trial) and seed in (None, run.seed)
+        ]
+        if len(fitting) != 1:
+            raise UserError(f"{name}: {len(fitting)} runs fit; say which: run({name!r}, trial=, seed=)")
+        return fitting[0]
+
+    def trial(self, number: int) -> Mapping[str, Any]:
+        """Return a trial's parameters by name, in the units that their names end with."""
+        if (row := self.lab.trials.get(number)) is None:
+            raise UserError(f"{self.lab.name} has no trial {number}")
+        return {**self.lab.defaults(), **row.set}
+
+    @contextlib.contextmanager
+    def raw(self, run: Result) -> Iterator[Path]:
+        """Give the folder with the raw files of a recorded run: what the tools printed."""
+        with raw_folder(run.place) as folder:
+            yield folder

@@ -1,0 +1,158 @@
+"""What a fact can be: a number with its unit, an interval, a probability, a judgement, a table, or words.
+
+A fact's text is what a page shows where it quotes the fact by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.facts.notation import SPACE, count, sig
+from measuretwice.stats.intervals import mean_interval, mean_interval_within
+
+# Instead of a number of significant digits: a whole number.
+WHOLE = 0
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number in `unit` (empty: none), shown with so many significant digits, or WHOLE."""
+
+    value: float
+    unit: str = ""
+    digits: int = 3
+
+    @property
+    def bare(self) -> str:
+        """The number without its unit."""
+        return count(self.value) if self.digits == WHOLE else sig(self.value, self.digits)
+
+    def __str__(self) -> str:
+        return f"{self.bare}{SPACE}{self.unit}" if self.unit else self.bare
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value, and the two ends between which it is by 95 %, all three in `unit`."""
+
+    middle_value: float
+    low_value: float
+    high_value: float
+    unit: str = ""
+    digits: int = 3
+
+    @classmethod
+    def of_mean(
+        cls, values: Sequence[float], unit: str = "", digits: int = 3, *, within: tuple[float, float] | None = None
+    ) -> Interval:
+        """Return the mean of independent values and its interval; `within`: what no value can leave."""
+        found = mean_interval_within(list(values), *within) if within else mean_interval(list(values))
+        return cls(*found, unit, digits)
+
+    @property
+    def middle(self) -> Number:
+        """The value itself."""
+        return Number(self.middle_value, self.unit, self.digits)
+
+    @property
+    def low(self) -> Number:
+        """The lower end."""
+        return Number(self.low_value, self.unit, self.digits)
+
+    @property
+    def high(self) -> Number:
+        """The upper end."""
+        return Number(self.high_value, self.unit, self.digits)
+
+    @property
+    def ends(self) -> str:
+        """Both ends without their unit: 43.1 to 44.9."""
+        return f"{self.low.bare} to {self.high.bare}"
+
+    def __str__(self) -> str:
+        text = f"{self.middle.bare} ({self.ends})"
+        return f"{text}{SPACE}{self.unit}" if self.unit else text
+
+
+@dataclass(frozen=True)
+class Probability:
+    """How probable something as extreme is by chance alone (a p-value), 0 to 1."""
+
+    value: float
+
+    def __str__(self) -> str:
+        return "< 0.001" if self.value < 0.001 else f"{self.value:.2g}"
+
+
+Cell = str | Number | Interval | Probability
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns' headings and rows of as many cells; a column without words stands to the right."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.headings):
+                raise ValueError(f"{len(row)} cells below {len(self.headings)} headings: {row}")
+
+    def __str__(self) -> str:
+        worded = [any(isinstance(row[n], str) for row in self.rows) for n in range(len(self.headings))]
+        lines = [
+            "| " + " | ".join(self.headings) + " |",
+            "|" + "|".join("---" if words else "---:" for words in worded) + "|",
+        ]
+        lines += ["| " + " | ".join(map(str, row)) + " |" for row in self.rows]
+        return "\n".join(lines)
+
+
+# True, False, or None where the runs can't tell.
+Judgement = bool | None
+Fact = Number | Interval | Probability | Table | Judgement | str
+
+
+class Facts:
+    """A lab's facts by name, in the order in which they were set: `f.longest_wait = Number(44.1, "ms")`."""
+
+    def __init__(self, known: Mapping[str, Fact] | None = None) -> None:
+        self.__dict__["known"] = dict(known or {})
+
+    def __setattr__(self, name: str, value: Fact) -> None:
+        known: dict[str, Fact] = self.__dict__["known"]
+        if name in known:
+            raise ValueError(f"the fact {name!r} is set twice")
+        known[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name: str) -> Fact:
+        known: dict[str, Fact] = self.__dict__["known"]
+        if name not in known:
+            raise UserError(f"there is no fact {name!r}")
+        return known[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__["known"]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__dict__["known"])
+
+    def items(self) -> Iterator[tuple[str, Fact]]:
+        """All facts, each with its name."""
+        return iter(self.__dict__["known"].items())
+
+    def holds(self, name: str) -> Judgement:
+        """Return a judgement; UserError where the fact of that name is none."""
+        fact = self[name]
+        if fact is None or isinstance(fact, bool):
+            return fact
+        raise UserError(f"the fact {name!r} is no judgement, true or false, but {fact}")

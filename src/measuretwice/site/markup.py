@@ -1,0 +1,64 @@
+"""What pages write in Markdown and the kit fills in, once their {{ }} are: figures and cards of verdicts.
+
+![Boxes of each flow's goodput](figure:two-arms)      alone on its line: a figure of the page's lab, with that alt text
+
+!!! verdict "red_keeps_the_queue_short"               a card, whose verdict is that fact's; cards that follow each
+    **The claim**, according to whom                  other make a strip
+    Here: what was found
+    of how many · [Evidence](#where)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts
+
+FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
+CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
+CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
+EVIDENCE = re.compile(r"[ \t]*·[ \t]*(\[Evidence\]\([^)\s]*\))$")
+# By what a claim came to: its card's class, which has a shape of its own, and its words.
+WORDS = {
+    True: ("holds", "holds"),
+    False: ("fails", "doesn't hold"),
+    None: ("open", "can't be told"),
+}
+
+
+def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
+    """Return a page's Markdown with its figures and cards; `figure` draws one by its name and its alt text.
+
+    UserError for a card that isn't whole, or whose fact is no judgement.
+    """
+    text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
+    return FIGURE.sub(lambda found: _indented(figure(found[3], found[2]), found[1]), text)
+
+
+def _strip(text: str, facts: Facts) -> str:
+    cards = [_card(facts, found["name"], found["body"]) for found in re.finditer(CARD, text)]
+    body = "\n".join(cards)
+    return f'<div class="verdicts" role="list" markdown="1">\n\n{body}\n</div>\n\n'
+
+
+def _card(facts: Facts, name: str, body: str) -> str:
+    lines = [line.strip() for line in body.splitlines() if line.strip()]
+    evidence = EVIDENCE.search(lines[-1]) if len(lines) == 3 else None
+    if evidence is None:
+        raise UserError(
+            f"verdict {name!r}: expected three lines, the claim, what was found, and of how many runs · [Evidence](#...)"
+        )
+    claim, found, of = lines[0], lines[1], lines[2][: evidence.start()]
+    shape, said = WORDS[facts.holds(name)]
+    cells = (("word", said), ("claim", claim), ("value", found), ("n", of), ("at", evidence[1]))
+    spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)
+    return (
+        f'<div class="verdicts__one verdicts__one--{shape}" role="listitem" markdown="span">\n'
+        f"{spans}\n</div>\n"
+    )
+
+
+def _indented(text: str, by: str) -> str:
+    return "\n".join(by + line if line else "" for line in text.rstrip("\n").split("\n"))

@@ -1,0 +1,34 @@
+"""The one tag of pages: `{% holds "name" %}` stands before a sentence that rests on a fact of the page's lab."""
+
+from __future__ import annotations
+
+from jinja2 import nodes
+from jinja2.ext import Extension
+from jinja2.parser import Parser
+
+from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts
+
+
+class Holds(Extension):
+    """Stops the build, by name, where that fact isn't true. It shows nothing."""
+
+    tags = frozenset({"holds"})
+
+    def parse(self, parser: Parser) -> nodes.Node:
+        """Return the node that asks for the fact."""
+        token = next(parser.stream)
+        asked = [nodes.Name("f", "load"), parser.parse_expression()]
+        call = self.call_method("_require", asked)
+        return nodes.Output([call]).set_lineno(token.lineno)
+
+    def _require(self, f: Facts, name: str) -> str:
+        require(f, name)
+        return ""
+
+
+def require(f: Facts, name: str) -> None:
+    """UserError where a page's words rest on a fact that isn't true."""
+    if (judged := f.holds(name)) is not True:
+        now = "is false now" if judged is False else "can't be told any more"
+        raise UserError(f"{name} {now}, and the words here rest on it: write what the facts say")
