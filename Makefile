@@ -43,8 +43,10 @@ define package
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
+	for facts in labs/*/facts.py; do $(PYTHON) -m mypy "$$facts" || exit; done
 	PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(PYTHON) scripts/lint/sizes.py
+	$(PYTHON) scripts/lint/pages.py
 	$(PYTHON) scripts/machines/shipped.py lint
 endef
 

@@ -6,7 +6,19 @@ import statistics
 from collections.abc import Sequence
 from itertools import groupby
 
-from measuretwice.facts import Facts, Interval, Number, Probability, RecordedSets, Table, judge
+from measuretwice.facts import (
+    Facts,
+    Interval,
+    Number,
+    Probability,
+    RecordedSets,
+    Table,
+    column,
+    judge,
+    mean,
+    measured,
+    param,
+)
 from measuretwice.facts.values import WHOLE
 from measuretwice.runs.result import Result
 from measuretwice.stats import two_samples
@@ -39,10 +51,10 @@ def _published(f: Facts) -> None:
 
 def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
     runs = sets.runs("no-queue")
-    red = [run.measured["queue_drops"] for run in sets.runs("no-queue", discipline="red")]
-    waiting = statistics.fmean(run.measured["queue_mean_packets"] for run in runs)
-    f.access_mbit = Number(runs[0].params["access_mbit"], digits=WHOLE)
-    f.trunk_mbit = Number(runs[0].params["rate_mbit"], digits=WHOLE)
+    red = [measured(run, "queue_drops") for run in sets.runs("no-queue", discipline="red")]
+    waiting = statistics.fmean(measured(run, "queue_mean_packets") for run in runs)
+    f.access_mbit = Number(param(runs[0], "access_mbit"), digits=WHOLE)
+    f.trunk_mbit = Number(param(runs[0], "rate_mbit"), digits=WHOLE)
     f.red_drops_at_random = max(red) > 0
     f.red_drops_nothing = max(red) == 0
     f.red_runs = Number(len(red), digits=WHOLE)
@@ -57,11 +69,11 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     red = sets.runs("two-arms", discipline="red")
     f.two_arms = _arms(sets.runs("two-arms"))
     f.arm_runs = Number(len(fifo), digits=WHOLE)
-    f.arm_duration = Number(fifo[0].params["duration_s"], "s")
+    f.arm_duration = Number(param(fifo[0], "duration_s"), "s")
 
-    sums = two_samples.welch(_values(fifo, "goodput_bps"), _values(red, "goodput_bps"))
-    waits = two_samples.welch(_values(fifo, "busy_ping_mean_ms"), _values(red, "busy_ping_mean_ms"))
-    even = two_samples.welch(_values(fifo, "jains_index"), _values(red, "jains_index"))
+    sums = two_samples.welch(column(fifo, "goodput_bps"), column(red, "goodput_bps"))
+    waits = two_samples.welch(column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms"))
+    even = two_samples.welch(column(fifo, "jains_index"), column(red, "jains_index"))
     f.welch_tests = Table(
         ("question", "Welch's t", "p"),
         tuple(
@@ -76,41 +88,48 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     f.p_limit = Number(P_LIMIT, digits=2)
     f.sharing_p = Probability(even.p)
     f.red_shares_less_evenly = even.statistic > 0 if even.p < P_LIMIT else None
-    f.fifo_jain = Number(_mean(fifo, "jains_index"))
-    f.red_jain = Number(_mean(red, "jains_index"))
+    f.fifo_jain = Number(mean(fifo, "jains_index"))
+    f.red_jain = Number(mean(red, "jains_index"))
 
-    faster_bps = two_samples.difference_interval(_values(fifo, "goodput_bps"), _values(red, "goodput_bps"))
+    faster_bps = two_samples.difference_interval(
+        column(fifo, "goodput_bps"), column(red, "goodput_bps")
+    )
     f.fifo_is_faster = judge(faster_bps, least=0)
     f.fifo_minus_red = _interval(faster_bps, 1e-3, "kbit/s", 2)
-    f.fifo_sum = Number(_mean(fifo, "goodput_bps") / 1e6, "Mbit/s", 4)
-    f.red_sum = Number(_mean(red, "goodput_bps") / 1e6, "Mbit/s", 4)
+    f.fifo_sum = Number(mean(fifo, "goodput_bps") / 1e6, "Mbit/s", 4)
+    f.red_sum = Number(mean(red, "goodput_bps") / 1e6, "Mbit/s", 4)
 
     shorter_ms = two_samples.difference_interval(
-        _values(fifo, "busy_ping_mean_ms"), _values(red, "busy_ping_mean_ms")
+        column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms")
     )
     f.red_keeps_the_queue_short = judge(shorter_ms, least=0)
     f.wait_less = _interval(shorter_ms, 1, "ms")
     f.wait_less_about = Number(sum(shorter_ms) / 2, "ms", 2)
-    f.fifo_ping = Number(_mean(fifo, "busy_ping_mean_ms"), "ms", 4)
-    f.red_ping = Number(_mean(red, "busy_ping_mean_ms"), "ms", 4)
-    f.fifo_queue = Number(_mean(fifo, "queue_mean_bytes"), "B", WHOLE)
-    f.red_queue = Number(_mean(red, "queue_mean_bytes"), "B", WHOLE)
+    f.fifo_ping = Number(mean(fifo, "busy_ping_mean_ms"), "ms", 4)
+    f.red_ping = Number(mean(red, "busy_ping_mean_ms"), "ms", 4)
+    f.fifo_queue = Number(mean(fifo, "queue_mean_bytes"), "B", WHOLE)
+    f.red_queue = Number(mean(red, "queue_mean_bytes"), "B", WHOLE)
 
-    used_less = two_samples.difference_interval(_values(fifo, "utilisation"), _values(red, "utilisation"))
+    used_less = two_samples.difference_interval(
+        column(fifo, "utilisation"), column(red, "utilisation")
+    )
     f.red_uses_the_link_as_well = judge(used_less, most=0.01)
     f.use_less_most = Number(100 * used_less[1], "%", 1)
-    f.fifo_use = Number(100 * _mean(fifo, "utilisation"), "%")
-    f.red_use = Number(100 * _mean(red, "utilisation"), "%")
+    f.fifo_use = Number(100 * mean(fifo, "utilisation"), "%")
+    f.red_use = Number(100 * mean(red, "utilisation"), "%")
 
     once = "two-arms-once"
-    f.fifo_once = Number(sets.run(once, trial=1).measured["queue_mean_bytes"], "B", WHOLE)
-    f.red_once = Number(sets.run(once, trial=21).measured["queue_mean_bytes"], "B", WHOLE)
+    f.fifo_once = Number(measured(sets.run(once, trial=1), "queue_mean_bytes"), "B", WHOLE)
+    f.red_once = Number(measured(sets.run(once, trial=21), "queue_mean_bytes"), "B", WHOLE)
     f.red_min = Number(sets.trial(21)["red_min_bytes"], "B", WHOLE)
 
 
 def _in_use_today(f: Facts, sets: RecordedSets) -> None:
     runs = sets.runs("disciplines")
-    trials = [list(those) for _, those in groupby(sorted(runs, key=lambda run: run.trial), lambda run: run.trial)]
+    trials = [
+        list(those)
+        for _, those in groupby(sorted(runs, key=lambda run: run.trial), lambda run: run.trial)
+    ]
     f.each_runs = Number(len(runs) / len(trials), digits=WHOLE)
     f.disciplines = Table(
         (
@@ -119,37 +138,37 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
         ),
         tuple(
             (
-                those[0].params["discipline"],
-                those[0].params["ecn"],
-                Number(100 * _mean(those, "utilisation"), "%"),
-                Interval.of_mean(_values(those, "busy_ping_mean_ms")),
-                Interval.of_mean(_values(those, "rtt_mean_ms")),
-                Number(_mean(those, "queue_mean_bytes"), "B", WHOLE),
-                Number(_mean(those, "queue_drops"), digits=2),
-                Number(_mean(those, "queue_marks"), digits=2),
-                Interval.of_mean(_values(those, "jains_index"), within=(0, 1)),
+                str(those[0].params["discipline"]),
+                str(those[0].params["ecn"]),
+                Number(100 * mean(those, "utilisation"), "%"),
+                Interval.of_mean(column(those, "busy_ping_mean_ms")),
+                Interval.of_mean(column(those, "rtt_mean_ms")),
+                Number(mean(those, "queue_mean_bytes"), "B", WHOLE),
+                Number(mean(those, "queue_drops"), digits=2),
+                Number(mean(those, "queue_marks"), digits=2),
+                Interval.of_mean(column(those, "jains_index"), within=(0, 1)),
             )
             for those in trials
         ),
     )  # fmt: skip
-    least_used = min(_mean(those, "utilisation") for those in trials)
+    least_used = min(mean(those, "utilisation") for those in trials)
     f.least_used = Number(100 * least_used, "%")
     f.all_fill_the_link = least_used > 0.99
 
     by_flow = [run for run in runs if run.params["discipline"] in WITH_FLOW_QUEUES]
-    f.fq_ping = Number(_mean(by_flow, "busy_ping_mean_ms"), "ms", 4)
-    f.fq_rtt = Number(_mean(by_flow, "rtt_mean_ms"), "ms", 4)
-    f.path_rtt = Number(by_flow[0].params["rtt_ms"], "ms", 4)
+    f.fq_ping = Number(mean(by_flow, "busy_ping_mean_ms"), "ms", 4)
+    f.fq_rtt = Number(mean(by_flow, "rtt_mean_ms"), "ms", 4)
+    f.path_rtt = Number(param(by_flow[0], "rtt_ms"), "ms", 4)
 
     marked = sets.runs("disciplines", ecn="on")
-    f.ecn_marks = Number(_mean(marked, "queue_marks"), digits=2)
-    f.ecn_drops = Number(_mean(marked, "queue_drops"), digits=2)
+    f.ecn_marks = Number(mean(marked, "queue_marks"), digits=2)
+    f.ecn_drops = Number(mean(marked, "queue_drops"), digits=2)
     without = {
-        (run.params["discipline"], run.seed): run.measured["busy_ping_mean_ms"]
+        (run.params["discipline"], run.seed): measured(run, "busy_ping_mean_ms")
         for run in sets.runs("disciplines", ecn="off")
     }
     changes = [
-        abs(run.measured["busy_ping_mean_ms"] / without[run.params["discipline"], run.seed] - 1)
+        abs(measured(run, "busy_ping_mean_ms") / without[run.params["discipline"], run.seed] - 1)
         for run in marked
     ]
     f.ecn_ping_change = Number(100 * statistics.fmean(changes), "%", 2)
@@ -158,7 +177,7 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
 def _arms(runs: Sequence[Result]) -> Table:
     """Each discipline's flows: goodput in Mbit/s, ping in ms, drops in packets a run."""
     rows = []
-    for name in sorted({run.params["discipline"] for run in runs}):
+    for name in sorted({str(run.params["discipline"]) for run in runs}):
         those = [run for run in runs if run.params["discipline"] == name]
         rates = [flow.goodput_bps / 1e6 for run in those for flow in run.flows]
         rows.append(
@@ -169,8 +188,8 @@ def _arms(runs: Sequence[Result]) -> Table:
                 Number(statistics.fmean(rates), "Mbit/s"),
                 Number(statistics.median(rates), "Mbit/s"),
                 Number(statistics.stdev(rates), "Mbit/s"),
-                Interval.of_mean(_values(those, "busy_ping_mean_ms")),
-                Interval.of_mean(_values(those, "queue_drops")),
+                Interval.of_mean(column(those, "busy_ping_mean_ms")),
+                Interval.of_mean(column(those, "queue_drops")),
             )
         )
     headings = (
@@ -178,14 +197,6 @@ def _arms(runs: Sequence[Result]) -> Table:
         "ping under load (ms)", "drops a run",
     )  # fmt: skip
     return Table(headings, tuple(rows))
-
-
-def _values(runs: Sequence[Result], name: str) -> list[float]:
-    return [run.measured[name] for run in runs]
-
-
-def _mean(runs: Sequence[Result], name: str) -> float:
-    return statistics.fmean(_values(runs, name))
 
 
 def _interval(ends: tuple[float, float], scale: float, unit: str, digits: int = 3) -> Interval:

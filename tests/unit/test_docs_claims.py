@@ -33,7 +33,5 @@ def test_a_claim_that_does_not_hold_is_an_error_with_its_place(
 
 
 def test_counts_in_words(tmp_path: Path) -> None:
-    page = (
-        "{{ 0 | in_words }}, {{ 8 | in_words }}, {{ 13 | in_words }}, {{ [1, 2, 2.5] | rising }}\n"
-    )
-    assert rendered(tmp_path, page) == "none, eight, 13, True\n"
+    page = "{{ 0 | in_words }}, {{ 8 | in_words }}, {{ 13 | in_words }}, {{ 'up' if [1, 2, 2.5] | rising }}\n"
+    assert rendered(tmp_path, page) == "none, eight, 13, up\n"

@@ -79,6 +79,10 @@ TYPED = re.compile(r"holds=\s*(true|false|none|0|1)\s*[,)]", re.IGNORECASE)
 @pytest.mark.parametrize("page", RESULTS)
 def test_pages_of_results_begin_with_verdicts_and_type_none(page: str) -> None:
     text = (ROOT / "docs/modules" / page).read_text(encoding="utf-8")
+    if "!!! verdict" in text:  # the judgements are facts, which no page can type
+        assert text.index("!!! verdict") < text.index("\n## "), "the verdicts come first"
+        assert text.count("!!! verdict") >= 5
+        return
     strip = text.index("{{ verdicts([")
     assert strip < text.index("\n## "), "the verdicts come first"
     assert text.count("verdict(") >= 5

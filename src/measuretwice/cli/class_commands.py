@@ -20,6 +20,9 @@ from measuretwice.cli.types import Runs
     is_flag=True,
     help="With --verify: note in sample-data/ each set that comes out the same; sets with a note are left out.",
 )
+@click.option(
+    "--facts", is_flag=True, help="Measure nothing: only compute facts.json from what is recorded."
+)
 @click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
 @click.option(
     "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"

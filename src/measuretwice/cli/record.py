@@ -13,7 +13,8 @@ from measuretwice.cli import terminal
 from measuretwice.cli.run import measure_jobs
 from measuretwice.execute import record
 from measuretwice.execute.batch import Batch, open_batch
-from measuretwice.lab import load_lab
+from measuretwice.facts import write_facts
+from measuretwice.lab import Lab, load_lab
 from measuretwice.runs import recorded, verified
 from measuretwice.runs.result import Result
 
@@ -25,13 +26,20 @@ def record_command(
     only: Sequence[str],
     verify: bool,
     note: bool,
+    facts: bool,
     jobs: int | None,
     as_json: bool,
 ) -> int:
     """Record or verify; return 0, or 1 where what came out is not what is recorded."""
     if note and not verify:
         raise UserError("--note is for --verify: it notes which sets came out the same")
+    if facts and (verify or only):
+        raise UserError(
+            "--facts computes all facts of the lab anew and measures nothing: give no other option"
+        )
     lab = load_lab(root, lab_name)
+    if facts:
+        return _facts(root, lab, as_json)
     chosen = record.choose(lab, only)
     samples = root / "sample-data" / lab.folder.name
     # Finished runs stay until all is done, so that what was broken off goes on.
@@ -57,6 +65,8 @@ def record_command(
         for wanted in part:
             samples.mkdir(parents=True, exist_ok=True)
             record.store(samples / wanted.name, wanted, results[wanted.name])
+    if not verify:
+        _keep_facts_right(root, lab)
     if as_json:
         names = [wanted.name for wanted in chosen]
         print(json.dumps({"lab": lab.name, "sets": names, "differences": problems}, indent=2))
@@ -67,6 +77,24 @@ def record_command(
     if not problems:
         print(f"{len(chosen)} sets: {done}")
     return 1 if problems else 0
+
+
+def _facts(root: Path, lab: Lab, as_json: bool) -> int:
+    """Compute a lab's facts anew from what is recorded of it."""
+    if (path := write_facts(root, lab)) is None:
+        raise UserError(f"{lab.folder / 'facts.py'} isn't there: {lab.name} has no facts")
+    print(
+        json.dumps({"lab": lab.name, "facts": str(path)}) if as_json else f"{path}: computed anew"
+    )
+    return 0
+
+
+def _keep_facts_right(root: Path, lab: Lab) -> None:
+    """Compute the facts of what was recorded anew; say so where a set that they need is still missing."""
+    try:
+        write_facts(root, lab)
+    except UserError as error:
+        print(f"the lab's facts stay as they were: {error}", file=sys.stderr)
 
 
 def _verify(

@@ -4,6 +4,7 @@ Each lab has a module `facts.py` beside its lab.toml with one function, `facts(s
 RecordedSets and returns Facts. `./lab record` writes them to sample-data/NN-<lab>/facts.json.
 """
 
+from measuretwice.facts.columns import column, mean, measured, param
 from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
 from measuretwice.facts.judging import judge
 from measuretwice.facts.sets import RecordedSets
@@ -17,9 +18,13 @@ __all__ = [
     "Probability",
     "RecordedSets",
     "Table",
+    "column",
     "compute",
     "facts_file",
     "judge",
+    "mean",
+    "measured",
+    "param",
     "read_facts",
     "write_facts",
 ]

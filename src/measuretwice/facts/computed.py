@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +30,7 @@ def compute(root: Path, lab: Lab) -> Facts | None:
     path = lab.folder / MODULE
     if not path.is_file():
         return None
-    spec = importlib.util.spec_from_file_location(f"facts_of_{lab.name}", path)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    found = module.facts(RecordedSets(root, lab))
+    found = runpy.run_path(str(path))["facts"](RecordedSets(root, lab))
     assert isinstance(found, Facts), path
     return found
 
@@ -86,7 +82,10 @@ def _to_json(fact: Fact | Cell) -> Any:
         case Probability(value):
             return {"p": value}
         case Table(headings, rows):
-            return {"headings": headings, "rows": [[_to_json(cell) for cell in row] for row in rows]}
+            return {
+                "headings": headings,
+                "rows": [[_to_json(cell) for cell in row] for row in rows],
+            }
         case _:
             return fact
 
@@ -94,7 +93,9 @@ def _to_json(fact: Fact | Cell) -> Any:
 def _kind(unit: str, digits: int) -> dict[str, Any]:
     """Unit and digits, where they aren't the usual ones."""
     usual = Number(0)
-    return ({"unit": unit} if unit != usual.unit else {}) | ({"digits": digits} if digits != usual.digits else {})
+    return ({"unit": unit} if unit != usual.unit else {}) | (
+        {"digits": digits} if digits != usual.digits else {}
+    )
 
 
 def _from_json(value: Any) -> Any:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.runs import recorded
-from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
 
 
@@ -47,7 +45,9 @@ class RecordedSets:
             if trial in (None, run.trial) and seed in (None, run.seed)
         ]
         if len(fitting) != 1:
-            raise UserError(f"{name}: {len(fitting)} runs fit; say which: run({name!r}, trial=, seed=)")
+            raise UserError(
+                f"{name}: {len(fitting)} runs fit; say which: run({name!r}, trial=, seed=)"
+            )
         return fitting[0]
 
     def trial(self, number: int) -> Mapping[str, Any]:
@@ -55,9 +55,3 @@ class RecordedSets:
         if (row := self.lab.trials.get(number)) is None:
             raise UserError(f"{self.lab.name} has no trial {number}")
         return {**self.lab.defaults(), **row.set}
-
-    @contextlib.contextmanager
-    def raw(self, run: Result) -> Iterator[Path]:
-        """Give the folder with the raw files of a recorded run: what the tools printed."""
-        with raw_folder(run.place) as folder:
-            yield folder

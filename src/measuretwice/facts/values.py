@@ -46,10 +46,17 @@ class Interval:
 
     @classmethod
     def of_mean(
-        cls, values: Sequence[float], unit: str = "", digits: int = 3, *, within: tuple[float, float] | None = None
+        cls,
+        values: Sequence[float],
+        unit: str = "",
+        digits: int = 3,
+        *,
+        within: tuple[float, float] | None = None,
     ) -> Interval:
         """Return the mean of independent values and its interval; `within`: what no value can leave."""
-        found = mean_interval_within(list(values), *within) if within else mean_interval(list(values))
+        found = (
+            mean_interval_within(list(values), *within) if within else mean_interval(list(values))
+        )
         return cls(*found, unit, digits)
 
     @property
@@ -103,7 +110,9 @@ class Table:
                 raise ValueError(f"{len(row)} cells below {len(self.headings)} headings: {row}")
 
     def __str__(self) -> str:
-        worded = [any(isinstance(row[n], str) for row in self.rows) for n in range(len(self.headings))]
+        worded = [
+            any(isinstance(row[n], str) for row in self.rows) for n in range(len(self.headings))
+        ]
         lines = [
             "| " + " | ".join(self.headings) + " |",
             "|" + "|".join("---" if words else "---:" for words in worded) + "|",

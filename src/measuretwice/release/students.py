@@ -4,7 +4,7 @@ lab, requirements, licences     as they are
 src/                            without the parts that only instructors use
 scripts/                        what a run needs
 machines/                       the virtual kernel, ready to be unpacked, and its licences
-labs/                           lab.toml as students may read it, the rest of it and the questions sealed; no rubric
+labs/                           lab.toml as students may read it, the rest of it and the questions sealed; no rubric, no facts
 docs/pages/                     the site's pages, made from docs/ and the recorded runs
 sample-data/                    the broken runs under their cases' numbers, and sets that name no cause
 README.md, release.json         made for it
@@ -47,7 +47,7 @@ LEFT_OUT_OF_PACKAGE = frozenset(
      "cli/describe.py"}
 )  # fmt: skip
 # Of a lab's folder: what says how answers are marked, and what is made in another way.
-LEFT_OUT_OF_LAB = frozenset({"rubric.toml", "lab.toml", SEALED, QUESTIONS})
+LEFT_OUT_OF_LAB = frozenset({"rubric.toml", "facts.py", "lab.toml", SEALED, QUESTIONS})
 PAGES = "docs/pages"
 # A file that a page shows as it is, or a part of one.
 SNIPPET = re.compile(r'--8<-- "([^":]+)')

@@ -111,6 +111,10 @@ class Renderer:
 
     def _keep(self, value: Any) -> Any:
         """A block of lines is put in at the end, when it is known how far in it stands."""
+        if value is None or isinstance(value, bool):
+            raise UserError(
+                f"{value} is a judgement, which has no text: put it into words, behind {{% holds %}}"
+            )
         if isinstance(value, Table):
             value = Block(value)
         if not isinstance(value, Block):

@@ -13,7 +13,7 @@ from measuretwice.facts import Facts
 class Holds(Extension):
     """Stops the build, by name, where that fact isn't true. It shows nothing."""
 
-    tags = frozenset({"holds"})
+    tags = {"holds"}  # noqa: RUF012 - as jinja declares it
 
     def parse(self, parser: Parser) -> nodes.Node:
         """Return the node that asks for the fact."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, sqrt
 
+from measuretwice.facts.notation import SPACE
 from measuretwice.site.drawings.axes import WIDTH, Axes
 from measuretwice.site.drawings.svg import drawing, short
-from measuretwice.site.words.numbers import SPACE
 from measuretwice.tcp.model import CUBIC_KEPT_RATIO, RENO_KEPT_RATIO
 
 # RFC 6928: a connection's first window, in segments. RFC 9438: C. tcp_vegas.c: alpha, beta.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from measuretwice.facts.notation import SPACE
 from measuretwice.lab import IN_BRACES, Act, Lab, Value
 from measuretwice.site.drawings.svg import short
-from measuretwice.site.words.numbers import SPACE
 
 # Nodes of one script are a bundle from so many on.
 BUNDLE = 3

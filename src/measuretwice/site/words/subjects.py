@@ -7,9 +7,9 @@ from functools import cached_property
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts, RecordedSets, read_facts
 from measuretwice.lab import Lab
 from measuretwice.measure.signatures import SenderFiles, read_sender
-from measuretwice.facts import Facts, RecordedSets, read_facts
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import Words, word

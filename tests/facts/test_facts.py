@@ -1,0 +1,104 @@
+"""Facts: computed once, kept beside the recorded sets, quoted by pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.base.errors import UserError
+from measuretwice.facts import (
+    Facts,
+    Interval,
+    Number,
+    Probability,
+    Table,
+    compute,
+    facts_file,
+    judge,
+    read_facts,
+    write_facts,
+)
+from measuretwice.facts.computed import MODULE, to_text
+from measuretwice.lab import find_labs, load_lab
+
+ROOT = Path(__file__).parents[2]
+WITH_FACTS = sorted(name for name, folder in find_labs(ROOT).items() if (folder / MODULE).is_file())
+
+
+@pytest.mark.parametrize("name", WITH_FACTS)
+def test_the_facts_kept_are_those_of_the_recorded_runs(name: str) -> None:
+    lab = load_lab(ROOT, name)
+    found = compute(ROOT, lab)
+    assert found is not None
+    kept = facts_file(ROOT, lab).read_text(encoding="utf-8")
+    assert to_text(found) == kept, f"./lab record {name} --facts"
+    assert to_text(read_facts(ROOT, lab)) == kept
+
+
+def test_texts() -> None:
+    f = Facts()
+    f.wait = Number(83.665, "ms")
+    f.packets = Number(1302324.0, digits=0)
+    f.apart = Interval(-15.9, -53.7, 21.9, "kbit/s", 2)
+    f.chance = Probability(0.00002)
+    assert [str(fact) for _, fact in f.items()] == [
+        "83.7\u00a0ms", "1\u202f302\u202f324", "-16 (-54 to 22)\u00a0kbit/s", "< 0.001",
+    ]  # fmt: skip
+    assert f"{f.apart.middle}, {f.apart.ends}" == "-16\u00a0kbit/s, -54 to 22"
+    assert str(Probability(0.128)) == "0.13"
+
+
+def test_a_column_with_words_is_on_the_left() -> None:
+    table = Table(("name", "n"), (("red", Number(1)), ("fifo", Number(2))))
+    assert str(table) == "| name | n |\n|---|---:|\n| red | 1 |\n| fifo | 2 |"
+    with pytest.raises(ValueError, match="1 cells below 2 headings"):
+        Table(("name", "n"), (("red",),))
+
+
+def test_wrong_names() -> None:
+    f = Facts()
+    f.wait = Number(1)
+    with pytest.raises(ValueError, match="set twice"):
+        f.wait = Number(2)
+    with pytest.raises(UserError, match="there is no fact 'weight'"):
+        _ = f.weight
+    with pytest.raises(UserError, match="is no judgement"):
+        f.holds("wait")
+
+
+@pytest.mark.parametrize(
+    ("ends", "limits", "judged"),
+    [
+        ((1, 2), {"least": 0}, True),
+        ((-2, -1), {"least": 0}, False),
+        ((-1, 1), {"least": 0}, None),
+        ((0.9, 1.1), {"least": 0.8, "most": 1.2}, True),
+        ((1.3, 1.4), {"least": 0.8, "most": 1.2}, False),
+        ((1.1, 1.4), {"most": 1.2}, None),
+    ],
+)
+def test_judge(ends: tuple[float, float], limits: dict[str, float], judged: bool | None) -> None:
+    assert judge(ends, **limits) is judged
+
+
+def test_a_lab_without_facts(tmp_path: Path) -> None:
+    (tmp_path / "labs").symlink_to(ROOT / "labs")
+    lab = load_lab(tmp_path, "mathis")
+    if lab.name in WITH_FACTS:
+        pytest.skip("all labs have facts now")
+    assert write_facts(tmp_path, lab) is None
+    assert list(read_facts(tmp_path, lab)) == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a": 7}', '{"a": {"val": 7}}'])
+def test_damaged_facts_are_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "labs").symlink_to(ROOT / "labs")
+    lab = load_lab(tmp_path, "queues")
+    path = facts_file(tmp_path, lab)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(
+        UserError, match=r"facts\.json: is damaged .*: \./lab record queues --facts"
+    ):
+        read_facts(tmp_path, lab)

@@ -1,0 +1,97 @@
+"""Pages quote facts, and aren't made where a fact that their words rest on isn't true."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts, Interval, Number, Table
+from measuretwice.lab import load_lab
+from measuretwice.site.markup import fill_in
+from measuretwice.site.render import Renderer
+from measuretwice.site.words.subjects import LabWords, SiteWords
+
+ROOT = Path(__file__).parents[2]
+PAGE = "modules/05-queues/page.md"
+
+
+def made(tmp_path: Path, text: str, **facts: object) -> str:
+    page = tmp_path / "docs" / PAGE
+    page.parent.mkdir(parents=True)
+    page.write_text(text, encoding="utf-8")
+    words = LabWords(ROOT, load_lab(ROOT, "queues"))
+    words.facts = Facts(facts)  # type: ignore[arg-type]
+    return Renderer(SiteWords(tmp_path, {"queues": words}, instructor=False)).render(page, PAGE)
+
+
+def test_facts_are_quoted(tmp_path: Path) -> None:
+    text = made(
+        tmp_path,
+        "It takes {{ f.wait }}.\n\n    {{ f.all }}\n",
+        wait=Number(83.7, "ms"), all=Table(("n",), ((Number(1),),)),
+    )  # fmt: skip
+    assert text == "It takes 83.7\u00a0ms.\n\n    | n |\n    |---:|\n    | 1 |\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{{ f.weight }}", "page.md, line 1: there is no fact 'weight'"),
+        ('\n{% holds "short" %}It is short.', "page.md, line 2: short is false now"),
+        ('{% holds "open" %}', "open can't be told any more"),
+        ('{% holds "wait" %}', "the fact 'wait' is no judgement"),
+        ("---\nrelies_on: [short]\n---\nIt is short.", "page.md: short is false now, and the words here rest"),
+        ('!!! verdict "wait"\n    a\n    b\n    c · [Evidence](#d)\n', "the fact 'wait' is no judgement"),
+        ('!!! verdict "short"\n    a\n    b\n', "verdict 'short': expected three lines"),
+        ("{{ f.short }}", "a judgement"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(UserError) as raised:
+        made(tmp_path, text, short=False, open=None, wait=Number(1))
+    assert says in str(raised.value)
+
+
+def test_what_a_page_rests_on_is_not_shown(tmp_path: Path) -> None:
+    text = made(
+        tmp_path,
+        '---\ndescription: "x"\nrelies_on: [a, b]\n---\n{% holds "a" %}It is so.\n',
+        a=True, b=True,
+    )  # fmt: skip
+    assert text == '---\ndescription: "x"\n---\nIt is so.\n'
+
+
+def test_cards_and_figures() -> None:
+    text = """Before.
+
+!!! verdict "a"
+    **A**, according to us
+    Here: 1
+    2 runs · [Evidence](#x)
+
+!!! verdict "b"
+    **B**, according to them
+    Here: 2
+    3 runs · [Evidence](y.md)
+
+- A list
+
+    ![Some boxes](figure:two)
+"""
+    filled = fill_in(
+        text, Facts({"a": True, "b": None}), lambda name, alt: f"[{name}: {alt}]\nits caption"
+    )
+    assert filled.count('<div class="verdicts" ') == 1
+    assert filled.count("verdicts__one--holds") == filled.count("verdicts__one--open") == 1
+    assert (
+        '<span class="verdicts__n">3 runs</span>\n<span class="verdicts__at">[Evidence](y.md)</span>'
+        in filled
+    )
+    assert filled.endswith("    [two: Some boxes]\n    its caption\n")
+
+
+def test_intervals_as_pages_use_them(tmp_path: Path) -> None:
+    text = made(tmp_path, "{{ f.c.middle }} ({{ f.c.ends }})", c=Interval(1.22, 1.2, 1.24, "ms"))
+    assert text == "1.22\u00a0ms (1.20 to 1.24)"
