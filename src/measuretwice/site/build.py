@@ -3,6 +3,7 @@
     docs/**/*.md          pages, with words in {{ }} that recorded runs and the model fill in
     docs/assets/          copied as they are
     docs/includes/        for the pages' use, no pages themselves
+    docs/layouts/         what pages of one kind have in common
     docs/instructors/key/ only for the instructors' site
 
 Pages that a lab needs and nobody has written yet are made from templates here.
@@ -126,7 +127,7 @@ def _written_pages(site: Site) -> None:
     source = site.words.root / "docs"
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source).as_posix()
-        if path.is_dir() or name.startswith("includes/"):
+        if path.is_dir() or name.startswith(("includes/", "layouts/")):
             continue
         if name.startswith(f"{KEY}/") and not site.words.instructor:
             continue

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from measuretwice.base.paths import PACKAGE
 
-READ_BY_WORDS = ("labs", "sample-data", "docs/includes", "mkdocs.yml")
+READ_BY_WORDS = ("labs", "sample-data", "docs/includes", "docs/layouts", "mkdocs.yml")
 NAMED_BY_WORDS = ("docs", "solutions")
 
 

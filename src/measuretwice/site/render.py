@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from jinja2.ext import Extension
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts, Table
 from measuretwice.site import markup
+from measuretwice.site.layouts import laid_out
 from measuretwice.site.tags import Holds, require
 from measuretwice.site.words.blocks import Block, numbered
 from measuretwice.site.words.registry import (
@@ -70,6 +72,7 @@ class Renderer:
             for fact in _relies_on(template):
                 require(words["f"], fact)
             text = RELIES_ON.sub("", self._environment.get_template(name).render(words), count=1)
+            text = laid_out(text, lambda layout, more: self._fill(layout, {**words, **more}))
         except (
             TemplateError,
             UserError,
@@ -83,6 +86,9 @@ class Renderer:
         text = self._filled_in(text, page, words)
         text = MARK.sub(lambda mark: _indented(self._blocks[int(mark[2])], mark[1]), text)
         return numbered(INLINE.sub(lambda mark: self._blocks[int(mark[1])], text))
+
+    def _fill(self, template: str, words: Mapping[str, Any]) -> str:
+        return self._environment.get_template(template).render(words)
 
     def _filled_in(self, text: str, page: str, words: dict[str, Any]) -> str:
         """Figures and verdicts. UserError with the page's name."""

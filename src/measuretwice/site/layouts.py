@@ -1,0 +1,89 @@
+"""Pages of one kind share a layout: what they have in common stands once, in docs/layouts/.
+
+A case's page says in its front matter which case it is of, `case: mtu`, and holds its own words below second-level
+headings; docs/layouts/case.md.j2 says where they go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from textwrap import indent
+from typing import Any
+
+from measuretwice.base.errors import UserError
+
+CASE = "layouts/case.md.j2"
+# What a page of a case says of itself: its case; parameters that its picture names; that no setting mends it.
+KEY = re.compile(r"^(case|told|settings): *(.*?) *\n", re.MULTILINE)
+NEEDED = (
+    "Predict",
+    "What you see",
+    "What is wrong",
+    "Fix it",
+    "What the authors saw",
+    "Key points",
+)
+MAY_BE = ("Predict as well", "Run", "Run again", "Another way", "Show me")
+RECORDED = "The recorded run"
+
+
+def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
+    """Return a page as its layout has it; as it is where it has none.
+
+    `text` is the page with its words filled in; `fill` fills a layout with further words. UserError where a part is missing.
+    """
+    front, keys, body = _front(text)
+    if "case" not in keys:
+        return text
+    parts = split(body)
+    if missing := [heading for heading in NEEDED if heading not in parts]:
+        raise UserError(f"this page of a case has no part '## {missing[0]}'")
+    recorded = [heading for heading in parts if heading.startswith(RECORDED)]
+    if len(recorded) != 1:
+        raise UserError(
+            f"this page of a case has {len(recorded)} parts '## {RECORDED} ...': one is expected"
+        )
+
+    words = {
+        "case": keys["case"],
+        "told": re.findall(r"\w+", keys.get("told", "")),
+        "settings": keys.get("settings") != "none",
+        "part": lambda heading: parts.get(heading, ""),
+        "inner": lambda heading: indent(parts.get(heading, ""), " " * 4),
+        "recorded_title": recorded[0],
+        "several": recorded[0].startswith(f"{RECORDED}s"),
+        "others": [name for name in parts if name not in (*NEEDED, *MAY_BE, recorded[0])],
+    }
+    return front + re.sub(r"\n{3,}", "\n\n", fill(CASE, words).lstrip("\n"))
+
+
+def _front(text: str) -> tuple[str, dict[str, str], str]:
+    """A page's front matter without the layout's keys, these keys, and what follows."""
+    if not text.startswith("---\n"):
+        return "", {}, text
+    front, end, body = text.partition("\n---\n")
+    keys = dict(KEY.findall(f"{front}\n"))
+    left = KEY.sub("", f"{front}\n")
+    return ("" if left == "---\n" else f"{left}{end[1:]}\n"), keys, body
+
+
+def split(text: str) -> dict[str, str]:
+    """Return what stands below each second-level heading, by heading; a line of `##` in a fence is none."""
+    parts: dict[str, list[str]] = {}
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        mark = re.match(r" *(```+|~~~+)", line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and line.strip() == fence:
+            fence = ""
+        if line.startswith("## ") and not fence:
+            heading = line.removeprefix("## ").strip()
+            if heading in parts:
+                raise UserError(f"this page has two parts '## {heading}'")
+            lines = parts[heading] = []
+        else:
+            lines.append(line)
+    return {heading: "\n".join(lines).strip("\n") for heading, lines in parts.items()}
