@@ -8,9 +8,19 @@ from measuretwice.facts.columns import column, mean, measured, param
 from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
 from measuretwice.facts.judging import judge
 from measuretwice.facts.sets import RecordedSets
-from measuretwice.facts.values import Fact, Facts, Interval, Number, Probability, Table
+from measuretwice.facts.values import (
+    Excerpt,
+    Fact,
+    Facts,
+    Interval,
+    Number,
+    Probability,
+    Table,
+    excerpt,
+)
 
 __all__ = [
+    "Excerpt",
     "Fact",
     "Facts",
     "Interval",
@@ -20,6 +30,7 @@ __all__ = [
     "Table",
     "column",
     "compute",
+    "excerpt",
     "facts_file",
     "judge",
     "mean",

@@ -10,7 +10,16 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.facts.sets import RecordedSets
-from measuretwice.facts.values import Cell, Fact, Facts, Interval, Number, Probability, Table
+from measuretwice.facts.values import (
+    Cell,
+    Excerpt,
+    Fact,
+    Facts,
+    Interval,
+    Number,
+    Probability,
+    Table,
+)
 from measuretwice.lab import Lab
 
 MODULE = "facts.py"
@@ -81,6 +90,8 @@ def _to_json(fact: Fact | Cell) -> Any:
             return {"value": middle, "low": low, "high": high} | _kind(unit, digits)
         case Probability(value):
             return {"p": value}
+        case Excerpt(of_set, file, lines):
+            return {"excerpt": [of_set, file], "lines": dict(lines)}
         case Table(headings, rows):
             return {
                 "headings": headings,
@@ -106,6 +117,8 @@ def _from_json(value: Any) -> Any:
             return Interval(value["value"], low, high, **_kind_of(value))
         case {"value": number}:
             return Number(number, **_kind_of(value))
+        case {"excerpt": [of_set, file], "lines": lines}:
+            return Excerpt(of_set, file, lines)
         case {"headings": headings, "rows": rows}:
             return Table(tuple(headings), tuple(tuple(map(_from_json, row)) for row in rows))
         case None | bool() | str():

@@ -9,6 +9,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.runs import recorded
+from measuretwice.runs.archive import raw_files
 from measuretwice.runs.result import Result
 
 
@@ -49,6 +50,12 @@ class RecordedSets:
                 f"{name}: {len(fitting)} runs fit; say which: run({name!r}, trial=, seed=)"
             )
         return fitting[0]
+
+    def raw_text(self, run: Result, file: str) -> str:
+        """Return what a tool printed in a recorded run; UserError where the run has no such file."""
+        if (content := raw_files(run.place).get(file)) is None:
+            raise UserError(f"{run.place} has no raw file {file}")
+        return content.decode(errors="replace")
 
     def trial(self, number: int) -> Mapping[str, Any]:
         """Return a trial's parameters by name, in the units that their names end with."""

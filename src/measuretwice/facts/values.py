@@ -121,9 +121,24 @@ class Table:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class Excerpt:
+    """Lines of a raw file of a recorded set's run, verbatim. `lines` says which, and of which run, as
+    `site/words/excerpts.py` names it: `{"grep": "qdisc", "last": 2, "trial": 21}`."""
+
+    of_set: str
+    file: str
+    lines: Mapping[str, Any]
+
+
+def excerpt(of_set: str, file: str, **lines: Any) -> Excerpt:
+    """Return an excerpt: `excerpt("mtu-broken", "juliet/ss.txt", grep="mss:", last=1)`."""
+    return Excerpt(of_set, file, lines)
+
+
 # True, False, or None where the runs can't tell.
 Judgement = bool | None
-Fact = Number | Interval | Probability | Table | Judgement | str
+Fact = Number | Interval | Probability | Table | Excerpt | Judgement | str
 
 
 class Facts:
@@ -131,9 +146,18 @@ class Facts:
 
     def __init__(self, known: Mapping[str, Fact] | None = None) -> None:
         self.__dict__["known"] = dict(known or {})
+        self.__dict__["within"] = ""
+
+    def case(self, pitfall: str) -> Facts:
+        """Return the facts of one case, named for themselves: what is set there stands in all of them as `mtu.goodput`,
+        and what the case hasn't is looked up in all of them."""
+        facts = Facts()
+        facts.__dict__.update(known=self.__dict__["known"], within=f"{pitfall}.")
+        return facts
 
     def __setattr__(self, name: str, value: Fact) -> None:
         known: dict[str, Fact] = self.__dict__["known"]
+        name = self.__dict__["within"] + name
         if name in known:
             raise ValueError(f"the fact {name!r} is set twice")
         known[name] = value
@@ -145,9 +169,10 @@ class Facts:
 
     def __getitem__(self, name: str) -> Fact:
         known: dict[str, Fact] = self.__dict__["known"]
-        if name not in known:
-            raise UserError(f"there is no fact {name!r}")
-        return known[name]
+        for called in (self.__dict__["within"] + name, name):
+            if called in known:
+                return known[called]
+        raise UserError(f"there is no fact {name!r}")
 
     def __contains__(self, name: str) -> bool:
         return name in self.__dict__["known"]

@@ -14,8 +14,9 @@ from typing import Any
 from measuretwice.base.errors import UserError
 
 CASE = "layouts/case.md.j2"
-# What a page of a case says of itself: its case; parameters that its picture names; that no setting mends it.
-KEY = re.compile(r"^(case|told|settings): *(.*?) *\n", re.MULTILINE)
+# What a page says of itself to those who make it, and no reader sees: the facts that its words rest on; of a case's page,
+# its case, parameters that its picture names, and that no setting mends it.
+KEY = re.compile(r"^(relies_on|case|told|settings): *(.*?) *\n", re.MULTILINE)
 NEEDED = (
     "Predict",
     "What you see",
@@ -35,7 +36,7 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
     """
     front, keys, body = _front(text)
     if "case" not in keys:
-        return text
+        return front + body
     parts = split(body)
     if missing := [heading for heading in NEEDED if heading not in parts]:
         raise UserError(f"this page of a case has no part '## {missing[0]}'")
@@ -55,7 +56,14 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
         "several": recorded[0].startswith(f"{RECORDED}s"),
         "others": [name for name in parts if name not in (*NEEDED, *MAY_BE, recorded[0])],
     }
-    return front + re.sub(r"\n{3,}", "\n\n", fill(CASE, words).lstrip("\n"))
+    return (
+        front + ("\n" if front else "") + re.sub(r"\n{3,}", "\n\n", fill(CASE, words).lstrip("\n"))
+    )
+
+
+def front_matter(text: str) -> dict[str, str]:
+    """Return what a page says in its front matter to those who make it."""
+    return _front(text)[1]
 
 
 def _front(text: str) -> tuple[str, dict[str, str], str]:
@@ -65,7 +73,7 @@ def _front(text: str) -> tuple[str, dict[str, str], str]:
     front, end, body = text.partition("\n---\n")
     keys = dict(KEY.findall(f"{front}\n"))
     left = KEY.sub("", f"{front}\n")
-    return ("" if left == "---\n" else f"{left}{end[1:]}\n"), keys, body
+    return ("" if left == "---\n" else left + end[1:]), keys, body
 
 
 def split(text: str) -> dict[str, str]:

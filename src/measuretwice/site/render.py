@@ -12,9 +12,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from jinja2.ext import Extension
 
 from measuretwice.base.errors import UserError
-from measuretwice.facts import Facts, Table
 from measuretwice.site import markup
-from measuretwice.site.layouts import laid_out
+from measuretwice.site.layouts import front_matter, laid_out
+from measuretwice.site.page_facts import PageFacts, facts_behind
 from measuretwice.site.tags import Holds, require
 from measuretwice.site.words.blocks import Block, numbered
 from measuretwice.site.words.registry import (
@@ -28,8 +28,6 @@ from measuretwice.site.words.registry import (
 from measuretwice.site.words.subjects import SiteWords
 
 TEMPLATES = Path(__file__).parent / "templates"
-# In a page's front matter, the facts that its words rest on: `relies_on: [one, other]`.
-RELIES_ON = re.compile(r"(?<=\n)relies_on: *\[([^]]*)\] *\n")
 # Where a block is to be put in: alone on its line, or within one.
 MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
@@ -64,14 +62,15 @@ class Renderer:
 
         `extra` are words for this page alone. UserError with its name and line for what is wrong in it.
         """
-        words = {**self._words, **self._lab_words(page), **extra}
+        front = front_matter(template.read_text(encoding="utf-8"))
+        words = {**self._words, **self._lab_words(page, front.get("case", "")), **extra}
         folder = TEMPLATES if template.is_relative_to(TEMPLATES) else self._site.root / "docs"
         name = template.relative_to(folder).as_posix()
         self._blocks.clear()
         try:
-            for fact in _relies_on(template):
-                require(words["f"], fact)
-            text = RELIES_ON.sub("", self._environment.get_template(name).render(words), count=1)
+            for fact in re.findall(r"\w+", front.get("relies_on", "")):
+                require(facts_behind(words["f"]), fact)
+            text = self._environment.get_template(name).render(words)
             text = laid_out(text, lambda layout, more: self._fill(layout, {**words, **more}))
         except (
             TemplateError,
@@ -93,7 +92,9 @@ class Renderer:
     def _filled_in(self, text: str, page: str, words: dict[str, Any]) -> str:
         """Figures and verdicts. UserError with the page's name."""
         try:
-            return markup.fill_in(text, words["f"], lambda name, alt: words["figure"](name, alt))
+            return markup.fill_in(
+                text, facts_behind(words["f"]), lambda name, alt: words["figure"](name, alt)
+            )
         except UserError as error:
             raise UserError(f"docs/{page}: {error}") from None
 
@@ -117,23 +118,17 @@ class Renderer:
 
     def _keep(self, value: Any) -> Any:
         """A block of lines is put in at the end, when it is known how far in it stands."""
-        if value is None or isinstance(value, bool):
-            raise UserError(
-                f"{value} is a judgement, which has no text: put it into words, behind {{% holds %}}"
-            )
-        if isinstance(value, Table):
-            value = Block(value)
         if not isinstance(value, Block):
             return value
         self._blocks.append(value)
         return f"\x02{len(self._blocks) - 1}\x03"
 
-    def _lab_words(self, page: str) -> dict[str, Any]:
+    def _lab_words(self, page: str, case: str) -> dict[str, Any]:
         """A page in a lab's folder knows that lab's words without naming it."""
         for words in self._site.labs.values():
             if page.startswith(f"modules/{words.lab.folder.name}/"):
-                return words.everywhere() | {"own": words, "f": words.facts}
-        return {"f": Facts()}
+                return words.everywhere() | {"own": words, "f": PageFacts(words, case)}
+        return {"f": PageFacts(None)}
 
     def _place(self, template: str, error: Exception) -> str:
         """Where in which page an error arose: the innermost line of a template."""
@@ -153,10 +148,3 @@ class Renderer:
 def _indented(text: str, by: str) -> str:
     lines = text.rstrip("\n").split("\n")
     return "\n".join(by + line if line else "" for line in lines)
-
-
-def _relies_on(template: Path) -> list[str]:
-    """The names of the facts that a page's front matter says its words rest on."""
-    front = template.read_text(encoding="utf-8").partition("\n---\n")[0]
-    found = RELIES_ON.search(f"{front}\n") if front.startswith("---\n") else None
-    return re.split(r"[,\s]+", found[1].strip()) if found and found[1].strip() else []

@@ -8,6 +8,7 @@ from jinja2.parser import Parser
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
+from measuretwice.site.page_facts import PageFacts, facts_behind
 
 
 class Holds(Extension):
@@ -22,8 +23,8 @@ class Holds(Extension):
         call = self.call_method("_require", asked)
         return nodes.Output([call]).set_lineno(token.lineno)
 
-    def _require(self, f: Facts, name: str) -> str:
-        require(f, name)
+    def _require(self, f: PageFacts, name: str) -> str:
+        require(facts_behind(f), name)
         return ""
 
 

@@ -1,0 +1,39 @@
+"""A lab's facts as its pages quote them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from measuretwice.base.errors import UserError
+from measuretwice.facts import Excerpt, Facts, Table
+from measuretwice.site.words.blocks import Block
+from measuretwice.site.words.excerpts import excerpt
+from measuretwice.site.words.subjects import LabWords
+
+
+class PageFacts:
+    """What `{{ f.name }}` is on a page of a lab: a number or an interval, the lines of an excerpt, a table. A page of a
+    case has that case's facts before the lab's."""
+
+    def __init__(self, words: LabWords | None, case: str = "") -> None:
+        self._words = words
+        found = words.facts if words else Facts()
+        self._facts = found.case(case) if case else found
+
+    def __getattr__(self, name: str) -> Any:
+        fact = self._facts[name]
+        if fact is None or isinstance(fact, bool):
+            raise UserError(
+                f"the fact {name!r} is a judgement, which has no text: put it into words, behind {{% holds %}}"
+            )
+        if isinstance(fact, Table):
+            return Block(fact)
+        if isinstance(fact, Excerpt):
+            assert self._words
+            return excerpt(self._words, fact.of_set, fact.file, **fact.lines)
+        return fact
+
+
+def facts_behind(quoted: PageFacts) -> Facts:
+    """Return the facts themselves, as judgements are asked for."""
+    return quoted._facts
