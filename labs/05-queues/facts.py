@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from measuretwice.facts import (
     Facts,
@@ -14,30 +16,335 @@ from measuretwice.facts import (
     RecordedSets,
     Table,
     column,
+    excerpt,
     judge,
+    mbit,
     mean,
     measured,
+    ms,
     param,
+    percent,
+    table,
+    whole,
 )
 from measuretwice.facts.values import WHOLE
 from measuretwice.runs.result import Result
 from measuretwice.stats import two_samples
 
-# As the source printed them: deviations of eight values each, in Mbit/s.
+# As the source printed them, in Mbit/s: of eight values each.
 PUBLISHED_FIFO_DEVIATION, PUBLISHED_RED_DEVIATION, PUBLISHED_RUNS = 1.61, 2.49, 8
+PUBLISHED_FIFO_MEAN, PUBLISHED_RED_MEAN = 51.56, 50.82
+FRAME_BYTES, DATA_BYTES = 1514, 1448
+PING, COUNTERS = "host-1/ping-busy.txt", "router-1/qdisc.after.json"
 # Three questions are asked of the same runs, so each has a third of the usual limit (Bonferroni).
 P_LIMIT = 0.05 / 3
 WITH_FLOW_QUEUES = ("fq", "fq_codel", "cake")
 
 
 def facts(sets: RecordedSets) -> Facts:
-    """Return the facts of results.md."""
+    """Return the facts of the pages in docs/modules/05-queues/."""
     f = Facts()
+    _settings(f, sets)
+    _no_bottleneck(f.case("no-bottleneck"), sets)
+    _wrong_metric(f.case("wrong-metric"), sets)
+    _default_qdisc(f.case("default-qdisc"), sets)
+    _red_limits(f.case("red-limits"), sets)
+    _summary_row(f.case("summary-row"), sets)
+    _copied_cell(f.case("copied-cell"), sets)
+    _small_n(f.case("small-n"), sets)
     _published(f)
     _as_the_source_had_it(f, sets)
     _with_a_queue(f, sets)
     _in_use_today(f, sets)
     return f
+
+
+def _settings(f: Facts, sets: RecordedSets) -> None:
+    """What trials 1 (pfifo_fast) and 21 (RED) are set to."""
+    fifo, red = sets.trial(1), sets.trial(21)
+    f.rate = whole(fifo["rate_mbit"], "Mbit/s")
+    f.duration = Number(fifo["duration_s"], "s")
+    f.rtt = ms(fifo["rtt_ms"])
+    f.fifo_room = whole(fifo["fifo_packets"])
+    f.fifo_room_takes = ms(_drain_ms(FRAME_BYTES * fifo["fifo_packets"], fifo))
+    f.burst = whole(fifo["burst_bytes"], "B")
+    f.red_min = whole(red["red_min_bytes"], "B")
+    f.red_max = whole(red["red_max_bytes"], "B")
+    f.red_limit = whole(red["red_limit_bytes"], "B")
+    f.red_min_takes = ms(_drain_ms(red["red_min_bytes"], red))
+    f.red_max_takes = ms(_drain_ms(red["red_max_bytes"], red))
+    f.red_avpkt = whole(red["red_avpkt_bytes"], "B")
+    f.red_burst = whole(red["red_burst_packets"])
+    f.red_probability = str(red["red_probability_ratio"])
+    f.red_one_in = whole(1 / red["red_probability_ratio"])
+    f.red_room_needed = whole(
+        red["red_max_bytes"] + red["red_burst_packets"] * red["red_avpkt_bytes"], "B"
+    )
+
+
+def _no_bottleneck(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = sets.run("no-bottleneck-broken"), sets.run("no-bottleneck-fixed")
+    f.access = whole(param(broken, "access_mbit"), "Mbit/s")
+    f.trunk = whole(param(broken, "rate_mbit"), "Mbit/s")
+    f.goodput = mbit(measured(broken, "goodput_bps"))
+    f.goodput_after = mbit(measured(fixed, "goodput_bps"))
+    f.ping_mean = ms(measured(broken, "busy_ping_mean_ms"))
+    f.ping_after = ms(measured(fixed, "busy_ping_mean_ms"))
+    f.drops = whole(measured(broken, "queue_drops"))
+    f.waiting = Number(measured(broken, "queue_mean_packets"), digits=2)
+    f.in_use = percent(measured(broken, "utilisation"))
+    f.packets = whole(_red_counters(sets, broken)["packets"])
+    counters = {
+        "where": {"kind": "red"},
+        "keys": ["kind", "packets", "drops", "marked", "early", "backlog"],
+    }
+    f.ping = excerpt("no-bottleneck-broken", PING, last=2)
+    f.pings_after = excerpt("no-bottleneck-fixed", PING, last=2)
+    f.qdiscs = excerpt("no-bottleneck-broken", "router-1/tc.txt", grep="qdisc")
+    f.counters = excerpt("no-bottleneck-broken", COUNTERS, **counters)
+    f.red_after = excerpt("no-bottleneck-fixed", COUNTERS, **counters)
+
+
+def _wrong_metric(f: Facts, sets: RecordedSets) -> None:
+    name = "wrong-metric-broken"
+    fifo, red, short = sets.run(name, trial=1), sets.run(name, trial=21), sets.run("short-fifo")
+    f.goodputs = table(
+        ("trial", "discipline", "host-1", "host-2", "mean"),
+        (
+            (
+                Number(run.trial),
+                str(run.params["discipline"]),
+                mbit(measured(run, "host_1_goodput_bps")),
+                mbit(measured(run, "host_2_goodput_bps")),
+                mbit(measured(run, "goodput_bps") / 2),
+            )
+            for run in sets.runs(name)
+        ),
+    )
+    two = sorted(measured(run, "goodput_bps") for run in (fifo, red))
+    f.above = percent((two[1] / two[0] - 1), 2)
+    f.data_rate = Number(param(fifo, "rate_mbit") * DATA_BYTES / FRAME_BYTES, "Mbit/s")
+    f.ss_fifo, f.ss_red = (
+        excerpt(name, "host-1/ss.txt", grep="ESTAB.*bytes_sent:[0-9]{7}", last=1, trial=trial)
+        for trial in (1, 21)
+    )
+    f.ping_fifo, f.ping_red = (excerpt(name, PING, last=2, trial=trial) for trial in (1, 21))
+    f.differences = table(
+        ("value", "pfifo_fast", "RED"),
+        (
+            (what, *(Number(scale * measured(run, value), unit, digits) for run in (fifo, red)))
+            for what, value, scale, unit, digits in (
+                ("link in use", "utilisation", 100, "%", 3),
+                ("ping under load, mean of both senders", "busy_ping_mean_ms", 1, "ms", 4),
+                ("queue, mean", "queue_mean_bytes", 1, "B", WHOLE),
+                ("drops", "queue_drops", 1, "", WHOLE),
+            )
+        ),
+    )
+    f.wait_fifo = ms(measured(fifo, "queue_delay_mean_ms"))
+    f.wait_red = ms(measured(red, "queue_delay_mean_ms"))
+    f.in_use_red = percent(measured(red, "utilisation"))
+    f.goodput_1, f.goodput_2 = (
+        mbit(measured(run, "goodput_bps")) for run in sets.runs("wrong-metric-fixed")
+    )
+    f.short_room = whole(param(short, "fifo_packets"))
+    f.three = table(
+        ("discipline", "room", "goodput", "ping under load"),
+        (
+            (
+                discipline,
+                Number(param(run, room), unit, WHOLE),
+                mbit(measured(run, "goodput_bps")),
+                ms(measured(run, "busy_ping_mean_ms")),
+            )
+            for discipline, run, room, unit in (
+                ("pfifo_fast", fifo, "fifo_packets", "packets"),
+                ("pfifo", short, "fifo_packets", "packets"),
+                ("RED", red, "red_limit_bytes", "B"),
+            )
+        ),
+    )
+    f.goodput_change = Number(
+        abs(100 * (1 - measured(short, "goodput_bps") / measured(fifo, "goodput_bps"))), "%", 2
+    )
+    f.ping_factor = Number(
+        measured(fifo, "busy_ping_mean_ms") / measured(short, "busy_ping_mean_ms"), digits=2
+    )
+
+
+def _default_qdisc(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = sets.run("default-qdisc-broken"), sets.run("default-qdisc-fixed")
+    f.goodput = mbit(measured(broken, "goodput_bps"))
+    f.ping_longest = ms(measured(fixed, "busy_ping_max_ms"))
+    f.ping_mean = ms(measured(fixed, "busy_ping_mean_ms"))
+    f.ping = excerpt("default-qdisc-broken", PING, last=2)
+    f.qdisc = excerpt("default-qdisc-broken", "router-1/tc.txt")
+    f.ping_fixed = excerpt("default-qdisc-fixed", PING, last=2)
+    f.qdisc_fixed = excerpt("default-qdisc-fixed", "router-1/tc.txt", grep="qdisc")
+
+
+def _red_limits(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = sets.run("red-limits-broken"), sets.run("red-limits-fixed")
+    f.typed = _red_as_typed(broken.params)
+    f.limit = whole(param(broken, "red_limit_bytes"), "B")
+    f.limit_takes = ms(_drain_ms(param(broken, "red_limit_bytes"), broken.params))
+    f.lasts = Number(param(broken, "duration_s"), "s")
+    f.longest = whole(measured(broken, "queue_max_bytes"), "B")
+    f.goodput = mbit(measured(broken, "goodput_bps"))
+    f.ping_mean = ms(measured(broken, "busy_ping_mean_ms"))
+    f.cell_log = whole(measured(broken, "red_cell_log"))
+    f.cell_log_fixed = whole(measured(fixed, "red_cell_log"))
+    before, after = _red_counters(sets, broken), _red_counters(sets, fixed)
+    f.pdrop = whole(before["pdrop"])
+    f.early = whole(before["early"])
+    counters = {"where": {"kind": "red"}, "keys": ["kind", "packets", "drops", "early", "pdrop"]}
+    f.red = excerpt("red-limits-broken", "router-1/tc.txt", grep="red")
+    f.counters = excerpt("red-limits-broken", COUNTERS, **counters)
+    f.counters_fixed = excerpt("red-limits-fixed", COUNTERS, **counters)
+    f.stages = table(
+        (
+            "stage", "dropped", "at random", "for lack of room", "longest queue", "ping under load", "goodput",
+        ),
+        ((
+                stage,
+                whole(measured(run, "queue_drops")),
+                whole(counted["early"]),
+                whole(counted["pdrop"]),
+                whole(measured(run, "queue_max_bytes"), "B"),
+                ms(measured(run, "busy_ping_mean_ms")),
+                mbit(measured(run, "goodput_bps")),
+            )
+            for stage, run, counted in (("broken", broken, before), ("fixed", fixed, after))),
+    )  # fmt: skip
+    f.longer = ms(measured(fixed, "busy_ping_mean_ms") - measured(broken, "busy_ping_mean_ms"))
+    f.random_drops_are_fewer = measured(fixed, "queue_drops") < measured(broken, "queue_drops")
+
+
+def _red_as_typed(params: Mapping[str, Any]) -> str:
+    """RED's parameters as a command has them, but for its rate."""
+    return (
+        "limit {red_limit_bytes} min {red_min_bytes} max {red_max_bytes} avpkt {red_avpkt_bytes} "
+        "burst {red_burst_packets} probability {red_probability_ratio}"
+    ).format(**params)
+
+
+def _summary_row(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = sets.run("summary-row-broken"), sets.run("summary-row-fixed")
+    f.rows = whole(measured(broken, "rate_rows"))
+    f.spanning = whole(measured(broken, "rate_rows_spanning"))
+    rows = [line.split() for line in sets.raw_text(broken, "host-1/rates.txt").splitlines()]
+    last_s = max(float(end) for _, end, _ in rows)
+    totals = [
+        float(rate) for start, end, rate in rows if float(start) == 0 and float(end) == last_s
+    ]
+    seconds = [
+        float(rate) for start, end, rate in rows if not (float(start) == 0 and float(end) == last_s)
+    ]
+    f.averaged = table(
+        ("host-1's rates", "rows", "mean", "standard deviation"),
+        (
+            (
+                what,
+                Number(len(rates)),
+                mbit(statistics.fmean(rates)),
+                mbit(two_samples.mean_and_deviation(rates)[1]),
+            )
+            for what, rates in (("as averaged", seconds + totals), ("seconds only", seconds))
+        ),
+    )
+    f.same_rates = measured(fixed, "host_1_goodput_bps") == measured(broken, "host_1_goodput_bps")
+    f.rates = excerpt("summary-row-broken", "host-1/rates.txt")
+    f.average = excerpt("summary-row-broken", "host-1/average.txt")
+    f.average_fixed = excerpt("summary-row-fixed", "host-1/average.txt")
+
+
+def _copied_cell(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = sets.run("copied-cell-broken", trial=6), sets.run("copied-cell-fixed", trial=6)
+    f.lasts = Number(param(broken, "duration_s"), "s")
+    f.rows, f.rows_fixed = (
+        table(
+            ("trial", "receiver", "host-1", "host-2"),
+            (
+                (
+                    Number(run.trial),
+                    str(run.params["receiver"]),
+                    mbit(measured(run, "host_1_goodput_bps")),
+                    mbit(measured(run, "host_2_goodput_bps")),
+                )
+                for run in sets.runs(name)
+            ),
+        )
+        for name in ("copied-cell-broken", "copied-cell-fixed")
+    )
+    before, after = (
+        measured(run, "host_1_goodput_bps") + measured(run, "host_2_goodput_bps")
+        for run in (broken, fixed)
+    )
+    f.change = percent(abs(after / before - 1), 2)
+    f.nobody_notices = abs(after / before - 1) < 0.05
+    f.connected_1, f.connected_6 = (
+        excerpt(
+            "copied-cell-broken", "host-1/iperf3.json", trial=trial, between=['"connected"', "}"]
+        )
+        for trial in (1, 6)
+    )
+
+
+def _small_n(f: Facts, sets: RecordedSets) -> None:
+    runs = sets.runs("small-n-broken")
+    f.lasts = Number(param(runs[0], "duration_s"), "s")
+    f.flows = table(
+        ("discipline", "receiver", "flows, Mbit/s"),
+        (
+            (
+                str(run.params["discipline"]),
+                str(run.params["receiver"]),
+                ", ".join(Number(flow.goodput_bps / 1e6, digits=4).bare for flow in run.flows),
+            )
+            for run in runs
+        ),
+    )
+    f.deviation_fifo, f.deviation_red = (
+        mbit(statistics.stdev(_flow_rates(sets.runs("small-n-broken", discipline=discipline))))
+        for discipline in ("pfifo_fast", "red")
+    )
+    theirs = two_samples.spread_of(
+        PUBLISHED_FIFO_DEVIATION, PUBLISHED_RUNS, PUBLISHED_RED_DEVIATION, PUBLISHED_RUNS
+    )
+    f.theirs_f = Number(theirs.statistic)
+    f.theirs_p = percent(theirs.p)
+    f.theirs_one_way = Number(50 * theirs.p, "%")
+    f.noticeable = table(
+        ("values in each sample", "ratio of deviations that is noticed four times in five"),
+        ((Number(n), Number(two_samples.noticeable_spread(n), digits=2)) for n in (8, 16, 40, 100)),
+    )
+    f.values_needed = whole(two_samples.values_for_spread(1.5))
+    f.power = percent(two_samples.power_of_spread(1.5, PUBLISHED_RUNS))
+    fifo, red = (
+        column(sets.runs("small-n-fixed", discipline=discipline), "busy_ping_mean_ms")
+        for discipline in ("pfifo_fast", "red")
+    )
+    f.delays = table(
+        ("discipline", "runs", "ping under load, mean", "standard deviation"),
+        (
+            (
+                discipline,
+                Number(len(waits)),
+                ms(statistics.fmean(waits)),
+                ms(two_samples.mean_and_deviation(waits)[1]),
+            )
+            for discipline, waits in (("pfifo_fast", fifo), ("red", red))
+        ),
+    )
+    welch = two_samples.welch(fifo, red)
+    f.delays_differ = welch.p < 0.001
+    f.welch_t, f.welch_p = Number(welch.statistic), Probability(welch.p)
+    means = two_samples.welch_of(
+        PUBLISHED_FIFO_MEAN, PUBLISHED_FIFO_DEVIATION, PUBLISHED_RUNS,
+        PUBLISHED_RED_MEAN, PUBLISHED_RED_DEVIATION, PUBLISHED_RUNS,
+    )  # fmt: skip
+    f.means_t, f.means_p = Number(means.statistic, digits=2), Number(means.p, digits=2)
+    f.means_hardly_differ = means.p > 0.05
 
 
 def _published(f: Facts) -> None:
@@ -53,12 +360,12 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
     runs = sets.runs("no-queue")
     red = [measured(run, "queue_drops") for run in sets.runs("no-queue", discipline="red")]
     waiting = statistics.fmean(measured(run, "queue_mean_packets") for run in runs)
-    f.access_mbit = Number(param(runs[0], "access_mbit"), digits=WHOLE)
-    f.trunk_mbit = Number(param(runs[0], "rate_mbit"), digits=WHOLE)
+    f.access_mbit = whole(param(runs[0], "access_mbit"))
+    f.trunk_mbit = whole(param(runs[0], "rate_mbit"))
     f.red_drops_at_random = max(red) > 0
     f.red_drops_nothing = max(red) == 0
-    f.red_runs = Number(len(red), digits=WHOLE)
-    f.red_drops = Number(sum(red), "packets", WHOLE)
+    f.red_runs = whole(len(red))
+    f.red_drops = whole(sum(red), "packets")
     f.waiting = Number(waiting, "packets", 2)
     f.hardly_any_waits = waiting < 1
     f.arms_no_queue = _arms(runs)
@@ -68,15 +375,15 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     fifo = sets.runs("two-arms", discipline="pfifo_fast")
     red = sets.runs("two-arms", discipline="red")
     f.two_arms = _arms(sets.runs("two-arms"))
-    f.arm_runs = Number(len(fifo), digits=WHOLE)
+    f.arm_runs = whole(len(fifo))
     f.arm_duration = Number(param(fifo[0], "duration_s"), "s")
 
     sums = two_samples.welch(column(fifo, "goodput_bps"), column(red, "goodput_bps"))
     waits = two_samples.welch(column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms"))
     even = two_samples.welch(column(fifo, "jains_index"), column(red, "jains_index"))
-    f.welch_tests = Table(
+    f.welch_tests = table(
         ("question", "Welch's t", "p"),
-        tuple(
+        (
             (question, Number(test.statistic), Probability(test.p))
             for question, test in (
                 ("Does the sum of both goodputs differ?", sums),
@@ -96,32 +403,31 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
     )
     f.fifo_is_faster = judge(faster_bps, least=0)
     f.fifo_minus_red = _interval(faster_bps, 1e-3, "kbit/s", 2)
-    f.fifo_sum = Number(mean(fifo, "goodput_bps") / 1e6, "Mbit/s", 4)
-    f.red_sum = Number(mean(red, "goodput_bps") / 1e6, "Mbit/s", 4)
+    f.fifo_sum = mbit(mean(fifo, "goodput_bps"), 4)
+    f.red_sum = mbit(mean(red, "goodput_bps"), 4)
 
     shorter_ms = two_samples.difference_interval(
         column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms")
     )
     f.red_keeps_the_queue_short = judge(shorter_ms, least=0)
     f.wait_less = _interval(shorter_ms, 1, "ms")
-    f.wait_less_about = Number(sum(shorter_ms) / 2, "ms", 2)
-    f.fifo_ping = Number(mean(fifo, "busy_ping_mean_ms"), "ms", 4)
-    f.red_ping = Number(mean(red, "busy_ping_mean_ms"), "ms", 4)
-    f.fifo_queue = Number(mean(fifo, "queue_mean_bytes"), "B", WHOLE)
-    f.red_queue = Number(mean(red, "queue_mean_bytes"), "B", WHOLE)
+    f.wait_less_about = ms(sum(shorter_ms) / 2, 2)
+    f.fifo_ping = ms(mean(fifo, "busy_ping_mean_ms"))
+    f.red_ping = ms(mean(red, "busy_ping_mean_ms"))
+    f.fifo_queue = whole(mean(fifo, "queue_mean_bytes"), "B")
+    f.red_queue = whole(mean(red, "queue_mean_bytes"), "B")
 
     used_less = two_samples.difference_interval(
         column(fifo, "utilisation"), column(red, "utilisation")
     )
     f.red_uses_the_link_as_well = judge(used_less, most=0.01)
-    f.use_less_most = Number(100 * used_less[1], "%", 1)
-    f.fifo_use = Number(100 * mean(fifo, "utilisation"), "%")
-    f.red_use = Number(100 * mean(red, "utilisation"), "%")
+    f.use_less_most = percent(used_less[1], 1)
+    f.fifo_use = percent(mean(fifo, "utilisation"))
+    f.red_use = percent(mean(red, "utilisation"))
 
     once = "two-arms-once"
-    f.fifo_once = Number(measured(sets.run(once, trial=1), "queue_mean_bytes"), "B", WHOLE)
-    f.red_once = Number(measured(sets.run(once, trial=21), "queue_mean_bytes"), "B", WHOLE)
-    f.red_min = Number(sets.trial(21)["red_min_bytes"], "B", WHOLE)
+    f.fifo_once = whole(measured(sets.run(once, trial=1), "queue_mean_bytes"), "B")
+    f.red_once = whole(measured(sets.run(once, trial=21), "queue_mean_bytes"), "B")
 
 
 def _in_use_today(f: Facts, sets: RecordedSets) -> None:
@@ -130,35 +436,33 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
         list(those)
         for _, those in groupby(sorted(runs, key=lambda run: run.trial), lambda run: run.trial)
     ]
-    f.each_runs = Number(len(runs) / len(trials), digits=WHOLE)
-    f.disciplines = Table(
+    f.each_runs = whole(len(runs) / len(trials))
+    f.disciplines = table(
         (
             "discipline", "ECN", "link in use", "ping under load", "RTT of the flows",
             "queue, mean", "drops", "marks", "Jain's index",
         ),
-        tuple(
-            (
+        ((
                 str(those[0].params["discipline"]),
                 str(those[0].params["ecn"]),
-                Number(100 * mean(those, "utilisation"), "%"),
+                percent(mean(those, "utilisation")),
                 Interval.of_mean(column(those, "busy_ping_mean_ms")),
                 Interval.of_mean(column(those, "rtt_mean_ms")),
-                Number(mean(those, "queue_mean_bytes"), "B", WHOLE),
+                whole(mean(those, "queue_mean_bytes"), "B"),
                 Number(mean(those, "queue_drops"), digits=2),
                 Number(mean(those, "queue_marks"), digits=2),
                 Interval.of_mean(column(those, "jains_index"), within=(0, 1)),
             )
-            for those in trials
-        ),
+            for those in trials),
     )  # fmt: skip
     least_used = min(mean(those, "utilisation") for those in trials)
-    f.least_used = Number(100 * least_used, "%")
+    f.least_used = percent(least_used)
     f.all_fill_the_link = least_used > 0.99
 
     by_flow = [run for run in runs if run.params["discipline"] in WITH_FLOW_QUEUES]
-    f.fq_ping = Number(mean(by_flow, "busy_ping_mean_ms"), "ms", 4)
-    f.fq_rtt = Number(mean(by_flow, "rtt_mean_ms"), "ms", 4)
-    f.path_rtt = Number(param(by_flow[0], "rtt_ms"), "ms", 4)
+    f.fq_ping = ms(mean(by_flow, "busy_ping_mean_ms"))
+    f.fq_rtt = ms(mean(by_flow, "rtt_mean_ms"))
+    f.path_rtt = ms(param(by_flow[0], "rtt_ms"))
 
     marked = sets.runs("disciplines", ecn="on")
     f.ecn_marks = Number(mean(marked, "queue_marks"), digits=2)
@@ -171,7 +475,7 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
         abs(measured(run, "busy_ping_mean_ms") / without[run.params["discipline"], run.seed] - 1)
         for run in marked
     ]
-    f.ecn_ping_change = Number(100 * statistics.fmean(changes), "%", 2)
+    f.ecn_ping_change = percent(statistics.fmean(changes), 2)
 
 
 def _arms(runs: Sequence[Result]) -> Table:
@@ -179,12 +483,12 @@ def _arms(runs: Sequence[Result]) -> Table:
     rows = []
     for name in sorted({str(run.params["discipline"]) for run in runs}):
         those = [run for run in runs if run.params["discipline"] == name]
-        rates = [flow.goodput_bps / 1e6 for run in those for flow in run.flows]
+        rates = [rate / 1e6 for rate in _flow_rates(those)]
         rows.append(
             (
                 name,
-                Number(len(those), digits=WHOLE),
-                Number(len(rates), digits=WHOLE),
+                whole(len(those)),
+                whole(len(rates)),
                 Number(statistics.fmean(rates), "Mbit/s"),
                 Number(statistics.median(rates), "Mbit/s"),
                 Number(statistics.stdev(rates), "Mbit/s"),
@@ -196,7 +500,23 @@ def _arms(runs: Sequence[Result]) -> Table:
         "discipline", "runs", "flows", "goodput of a flow: mean", "median", "standard deviation",
         "ping under load (ms)", "drops a run",
     )  # fmt: skip
-    return Table(headings, tuple(rows))
+    return table(headings, rows)
+
+
+def _flow_rates(runs: Sequence[Result]) -> list[float]:
+    """The goodput of each flow of each run, in bit/s."""
+    return [flow.goodput_bps for run in runs for flow in run.flows]
+
+
+def _drain_ms(size_bytes: float, params: Mapping[str, Any]) -> float:
+    """How long a trial's link takes to send so many bytes."""
+    return 8e3 * size_bytes / (float(params["rate_mbit"]) * 1e6)
+
+
+def _red_counters(sets: RecordedSets, run: Result) -> dict[str, Any]:
+    """What RED on router-1 counted by the end of a run, by tc's own names."""
+    qdiscs = json.loads(sets.raw_text(run, COUNTERS))
+    return dict(next(qdisc for qdisc in qdiscs if qdisc["kind"] == "red"))
 
 
 def _interval(ends: tuple[float, float], scale: float, unit: str, digits: int = 3) -> Interval:

@@ -17,6 +17,11 @@ from measuretwice.facts.values import (
     Probability,
     Table,
     excerpt,
+    mbit,
+    ms,
+    percent,
+    table,
+    whole,
 )
 
 __all__ = [
@@ -33,9 +38,14 @@ __all__ = [
     "excerpt",
     "facts_file",
     "judge",
+    "mbit",
     "mean",
     "measured",
+    "ms",
     "param",
+    "percent",
     "read_facts",
+    "table",
+    "whole",
     "write_facts",
 ]

@@ -5,7 +5,7 @@ A fact's text is what a page shows where it quotes the fact by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,26 @@ class Number:
 
     def __str__(self) -> str:
         return f"{self.bare}{SPACE}{self.unit}" if self.unit else self.bare
+
+
+def whole(value: float, unit: str = "") -> Number:
+    """Return a number that is shown whole, as counts and bytes are."""
+    return Number(value, unit, WHOLE)
+
+
+def ms(value_ms: float, digits: int = 4) -> Number:
+    """Return a time in milliseconds."""
+    return Number(value_ms, "ms", digits)
+
+
+def mbit(rate_bps: float, digits: int = 3) -> Number:
+    """Return a rate, given in bit/s, in Mbit/s."""
+    return Number(rate_bps / 1e6, "Mbit/s", digits)
+
+
+def percent(ratio: float, digits: int = 3) -> Number:
+    """Return a ratio in percent."""
+    return Number(100 * ratio, "%", digits)
 
 
 @dataclass(frozen=True)
@@ -119,6 +139,11 @@ class Table:
         ]
         lines += ["| " + " | ".join(map(str, row)) + " |" for row in self.rows]
         return "\n".join(lines)
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
+    """Return a table; ValueError where a row has another number of cells than there are headings."""
+    return Table(tuple(headings), tuple(map(tuple, rows)))
 
 
 @dataclass(frozen=True)

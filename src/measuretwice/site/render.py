@@ -25,8 +25,9 @@ from measuretwice.site.words.registry import (
     statistics_word,
     two_samples_word,
 )
-from measuretwice.site.words.subjects import SiteWords
+from measuretwice.site.words.subjects import LabWords, SiteWords
 
+STAGES = ("broken", "fixed")
 TEMPLATES = Path(__file__).parent / "templates"
 # Where a block is to be put in: alone on its line, or within one.
 MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
@@ -127,7 +128,8 @@ class Renderer:
         """A page in a lab's folder knows that lab's words without naming it."""
         for words in self._site.labs.values():
             if page.startswith(f"modules/{words.lab.folder.name}/"):
-                return words.everywhere() | {"own": words, "f": PageFacts(words, case)}
+                known = words.everywhere() | {"own": words, "f": PageFacts(words, case)}
+                return known | (_of_case(words, case) if case else {})
         return {"f": PageFacts(None)}
 
     def _place(self, template: str, error: Exception) -> str:
@@ -148,3 +150,12 @@ class Renderer:
 def _indented(text: str, by: str) -> str:
     lines = text.rstrip("\n").split("\n")
     return "\n".join(by + line if line else "" for line in lines)
+
+
+def _of_case(words: LabWords, case: str) -> dict[str, Any]:
+    """On a page of a case the checker's words are of its own runs: `{{ finding() }}`, `{{ finding("fixed") }}`."""
+
+    def finding(stage: str = "broken") -> Any:
+        return words.finding(f"{case}-{stage}" if stage in STAGES else stage)
+
+    return {"finding": finding}
