@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.site.layouts import CASE, NEEDED, laid_out, split
+from measuretwice.site.layouts import CASE, MODULE, NEEDED, laid_out, split
 
 PAGE = "---\ncase: mtu\n---\n\n" + "".join(
     f"## {heading}\n\nOf {heading}.\n\n" for heading in NEEDED
@@ -23,7 +23,7 @@ def words_of(text: str) -> Mapping[str, Any]:
         given.append(words)
         return "filled in"
 
-    assert laid_out(text, fill).endswith("filled in")
+    assert laid_out(text, fill).endswith("filled in\n")
     return given[0]
 
 
@@ -71,3 +71,17 @@ def test_what_is_missing_is_named(text: str, says: str) -> None:
 def test_a_heading_in_a_fence_is_none() -> None:
     text = "## One\n```sh\n## a comment\n```\n## Two\n"
     assert split(text) == {"One": "```sh\n## a comment\n```", "Two": ""}
+
+
+def test_a_modules_front_says_what_all_fronts_say() -> None:
+    given: list[Mapping[str, Any]] = []
+
+    def fill(layout: str, words: Mapping[str, Any]) -> str:
+        assert layout == MODULE
+        given.append(words)
+        return "# It\n\n\n\nMore.\n\n"
+
+    text = '---\nmodule: yes\nnote: "Take it last."\n---\n\n## The question\n\nWhy?\n'
+    assert laid_out(text, fill) == "# It\n\nMore.\n"
+    assert given[0]["note"] == "Take it last."
+    assert given[0]["body"] == "## The question\n\nWhy?"

@@ -1,7 +1,8 @@
 """Pages of one kind share a layout: what they have in common stands once, in docs/layouts/.
 
 A case's page says in its front matter which case it is of, `case: mtu`, and holds its own words below second-level
-headings; docs/layouts/case.md.j2 says where they go.
+headings; docs/layouts/case.md.j2 says where they go. A module's front says `module: yes`: its own words follow what
+docs/layouts/module.md.j2 says of every module.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from typing import Any
 from measuretwice.base.errors import UserError
 
 CASE = "layouts/case.md.j2"
+MODULE = "layouts/module.md.j2"
 # What a page says of itself to those who make it, and no reader sees: the facts that its words rest on; of a case's page,
-# its case, parameters that its picture names, and that no setting mends it.
-KEY = re.compile(r"^(relies_on|case|told|settings): *(.*?) *\n", re.MULTILINE)
+# its case, parameters that its picture names, and that no setting mends it; of a module's front, its heading and two remarks.
+KEY = re.compile(
+    r"^(relies_on|case|told|settings|module|heading|trials_note|note): *(.*?) *\n", re.MULTILINE
+)
 NEEDED = (
     "Predict",
     "What you see",
@@ -35,8 +39,16 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
     `text` is the page with its words filled in; `fill` fills a layout with further words. UserError where a part is missing.
     """
     front, keys, body = _front(text)
+    if "module" in keys:
+        words = {"heading": "", "trials_note": "", "note": "", **keys, "body": body.strip("\n")}
+        return front + ("\n" if front else "") + _squeezed(fill(MODULE, words))
     if "case" not in keys:
         return front + body
+    return front + ("\n" if front else "") + _squeezed(fill(CASE, _of_case(keys, body)))
+
+
+def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
+    """What the layout of a case's page puts in."""
     parts = split(body)
     if missing := [heading for heading in NEEDED if heading not in parts]:
         raise UserError(f"this page of a case has no part '## {missing[0]}'")
@@ -46,7 +58,7 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
             f"this page of a case has {len(recorded)} parts '## {RECORDED} ...': one is expected"
         )
 
-    words = {
+    return {
         "case": keys["case"],
         "told": re.findall(r"\w+", keys.get("told", "")),
         "settings": keys.get("settings") != "none",
@@ -56,9 +68,11 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
         "several": recorded[0].startswith(f"{RECORDED}s"),
         "others": [name for name in parts if name not in (*NEEDED, *MAY_BE, recorded[0])],
     }
-    return (
-        front + ("\n" if front else "") + re.sub(r"\n{3,}", "\n\n", fill(CASE, words).lstrip("\n"))
-    )
+
+
+def _squeezed(text: str) -> str:
+    """Without the empty lines of parts that a page hasn't."""
+    return re.sub(r"\n{3,}", "\n\n", text.strip("\n")) + "\n"
 
 
 def front_matter(text: str) -> dict[str, str]:
@@ -71,7 +85,7 @@ def _front(text: str) -> tuple[str, dict[str, str], str]:
     if not text.startswith("---\n"):
         return "", {}, text
     front, end, body = text.partition("\n---\n")
-    keys = dict(KEY.findall(f"{front}\n"))
+    keys = {key: value.strip('"') for key, value in KEY.findall(f"{front}\n")}
     left = KEY.sub("", f"{front}\n")
     return ("" if left == "---\n" else left + end[1:]), keys, body
 
