@@ -45,6 +45,7 @@ def facts(sets: RecordedSets) -> Facts:
     """Return the facts of the pages in docs/modules/05-queues/."""
     f = Facts()
     _settings(f, sets)
+    _first_try(f, sets)
     _no_bottleneck(f.case("no-bottleneck"), sets)
     _wrong_metric(f.case("wrong-metric"), sets)
     _default_qdisc(f.case("default-qdisc"), sets)
@@ -82,6 +83,18 @@ def _settings(f: Facts, sets: RecordedSets) -> None:
     )
 
 
+def _first_try(f: Facts, sets: RecordedSets) -> None:
+    fifo, red = sets.run("first-try", trial=1), sets.run("first-try", trial=21)
+    f.first_try = table(
+        ("discipline", "both flows together"),
+        (
+            ("pfifo_fast", mbit(measured(fifo, "goodput_bps"), 4)),
+            ("RED", mbit(measured(red, "goodput_bps"), 4)),
+        ),
+    )
+    f.first_try_apart = _apart(red, fifo)
+
+
 def _no_bottleneck(f: Facts, sets: RecordedSets) -> None:
     broken, fixed = sets.run("no-bottleneck-broken"), sets.run("no-bottleneck-fixed")
     f.access = whole(param(broken, "access_mbit"), "Mbit/s")
@@ -98,6 +111,17 @@ def _no_bottleneck(f: Facts, sets: RecordedSets) -> None:
         "where": {"kind": "red"},
         "keys": ["kind", "packets", "drops", "marked", "early", "backlog"],
     }
+    before_after = [
+        ("{} link in use", "utilisation", 100, "%", 3),
+        ("{} drops", "queue_drops", 1, "", WHOLE),
+        ("ping under load", "busy_ping_mean_ms", 1, "ms", 4),
+    ]
+    f.stages = table(("value", "broken", "fixed"), _rows(before_after, (broken, fixed), "RED's"))
+    before_after[1] = ("packets that RED dropped", *before_after[1][1:])
+    f.both = table(
+        ("value", "first try", "RED before the narrow link"),
+        _rows(before_after, (broken, fixed), "RED's"),
+    )
     f.ping = excerpt("no-bottleneck-broken", PING, last=2)
     f.pings_after = excerpt("no-bottleneck-fixed", PING, last=2)
     f.qdiscs = excerpt("no-bottleneck-broken", "router-1/tc.txt", grep="qdisc")
@@ -131,16 +155,29 @@ def _wrong_metric(f: Facts, sets: RecordedSets) -> None:
     f.ping_fifo, f.ping_red = (excerpt(name, PING, last=2, trial=trial) for trial in (1, 21))
     f.differences = table(
         ("value", "pfifo_fast", "RED"),
-        (
-            (what, *(Number(scale * measured(run, value), unit, digits) for run in (fifo, red)))
-            for what, value, scale, unit, digits in (
+        _rows(
+            [
                 ("link in use", "utilisation", 100, "%", 3),
                 ("ping under load, mean of both senders", "busy_ping_mean_ms", 1, "ms", 4),
                 ("queue, mean", "queue_mean_bytes", 1, "B", WHOLE),
                 ("drops", "queue_drops", 1, "", WHOLE),
-            )
+            ],
+            (fifo, red),
         ),
     )
+    f.in_short = table(
+        ("value", "pfifo_fast", "RED"),
+        _rows(
+            [
+                ("goodput of both", "goodput_bps", 1e-6, "Mbit/s", 3),
+                ("link in use", "utilisation", 100, "%", 3),
+                ("**ping under load**", "busy_ping_mean_ms", 1, "ms", 4),
+                ("queue, mean", "queue_mean_bytes", 1, "B", WHOLE),
+            ],
+            (fifo, red),
+        ),
+    )
+    f.apart = _apart(red, fifo)
     f.wait_fifo = ms(measured(fifo, "queue_delay_mean_ms"))
     f.wait_red = ms(measured(red, "queue_delay_mean_ms"))
     f.in_use_red = percent(measured(red, "utilisation"))
@@ -216,6 +253,26 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
             )
             for stage, run, counted in (("broken", broken, before), ("fixed", fixed, after))),
     )  # fmt: skip
+    f.mended = table(
+        ("recorded runs", "broken", "mended"),
+        _rows(
+            [
+                ("dropped", "queue_drops", 1, "", WHOLE),
+                ("longest queue", "queue_max_bytes", 1, "B", WHOLE),
+                ("Scell_log", "red_cell_log", 1, "", WHOLE),
+            ],
+            (broken, fixed),
+        ),
+    )
+    f.with_room = table(
+        ("value", "first try", "with room"),
+        (
+            ("limit", *(whole(param(run, "red_limit_bytes"), "B") for run in (broken, fixed))),
+            ("dropped at random", whole(before["early"]), whole(after["early"])),
+            ("dropped for lack of room", whole(before["pdrop"]), whole(after["pdrop"])),
+            *_rows([("ping under load", "busy_ping_mean_ms", 1, "ms", 4)], (broken, fixed)),
+        ),
+    )
     f.longer = ms(measured(fixed, "busy_ping_mean_ms") - measured(broken, "busy_ping_mean_ms"))
     f.random_drops_are_fewer = measured(fixed, "queue_drops") < measured(broken, "queue_drops")
 
@@ -313,6 +370,7 @@ def _small_n(f: Facts, sets: RecordedSets) -> None:
     )
     f.theirs_f = Number(theirs.statistic)
     f.theirs_p = percent(theirs.p)
+    f.p_one_way = Number(theirs.p / 2, digits=2)
     f.theirs_one_way = Number(50 * theirs.p, "%")
     f.noticeable = table(
         ("values in each sample", "ratio of deviations that is noticed four times in five"),
@@ -506,6 +564,21 @@ def _arms(runs: Sequence[Result]) -> Table:
 def _flow_rates(runs: Sequence[Result]) -> list[float]:
     """The goodput of each flow of each run, in bit/s."""
     return [flow.goodput_bps for run in runs for flow in run.flows]
+
+
+def _rows(
+    values: Sequence[tuple[str, str, float, str, int]], runs: Sequence[Result], whose: str = ""
+) -> list[tuple[str | Number, ...]]:
+    """A row for each value: what it is, and of each run the value, with its scale, unit and digits."""
+    return [
+        (what.format(whose), *(Number(scale * measured(run, name), unit, digits) for run in runs))
+        for what, name, scale, unit, digits in values
+    ]
+
+
+def _apart(run: Result, other: Result) -> Number:
+    """By how much two runs' goodputs differ, in percent of the other's."""
+    return percent(abs(measured(run, "goodput_bps") / measured(other, "goodput_bps") - 1), 2)
 
 
 def _drain_ms(size_bytes: float, params: Mapping[str, Any]) -> float:

@@ -16,10 +16,10 @@ from measuretwice.base.errors import UserError
 
 CASE = "layouts/case.md.j2"
 MODULE = "layouts/module.md.j2"
-# What a page says of itself to those who make it, and no reader sees: the facts that its words rest on; of a case's page,
+# What a page says of itself to those who make it, and no reader sees: the facts that its words rest on, and the lab that it is of; of a case's page,
 # its case, parameters that its picture names, and that no setting mends it; of a module's front, its heading and two remarks.
 KEY = re.compile(
-    r"^(relies_on|case|told|settings|module|heading|trials_note|note): *(.*?) *\n", re.MULTILINE
+    r"^(relies_on|lab|case|told|settings|module|heading|trials_note|note): *(.*?) *\n", re.MULTILINE
 )
 NEEDED = (
     "Predict",

@@ -13,14 +13,17 @@ from measuretwice.site.words.subjects import LabWords
 
 class PageFacts:
     """What `{{ f.name }}` is on a page of a lab: a number or an interval, the lines of an excerpt, a table. A page of a
-    case has that case's facts before the lab's."""
+    case has that case's facts before the lab's; any other page of a lab names the case first: `{{ f.wrong_metric.ping }}`."""
 
     def __init__(self, words: LabWords | None, case: str = "") -> None:
         self._words = words
         found = words.facts if words else Facts()
         self._facts = found.case(case) if case else found
+        self._cases = {pitfall.id for pitfall in words.lab.file.pitfalls} if words else set()
 
     def __getattr__(self, name: str) -> Any:
+        if self._words and (case := name.replace("_", "-")) in self._cases:
+            return PageFacts(self._words, case)
         fact = self._facts[name]
         if fact is None or isinstance(fact, bool):
             raise UserError(

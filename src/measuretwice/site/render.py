@@ -64,7 +64,7 @@ class Renderer:
         `extra` are words for this page alone. UserError with its name and line for what is wrong in it.
         """
         front = front_matter(template.read_text(encoding="utf-8"))
-        words = {**self._words, **self._lab_words(page, front.get("case", "")), **extra}
+        words = {**self._words, **self._lab_words(page, front), **extra}
         folder = TEMPLATES if template.is_relative_to(TEMPLATES) else self._site.root / "docs"
         name = template.relative_to(folder).as_posix()
         self._blocks.clear()
@@ -124,13 +124,18 @@ class Renderer:
         self._blocks.append(value)
         return f"\x02{len(self._blocks) - 1}\x03"
 
-    def _lab_words(self, page: str, case: str) -> dict[str, Any]:
-        """A page in a lab's folder knows that lab's words without naming it."""
+    def _lab_words(self, page: str, front: Mapping[str, str]) -> dict[str, Any]:
+        """A page in a lab's folder knows that lab's words and facts without naming it; any other page has, as `it`, the
+        lab that its front matter names."""
         for words in self._site.labs.values():
             if page.startswith(f"modules/{words.lab.folder.name}/"):
+                case = front.get("case", "")
                 known = words.everywhere() | {"own": words, "f": PageFacts(words, case)}
                 return known | (_of_case(words, case) if case else {})
-        return {"f": PageFacts(None)}
+        if "lab" not in front:
+            return {"f": PageFacts(None)}
+        words = self._site.lab(front["lab"])
+        return {"it": words, "f": PageFacts(words), "figure": words.figure}
 
     def _place(self, template: str, error: Exception) -> str:
         """Where in which page an error arose: the innermost line of a template."""

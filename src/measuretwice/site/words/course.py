@@ -26,6 +26,17 @@ def minutes(words: LabWords) -> int:
     return words.lab.file.lab.minutes + sum(each.minutes for each in words.lab.file.pitfalls)
 
 
+@word("it.cases_taught", name="cases_taught", fact=True, rare=True)
+def cases_taught(words: LabWords) -> Block:
+    """A lab's cases for its teaching notes: each with a link to its section, its minutes, and what it teaches."""
+    return Block(
+        "\n".join(
+            f"{n}. [{case.id}](#{case.id}), {case.minutes} minutes: {case.teaches}"
+            for n, case in enumerate(words.lab.file.pitfalls, 1)
+        )
+    )
+
+
 @word("number", fact=True)
 def number(words: LabWords) -> int:
     """A lab's number, as its folder has it."""
