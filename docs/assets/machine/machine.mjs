@@ -1,13 +1,15 @@
 // The browser's machine: Linux for i686 with a virtual clock, in v86. The same in a worker and in node.
 //
-// v86 is used as published. The only hook is the OUT instruction on one port, by which the guest's kernel
-// hands over requests (struct vtime_request in scripts/browser/patches).
+// v86 is used as published. One hook is the OUT instruction on one port, by which the guest's kernel hands over requests
+// (struct vtime_request in scripts/browser/patches); the other takes up at once what v86 has compiled.
 const PORT = 0x5600;
 const OUT = 1, IN = 2, EVENT = 3, CONSOLE = 4, SLEEP = 5, CLOCK = 6;
 const REQUEST_BYTES = 24;
 const HEADER_BYTES = 512;
 const NOT_YET = -1;
 const LONGEST_SLEEP_MS = 60000;
+// Where in v86's table of functions what it compiles begins.
+const TABLE_OFFSET = 1024;
 
 // Ten senders with room for the kernel's events of a minute each (lab 03).
 export const MEMORY_MB = 256;
@@ -35,6 +37,7 @@ export class Machine {
       wasm_fn: async (env) => {
         const write32 = env.env.io_port_write32;
         env.env.io_port_write32 = (port, value) => (port === PORT ? this.serve(value >>> 0) : write32(port, value));
+        if (compiles) this.compile_at_once(env.env);
         const { instance } = await WebAssembly.instantiate(files.wasm, env);
         // Less is compiled at once: compiling is most of what a run costs. A page of code at a time, no block of it twice.
         instance.exports.set_jit_config(1, 1);
@@ -74,6 +77,28 @@ export class Machine {
   run() {
     this.state = "running";
     this.emulator.run();
+  }
+
+  // As published, v86 interprets on while the browser compiles a page of code, and compiles no other meanwhile. Here each
+  // is there as soon as v86's loop next looks at the clock.
+  compile_at_once(env) {
+    const { microtick } = env;
+    let finished = null;
+    env.codegen_finalize = (index, page, flags, at, length) => {
+      const { cpu } = this.emulator.v86;
+      const module = new WebAssembly.Module(new Uint8Array(cpu.wasm_memory.buffer, at >>> 0, length >>> 0));
+      const { exports } = new WebAssembly.Instance(module, { e: cpu.jit_imports });
+      cpu.wm.wasm_table.set(index + TABLE_OFFSET, exports.f);
+      finished = [index, page, flags];
+    };
+    env.microtick = () => {
+      if (finished) {
+        const done = finished;
+        finished = null;
+        this.emulator.v86.cpu.codegen_finalize_finished(...done);
+      }
+      return microtick();
+    };
   }
 
   /** What the guest's first process waits for: "run SEED READER_US" or "live SEED READER_US NODE...", and files for its root. */
