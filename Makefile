@@ -50,7 +50,7 @@ define package
 	$(PYTHON) scripts/machines/shipped.py lint
 endef
 
-.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile machines machines-verify class bench solutions quick words site-assets schema docs clean
+.PHONY: help setup lint test test-nightly test-all nightly-reasons test-as-user checker-matrix checker-faults torture both-machines browser-profile browser-order machines machines-verify class bench solutions quick words site-assets schema docs clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:[^#]*## /\t/' | expand -t 17
@@ -100,6 +100,9 @@ both-machines: setup ## the browser's machine beside the virtual kernel: thirty 
 
 browser-profile: setup ## what the browser's kernel is compiled by, counted in trials anew: a quarter of an hour
 	$(PYTHON) scripts/browser/record_profile.py $(ARGS)
+
+browser-order: setup ## which functions of the browser's kernel stand in one page, after a new profile: a quarter of an hour
+	$(PYTHON) scripts/browser/order_functions.py $(ARGS)
 
 class: setup ## a class of sixty, some of whom cheat, is run and graded: a quarter of an hour
 	PYTHONPATH=src:tests/support $(PYTHON) tests/support/sixty.py

@@ -31,7 +31,8 @@ arch=i386
 # shellcheck source=scripts/browser/npm.sh
 . "$here/npm.sh"
 
-patches=("$kernel_scripts"/patches/0006-*.patch "$kernel_scripts"/patches/0010-*.patch "$here"/patches/*.patch)
+patches=("$kernel_scripts"/patches/0006-*.patch "$kernel_scripts"/patches/0010-*.patch "$here"/patches/*.patch
+  "$kernel_scripts"/options/*.patch "$kernel_scripts"/faster/0004-*.patch)
 # shellcheck disable=SC2034 # for programs.sh
 {
   EXPECTED_PROGRAMS_BYTES=19200000
@@ -53,6 +54,7 @@ the emulator; python.tar.gz, what node scripts in Python need besides; machine.j
   --path              print the folder if it is ready, else exit with 3
   --key               print the cache key
   --counting DIR      put into DIR a machine whose kernel counts how often each branch is taken (record_profile.py)
+  --apart DIR         put into DIR a machine each of whose hot functions has a page of its own (order_functions.py)
   --needs             print what this machine lacks to get it ready, one Debian package a line
 
 MEASURETWICE_KERNEL=build builds it also where the checkout brings it.
@@ -114,16 +116,25 @@ fetch_nearest_source() {
 
 # --- building ------------------------------------------------------------------------------------
 
-# put_hot_together: what most packets pass through stands in a few pages of the kernel's text (patch 0003), in the
-# list's order; a run takes a tenth less. The list: where the instruction pointer was at each millisecond of Mathis' trial
-# 7, the first of buffers and queues, and BBR's of variants, with v86's compiler off (set_jit_config(0, 1)); the functions
-# of 98.5 % of the samples, those with most samples a byte first. The compiler may give a name an ending.
+# put_hot_together: what calls each other stands in one page of the kernel's text (patch 0003), since v86 compiles page by
+# page, and goes back to its loop for each step from one to another. An empty line in the list begins a page.
+# order_functions.py made it, from how often each function came after another in four trials.
 put_hot_together() {
   local name
   while read -r name; do
-    printf '*(.text.%s .text.%s.* .text.hot.%s .text.hot.%s.*)\n' "$name" "$name" "$name" "$name"
+    if [[ $name ]]; then printf '*(.text.hot.%s .text.%s)\n' "$name" "$name"; else printf '. = ALIGN(PAGE_SIZE);\n'; fi
   done <"$here/hot-functions.txt" >"$work/source/arch/x86/kernel/hot-functions.lds"
   kernel_flags=-ffunction-sections
+}
+
+# put_apart: each in a page of its own, so that steps between them can be counted.
+put_apart() {
+  local name
+  while read -r name; do
+    [[ ! $name ]] || printf '. = ALIGN(PAGE_SIZE);\n*(.text.hot.%s .text.%s)\n' "$name" "$name"
+  done <"$here/hot-functions.txt" >"$work/source/arch/x86/kernel/hot-functions.lds"
+  printf '. = ALIGN(PAGE_SIZE);\n' >>"$work/source/arch/x86/kernel/hot-functions.lds"
+  use_profile
 }
 
 # use_profile: files that most packets pass through are compiled by what record_profile.py counted in trials: what was never
@@ -131,8 +142,7 @@ put_hot_together() {
 # notice; the bytes of runs are the same.
 use_profile() { tar -xJf "$here/profile.tar.xz" -C "$work/source"; }
 
-# count_instead: so that there is something to use. Not counted, nor compiled by a profile, are files that ask for a random
-# number below a constant: if gcc doesn't put random.h's function in their place, it takes more of the seed's bytes.
+# count_instead: so that there is something to use.
 count_instead() {
   local file
   while read -r file; do : >"$work/source/$file.count"; done <"$here/profiled-files.txt"
@@ -241,7 +251,7 @@ print_path() {
   printf '%s/%s\n' "$(cache_root)" "$(cache_key)"
 }
 
-# build READY PROFILE: from source, into READY; PROFILE is use_profile or count_instead.
+# build READY PROFILE: from source, into READY; PROFILE is use_profile, count_instead or put_apart.
 build() {
   require_disk "$NEEDED_MIB"
   say "building the browser's machine, once: $EXPECTED_TIME, $NEEDED_MIB MB of disk meanwhile, 10 MB afterwards"
@@ -261,13 +271,14 @@ build() {
   assemble "$1"
 }
 
-make_counting() {
-  root=$(cache_root) key=counting
+# make_for_recording: a machine that isn't kept, with what tells where its kernel's functions are.
+make_for_recording() {
+  root=$(cache_root) key=recording
   require_tools
   take_lock
   begin_build
-  build "$counting" count_instead
-  cp -- "$work/source/System.map" "$counting/"
+  build "$recording" "$how"
+  cp -- "$work/source/System.map" "$work/source/vmlinux" "$recording/"
 }
 
 get_ready() {
@@ -302,7 +313,7 @@ get_ready() {
   printf '%s\n' "$root/$key"
 }
 
-action=get_ready no_build='' counting=''
+action=get_ready no_build='' recording='' how=''
 while (($#)); do
   case $1 in
     --help | -h) action=usage ;;
@@ -310,9 +321,10 @@ while (($#)); do
     --key) action=cache_key ;;
     --needs) action=print_needs ;;
     --no-build) no_build=yes ;;
-    --counting)
+    --counting | --apart)
       (($# >= 2)) || die_usage "$1 needs a folder"
-      action=make_counting counting=$2
+      action=make_for_recording recording=$2
+      if [[ $1 == --apart ]]; then how=put_apart; else how=count_instead; fi
       shift
       ;;
     --sources | --keep-sources)

@@ -99,26 +99,33 @@ def limits(system_map: Path) -> tuple[int, int]:
     return places["__profile_start"], places["__profile_end"]
 
 
+def run_trial(
+    machine: BrowserMachine, name: str, trial: int, duration_s: int, option: str, file: Path
+) -> None:
+    """A trial of a lab in node; `option` is run.mjs', with its file."""
+    apparatus = Apparatus("browser", machine.name, machine.programs, {}, None)
+    lab = load_lab(ROOT, name)
+    plan = make_plan(lab, trial, seed=1, apparatus=apparatus, changes={"duration_s": duration_s})
+    print(f"{name}, trial {trial}, {duration_s} s", flush=True)
+    with tempfile.TemporaryDirectory(prefix="measuretwice-profile-") as work:
+        for place, text in given_to_guest(lab, plan, ROOT).items():
+            given = Path(work, "files", place)
+            given.parent.mkdir(parents=True, exist_ok=True)
+            given.write_text(text, encoding="utf-8")
+        words = guest_words(lab, plan)
+        subprocess.run(
+            ["node", BROWSER_RUNNER, machine.folder, work, words, option, file], check=True
+        )
+
+
 def memories(machine: BrowserMachine) -> Iterator[tuple[bytes, bytes]]:
     """The guest's memory before and after each trial."""
-    apparatus = Apparatus("browser", machine.name, machine.programs, {}, None)
-    for name, trial, duration_s in TRIALS:
-        lab = load_lab(ROOT, name)
-        plan = make_plan(
-            lab, trial, seed=1, apparatus=apparatus, changes={"duration_s": duration_s}
-        )
-        print(f"{name}, trial {trial}, {duration_s} s", flush=True)
+    for trial in TRIALS:
         with tempfile.TemporaryDirectory(prefix="measuretwice-profile-") as work:
-            for place, text in given_to_guest(lab, plan, ROOT).items():
-                file = Path(work, "files", place)
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text, encoding="utf-8")
             kept = Path(work, "memory")
-            subprocess.run(
-                ["node", BROWSER_RUNNER, machine.folder, work, guest_words(lab, plan), kept],
-                check=True,
-            )
-            yield tuple(Path(f"{kept}.{when}").read_bytes() for when in ("before", "after"))
+            run_trial(machine, *trial, "--memory", kept)
+            before, after = (Path(f"{kept}.{when}").read_bytes() for when in ("before", "after"))
+            yield before, after
 
 
 def summed(machine: BrowserMachine, start: int, end: int) -> dict[str, File]:

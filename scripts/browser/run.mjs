@@ -1,13 +1,16 @@
-// node run.mjs MACHINE FOLDER WORDS [MEMORY]: one trial in the browser's machine, without a browser. MACHINE is the folder
+// node run.mjs MACHINE FOLDER WORDS [--memory MEMORY | --steps STEPS]: one trial in the browser's machine, without a browser. MACHINE is the folder
 // that build.sh prints; WORDS is what its guest is told; FOLDER/files/ holds what that gets at its root; FOLDER gets what the
-// guest hands back. MEMORY.before and MEMORY.after get the memory that its kernel and programs began in.
+// guest hands back. MEMORY.before and MEMORY.after get the memory that its kernel and programs began in; STEPS gets how
+// often v86 stepped from one place to another (steps.mjs).
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { Machine } from "../../docs/assets/machine/machine.mjs";
+import { counting_steps } from "./steps.mjs";
 import { pack, unpack } from "../../docs/assets/machine/tar.mjs";
 
-const [machine_folder, folder, words, memory] = process.argv.slice(2);
+const [machine_folder, folder, words, option, file] = process.argv.slice(2);
+const memory = option === "--memory" && file;
 const KEPT_BYTES = 64 << 20;
 
 function keep_memory(machine, when) {
@@ -26,7 +29,8 @@ function below(top, place = "") {
   });
 }
 
-const { V86 } = await import(pathToFileURL(path.resolve(machine_folder, "libv86.mjs")));
+const published = await import(pathToFileURL(path.resolve(machine_folder, "libv86.mjs")));
+const V86 = option === "--steps" ? counting_steps(published.V86, file) : published.V86;
 const facts = JSON.parse(fs.readFileSync(path.join(machine_folder, "machine.json"), "utf8"));
 const given = {};
 for (const name of below(path.join(folder, "files")).sort()) given[name] = new Uint8Array(read(folder, "files", name));
