@@ -4,6 +4,7 @@
 // often v86 stepped from one place to another (steps.mjs).
 import fs from "node:fs";
 import path from "node:path";
+import v8 from "node:v8";
 import { pathToFileURL } from "node:url";
 import { Machine } from "../../docs/assets/machine/machine.mjs";
 import { counting_steps } from "./steps.mjs";
@@ -12,6 +13,10 @@ import { pack, unpack } from "../../docs/assets/machine/tar.mjs";
 const [machine_folder, folder, words, option, file] = process.argv.slice(2);
 const memory = option === "--memory" && file;
 const KEPT_BYTES = 64 << 20;
+
+// v86's functions are long, so V8 takes each for hot after a few calls, and compiling it anew is half of what a short run
+// costs. The bytes that are to be executed before are some hundred times what they are.
+v8.setFlagsFromString("--wasm-tiering-budget=1000000000");
 
 function keep_memory(machine, when) {
   if (memory) fs.writeFileSync(`${memory}.${when}`, machine.emulator.read_memory(0, KEPT_BYTES));
