@@ -57,8 +57,12 @@ NEW_KINDS_OF_TEXT = """seen => {
   return found
 }"""
 MARKED = {"include": [["[data-look-at-contrast]"]]}
-# All that a reader can open on a page: folds, and the tabs that lie behind others.
+# All that a reader can open on a page: folds, and the tabs that lie behind others. What changes its colour slowly is
+# looked at as it ends: the theme's tabs fade in where the page grows wide.
 OPEN = """() => {
+  const ended = document.createElement('style')
+  ended.textContent = '* { transition: none !important }'
+  document.head.append(ended)
   for (const fold of document.querySelectorAll('details')) fold.open = true
   for (const tab of document.querySelectorAll('.tabbed-block')) tab.style.display = 'block'
 }"""

@@ -24,9 +24,14 @@ def test_a_question_on_a_case_is_headed_by_its_number(lab) -> None:  # type: ign
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_a_link_to_another_case_names_no_cause(lab) -> None:  # type: ignore[no-untyped-def]
     for page in sorted((ROOT / "docs/modules" / lab.folder.name).glob("case-*.md")):
-        for words, number in re.findall(
-            r"\[([^\]]+)\]\(case-(\d+)\.md\)", page.read_text(encoding="utf-8")
-        ):
+        text = page.read_text(encoding="utf-8")
+        numbers = {pitfall.id: n for n, pitfall in enumerate(lab.file.pitfalls, 1)}
+        links = re.findall(r"\[([^\]]+)\]\(case-(\d+)\.md\)", text)
+        links += [
+            (words, numbers[name])
+            for words, name in re.findall(r'\[([^\]]+)\]\(\{\{ case_page\("([^"]+)"\) \}\}\)', text)
+        ]
+        for words, number in links:
             for word in lab.case(int(number)).key_words:
                 assert not re.search(rf"(?i)(?<!\w){re.escape(word)}(?!\w)", words), page.name
             assert "packets on the wire" not in words
