@@ -179,7 +179,7 @@ def write_much() -> None:
     ("does", "says"),
     [
         (spin, "not read: needs more than 1 s of work"),
-        (lambda: time.sleep(60), "not read: took longer than 8 s"),
+        (lambda: time.sleep(60), "not read: took longer than 5 s"),
         (lambda: bytearray(40 * 2**30), "not read: it needs more memory than a hand-in may have"),
         (leave_a_folder_and_die, "or was killed"),
         (write_much, "can't be read (OSError: [Errno 27] File too large)"),
@@ -195,7 +195,7 @@ def test_what_needs_more_than_the_limits_is_named_and_the_rest_checked(
     does: Callable[[], object], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(apart, "CPU_S", 1)
-    monkeypatch.setattr(apart, "WALL_S", 8.0 if "longer" in says else 120.0)
+    monkeypatch.setattr(apart, "WALL_S", 5.0 if "longer" in says else 120.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     before, bad, after = (copied(tmp_path / name) for name in ("a", "bad", "c"))

@@ -63,6 +63,9 @@ class Visitor:
         self.place.get_by_text(words).wait_for()
 
 
+@pytest.mark.nightly(
+    "a quarter of a minute, and CI runs it: by day kernel/test_browser_machine.py opens live shells on all nodes, in node"
+)
 def test_terminals_on_all_nodes(browser: Any, address: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     visitor = Visitor(browser, address, 1400)
