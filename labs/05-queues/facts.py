@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -78,8 +79,28 @@ def _settings(f: Facts, sets: RecordedSets) -> None:
     f.red_burst = whole(red["red_burst_packets"])
     f.red_probability = str(red["red_probability_ratio"])
     f.red_one_in = whole(1 / red["red_probability_ratio"])
+    least = red["red_min_bytes"] / red["red_avpkt_bytes"]
+    k = _ewma_log(red["red_burst_packets"], least)
+    f.algorithm = str(fifo["congestion_control"])
+    f.burst_guideline = Number(
+        (2 * red["red_min_bytes"] + red["red_max_bytes"]) / (3 * red["red_avpkt_bytes"]), digits=4
+    )
+    f.burst_least = whole(least)
+    f.burst_k, f.burst_w = whole(k), whole(2**k)
+    tc = sets.raw_text(sets.run("red-limits-fixed"), "router-1/tc.txt")
+    f.ewma = whole(int(re.findall(r"ewma (\d+)", tc)[0]))
     f.red_room_needed = whole(
         red["red_max_bytes"] + red["red_burst_packets"] * red["red_avpkt_bytes"], "B"
+    )
+
+
+def _ewma_log(burst_packets: float, least_packets: float) -> int:
+    """The smallest k with which an average that follows by 2**-k lets so long a burst pass an empty queue (Linux'
+    tc_red_eval_ewma in iproute2)."""
+    return next(
+        k
+        for k in range(1, 32)
+        if burst_packets + 1 - least_packets <= (1 - (1 - 0.5**k) ** burst_packets) / 0.5**k
     )
 
 

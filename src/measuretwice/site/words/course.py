@@ -37,6 +37,17 @@ def cases_taught(words: LabWords) -> Block:
     )
 
 
+@word("own.list_of_cases", name="list_of_cases", fact=True, rare=True)
+def list_of_cases(words: LabWords) -> Block:
+    """A lab's cases in their order, each by what is seen, with a link to its page."""
+    return Block(
+        "\n".join(
+            f"{n}. [{case.symptom[0].upper()}{case.symptom[1:]}]({case_page(words, case.id)})"
+            for n, case in enumerate(words.lab.file.pitfalls, 1)
+        )
+    )
+
+
 @word("number", fact=True)
 def number(words: LabWords) -> int:
     """A lab's number, as its folder has it."""
