@@ -39,13 +39,16 @@ def test_facts_are_quoted(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("{{ f.weight }}", "page.md, line 1: there is no fact 'weight'"),
-        ('\n{% holds "short" %}It is short.', "page.md, line 2: short is false now"),
-        ('{% holds "open" %}', "open can't be told any more"),
+        ('\n{% holds "short" %}It is short.', "page.md, line 2: short is false, and the words here rest on its being true"),
+        ('{% holds "open" %}', "open can't be told"),
         ('{% holds "wait" %}', "the fact 'wait' is no judgement"),
-        ("---\nrelies_on: [short]\n---\nIt is short.", "page.md: short is false now, and the words here rest"),
+        ("---\nrelies_on: [short]\n---\nIt is short.", "page.md: short is false, and the words here rest"),
         ('!!! verdict "wait"\n    a\n    b\n    c · [Evidence](#d)\n', "the fact 'wait' is no judgement"),
-        ('!!! verdict "short"\n    a\n    b\n', "verdict 'short': expected three lines"),
+        ('!!! verdict "short"\n    a\n    b\n', "verdict 'short': expected three indented lines"),
         ("{{ f.short }}", "a judgement"),
+        ("{{ f.wai }}", "there is no fact 'wai'; is it 'wait'?"),
+        ('{% holds "not open" %}', "open can't be told"),
+        ('!!! verdit "short"\n    a\n', "no blocks '!!! verdit': is it '!!! verdict'?"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, says: str) -> None:
@@ -57,8 +60,8 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, says: s
 def test_what_a_page_rests_on_is_not_shown(tmp_path: Path) -> None:
     text = made(
         tmp_path,
-        '---\ndescription: "x"\nrelies_on: [a, b]\n---\n{% holds "a" %}It is so.\n',
-        a=True, b=True,
+        '---\ndescription: "x"\nrelies_on: [a, not b]\n---\n{% holds "a" %}It is so.\n',
+        a=True, b=False,
     )  # fmt: skip
     assert text == '---\ndescription: "x"\n---\nIt is so.\n'
 

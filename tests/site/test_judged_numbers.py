@@ -1,8 +1,8 @@
 """No sentence of a module's page judges a recorded number unheld.
 
 Where a word such as "hardly" or "inside" stands in one sentence with a number of a run, the numbers must
-bear it out: the page computes the word ({% if %} or {{ claim(condition, "words") }}, which refuses to make
-a page that isn't true), or its paragraph names the test that holds it, {## held: test_... ##}. What follows
+bear it out: its paragraph says on which fact it rests ({% holds "name" %}), the page computes the word ({% if %} or
+{{ claim(condition, "words") }}), or its paragraph names the test that holds it, {## held: test_... ##}. What follows
 from settings or a model says {## set ##}, what others published {## published: who ##}.
 """
 
@@ -20,8 +20,12 @@ JUDGING = re.compile(
     r"|(?:far )?(?:higher|lower|larger|smaller|longer|shorter|faster|slower|fewer|more|less) than)\b",
     re.IGNORECASE,
 )
-# A number as pages show it: an expression that ends in a filter for numbers.
-NUMBER = re.compile(r"\{\{[^{}]*\| *(?:sig|count|percent|mbit|ms|seconds|times|bytes)\b[^{}]*\}\}")
+# A number as pages show it: a fact, or an expression that ends in a filter for numbers.
+NUMBER = re.compile(
+    r"\{\{ f\.[\w.]+ \}\}|\{\{[^{}]*\| *(?:sig|count|percent|mbit|ms|seconds|times|bytes)\b[^{}]*\}\}"
+)
+# What stands in a paragraph whose words rest on a fact.
+HOLDS = re.compile(r"\{% holds ")
 HELD = re.compile(r"\{## held: (\w+) ##\}")
 SAID = re.compile(r"\{## (?:published: \S.*?|set|held: \w+) ##\}", re.DOTALL)
 NOT_PROSE = [
@@ -50,7 +54,7 @@ def judged(text: str) -> list[tuple[int, str]]:
     text = CLAIM.sub(blank, CONDITIONAL.sub(blank, text))
     found, line = [], 1
     for paragraph in re.split(r"(\n[ \t]*\n)", text):
-        if not SAID.search(paragraph):
+        if not SAID.search(paragraph) and not HOLDS.search(paragraph):
             at = 0
             for sentence in SENTENCE.split(paragraph):
                 at = paragraph.index(sentence, at)
@@ -67,8 +71,8 @@ PAGES = sorted((ROOT / "docs/modules").rglob("*.md"))
 
 def test_every_judged_number_is_held() -> None:
     problems = [
-        f"{path.relative_to(ROOT)}, line {line}: {word!r} judges a number. Compute it "
-        '({{ claim(condition, "words") }}), or name what holds it: {## held: test_... ##}, {## set ##}'
+        f"{path.relative_to(ROOT)}, line {line}: {word!r} judges a number. Name the fact on which it rests "
+        '({% holds "name" %}), or name what holds it: {## held: test_... ##}, {## set ##}'
         for path in PAGES
         for line, word in judged(path.read_text(encoding="utf-8"))
     ]

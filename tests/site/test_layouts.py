@@ -58,9 +58,11 @@ def test_front_matter_of_the_layout_goes_and_other_stays() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (PAGE.replace("## Fix it", "## Mend it"), "has no part '## Fix it'"),
-        (PAGE, "has 0 parts '## The recorded run ...'"),
-        (PAGE + "## Predict\n", "has two parts '## Predict'"),
+        (PAGE.replace("## Fix it", "## Fix itt"), r"heading '## Fix itt': is it '## Fix it'\?"),
+        (PAGE.replace("## Fix it", "## How"), "has no heading '## Fix it'"),
+        (PAGE + "## Run Again\n", "heading '## Run Again': is it '## Run again'\\?"),
+        (PAGE, "has 0 headings '## The recorded run ...'"),
+        (PAGE + "## Predict\n", "has two headings '## Predict'"),
     ],
 )
 def test_what_is_missing_is_named(text: str, says: str) -> None:

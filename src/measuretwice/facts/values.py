@@ -5,6 +5,7 @@ A fact's text is what a page shows where it quotes the fact by name.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -197,7 +198,12 @@ class Facts:
         for called in (self.__dict__["within"] + name, name):
             if called in known:
                 return known[called]
-        raise UserError(f"there is no fact {name!r}")
+        own = [called.removeprefix(self.__dict__["within"]) for called in known]
+        near = difflib.get_close_matches(name, own, n=1)
+        meant = f"; is it {near[0]!r}?" if near else ""
+        raise UserError(
+            f"there is no fact {name!r}{meant} (facts.json, beside the recorded sets, lists them)"
+        )
 
     def __contains__(self, name: str) -> bool:
         return name in self.__dict__["known"]

@@ -7,6 +7,7 @@ docs/layouts/module.md.j2 says of every module.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from textwrap import indent
@@ -50,12 +51,20 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
 def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
     """What the layout of a case's page puts in."""
     parts = split(body)
+    for heading in parts:
+        known = (*NEEDED, *MAY_BE)
+        if heading not in known and (
+            near := difflib.get_close_matches(heading.capitalize(), known, 1, 0.8)
+        ):
+            raise UserError(
+                f"this page of a case has a heading '## {heading}': is it '## {near[0]}'?"
+            )
     if missing := [heading for heading in NEEDED if heading not in parts]:
-        raise UserError(f"this page of a case has no part '## {missing[0]}'")
+        raise UserError(f"this page of a case has no heading '## {missing[0]}'")
     recorded = [heading for heading in parts if heading.startswith(RECORDED)]
     if len(recorded) != 1:
         raise UserError(
-            f"this page of a case has {len(recorded)} parts '## {RECORDED} ...': one is expected"
+            f"this page of a case has {len(recorded)} headings '## {RECORDED} ...': one is expected"
         )
 
     return {
@@ -104,7 +113,7 @@ def split(text: str) -> dict[str, str]:
         if line.startswith("## ") and not fence:
             heading = line.removeprefix("## ").strip()
             if heading in parts:
-                raise UserError(f"this page has two parts '## {heading}'")
+                raise UserError(f"this page has two headings '## {heading}'")
             lines = parts[heading] = []
         else:
             lines.append(line)

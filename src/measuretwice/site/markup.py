@@ -20,6 +20,7 @@ FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MUL
 CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
 CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
 EVIDENCE = re.compile(r"[ \t]*·[ \t]*(\[Evidence\]\([^)\s]*\))$")
+MISSPELT = re.compile(r"^!!! (?!verdict\b)(ver\w+) ", re.MULTILINE)
 # By what a claim came to: its card's class, which has a shape of its own, and its words.
 WORDS = {
     True: ("holds", "holds"),
@@ -33,6 +34,8 @@ def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
 
     UserError for a card that isn't whole, or whose fact is no judgement.
     """
+    if found := MISSPELT.search(text):
+        raise UserError(f"there are no blocks '!!! {found[1]}': is it '!!! verdict'?")
     text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
     return FIGURE.sub(lambda found: _indented(figure(found[3], found[2]), found[1]), text)
 
@@ -48,7 +51,7 @@ def _card(facts: Facts, name: str, body: str) -> str:
     evidence = EVIDENCE.search(lines[-1]) if len(lines) == 3 else None
     if evidence is None:
         raise UserError(
-            f"verdict {name!r}: expected three lines, the claim, what was found, and of how many runs · [Evidence](#...)"
+            f"verdict {name!r}: expected three indented lines, the claim, what was found, and of how many runs · [Evidence](#...); there are {len(lines)}"
         )
     claim, found, of = lines[0], lines[1], lines[2][: evidence.start()]
     shape, said = WORDS[facts.holds(name)]

@@ -69,7 +69,7 @@ class Renderer:
         name = template.relative_to(folder).as_posix()
         self._blocks.clear()
         try:
-            for fact in re.findall(r"\w+", front.get("relies_on", "")):
+            for fact in re.findall(r"(?:not )?\w+", front.get("relies_on", "")):
                 require(facts_behind(words["f"]), fact)
             text = self._environment.get_template(name).render(words)
             text = laid_out(text, lambda layout, more: self._fill(layout, {**words, **more}))

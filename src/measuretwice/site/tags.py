@@ -1,4 +1,5 @@
-"""The one tag of pages: `{% holds "name" %}` stands before a sentence that rests on a fact of the page's lab."""
+"""The one tag of pages: `{% holds "name" %}` stands before a sentence that rests on a fact of the page's lab. It has no
+end; `{% holds "not name" %}` is for words that rest on its being false."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ class Holds(Extension):
 
 
 def require(f: Facts, name: str) -> None:
-    """UserError where a page's words rest on a fact that isn't true."""
-    if (judged := f.holds(name)) is not True:
-        now = "is false now" if judged is False else "can't be told any more"
-        raise UserError(f"{name} {now}, and the words here rest on it: write what the facts say")
+    """UserError where a page's words rest on a judgement that isn't true, or, by `not NAME`, isn't false."""
+    bare = name.removeprefix("not ")
+    wanted = bare == name
+    if (judged := f.holds(bare)) is not wanted:
+        is_now = "can't be told" if judged is None else f"is {str(judged).lower()}"
+        raise UserError(
+            f"{bare} {is_now}, and the words here rest on its being {str(wanted).lower()}: write what the facts say "
+            "(facts.py, beside the lab's lab.toml, has what decides it)"
+        )
