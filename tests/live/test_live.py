@@ -284,6 +284,7 @@ def test_one_command_on_a_node(checkout: Checkout) -> None:
     assert 20 <= float(minimum[1]) < 25
 
 
+@pytest.mark.nightly("CI runs it: by day a little is")
 def test_much_is_typed_and_much_is_shown(checkout: Checkout) -> None:
     folder = checkout.up()
     romeo = checkout.enter("romeo")
@@ -298,6 +299,7 @@ def test_much_is_typed_and_much_is_shown(checkout: Checkout) -> None:
     assert shown.split()[-60_000:] == [str(n) for n in range(1, 60_001)]
 
 
+@pytest.mark.nightly("CI runs it: rare")
 def test_a_program_that_does_not_read_stops_nobody_else(checkout: Checkout) -> None:
     checkout.up()
     deaf, other = checkout.enter("romeo"), checkout.enter("juliet")
@@ -307,6 +309,7 @@ def test_a_program_that_does_not_read_stops_nobody_else(checkout: Checkout) -> N
     assert "fine" in do(other, "echo fi''ne")
 
 
+@pytest.mark.nightly("CI runs it: by day a terminal that is left")
 def test_a_closed_terminal_ends_what_ran_in_it(checkout: Checkout) -> None:
     checkout.up()
     romeo, other = checkout.enter("romeo"), checkout.enter("romeo")
@@ -317,6 +320,7 @@ def test_a_closed_terminal_ends_what_ran_in_it(checkout: Checkout) -> None:
     eventually(lambda: "ping -i" not in do(other, "ps ax | grep 'ping -[i]'; echo"))
 
 
+@pytest.mark.nightly("CI runs it: by day what ends a lab leaves nothing")
 def test_a_killed_keeper_leaves_nothing(checkout: Checkout) -> None:
     folder = checkout.up()
     romeo = checkout.enter("romeo")
@@ -332,6 +336,7 @@ def test_a_killed_keeper_leaves_nothing(checkout: Checkout) -> None:
     checkout.up()
 
 
+@pytest.mark.nightly("CI runs it: by day what ends a lab leaves nothing")
 def test_a_crashed_kernel_leaves_nothing(checkout: Checkout) -> None:
     checkout.up()
     romeo = checkout.enter("romeo")
@@ -371,6 +376,7 @@ def test_up_twice_down_twice_and_wrong_words(checkout: Checkout) -> None:
     assert not list(checkout.folder.glob("runs/mathis/live-*"))
 
 
+@pytest.mark.nightly("CI runs it: one lab at a time by day")
 def test_two_labs_at_once(checkout: Checkout) -> None:
     checkout.up()
     done = checkout.run("up", "calibrate")
@@ -382,6 +388,7 @@ def test_two_labs_at_once(checkout: Checkout) -> None:
     assert checkout.run("enter", "--lab", "mathis", "romeo", "true").returncode == 0
 
 
+@pytest.mark.nightly("CI runs it: by day a terminal without tmux")
 def test_tmux_opens_the_terminals(checkout: Checkout) -> None:
     # The front door, for what tmux starts itself.
     (checkout.folder / "lab").write_text(

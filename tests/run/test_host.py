@@ -46,6 +46,9 @@ def inside(folder: Path, script: str) -> None:
     assert (folder / "ended").exists(), (folder / "experiment.log").read_text()
 
 
+@pytest.mark.nightly(
+    "a quarter of a minute of real time, and CI runs it: by day what --on host refuses; the same scripts in the virtual kernel"
+)
 @pytest.mark.slow
 @pytest.mark.user
 def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
