@@ -128,6 +128,7 @@ TYPED = [
 ]
 
 
+@pytest.mark.nightly("CI runs it: by day live/test_live.py, the same agent in the virtual kernel")
 @needs_machine
 @pytest.mark.kernel
 @pytest.mark.slow

@@ -375,6 +375,7 @@ def test_a_worker_with_another_kernel_ends_the_run(dask: Dask, tmp_path: Path) -
     assert not [path for path in out.rglob("*") if path.is_file()]
 
 
+@pytest.mark.nightly("CI runs it: by day every loopback address will do")
 @pytest.mark.parametrize("what", ["nothing", "a web server", "silence", "no name"])
 def test_wrong_address_is_one_line(what: str, tmp_path: Path) -> None:
     listener = socket.create_server(("127.0.0.1", 0))

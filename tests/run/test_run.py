@@ -137,6 +137,9 @@ def test_run_folder_is_complete(trial_7: dict[str, Any]) -> None:
     assert trial_7["measured"]["ss_samples"] >= 2400
 
 
+@pytest.mark.nightly(
+    "CI runs it: by day recorded runs come out again, byte for byte (test_record.py)"
+)
 @pytest.mark.slow
 def test_same_seed_same_bytes(tmp_path: Path) -> None:
     """Alone, and with its CPU busy: the same measured values and the same raw files."""
@@ -165,6 +168,7 @@ def test_same_seed_same_bytes(tmp_path: Path) -> None:
 TOOLS = "iperf3 ip tc ss nstat ethtool tcpdump ping sysctl awk mawk gawk od grep sort tail".split()
 
 
+@pytest.mark.nightly("CI runs it: by day an ordinary user gets the same bytes")
 @pytest.mark.slow
 @pytest.mark.user
 def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -200,6 +204,9 @@ def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None
 POORER = ["-AVX512F", "-AVX512F,-AVX2,-AVX", "-ERMS,-FSRM,-BMI2"]
 
 
+@pytest.mark.nightly(
+    "CI runs it: by day recorded runs come out again, byte for byte (test_record.py)"
+)
 @pytest.mark.slow
 def test_another_processor_gives_the_same_bytes(tmp_path: Path) -> None:
     """Programs inside that are told of a poorer processor, as an older machine would have it."""
@@ -220,6 +227,7 @@ def test_another_processor_gives_the_same_bytes(tmp_path: Path) -> None:
         assert {name: theirs[name] for name in raw_files(ours)} == raw_files(ours), features
 
 
+@pytest.mark.nightly("CI runs it: rare")
 @pytest.mark.slow
 def test_pings_closer_than_ping_can_sleep_come_to_an_end(tmp_path: Path) -> None:
     """ping waits by yielding where less than 10 ms are left until the next one is due."""

@@ -60,6 +60,7 @@ def made(out: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.nightly("CI runs it: by day who waits takes over from who is killed")
 def test_two_sweeps_in_one_folder_share_the_work(tmp_path: Path) -> None:
     choice = ("--trials", "1-3", "--duration", "2")
     alone = start(tmp_path / "alone", *choice)

@@ -64,7 +64,7 @@ class Visitor:
 
 
 @pytest.mark.nightly(
-    "a quarter of a minute, and CI runs it: by day kernel/test_browser_machine.py opens live shells on all nodes, in node"
+    "a quarter of a minute, and CI runs it: by day live/test_live.py opens terminals of the virtual kernel"
 )
 def test_terminals_on_all_nodes(browser: Any, address: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
