@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import (
@@ -102,3 +104,16 @@ def test_damaged_facts_are_one_line(tmp_path: Path, text: str) -> None:
         UserError, match=r"facts\.json: is damaged .*: \./lab record queues --facts"
     ):
         read_facts(tmp_path, lab)
+
+
+def test_a_program_of_another_folder_is_not_run(tmp_path: Path) -> None:
+    folder = tmp_path / "labs/05-queues"
+    shutil.copytree(ROOT / "labs/05-queues", folder)
+    (folder / MODULE).write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
+    lab = load_lab(tmp_path, "queues")
+    with pytest.raises(UserError, match="is a program of another folder than the kit's"):
+        compute(tmp_path, lab)
+    done = call_lab("record", "queues", "--facts", MEASURETWICE_ROOT=str(tmp_path))
+    assert done.returncode != 0
+    assert "it isn't run" in done.stderr
+    assert not (tmp_path / "run").exists()

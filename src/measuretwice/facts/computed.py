@@ -9,6 +9,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
+from measuretwice.base.paths import CHECKOUT
 from measuretwice.facts.sets import RecordedSets
 from measuretwice.facts.values import (
     Cell,
@@ -34,11 +35,14 @@ def facts_file(root: Path, lab: Lab) -> Path:
 def compute(root: Path, lab: Lab) -> Facts | None:
     """Return what a lab's facts.py makes of its recorded sets; None where it has no such module.
 
-    UserError where a set that it asks for isn't recorded.
+    UserError where a set that it asks for isn't recorded, and where the module isn't this kit's own: it is a program
+    that runs on this machine, and labs may be read from anywhere (MEASURETWICE_ROOT).
     """
     path = lab.folder / MODULE
     if not path.is_file():
         return None
+    if not path.resolve().is_relative_to(CHECKOUT.resolve()):
+        raise UserError(f"{path} is a program of another folder than the kit's: it isn't run")
     found = runpy.run_path(str(path))["facts"](RecordedSets(root, lab))
     assert isinstance(found, Facts), path
     return found
