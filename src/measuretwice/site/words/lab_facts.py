@@ -48,11 +48,8 @@ def parameters(words: LabWords) -> dict[str, Parameter]:
 @word("trial(7)")
 def trial(words: LabWords, number: int) -> dict[str, Any]:
     """A trial's parameters, as `.rtt_ms`, and its `.number`, `.title`."""
-    lab = words.lab
-    row = lab.trials.get(number)
-    if row is None:
-        raise UserError(f"{lab.name} has no trial {number}")
-    return {**lab.defaults(), **row.set, "number": number, "title": row.title}
+    params = words.sets.trial(number)
+    return {**params, "number": number, "title": words.lab.trials[number].title}
 
 
 @word("trials", fact=True)

@@ -9,7 +9,6 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
 from measuretwice.measure.signatures import Signature, signature_of
-from measuretwice.runs.recorded import SET_FILE
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
@@ -19,7 +18,7 @@ from measuretwice.stats.intervals import ConstantFit
 @word('recorded("long")')
 def recorded(words: LabWords, name: str) -> bool:
     """Whether a set is recorded."""
-    return (words.set_folder(name) / SET_FILE).is_file()
+    return words.sets.is_recorded(name)
 
 
 @word('runs("long")')
@@ -33,14 +32,7 @@ def runs(words: LabWords, name: str) -> list[Result]:
 def run(words: LabWords, name: str, trial: int | None = None, seed: int | None = None) -> Result:
     """The run of a recorded set: `.params`, `.measured`, `.model`, `.ratio`, `.comparable`;
     `trial=`, `seed=` where it has several."""
-    fitting = [
-        result
-        for result in words.results_of(name)
-        if trial in (None, result.trial) and seed in (None, result.seed)
-    ]
-    if len(fitting) != 1:
-        raise UserError(f"{name}: {len(fitting)} runs fit; say which: run({name!r}, trial=, seed=)")
-    return fitting[0]
+    return words.sets.run(name, trial, seed)
 
 
 @word('provenance("mtu-broken")')

@@ -10,16 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts import judge as judged
+from measuretwice.site.markup import WORDS
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
 from measuretwice.site.words.subjects import SiteWords
-
-# By what a claim came to: the card's class, which has a shape of its own, and its words.
-WORDS = {
-    True: ("holds", "holds"),
-    False: ("fails", "doesn't hold"),
-    None: ("open", "can't be told"),
-}
 
 
 @dataclass(frozen=True)
@@ -96,13 +91,10 @@ def judge(
 ) -> bool | None:
     """Whether all of an interval is within what a claim allows: true, or false where all of it is
     outside, or none where a limit is inside the interval, so that it can't be told."""
-    low, high = ends
     if least is None and most is None:
         raise UserError("judge: expected least=, most= or both")
-    allowed = (-float("inf") if least is None else least, float("inf") if most is None else most)
-    if allowed[0] <= low and high <= allowed[1]:
-        return True
-    return False if high < allowed[0] or low > allowed[1] else None
+    limits = {"least": least, "most": most}
+    return judged(ends, **{name: limit for name, limit in limits.items() if limit is not None})
 
 
 @site_word('folded("the evidence")')
