@@ -90,8 +90,9 @@ def _to_json(fact: Fact | Cell) -> Any:
     match fact:
         case Number(value, unit, digits):
             return {"value": value} | _kind(unit, digits)
-        case Interval(middle, low, high, unit, digits):
-            return {"value": middle, "low": low, "high": high} | _kind(unit, digits)
+        case Interval(middle, low, high, unit, digits, n):
+            ends = {"value": middle, "low": low, "high": high} | _kind(unit, digits)
+            return ends if n is None else ends | {"n": n}
         case Probability(value):
             return {"p": value}
         case Excerpt(of_set, file, lines):
@@ -118,7 +119,7 @@ def _from_json(value: Any) -> Any:
         case {"p": p}:
             return Probability(p)
         case {"low": low, "high": high}:
-            return Interval(value["value"], low, high, **_kind_of(value))
+            return Interval(value["value"], low, high, **_kind_of(value), n=value.get("n"))
         case {"value": number}:
             return Number(number, **_kind_of(value))
         case {"excerpt": [of_set, file], "lines": lines}:

@@ -57,13 +57,14 @@ def percent(ratio: float, digits: int = 3) -> Number:
 
 @dataclass(frozen=True)
 class Interval:
-    """A value, and the two ends between which it is by 95 %, all three in `unit`."""
+    """A value, and the two ends between which it is by 95 %, all three in `unit`; `n`: of how many values it is."""
 
     middle_value: float
     low_value: float
     high_value: float
     unit: str = ""
     digits: int = 3
+    n: int | None = None
 
     @classmethod
     def of_mean(
@@ -78,7 +79,7 @@ class Interval:
         found = (
             mean_interval_within(list(values), *within) if within else mean_interval(list(values))
         )
-        return cls(*found, unit, digits)
+        return cls(*found, unit, digits, len(values))
 
     @property
     def middle(self) -> Number:
