@@ -20,6 +20,7 @@ from measuretwice.facts.values import (
     mbit,
     ms,
     percent,
+    seconds,
     table,
     whole,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "param",
     "percent",
     "read_facts",
+    "seconds",
     "table",
     "whole",
     "write_facts",

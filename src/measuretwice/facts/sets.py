@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
+from measuretwice.parse.nstat import parse_nstat
 from measuretwice.runs import recorded
 from measuretwice.runs.archive import raw_files
 from measuretwice.runs.result import Result
@@ -56,6 +58,22 @@ class RecordedSets:
         if (content := raw_files(run.place).get(file)) is None:
             raise UserError(f"{run.place} has no raw file {file}")
         return content.decode(errors="replace")
+
+    def raw_object(self, run: Result, file: str, **having: object) -> dict[str, Any]:
+        """Return the first object of a raw JSON list that has these values, such as `kind="tbf"` in tc's; UserError where
+        none has."""
+        for found in json.loads(self.raw_text(run, file)):
+            if all(found.get(key) == value for key, value in having.items()):
+                return dict(found)
+        raise UserError(f"{run.place}: nothing in {file} has {having}")
+
+    def counters_grown(self, run: Result, node: str) -> dict[str, int]:
+        """Return by how much nstat's counters of a node grew in a run, by name."""
+        before, after = (
+            parse_nstat(self.raw_text(run, file), file)
+            for file in (f"{node}/nstat.before.json", f"{node}/nstat.after.json")
+        )
+        return {name: value - before.get(name, 0) for name, value in after.items()}
 
     def trial(self, number: int) -> Mapping[str, Any]:
         """Return a trial's parameters by name, in the units that their names end with."""

@@ -45,6 +45,14 @@ def ms(value_ms: float, digits: int = 4) -> Number:
     return Number(value_ms, "ms", digits)
 
 
+def seconds(value_s: float, digits: int = 3) -> Number:
+    """Return a time in seconds; from two minutes on in minutes, from two hours on in hours."""
+    for size_s, unit in ((3600, "hours"), (60, "minutes")):
+        if value_s >= 2 * size_s:
+            return Number(value_s / size_s, unit, digits)
+    return Number(value_s, "s", digits)
+
+
 def mbit(rate_bps: float, digits: int = 3) -> Number:
     """Return a rate, given in bit/s, in Mbit/s."""
     return Number(rate_bps / 1e6, "Mbit/s", digits)

@@ -278,8 +278,7 @@ def sockets(words: LabWords, name: str, file: str, **which: Unpack[Which]) -> tu
 @word('nstat("mtu-broken", "romeo")')
 def nstat(words: LabWords, name: str, node: str, **which: Unpack[Which]) -> dict[str, int]:
     """By how much a node's counters grew in a recorded run, by name; 0 is left out."""
-    before, after = _counters_around(run(words, name, **which).place, node)
-    grown = {key: value - before.get(key, 0) for key, value in after.items()}
+    grown = words.sets.counters_grown(run(words, name, **which), node)
     return {key: value for key, value in grown.items() if value}
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from datetime import datetime
 
+from measuretwice import facts
 from measuretwice.facts import notation
 from measuretwice.facts.notation import SPACE
 from measuretwice.site.words.registry import number_filter
@@ -30,10 +31,7 @@ def ms(value: float, digits: int = 4) -> str:
 @number_filter("x | seconds")
 def seconds(value: float, digits: int = 3) -> str:
     """Seconds; from two minutes on minutes, from two hours on hours."""
-    for size, unit in ((3600, "hours"), (60, "minutes")):
-        if value >= 2 * size:
-            return f"{sig(value / size, digits)}{SPACE}{unit}"
-    return f"{sig(value, digits)}{SPACE}s"
+    return str(facts.seconds(value, digits))
 
 
 @number_filter("x | percent")
