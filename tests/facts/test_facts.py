@@ -13,12 +13,15 @@ from measuretwice.facts import (
     Facts,
     Interval,
     Number,
+    Numbers,
     Probability,
     Table,
     compute,
     facts_file,
     judge,
+    percent,
     read_facts,
+    seconds,
     write_facts,
 )
 from measuretwice.facts.computed import MODULE, to_text
@@ -51,9 +54,28 @@ def test_texts() -> None:
     assert str(Probability(0.128)) == "0.13"
 
 
+def test_several_numbers() -> None:
+    shares = Numbers.of([percent(0.794), percent(0.823), percent(0.8301)])
+    assert str(shares) == "79.4\u00a0%, 82.3\u00a0% and 83.0\u00a0%"
+    assert (shares.ends, str(shares.most), str(shares.n)) == ("79.4 to 83.0", "83.0\u00a0%", "3")
+    assert str(Numbers((7.0,))) == "7"
+    with pytest.raises(ValueError, match="2 units"):
+        Numbers.of([Number(1, "ms"), Number(1)])
+
+
+@pytest.mark.parametrize(
+    ("time_s", "says"),
+    [(75, "75\u00a0s"), (119, "119\u00a0s"), (120, "2\u00a0minutes"), (9000, "2.50\u00a0hours")],
+)
+def test_times_are_shown_as_one_says_them(time_s: float, says: str) -> None:
+    assert str(seconds(time_s)) == says
+
+
 def test_a_column_with_words_is_on_the_left() -> None:
     table = Table(("name", "n"), (("red", Number(1)), ("fifo", Number(2))))
     assert str(table) == "| name | n |\n|---|---:|\n| red | 1 |\n| fifo | 2 |"
+    few = Table(("speed", "rivals"), (("none", ""), (Number(1), Number(1)), (Number(2), "")))
+    assert str(few).splitlines()[1] == "|---:|---:|"
     with pytest.raises(ValueError, match="1 cells below 2 headings"):
         Table(("name", "n"), (("red",),))
 

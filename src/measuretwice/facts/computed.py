@@ -18,6 +18,7 @@ from measuretwice.facts.values import (
     Facts,
     Interval,
     Number,
+    Numbers,
     Probability,
     Table,
 )
@@ -93,6 +94,8 @@ def _to_json(fact: Fact | Cell) -> Any:
         case Interval(middle, low, high, unit, digits, n):
             ends = {"value": middle, "low": low, "high": high} | _kind(unit, digits)
             return ends if n is None else ends | {"n": n}
+        case Numbers(values, unit, digits):
+            return {"values": list(values)} | _kind(unit, digits)
         case Probability(value):
             return {"p": value}
         case Excerpt(of_set, file, lines):
@@ -120,6 +123,8 @@ def _from_json(value: Any) -> Any:
             return Probability(p)
         case {"low": low, "high": high}:
             return Interval(value["value"], low, high, **_kind_of(value), n=value.get("n"))
+        case {"values": values}:
+            return Numbers(tuple(values), **_kind_of(value))
         case {"value": number}:
             return Number(number, **_kind_of(value))
         case {"excerpt": [of_set, file], "lines": lines}:

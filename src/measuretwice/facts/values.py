@@ -1,4 +1,4 @@
-"""What a fact can be: a number with its unit, an interval, a probability, a judgement, a table, or words.
+"""What a fact can be: a number with its unit, several numbers, an interval, a probability, a judgement, a table, or words.
 
 A fact's text is what a page shows where it quotes the fact by name.
 """
@@ -58,6 +58,14 @@ def mbit(rate_bps: float, digits: int = 3) -> Number:
     return Number(rate_bps / 1e6, "Mbit/s", digits)
 
 
+def seconds(value_s: float, digits: int = 3) -> Number:
+    """Return a time in seconds; from two minutes on it is shown in minutes, from two hours on in hours."""
+    for size_s, unit in ((3600, "hours"), (60, "minutes")):
+        if value_s >= 2 * size_s:
+            return Number(value_s / size_s, unit, digits)
+    return Number(value_s, "s", digits)
+
+
 def percent(ratio: float, digits: int = 3) -> Number:
     """Return a ratio in percent."""
     return Number(100 * ratio, "%", digits)
@@ -115,6 +123,47 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class Numbers:
+    """The same of several runs, in `unit`: 1.41, 1.52 and 1.59."""
+
+    values: tuple[float, ...]
+    unit: str = ""
+    digits: int = 3
+
+    @classmethod
+    def of(cls, numbers: Sequence[Number]) -> Numbers:
+        """Return several numbers as one fact; ValueError where their units differ."""
+        units = {(number.unit, number.digits) for number in numbers}
+        if len(units) != 1:
+            raise ValueError(f"{len(units)} units: {numbers}")
+        return cls(tuple(number.value for number in numbers), *units.pop())
+
+    @property
+    def least(self) -> Number:
+        """The smallest of them."""
+        return Number(min(self.values), self.unit, self.digits)
+
+    @property
+    def most(self) -> Number:
+        """The largest of them."""
+        return Number(max(self.values), self.unit, self.digits)
+
+    @property
+    def ends(self) -> str:
+        """The smallest and the largest without their unit: 1.41 to 1.59."""
+        return f"{self.least.bare} to {self.most.bare}"
+
+    @property
+    def n(self) -> Number:
+        """How many they are."""
+        return Number(len(self.values))
+
+    def __str__(self) -> str:
+        *others, last = (str(Number(value, self.unit, self.digits)) for value in self.values)
+        return f"{', '.join(others)} and {last}" if others else last
+
+
+@dataclass(frozen=True)
 class Probability:
     """How probable something as extreme is by chance alone (a p-value), 0 to 1."""
 
@@ -124,12 +173,12 @@ class Probability:
         return "< 0.001" if self.value < 0.001 else f"{self.value:.2g}"
 
 
-Cell = str | Number | Interval | Probability
+Cell = str | Number | Numbers | Interval | Probability
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns' headings and rows of as many cells; a column without words stands to the right."""
+    """Columns' headings and rows of as many cells; a column with more numbers than words stands to the right."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -141,7 +190,8 @@ class Table:
 
     def __str__(self) -> str:
         worded = [
-            any(isinstance(row[n], str) for row in self.rows) for n in range(len(self.headings))
+            2 * sum(isinstance(row[n], str) and row[n] != "" for row in self.rows) >= len(self.rows)
+            for n in range(len(self.headings))
         ]
         lines = [
             "| " + " | ".join(self.headings) + " |",
@@ -173,7 +223,7 @@ def excerpt(of_set: str, file: str, **lines: Any) -> Excerpt:
 
 # True, False, or None where the runs can't tell.
 Judgement = bool | None
-Fact = Number | Interval | Probability | Table | Excerpt | Judgement | str
+Fact = Number | Numbers | Interval | Probability | Table | Excerpt | Judgement | str
 
 
 class Facts:
