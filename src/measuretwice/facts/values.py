@@ -58,14 +58,6 @@ def mbit(rate_bps: float, digits: int = 3) -> Number:
     return Number(rate_bps / 1e6, "Mbit/s", digits)
 
 
-def seconds(value_s: float, digits: int = 3) -> Number:
-    """Return a time in seconds; from two minutes on it is shown in minutes, from two hours on in hours."""
-    for size_s, unit in ((3600, "hours"), (60, "minutes")):
-        if value_s >= 2 * size_s:
-            return Number(value_s / size_s, unit, digits)
-    return Number(value_s, "s", digits)
-
-
 def percent(ratio: float, digits: int = 3) -> Number:
     """Return a ratio in percent."""
     return Number(100 * ratio, "%", digits)
