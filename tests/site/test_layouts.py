@@ -46,7 +46,11 @@ def test_front_matter_of_the_layout_goes_and_other_stays() -> None:
         "case: mtu", 'description: "x"\ncase: mtu\nsettings: none\ntold: [rate_mbit, a_ms]'
     )
     text += "## The recorded run, fixed\n\nOf it.\n"
-    assert laid_out(text, lambda _, __: "# It\n") == '---\ndescription: "x"\n---\n\n# It\n'
+    layout = "---\nsearch: {boost: 3}\n---\n\n# It\n"
+    assert laid_out(text, lambda _, __: layout) == (
+        '---\ndescription: "x"\nsearch: {boost: 3}\n---\n\n# It\n'
+    )
+    assert laid_out(PAGE + "## The recorded run, fixed\n\nOf it.\n", lambda _, __: layout) == layout
     words = words_of(text)
     assert (words["told"], words["settings"], words["several"]) == (
         ["rate_mbit", "a_ms"],

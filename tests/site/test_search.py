@@ -42,7 +42,7 @@ WANTED = {
     "slow start": ["modules/04-variants/algorithms", "reference/glossary"],
 }
 HITS = """[...document.querySelectorAll('.md-search-result__item')].map(
-  hit => [hit.querySelector('a').pathname.replace(/^\\/|\\/$/g, ''), hit.textContent])"""
+  hit => [hit.querySelector('a').pathname.replace(/^\\/|\\/$/g, ''), hit.innerText])"""
 
 
 @pytest.fixture(scope="module")
@@ -65,20 +65,6 @@ def found(page: Any, words: str) -> list[tuple[str, str]]:
     return [tuple(hit) for hit in page.evaluate(HITS)]
 
 
-def test_nothing_of_the_search_is_fetched_before_it_is_opened(browser: Any, address: str) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"{address}start/", wait_until="networkidle")
-    assert not [url for url in asked if "search_index" in url or "/workers/" in url]
-    page.keyboard.press("s")
-    page.keyboard.type("netem")
-    page.wait_for_selector(".md-search-result__item", timeout=15_000)
-    assert [url for url in asked if "search_index" in url]
-    context.close()
-
-
 def test_readers_find_what_they_look_for(page: Any, student: Path) -> None:
     for words, wanted in WANTED.items():
         first = [where for where, _ in found(page, words)[:3]]
@@ -90,7 +76,7 @@ def test_a_hit_says_neither_other_words_nor_what_is_missing(page: Any) -> None:
     for words in ("bufferbloat", "install", "lag"):
         for _, said in found(page, words)[:3]:
             assert "Missing" not in said
-            assert "requirements wsl" not in said
+            assert "requirements" not in said
 
 
 def test_symptoms_lead_to_where_one_looks(page: Any) -> None:

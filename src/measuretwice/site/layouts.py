@@ -45,7 +45,9 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
         return front + ("\n" if front else "") + _squeezed(fill(MODULE, words))
     if "case" not in keys:
         return front + body
-    return front + ("\n" if front else "") + _squeezed(fill(CASE, _of_case(keys, body)))
+    # The layout begins with front matter of its own, which all these pages have.
+    page = _squeezed(fill(CASE, _of_case(keys, body)))
+    return front.removesuffix("---\n") + page.removeprefix("---\n") if front else page
 
 
 def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
