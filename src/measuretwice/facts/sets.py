@@ -9,9 +9,10 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
+from measuretwice.measure.signatures import SenderFiles, Signature, read_sender, signature_of
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.runs import recorded
-from measuretwice.runs.archive import raw_files
+from measuretwice.runs.archive import raw_files, raw_folder
 from measuretwice.runs.result import Result
 
 
@@ -21,6 +22,7 @@ class RecordedSets:
     def __init__(self, root: Path, lab: Lab) -> None:
         self.lab, self.folder = lab, root / "sample-data" / lab.folder.name
         self._runs: dict[str, list[Result]] = {}
+        self._senders: dict[Path, SenderFiles] = {}
 
     def set_folder(self, name: str) -> Path:
         """Return where a set stands; a case's set may go by its pitfall's name, as `mtu-broken`."""
@@ -74,6 +76,22 @@ class RecordedSets:
             for file in (f"{node}/nstat.before.json", f"{node}/nstat.after.json")
         )
         return {name: value - before.get(name, 0) for name, value in after.items()}
+
+    def sender_files(self, run: Result) -> SenderFiles:
+        """Return what is known over time of a run's one sender, read once.
+
+        UserError where the lab names no sender, ParseError where the files can't be read.
+        """
+        if run.place not in self._senders:
+            with raw_folder(run.place) as raw:
+                self._senders[run.place] = read_sender(self.lab, raw)
+        return self._senders[run.place]
+
+    def signature(self, run: Result) -> Signature:
+        """Return what gives the algorithm of a run's one sender away."""
+        files, sender = self.sender_files(run), self.lab.file.collect.one_sender
+        from_s = float(run.params[sender.average_from]) if sender else 0.0
+        return signature_of(files.trace, files.queue, files.samples, from_s)
 
     def trial(self, number: int) -> Mapping[str, Any]:
         """Return a trial's parameters by name, in the units that their names end with."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
-from measuretwice.measure.signatures import Signature, signature_of
+from measuretwice.measure.signatures import Signature
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
@@ -53,11 +53,7 @@ def signature(
     """What gives a sender's algorithm away in a recorded run: `.epochs` (CUBIC's times from loss to
     loss), `.cycle` (BBR's gains and ProbeRTT), `.band` (what Vegas keeps in the queue); of any one
     `.spread`, by how much its RTT and window vary."""
-    result = run(words, name, trial, seed)
-    files = words.sender_files(result.place)
-    sender = words.lab.file.collect.one_sender
-    from_s = float(result.params[sender.average_from]) if sender else 0.0
-    return signature_of(files.trace, files.queue, files.samples, from_s)
+    return words.sets.signature(run(words, name, trial, seed))
 
 
 @word('fit("step-8-long")')

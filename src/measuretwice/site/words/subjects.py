@@ -9,8 +9,6 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts, RecordedSets, read_facts
 from measuretwice.lab import Lab
-from measuretwice.measure.signatures import SenderFiles, read_sender
-from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import Words, word
 
@@ -26,7 +24,6 @@ class LabWords(Words):
         self.root, self.lab, self.runs_here = root, lab, runs_here
         self.sets = RecordedSets(root, lab)
         self.samples = self.sets.folder
-        self._senders: dict[Path, SenderFiles] = {}
 
     def results_of(self, name: str) -> list[Result]:
         """Return the runs of a recorded set, read once; UserError where it isn't recorded."""
@@ -40,16 +37,6 @@ class LabWords(Words):
     def facts(self) -> Facts:
         """The lab's facts, as they were computed last."""
         return read_facts(self.root, self.lab)
-
-    def sender_files(self, place: Path) -> SenderFiles:
-        """Return what is known over time of the one sender of the run in `place`, read once.
-
-        UserError where the lab names no sender, ParseError where the files can't be read.
-        """
-        if place not in self._senders:
-            with raw_folder(place) as raw:
-                self._senders[place] = read_sender(self.lab, raw)
-        return self._senders[place]
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def traces_data(words: LabWords, results: Sequence[Result]) -> dict[str, Any]:
 
 
 def _run(words: LabWords, result: Result) -> dict[str, Any]:
-    files = words.sender_files(result.place)
+    files = words.sets.sender_files(result)
     trace, queue = files.trace, files.queue
     if queue is None:
         raise UserError(f"{words.lab.name}: its lab.toml samples no queue")
