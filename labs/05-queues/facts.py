@@ -58,6 +58,7 @@ def facts(sets: RecordedSets) -> Facts:
     _as_the_source_had_it(f, sets)
     _with_a_queue(f, sets)
     _in_use_today(f, sets)
+    _packet_by_packet(f, sets)
     return f
 
 
@@ -555,6 +556,31 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
         for run in marked
     ]
     f.ecn_ping_change = percent(statistics.fmean(changes), 2)
+
+
+def _packet_by_packet(f: Facts, sets: RecordedSets) -> None:
+    """One flow before drop-tail (trial 41) or fq_codel (44), its queue looked at every few milliseconds."""
+    reno, bbr = sets.run("packets-reno", trial=41), sets.run("packets-bbr", trial=41)
+    fq_codel = sets.run("packets-reno", trial=44)
+    room_bytes = param(reno, "fifo_packets") * FRAME_BYTES
+    f.one_flow_rate = whole(param(reno, "rate_mbit"), "Mbit/s")
+    f.one_flow_path = ms(param(reno, "rtt_ms"))
+    f.tail_room = whole(param(reno, "fifo_packets"))
+    f.tail_waiting = Number(measured(reno, "queue_mean_packets"), "packets", 2)
+    f.tail_rtt = ms(measured(reno, "rtt_mean_ms"), 3)
+    f.tail_goodput = mbit(measured(reno, "goodput_bps"))
+    f.slow_start_fills_the_room = measured(reno, "queue_max_bytes") == room_bytes
+    f.fq_codel_longest = whole(measured(fq_codel, "queue_max_bytes") / FRAME_BYTES, "packets")
+    f.fq_codel_starts_longer = measured(fq_codel, "queue_max_bytes") > 2 * room_bytes
+    f.fq_codel_ping = ms(measured(fq_codel, "busy_ping_mean_ms"), 3)
+    f.bbr_waiting = Number(measured(bbr, "queue_mean_packets"), "packets", 2)
+    f.bbr_goodput = mbit(measured(bbr, "goodput_bps"))
+    f.bbr_fills_the_link = measured(bbr, "goodput_bps") > 0.99 * measured(reno, "goodput_bps")
+    interval_s = param(reno, "sample_interval_s")
+    f.sampled_every = ms(1e3 * interval_s)
+    f.packet_takes = ms(_drain_ms(FRAME_BYTES, reno.params), 2)
+    f.packets_a_sample = whole(1 + 1e3 * interval_s / _drain_ms(FRAME_BYTES, reno.params))
+    f.pings_a_second = whole(1 / param(reno, "ping_interval_s"))
 
 
 def _arms(runs: Sequence[Result]) -> Table:

@@ -42,6 +42,8 @@ def test_facts_are_quoted(tmp_path: Path) -> None:
         ('\n{% holds "short" %}It is short.', "page.md, line 2: short is false, and the words here rest on its being true"),
         ('{% holds "open" %}', "open can't be told"),
         ('{% holds "wait" %}', "the fact 'wait' is no judgement"),
+        ("---\nstory:\n  - ask: a: b\n---\n", "page.md: its front matter is no YAML"),
+        ("---\nstory:\n  - ask: {{ f.weight }}\n---\n", "page.md, line 3: there is no fact 'weight'"),
         ("---\nrelies_on: [short]\n---\nIt is short.", "page.md: short is false, and the words here rest"),
         ('!!! verdict "wait"\n    a\n    b\n    c · [Evidence](#d)\n', "the fact 'wait' is no judgement"),
         ('!!! verdict "short"\n    a\n    b\n', "verdict 'short': expected three indented lines"),
@@ -64,6 +66,27 @@ def test_what_a_page_rests_on_is_not_shown(tmp_path: Path) -> None:
         a=True, b=False,
     )  # fmt: skip
     assert text == '---\ndescription: "x"\n---\nIt is so.\n'
+
+
+def test_the_story_of_a_page_quotes_facts_and_stays_out_of_its_text(tmp_path: Path) -> None:
+    text = made(
+        tmp_path,
+        """---
+hide: [toc]
+story:
+  - ask: How long?
+    seen: >-
+      It waits {{ f.wait }},
+      and no "more".
+    to: {{ f.wait.bare }}
+  - {ask: "And then?", others: true}
+lab: queues
+---
+{{ story[0].seen }} {{ story[0].to + 1 }} {{ story[1].others }}
+""",
+        wait=Number(83.5, "ms"),
+    )
+    assert text == '---\nhide: [toc]\n---\nIt waits 83.5\u00a0ms, and no "more". 84.5 True\n'
 
 
 def test_cards_and_figures() -> None:

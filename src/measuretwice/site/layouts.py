@@ -17,10 +17,12 @@ from measuretwice.base.errors import UserError
 
 CASE = "layouts/case.md.j2"
 MODULE = "layouts/module.md.j2"
-# What a page says of itself to those who make it, and no reader sees: the facts that its words rest on, and the lab that it is of; of a case's page,
-# its case, parameters that its picture names, and that no setting mends it; of a module's front, its heading and two remarks.
+# What a page says of itself to those who make it, and no reader sees: the facts that its words rest on, the lab that it is of, and the steps of the
+# story that it tells over a figure; of a case's page, its case, parameters that its picture names, and that no setting mends it; of a module's front,
+# its heading and two remarks. Lines further in, or of a list, belong to the key above them.
 KEY = re.compile(
-    r"^(relies_on|lab|case|told|settings|module|heading|trials_note|note): *(.*?) *\n", re.MULTILINE
+    r"^(relies_on|lab|story|case|told|settings|module|heading|trials_note|note):(.*\n(?:[ -].*\n)*)",
+    re.MULTILINE,
 )
 NEEDED = (
     "Predict",
@@ -96,7 +98,7 @@ def _front(text: str) -> tuple[str, dict[str, str], str]:
     if not text.startswith("---\n"):
         return "", {}, text
     front, end, body = text.partition("\n---\n")
-    keys = {key: value.strip('"') for key, value in KEY.findall(f"{front}\n")}
+    keys = {key: value.strip().strip('"') for key, value in KEY.findall(f"{front}\n")}
     left = KEY.sub("", f"{front}\n")
     return ("" if left == "---\n" else left + end[1:]), keys, body
 

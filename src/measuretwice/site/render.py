@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError
 from jinja2.ext import Extension
 
 from measuretwice.base.errors import UserError
@@ -71,6 +72,8 @@ class Renderer:
         try:
             for fact in re.findall(r"(?:not )?\w+", front.get("relies_on", "")):
                 require(facts_behind(words["f"]), fact)
+            if "story" in front:
+                words["story"] = self._story(template, words)
             text = self._environment.get_template(name).render(words)
             text = laid_out(text, lambda layout, more: self._fill(layout, {**words, **more}))
         except (
@@ -89,6 +92,18 @@ class Renderer:
 
     def _fill(self, template: str, words: Mapping[str, Any]) -> str:
         return self._environment.get_template(template).render(words)
+
+    def _story(self, template: Path, words: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The steps of the story that a page's front matter tells, their words filled in."""
+        front = template.read_text(encoding="utf-8").partition("\n---\n")[0]
+        code = self._environment.compile(front, filename=str(template))
+        known = self._environment.make_globals(None)
+        try:
+            filled = Template.from_code(self._environment, code, known).render(words)
+            told = yaml.safe_load(filled)
+        except yaml.YAMLError as error:
+            raise UserError(f"its front matter is no YAML: {error}") from None
+        return list(told["story"])
 
     def _filled_in(self, text: str, page: str, words: dict[str, Any]) -> str:
         """Figures and verdicts. UserError with the page's name."""

@@ -45,9 +45,9 @@ def figure(words: LabWords, name: str, alt: str, *, bare: bool = False) -> Block
 @word('interactive("steps")')
 def interactive(words: LabWords, name: str, steps: Sequence[Mapping[str, Any]] = ()) -> Block:
     """The recorded steps as a figure whose steps the reader chooses; `interactive("explorer")`, the
-    model with the reader's own numbers. `interactive("traces", steps)`, the flows of the set `signatures` on
-    one clock; `interactive("packets", steps)`, the sets `packets-...` packet by packet. Their `steps` tell
-    a story: of each `ask`, `do`, `seen`, and what it sets."""
+    model with the reader's own numbers. `interactive("traces", story)`, the flows of the set `signatures` on
+    one clock; `interactive("packets", story)`, the sets `packets-...` packet by packet. The page's front
+    matter tells the `story`: of each step `ask`, `do`, `seen`, and what it sets."""
     if name == "traces":
         alt = "Each flow's window over time, and the queue below it"
         data = moving.traces_figure(words, steps)
