@@ -32,14 +32,15 @@ class RecordedSets:
         """Is this set recorded?"""
         return (self.set_folder(name) / recorded.SET_FILE).is_file()
 
-    def runs(self, name: str, **params: object) -> list[Result]:
-        """Return a set's runs, or those of them with these parameters; UserError where it isn't recorded."""
+    def runs(self, name: str, trial: int | None = None, **params: object) -> list[Result]:
+        """Return a set's runs, or those of a trial, or with these parameters; UserError where it isn't recorded."""
         if name not in self._runs:
             self._runs[name] = recorded.results_of(self.lab, self.set_folder(name))
         return [
             run
             for run in self._runs[name]
-            if all(run.params[key] == value for key, value in params.items())
+            if trial in (None, run.trial)
+            and all(run.params[key] == value for key, value in params.items())
         ]
 
     def run(self, name: str, trial: int | None = None, seed: int | None = None) -> Result:

@@ -12,6 +12,7 @@ from math import log2
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts import Number, Table
 from measuretwice.runs.result import Result
 from measuretwice.site.words import interactive
 from measuretwice.site.words.blocks import Block
@@ -25,17 +26,20 @@ MIB = 2**20
 BYTES = (MIB, 1024 * MIB)
 
 
-@word(
-    'share_by_window(["core-default-windows", "core"], [{"who": "the paper", "share": 0.4, "said": "..."}])'
-)
-def share_by_window(
-    words: LabWords, sets: Sequence[str], published: Sequence[Mapping[str, Any]]
-) -> Block:
-    """A figure in which the reader slides the hosts' largest socket buffer, and sees which part of the link
-    the one rival of these recorded sets takes; the first has Linux's default. `published` is what two
-    sources say, the smaller part first."""
-    data = windows_data(words, sets)
-    data["published"] = [dict(each) for each in published]
+@word('share_by_window("the reproduction", "the paper")')
+def share_by_window(words: LabWords, *who: str) -> Block:
+    """A figure in which the reader slides the hosts' largest socket buffer, and sees which part of the link one rival
+    takes. The lab's facts say of which sets, the first with Linux's default (`windows_sets`), and which parts were
+    published, the smaller first (`windows_published`); `who` calls those who did by name."""
+    sets, said = words.facts["windows_sets"], words.facts["windows_published"]
+    if not isinstance(sets, str) or not isinstance(said, Table):
+        raise UserError(f"{words.lab.name}: windows_sets is a text, windows_published a table")
+    data = windows_data(words, sets.split(", "))
+    data["published"] = [
+        {"who": name, "share": part.value / 100, "said": text}
+        for name, (part, text) in zip(who, said.rows, strict=True)
+        if isinstance(part, Number)
+    ]
     return interactive.element("windows", data, windows_table(data))
 
 

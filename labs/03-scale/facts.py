@@ -1,0 +1,469 @@
+"""What the recorded runs of this lab say, by name, for its pages (measuretwice.facts)."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Sequence
+from datetime import datetime
+
+from measuretwice.facts import (
+    Facts,
+    Interval,
+    Number,
+    Numbers,
+    RecordedSets,
+    column,
+    judge,
+    mbit,
+    measured,
+    ms,
+    param,
+    percent,
+    seconds,
+    table,
+    whole,
+)
+from measuretwice.facts.notation import count
+from measuretwice.facts.values import Cell
+from measuretwice.measure.many_flows import FlowOfMany
+from measuretwice.runs.result import Result
+from measuretwice.stats.intervals import ratio_bounds
+from measuretwice.tcp.model import MATHIS_CONSTANTS
+
+# Trials by number: three algorithms alone, then three mixes, the first half of CUBIC and half of Reno.
+RENO, CUBIC, BBR, CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC = range(1, 7)
+HALF_HOUR = ("edge-long", "edge-long-30", "edge-long-50")
+CROWDS = ("intermediate-300", "intermediate-500", "core")
+EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
+BASE_DELAYS = ("core", "core-100-ms", "core-200-ms")
+HALVES = ("core-half", "core-half-100-ms", "core-half-200-ms")
+BY_BUFFER = ("core-default-windows", "core", "core-large-windows")
+RENO_RUNS = (
+    "edge-once", *HALF_HOUR, "edge-100-ms", "edge-200-ms", "intermediate", "intermediate-300",
+    "intermediate-500", "core", "core-long",
+)  # fmt: skip
+INDEX_RUNS = (*RENO_RUNS[:-1], "core-100-ms", "core-200-ms")
+MIXES = (
+    "edge-once", "edge-100-ms", "edge-200-ms", "intermediate", "intermediate-half", "core",
+    "core-large-windows", *HALVES,
+)  # fmt: skip
+# The claims as they were published, and how they are taken where they give no range.
+SAME_C, FAIR_INDEX = 1.1, 0.99
+LOSSES_AT_EDGE, LOSSES_AT_CORE = 1.7, (6, 9)
+UNFAIR_AT_CORE, UNFAIR_AT_EDGE = 0.5, 0.75
+CUBIC_TAKES, BBR_TAKES = (0.7, 0.8), (0.35, 0.45)
+BBR_TAKES_PUBLISHED, BBR_TAKES_REPRODUCED = 0.4, 0.0096
+# Fewer halvings a flow than this don't even out; with fewer than the second slow start still shows.
+EVEN_AFTER, SLOW_START_SHOWS = 20, 3
+SOURCE_LASTS_S, SOURCE_RUNS = 1800, 18
+
+
+def facts(sets: RecordedSets) -> Facts:
+    """Return the facts of the pages in docs/modules/03-scale/, and of the essay."""
+    f = Facts()
+    _one_c(f, sets)
+    _drops_for_each(f, sets)
+    _ten_runs(f, sets)
+    _how_long(f, sets)
+    _fair_among_equals(f, sets)
+    _fair_among_others(f, sets)
+    _buffers(f, sets)
+    _cost(f, sets)
+    return f
+
+
+def _one_c(f: Facts, sets: RecordedSets) -> None:
+    """Reno alone, a run of each scale: C by halvings."""
+    runs = [sets.run(name, RENO) for name in EACH_SCALE]
+    c = column(runs, "c_by_halvings")
+    f.c_is_one = max(c) <= SAME_C * min(c)
+    f.c = Numbers(tuple(c))
+    f.c_halvings = whole(sum(column(runs, "halvings")))
+    f.c_least_certain = _by_chance(
+        min(runs, key=lambda run: measured(run, "halvings")), "c_by_halvings"
+    )
+    up_to_a_hundred = column(runs[:4], "c_by_halvings")
+    f.c_to_100 = Numbers(tuple(up_to_a_hundred))
+    f.c_is_one_up_to_a_hundred = max(up_to_a_hundred) <= SAME_C * min(up_to_a_hundred)
+    f.c_even = Number(MATHIS_CONSTANTS["sqrt(3/2)"].value)
+    f.c_random = Number(MATHIS_CONSTANTS["1.31"].value)
+    f.c_cubic = Number(measured(sets.run("edge-once", CUBIC), "c_by_halvings"))
+
+    alone = [(name, sets.run(name, RENO, seed=1)) for name in RENO_RUNS]
+    f.reno_runs = table(
+        (
+            "run", "flows", "time counted", "halvings", "drops for each", "sent again for each",
+            "C by drops", "C by retransmissions", "C by halvings, and chance",
+        ),
+        ((
+                name,
+                *_counted(run),
+                whole(measured(run, "halvings")),
+                Number(measured(run, "drops_per_halving")),
+                Number(measured(run, "retransmits_per_halving")),
+                Number(measured(run, "c_by_drops")),
+                Number(measured(run, "c_by_retransmits")),
+                _by_chance(run, "c_by_halvings"),
+            )
+            for name, run in alone),
+    )  # fmt: skip
+    f.three_c = table(
+        (
+            "run", "root of drops for each halving", "C by drops over C by halvings",
+            "root of retransmissions for each", "C by retransmissions over C by halvings",
+            "flows without a halving", "retransmissions for each drop",
+        ),
+        ((
+                name,
+                Number(measured(run, "drops_per_halving") ** 0.5),
+                Number(measured(run, "c_by_drops") / measured(run, "c_by_halvings")),
+                Number(measured(run, "retransmits_per_halving") ** 0.5),
+                Number(measured(run, "c_by_retransmits") / measured(run, "c_by_halvings")),
+                whole(_never_halved(run), f"of {count(measured(run, 'flows'))}"),
+                Number(measured(run, "retransmits") / measured(run, "queue_drops")),
+            )
+            for name, run in alone),
+    )  # fmt: skip
+    far = [
+        name
+        for name, run in alone
+        if not 0.95
+        <= measured(run, "c_by_drops")
+        / measured(run, "c_by_halvings")
+        / measured(run, "drops_per_halving") ** 0.5
+        <= 1.05
+    ]
+    f.root_runs = Number(len(alone))
+    f.root_holds = Number(len(alone) - len(far))
+    f.root_not = ", ".join(far)
+
+
+def _drops_for_each(f: Facts, sets: RecordedSets) -> None:
+    """Reno alone: drops for each halving, and C by drops."""
+    edge = [sets.run(name, RENO) for name in HALF_HOUR]
+    core, core_long = sets.run("core", RENO), sets.run("core-long", RENO)
+    c_core, c_edge = _by_chance(core_long, "c_by_drops"), column(edge, "c_by_drops")
+    edge_most = max(_by_chance(run, "c_by_drops").high_value for run in edge)
+    f.c_drops_by_scale = judge((c_core.low_value, c_core.high_value), least=edge_most)
+    f.c_drops_edge = Numbers(tuple(c_edge))
+    f.c_drops_core = c_core
+    f.c_drops_100 = Number(measured(sets.run("intermediate", RENO), "c_by_drops"))
+    f.c_drops_factor = Number(c_core.middle_value / max(c_edge))
+    f.c_drops_halvings = whole(sum(column([*edge, core_long], "halvings")))
+    f.c_drops_paper = Numbers(
+        tuple((losses / LOSSES_AT_EDGE) ** 0.5 for losses in LOSSES_AT_CORE), digits=2
+    )
+
+    at_edge = column(edge, "drops_per_halving")
+    f.edge_has_1_7 = judge(
+        (min(at_edge), max(at_edge)), least=LOSSES_AT_EDGE - 0.05, most=LOSSES_AT_EDGE + 0.05
+    )
+    f.drops_edge = Numbers(tuple(at_edge))
+    f.edge_flows = Numbers(tuple(column(edge, "flows")))
+    f.edge_halvings = whole(sum(column(edge, "halvings")))
+
+    at_core = column([core, core_long], "drops_per_halving")
+    low, high = LOSSES_AT_CORE
+    f.core_has_6_to_9 = judge((min(at_core), max(at_core)), least=low, most=high)
+    f.core_has_fewer = max(at_core) < low
+    f.drops_core = Numbers(tuple(at_core))
+    f.core_both = whole(sum(column([core, core_long], "halvings")))
+    f.core_resent = whole(measured(core, "retransmits"))
+    f.core_drops = whole(measured(core, "queue_drops"))
+    f.core_spurious = whole(measured(core, "spurious_retransmits"))
+
+
+def _ten_runs(f: Facts, sets: RecordedSets) -> None:
+    """Ten flows of Reno at edge, ten runs; and six over a base delay of 100 ms."""
+    runs = sets.runs("edge-ten-times", RENO)
+    f.ten_last = seconds(param(runs[0], "duration_s"))
+    f.ten_drops = Interval.of_mean(column(runs, "drops_per_halving"))
+    f.ten_drops_each = Numbers(tuple(column(runs, "drops_per_halving")), digits=2)
+    f.ten_c_drops = Interval.of_mean(column(runs, "c_by_drops"))
+    f.ten_c_drops_each = Numbers(tuple(column(runs, "c_by_drops")))
+    f.ten_c_resent = Interval.of_mean(column(runs, "c_by_retransmits"))
+    f.ten_c = Interval.of_mean(column(runs, "c_by_halvings"))
+
+    far = measured(sets.run("edge-100-ms", RENO), "drops_per_halving")
+    six = sets.runs("edge-100-ms-six-times", RENO)
+    each = column(six, "drops_per_halving")
+    f.far_drops = Number(far)
+    f.far_is_as_others = min(each) / 1.5 <= far <= 1.5 * max(each)
+    f.six_each = Numbers(tuple(each))
+    f.six_drops = Interval.of_mean(each)
+    f.six_c = Interval.of_mean(column(six, "c_by_halvings"))
+
+
+def _how_long(f: Facts, sets: RecordedSets) -> None:
+    """A thousand flows at core: how many halvings a run has, and how many each needs."""
+    reno, cubic, longer = (
+        sets.run("core", RENO),
+        sets.run("core", CUBIC),
+        sets.run("core-long", RENO),
+    )
+    flows, rtt_s = measured(reno, "flows"), measured(reno, "rtt_mean_ms") / 1e3
+    window = 1e6 * param(reno, "rate_mbit") / flows * rtt_s / 8 / measured(reno, "mss_bytes")
+    f.core_flows = whole(flows)
+    f.core_rtt = ms(measured(reno, "rtt_mean_ms"))
+    f.core_window = Number(window, digits=2)
+    f.core_regrows = seconds(window / 2 * rtt_s, 2)
+    f.core_counted = seconds(measured(reno, "duration_s"))
+    f.core_halvings = whole(measured(reno, "halvings"))
+    f.core_each = Number(measured(reno, "halvings") / flows, digits=2)
+    f.core_shows_slow_start = measured(reno, "halvings") < SLOW_START_SHOWS * flows
+    f.cubic_counted = seconds(measured(cubic, "duration_s"))
+    f.cubic_halvings = whole(measured(cubic, "halvings"))
+    f.cubic_drops = Number(measured(cubic, "drops_per_halving"), digits=2)
+
+    each = measured(longer, "halvings") / measured(longer, "flows")
+    lost = sorted(flow.retransmits / flow.halvings for flow in _flows(longer) if flow.halvings)
+    f.long_counted = seconds(measured(longer, "duration_s"))
+    f.long_warmup = seconds(param(longer, "warmup_s"))
+    f.long_halvings = whole(measured(longer, "halvings"))
+    f.long_each = Number(each, digits=2)
+    f.long_is_too_short = each < EVEN_AFTER
+    f.long_drops = Number(measured(longer, "drops_per_halving"), digits=2)
+    f.long_c = Number(measured(longer, "c_by_halvings"), digits=2)
+    f.long_index = Number(measured(longer, "jains_index"))
+    f.long_lucky = Number(lost[len(lost) // 10], digits=2)
+    f.long_unlucky = Number(lost[9 * len(lost) // 10], digits=2)
+
+
+def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
+    """Jain's index of each algorithm alone."""
+    ten = [sets.runs("edge-ten-times", trial) for trial in (RENO, CUBIC, BBR)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            *_counted(sets.run(name, RENO)),
+            *(Number(_index(sets, name, trial)) for trial in (RENO, CUBIC, BBR)),
+        )
+        for name in INDEX_RUNS
+    ]
+    rows.append(
+        (
+            "ten runs, edge",
+            *_counted(ten[0][0]),
+            *(Interval.of_mean(column(runs, "jains_index"), within=(0, 1)) for runs in ten),
+        )
+    )
+    f.indices = table(("run", "flows", "time counted", "reno", "cubic", "bbr"), rows)
+    edge = [_index(sets, name, trial) for name in HALF_HOUR for trial in (RENO, CUBIC)]
+    f.even_at_edge = judge((min(edge), max(edge)), least=FAIR_INDEX)
+    f.edge_index = Numbers(tuple(edge), digits=4)
+    f.reno_index = Number(_index(sets, "edge-long", RENO))
+    f.cubic_index = Number(_index(sets, "edge-long", CUBIC), digits=4)
+    f.ten_are_even = min(_index(sets, "edge-long", trial) for trial in (RENO, CUBIC)) > FAIR_INDEX
+
+    core = (_index(sets, "core-long", RENO), _index(sets, "core", CUBIC))
+    too_short = f.holds("long_is_too_short")
+    f.even_at_core = None if too_short else judge((min(core), max(core)), least=FAIR_INDEX)
+    f.cubic_core_index = Number(core[1])
+    f.core_reno_index = Number(_index(sets, "core", RENO))
+
+    bbr_core = [_index(sets, name, BBR) for name in BASE_DELAYS]
+    f.bbr_uneven_at_core = judge((min(bbr_core), max(bbr_core)), most=UNFAIR_AT_CORE)
+    f.bbr_core_index = Numbers(tuple(bbr_core))
+    bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
+    f.bbr_uneven_at_edge = judge((min(bbr_edge), max(bbr_edge)), most=UNFAIR_AT_EDGE)
+    f.bbr_edge_index = Numbers(tuple(bbr_edge), digits=5)
+    f.bbr_more = Numbers(tuple(bbr_edge[1:]), digits=4)
+    crowds = [_index(sets, name, BBR) for name in CROWDS]
+    f.bbr_uneven_in_crowds = max(crowds) < UNFAIR_AT_CORE
+    f.bbr_300, f.bbr_500, f.bbr_1000 = map(Number, crowds)
+    f.bbr_counted = seconds(measured(sets.run("core", BBR), "duration_s"))
+
+    bbr = sets.run("edge-once", BBR)
+    f.bbr_ten = Number(_index(sets, "edge-once", BBR), digits=4)
+    f.bbr_ten_are_even = _index(sets, "edge-once", BBR) >= FAIR_INDEX
+    f.bbr_drops = whole(measured(bbr, "queue_drops"))
+    f.bbr_queue = ms(measured(bbr, "queue_delay_mean_ms"))
+    f.reno_queue = ms(measured(sets.run("edge-once", RENO), "queue_delay_mean_ms"))
+    f.bbr_200 = Number(_index(sets, "edge-200-ms", BBR))
+    f.bbr_200_drops = whole(measured(sets.run("edge-200-ms", BBR), "queue_drops"))
+
+    far = sets.run("core-100-ms", RENO)
+    rates = [flow.goodput_bps for flow in far.flows]
+    f.far_index = Number(measured(far, "jains_index"))
+    f.far_counted = seconds(measured(far, "duration_s"))
+    f.far_each = Number(measured(far, "halvings") / measured(far, "flows"), digits=2)
+    f.far_never = whole(_never_halved(far), f"of {count(measured(far, 'flows'))}")
+    f.far_fastest = mbit(max(rates))
+    f.far_median = mbit(statistics.median(rates))
+
+
+def _fair_among_others(f: Facts, sets: RecordedSets) -> None:
+    """Mixes of two algorithms: the rivals' part of the goodput."""
+    f.mixes = table(
+        ("run", "mix", "rivals' part", "fair", "times the fair share"),
+        (
+            (
+                name,
+                _mix(run),
+                percent(measured(run, "rival_share")),
+                percent(measured(run, "rival_fair_share")),
+                Number(measured(run, "rival_multiple")),
+            )
+            for name in MIXES
+            for run in sets.runs(name)
+            if run.value("rival_share")
+        ),
+    )
+    tens = [
+        sets.runs("edge-ten-times", trial) for trial in (CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC)
+    ]
+    f.ten_mixes = table(
+        ("mix, ten runs at edge", "times the fair share, 95 % interval"),
+        (
+            (
+                "{rival} against {congestion_control}".format(**runs[0].params),
+                Interval.of_mean(column(runs, "rival_multiple")),
+            )
+            for runs in tens
+        ),
+    )
+
+    once = sets.run("edge-once", CUBIC_IN_RENO)
+    f.cubic_once = percent(measured(once, "rival_share"))
+    f.cubic_ten = _percent_of_mean(tens[0], "rival_share")
+    low, high = CUBIC_TAKES
+    f.edge_has_it_already = measured(once, "rival_share") >= low
+    halves = [sets.run(name, CUBIC_IN_RENO) for name in HALVES]
+    shares = column(halves, "rival_share")
+    f.cubic_takes_70_to_80 = judge((min(shares), max(shares)), least=low, most=high)
+    f.each_is_in_range = low <= min(shares) and max(shares) <= high
+    f.cubic_core = Numbers.of([percent(share) for share in shares])
+    f.cubic_flows = whole(measured(halves[0], "flows") / 2)
+    f.queue_adds = ms(8 * param(halves[0], "buffer_bytes") / param(halves[0], "rate_mbit") / 1e3)
+    f.cubic_rtts = Numbers.of([ms(rtt) for rtt in column(halves, "rtt_mean_ms")])
+
+    few = [
+        sets.run("edge-once", BBR_IN_RENO),
+        sets.run("fair-share-fixed"),
+        sets.run("intermediate", BBR_IN_RENO),
+    ]
+    parts, multiples = column(few, "rival_share"), column(few, "rival_multiple")
+    f.bbr_few = Numbers.of([percent(part) for part in parts])
+    f.bbr_beside = Numbers(tuple(flows - 1 for flows in column(few, "flows")))
+    f.bbr_few_times = Numbers(tuple(multiples))
+    f.bbr_few_are_near_40 = (
+        max(parts) <= 1.3 * min(parts)
+        and min(parts) >= 0.3
+        and max(parts) <= 0.5
+        and multiples == sorted(multiples)
+    )
+    f.bbr_200_ms = percent(measured(sets.run("edge-200-ms", BBR_IN_RENO), "rival_share"))
+
+
+def _buffers(f: Facts, sets: RecordedSets) -> None:
+    """One BBR flow at core, with three sizes of the hosts' largest socket buffers: Linux's default, a middle one that
+    seemed ample, and a large one."""
+    default, middle, large = (sets.run(name, BBR_IN_RENO) for name in BY_BUFFER)
+    f.windows_sets = ", ".join(BY_BUFFER)
+    f.windows_published = table(
+        ("part", "what they said"),
+        (
+            (percent(BBR_TAKES_REPRODUCED), "highly fair"),
+            (percent(BBR_TAKES_PUBLISHED), "40 % from thousands"),
+        ),
+    )
+    shares = column([default, middle, large], "rival_share")
+    f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
+    f.bbr_takes_40 = judge((shares[2], shares[2]), least=BBR_TAKES[0], most=BBR_TAKES[1])
+    f.one_percent_is_fair = measured(default, "rival_multiple") < 2
+    f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
+    f.default_times = Number(measured(default, "rival_multiple"), digits=2)
+    f.large_times = Number(measured(large, "rival_multiple"), digits=2)
+    f.bbr_others = whole(measured(middle, "flows") - 1)
+    f.default_send = _mib(default, "wmem_max_bytes")
+    f.default_receive = _mib(default, "rmem_max_bytes")
+    f.middle_buffers = _mib(middle, "rmem_max_bytes")
+    f.large_buffers = _mib(large, "rmem_max_bytes")
+
+    rtt_ms = measured(middle, "rtt_mean_ms")
+    f.middle_rtt = ms(rtt_ms)
+    f.needed = Number(BBR_TAKES_PUBLISHED * param(middle, "rate_mbit") * rtt_ms / 8e3, "MB", 2)
+    beside = [
+        measured(sets.run(name, BBR_IN_CUBIC), "rival_share")
+        for name in ("core", "core-large-windows")
+    ]
+    f.cubic_middle, f.cubic_large = map(percent, beside)
+    f.middle_held_it_too = beside[1] > 1.2 * beside[0]
+
+    ceiling_bps = 8e3 * param(default, "wmem_max_bytes") / measured(default, "rtt_mean_ms")
+    of_all = ceiling_bps / measured(default, "goodput_bps")
+    f.ceiling = mbit(ceiling_bps)
+    f.ceiling_part = percent(of_all)
+    f.ceiling_is_near = 0.5 <= of_all / BBR_TAKES_REPRODUCED <= 2
+
+
+def _cost(f: Facts, sets: RecordedSets) -> None:
+    """How long runs last, and what those of the source's design that aren't recorded would cost."""
+    f.intermediate_lasts = seconds(param(sets.run("intermediate", RENO), "duration_s"))
+    small, large = sets.run("edge-once", RENO), sets.run("core-no-edges", RENO)
+    f.core_lasts = seconds(param(large, "duration_s"))
+    f.long_lasts = seconds(param(sets.run("core-long", RENO), "duration_s"))
+    took_s = _took_s(small)
+    segments = (
+        measured(small, "segments") * param(small, "duration_s") / measured(small, "duration_s")
+    )
+    a_second = measured(large, "segments") / measured(large, "duration_s")
+    core_s = took_s / segments * a_second
+    run_hours = core_s * SOURCE_LASTS_S / 3600
+    f.edge_took = seconds(took_s, 2)
+    f.edge_segments = Number(segments / 1e6, "million", 2)
+    f.segment_takes = Number(1e6 * took_s / segments, "µs", 2)
+    f.core_segments = whole(a_second / 1e3, "thousand")
+    f.core_second = Number(core_s, "s", 2)
+    f.run_takes = Number(run_hours, "hours", 2)
+    f.design_takes = whole(SOURCE_RUNS * run_hours, "hours")
+    f.core_memory = Number(param(large, "memory_bytes") / 2**30, "GiB", 2)
+
+
+def _took_s(run: Result) -> float:
+    """How long a run took by the clock on the wall, in seconds."""
+    document = json.loads((run.place / "provenance.json").read_text(encoding="utf-8"))
+    begun, ended = (datetime.fromisoformat(document[key]) for key in ("started", "ended"))
+    return (ended - begun).total_seconds()
+
+
+def _index(sets: RecordedSets, name: str, trial: int) -> float:
+    return measured(sets.run(name, trial), "jains_index")
+
+
+def _counted(run: Result) -> tuple[Number, Number]:
+    """How many flows a run has, and the time in which they were counted."""
+    return whole(measured(run, "flows")), seconds(measured(run, "duration_s"))
+
+
+def _by_chance(run: Result, name: str) -> Interval:
+    """A run's C, and how far it would move if each halving came by itself, at random."""
+    low, high = ratio_bounds(measured(run, "halvings")) or (0, 0)
+    value = measured(run, name)
+    return Interval(value, low * value, high * value)
+
+
+def _percent_of_mean(runs: Sequence[Result], name: str) -> Interval:
+    """The mean of a ratio over runs, in percent."""
+    return Interval.of_mean([100 * ratio for ratio in column(runs, name)], "%")
+
+
+def _never_halved(run: Result) -> int:
+    return sum(not flow.halvings for flow in _flows(run))
+
+
+def _flows(run: Result) -> list[FlowOfMany]:
+    return [flow for flow in run.flows if isinstance(flow, FlowOfMany)]
+
+
+def _mix(run: Result) -> str:
+    rivals = measured(run, "rivals_found")
+    return (
+        f"{count(rivals)} {run.params['rival']} against "
+        f"{count(measured(run, 'flows') - rivals)} {run.params['congestion_control']}"
+    )
+
+
+def _mib(run: Result, name: str) -> Number:
+    return whole(param(run, name) / 2**20, "MiB")
