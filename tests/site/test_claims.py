@@ -19,12 +19,11 @@ from click.testing import CliRunner
 from measuretwice.cli.commands import cli
 from measuretwice.lab import load_lab
 from measuretwice.site.words.subjects import LabWords
-from measuretwice.tcp import highspeed, model
+from measuretwice.tcp import model
 from measuretwice.tcp.headers import payload_limit
 
 ROOT = Path(__file__).parents[2]
 MATHIS = LabWords(ROOT, load_lab(ROOT, "mathis"))
-BUFFERS = LabWords(ROOT, load_lab(ROOT, "buffers"))
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
 VARIANTS = LabWords(ROOT, load_lab(ROOT, "variants"))
 SCALE = LabWords(ROOT, load_lab(ROOT, "scale"))
@@ -109,32 +108,6 @@ def test_receiver_drops_outnumber_the_routers() -> None:
     run = MATHIS.run("receiver-drops-broken")
     assert run.measured["retransmits"] > 10 * run.measured["qdisc_drops"]
     assert run.measured["receiver_ofo_drops"]
-
-
-def test_highspeed_keeps_what_the_steps_of_linux_say() -> None:
-    """02 index: what is left between 'kept' and Linux's code is small, and upwards."""
-
-    flows = [
-        flow
-        for run in BUFFERS.runs("each-once")
-        if run.params["congestion_control"] == "highspeed"
-        for flow in run.flows
-        if flow.decreases
-    ]
-    assert flows
-    for flow in flows:
-        kept = 1 - highspeed.decrease_ratio(flow.decrease_window_segments)
-        assert -0.01 < flow.kept_ratio - kept < 0.03
-
-
-def test_bbr_a_large_buffer_favours_the_longer_path() -> None:
-    """02 results: 'with BBR a large buffer should favour the longer path'."""
-    runs = [
-        run for run in BUFFERS.runs("buffer-sweep") if run.params["congestion_control"] == "bbr"
-    ]
-    largest = max(run.params["buffer_bytes"] for run in runs)
-    shares = [run.measured["s1_share"] for run in runs if run.params["buffer_bytes"] == largest]
-    assert mean(shares) > 0.5
 
 
 def test_the_checker_finds_nothing_in_the_readings() -> None:

@@ -62,8 +62,8 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path: Path, text: str, says: s
 def test_what_a_page_rests_on_is_not_shown(tmp_path: Path) -> None:
     text = made(
         tmp_path,
-        '---\ndescription: "x"\nrelies_on: [a, not b]\n---\n{% holds "a" %}It is so.\n',
-        a=True, b=False,
+        '---\ndescription: "x"\nrelies_on: [a, not b, red_limits.c]\n---\n{% holds "a" %}It is so.\n',
+        a=True, b=False, **{"red-limits.c": True},
     )  # fmt: skip
     assert text == '---\ndescription: "x"\n---\nIt is so.\n'
 

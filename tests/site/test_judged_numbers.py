@@ -29,6 +29,8 @@ HOLDS = re.compile(r"\{% holds ")
 HELD = re.compile(r"\{## held: (\w+) ##\}")
 SAID = re.compile(r"\{## (?:published: \S.*?|set|held: \w+) ##\}", re.DOTALL)
 NOT_PROSE = [
+    # A card's claim is what others say; its verdict is computed.
+    re.compile(r'^ *!!! verdict "[^"\n]*"\n(?:(?!\{##)[^\n])*', re.MULTILINE),
     re.compile(r"\A---\n.*?\n---\n", re.DOTALL),
     re.compile(r"^( *)(```+).*?^ *\2 *$", re.DOTALL | re.MULTILINE),
     re.compile(r"`[^`\n]+`"),
@@ -94,6 +96,7 @@ def test_the_tests_that_pages_name_exist() -> None:
         ("# A\n\nOne.\nIt is\nlarger than {{ a | sig(3) }}.\n", [(4, "larger than")]),
         ('It {{ claim(a < 2, "hardly") }} changed: {{ a | percent }}.\n', []),
         ("{% if a %}It is never {{ a | sig }}.{% endif %} So.\n", []),
+        ('!!! verdict "a"\n    **More than x**, by {{ f.who }}\n    Here: hardly {{ f.a }}\n', [(3, "hardly")]),
         ("It is never so. Here {{ a | sig }}.\n", []),
         ("A link never idles below {{ a | mbit }} {## set ##}.\n", []),
         ("It rose to {{ a | count }} {## held: test_it ##}.\n", []),

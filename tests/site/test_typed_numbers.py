@@ -18,6 +18,8 @@ TYPED = re.compile(rf"(?<![\w.$-])\d[\d.,   ]*(?: |\xa0|&nbsp;)?(?:{UNITS})(?!\w
 PUBLISHED = re.compile(r"^#+ What (the authors|the literature|they)\b.*$")
 # Kept as long as what they replace, so that lines keep their numbers.
 NOT_PROSE = [
+    # A card's claim is what others say; its verdict is computed.
+    re.compile(r'^ *!!! verdict "[^"\n]*"\n(?:(?!\{##)[^\n])*', re.MULTILINE),
     re.compile(r"\A---\n.*?\n---\n", re.DOTALL),
     re.compile(r"^( *)(```+).*?^ *\2 *$", re.DOTALL | re.MULTILINE),
     re.compile(r"\{\{.*?\}\}", re.DOTALL),
@@ -74,6 +76,7 @@ def test_no_measured_number_is_typed() -> None:
         ("They saw 3 ms. {## published: ##}\n", [(1, "3 ms")]),
         ("A 95 % interval, and 5 % more.\n\n**Elsewhere**: a link\nof 9 ms.\n", [(1, "5 %")]),
         ("## What the authors saw\n\n68.5 Mbit/s.\n\n## Key points\n\n9 ms\n", [(7, "9 ms")]),
+        ('!!! verdict "a"\n    **Over 90 %**, by them\n    Here: 91 %\n', [(3, "91 %")]),
         ("Trial 7, MTU 1500, RFC 5681, 40 B, 20 seconds.\n", []),
     ],
 )  # fmt: skip

@@ -246,7 +246,10 @@ class Facts:
 
     def __getitem__(self, name: str) -> Fact:
         known: dict[str, Fact] = self.__dict__["known"]
-        for called in (self.__dict__["within"] + name, name):
+        case, dot, of_case = name.partition(".")
+        # Pages say it as in {{ f.wrong_metric.ping }}.
+        of_another = case.replace("_", "-") + dot + of_case if dot else name
+        for called in (self.__dict__["within"] + name, name, of_another):
             if called in known:
                 return known[called]
         own = [called.removeprefix(self.__dict__["within"]) for called in known]

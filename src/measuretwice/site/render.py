@@ -70,7 +70,7 @@ class Renderer:
         name = template.relative_to(folder).as_posix()
         self._blocks.clear()
         try:
-            for fact in re.findall(r"(?:not )?\w+", front.get("relies_on", "")):
+            for fact in re.findall(r"(?:not )?[\w.]+", front.get("relies_on", "")):
                 require(facts_behind(words["f"]), fact)
             if "story" in front:
                 words["story"] = self._story(template, words)
