@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from statistics import mean
 
 import pytest
 
 from measuretwice.lab import load_lab
-from measuretwice.measure.queue import queue
 from measuretwice.measure.values import Measured
-from measuretwice.runs.archive import raw_folder
 from measuretwice.site.words.excerpts import Cut, raw_text
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.tcp.headers import payload_limit
@@ -132,27 +129,6 @@ def test_one_server_pairs_contradict_each_other_and_bbr_does_not_share() -> None
     faster = {seed: bbr[seed] > cubic[seed] for seed in cubic}
     assert len(set(faster.values())) == 2, "no pair of seeds contradicts another"
     assert max(cubic.values()) / min(cubic.values()) > 2 * max(bbr.values()) / min(bbr.values())
-
-
-def test_signatures_what_stands_below_each_window() -> None:
-    """04 algorithms: Reno's queue 'runs empty', 'more of' CUBIC's stays, Vegas' 'is a thin line'."""
-    lab = VARIANTS.lab
-    waiting, least = {}, {}
-    for run in VARIANTS.runs("signatures"):
-        with raw_folder(run.place) as raw:
-            samples = queue(lab, raw)
-        assert samples is not None
-        settled = [
-            packets
-            for when, packets in zip(samples.time_s, samples.backlog_packets, strict=True)
-            if samples.time_s[0] + 20 < when < samples.time_s[0] + 38
-        ]
-        name = run.params["congestion_control"]
-        waiting[name], least[name] = mean(settled), min(settled)
-    assert waiting["vegas"] < waiting["bbr"] < waiting["reno"] < waiting["cubic"]
-    assert least["reno"] < 5
-    assert least["cubic"] > 50
-    assert waiting["vegas"] < 15
 
 
 def test_no_bottleneck_red_has_nothing_to_decide() -> None:

@@ -4,7 +4,15 @@ Each lab has a module `facts.py` beside its lab.toml with one function, `facts(s
 RecordedSets and returns Facts. `./lab record` writes them to sample-data/NN-<lab>/facts.json.
 """
 
-from measuretwice.facts.columns import column, mean, measured, param
+from measuretwice.facts.columns import (
+    cell,
+    column,
+    mean,
+    measured,
+    param,
+    runs_as_columns,
+    runs_as_rows,
+)
 from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
 from measuretwice.facts.judging import judge
 from measuretwice.facts.sets import RecordedSets
@@ -13,6 +21,7 @@ from measuretwice.facts.values import (
     Fact,
     Facts,
     Interval,
+    Judgement,
     Number,
     Numbers,
     Probability,
@@ -31,11 +40,13 @@ __all__ = [
     "Fact",
     "Facts",
     "Interval",
+    "Judgement",
     "Number",
     "Numbers",
     "Probability",
     "RecordedSets",
     "Table",
+    "cell",
     "column",
     "compute",
     "excerpt",
@@ -48,6 +59,8 @@ __all__ = [
     "param",
     "percent",
     "read_facts",
+    "runs_as_columns",
+    "runs_as_rows",
     "seconds",
     "table",
     "whole",

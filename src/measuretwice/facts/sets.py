@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, load_lab
 from measuretwice.measure.signatures import SenderFiles, Signature, read_sender, signature_of
 from measuretwice.parse.nstat import parse_nstat
 from measuretwice.runs import recorded
@@ -20,9 +20,14 @@ class RecordedSets:
     """What sample-data/NN-<lab>/ holds, each set read once."""
 
     def __init__(self, root: Path, lab: Lab) -> None:
+        self._root = root
         self.lab, self.folder = lab, root / "sample-data" / lab.folder.name
         self._runs: dict[str, list[Result]] = {}
         self._senders: dict[Path, SenderFiles] = {}
+
+    def other(self, lab: str) -> RecordedSets:
+        """Return another lab's recorded sets, for what this lab's pages say of them."""
+        return RecordedSets(self._root, load_lab(self._root, lab))
 
     def set_folder(self, name: str) -> Path:
         """Return where a set stands; a case's set may go by its pitfall's name, as `mtu-broken`."""
