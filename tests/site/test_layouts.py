@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.site.layouts import CASE, MODULE, NEEDED, laid_out, split
+from measuretwice.site.layouts import CASE, LESSON, MODULE, NEEDED, laid_out, split
+from measuretwice.site.lessons import session_rows, timed
+from measuretwice.site.markup import link_cases
 
 PAGE = "---\ncase: mtu\n---\n\n" + "".join(
     f"## {heading}\n\nOf {heading}.\n\n" for heading in NEEDED
@@ -91,3 +93,101 @@ def test_a_modules_front_says_what_all_fronts_say() -> None:
     assert laid_out(text, fill) == "# It\n\nMore.\n"
     assert given[0]["note"] == "Take it last."
     assert given[0]["body"] == "## The question\n\nWhy?"
+
+
+PLAN = """---
+lab: mathis
+lesson: yes
+session: [mtu, offload]
+---
+# Tuesday
+
+For a class.
+
+## Minute by minute
+
+| 90 min | 45 min | What happens | Say, ask |
+|---|---|---|---|
+| 5 | 4 | The claim. | |
+| 4 | – | case mtu | What else? |
+| 8 | – | search | Read aloud. |
+| 5 | 3 | cause | Who refused? |
+
+## You run late
+
+Stop.
+
+## Homework
+
+More.
+
+## What they get wrong
+
+All.
+"""
+
+
+def of_plan(text: str) -> Mapping[str, Any]:
+    given: list[Mapping[str, Any]] = []
+
+    def fill(layout: str, words: Mapping[str, Any]) -> str:
+        assert layout == LESSON
+        given.append(words)
+        return "# It"
+
+    laid_out(text, fill)
+    return given[0]
+
+
+def test_a_plans_minutes_become_a_clock() -> None:
+    words = of_plan(PLAN)
+    spans = [(row.when, row.when_short) for row in words["rows"]]
+    assert [[span.replace("&nbsp;", " ") for span in row] for row in spans] == [
+        ["0 to 5", "0 to 4"], ["5 to 9", "–"], ["9 to 17", "–"], ["17 to 22", "4 to 7"],
+    ]  # fmt: skip
+    assert [(row.kind, row.case) for row in words["rows"][1:]] == [
+        ("case", "mtu"), ("search", "mtu"), ("cause", "mtu"),
+    ]  # fmt: skip
+    assert (words["head"], words["cases"]) == ("# Tuesday\n\nFor a class.", ["mtu"])
+
+
+def test_a_session_takes_the_minutes_of_its_cases_and_breaks_after_three() -> None:
+    minutes = dict.fromkeys(("a", "b", "c", "d"), 10)
+    rows, whole = session_rows(list(minutes), minutes)
+    assert [row.kind for row in rows] == [
+        "begin", "case", "case", "case", "break", "case", "together", "end",
+    ]  # fmt: skip
+    assert whole == 20 + 4 * 13 + 10 + 15 + 10
+    assert [row.kind for row in session_rows(["a", "b", "c"], minutes)[0]].count("break") == 0
+    table = "| minutes | what |\n|---:|---|\n| 15 | One. |\n| 8 | Two. |"
+    assert timed(table).replace("&nbsp;", " ").splitlines()[2:] == [
+        "| 0 to 15 | One. |", "| 15 to 23 | Two. |", "| **23** | **in all** |",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("| 5 | 4 | The", "| five | 4 | The", "a row of a plan has four cells.*five"),
+        ("| 4 | – | case mtu | What else? |", "| 4 | case mtu | What? |", "a row of a plan has four"),
+        ("## Homework", "## Home", "no heading '## Homework'"),
+        ("## Homework", "## More\n\n## Homework", "an unknown heading '## More'"),
+        ("session: [mtu, offload]\n", "", "either the cases of its session"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_isnt_whole_says_what_is_wrong(old: str, new: str, says: str) -> None:
+    assert old in PLAN
+    with pytest.raises(UserError, match=says):
+        of_plan(PLAN.replace(old, new))
+
+
+def test_a_session_of_an_unknown_case_names_the_known() -> None:
+    with pytest.raises(UserError, match="no case 'mut'; there are mtu"):
+        session_rows(["mut"], {"mtu": 10})
+
+
+def test_a_link_to_a_case_says_its_number() -> None:
+    text = "See [case](case:mtu). [Case](case:buffers/one-run) too."
+    assert link_cases(text, lambda lab, name: (len(name), f"{lab or 'own'}.md")) == (
+        "See [case 3](own.md). [Case 7](buffers.md) too."
+    )

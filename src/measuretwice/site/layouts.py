@@ -2,7 +2,7 @@
 
 A case's page says in its front matter which case it is of, `case: mtu`, and holds its own words below second-level
 headings; docs/layouts/case.md.j2 says where they go. A module's front says `module: yes`: its own words follow what
-docs/layouts/module.md.j2 says of every module.
+docs/layouts/module.md.j2 says of every module. A plan for a class says `lesson: yes`, and which lab's it is: lessons.py.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from textwrap import indent
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.site import lessons
 
 CASE = "layouts/case.md.j2"
 MODULE = "layouts/module.md.j2"
+LESSON = "layouts/lesson.md.j2"
 # What a page says of itself to those who make it, and no reader sees: the facts that its words rest on, the lab that it is of, and the steps of the
 # story that it tells over a figure; of a case's page, its case, parameters that its picture names, and that no setting mends it; of a module's front,
-# its heading and two remarks. Lines further in, or of a list, belong to the key above them.
+# its heading and two remarks; of a plan for a class, the cases of its session, and the module's page that sums up. Lines further in, or of a list,
+# belong to the key above them.
 KEY = re.compile(
-    r"^(relies_on|lab|story|case|told|settings|module|heading|trials_note|note):(.*\n(?:[ -].*\n)*)",
+    r"^(relies_on|lab|story|case|told|settings|module|heading|trials_note|note|lesson|session|results):(.*\n(?:[ -].*\n)*)",
     re.MULTILINE,
 )
 NEEDED = (
@@ -34,6 +37,7 @@ NEEDED = (
 )
 MAY_BE = ("Predict as well", "Run", "Run again", "Another way", "Show me")
 RECORDED = "The recorded run"
+LESSON_NEEDS = ("Minute by minute", "You run late", "Homework", "What they get wrong")
 
 
 def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
@@ -45,6 +49,8 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
     if "module" in keys:
         words = {"heading": "", "trials_note": "", "note": "", **keys, "body": body.strip("\n")}
         return front + ("\n" if front else "") + _squeezed(fill(MODULE, words))
+    if "lesson" in keys:
+        return front + "\n" + _squeezed(fill(LESSON, _of_lesson(keys, body)))
     if "case" not in keys:
         return front + body
     # The layout begins with front matter of its own, which all these pages have.
@@ -80,6 +86,35 @@ def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
         "recorded_title": recorded[0],
         "several": recorded[0].startswith(f"{RECORDED}s"),
         "others": [name for name in parts if name not in (*NEEDED, *MAY_BE, recorded[0])],
+    }
+
+
+def _of_lesson(keys: Mapping[str, str], body: str) -> dict[str, Any]:
+    """What the layout of a plan for a class puts in."""
+    parts = split(body)
+    sessions = [heading for heading in parts if heading.startswith("A session of")]
+    known = ("The day before", *LESSON_NEEDS, *sessions)
+    for heading in (*LESSON_NEEDS, *parts):
+        if heading not in parts or heading not in known:
+            is_there = "an unknown" if heading in parts else "no"
+            raise UserError(f"this plan for a class has {is_there} heading '## {heading}'")
+    if len(sessions) + ("session" in keys) != 1:
+        raise UserError(
+            "a plan for a class has either the cases of its session, 'session: [...]' in its front matter, or a heading "
+            "'## A session of ...'"
+        )
+    rows = lessons.plan_rows(parts["Minute by minute"])
+    return {
+        "head": body.partition("\n## ")[0].strip("\n"),
+        "part": lambda heading: parts.get(heading, ""),
+        "columns": "\n".join(parts["Minute by minute"].splitlines()[:2]),
+        "rows": rows,
+        "cases": [row.case for row in rows if row.kind == "case"],
+        "session_heading": "".join(sessions),
+        "session": "".join(lessons.timed(parts[heading]) for heading in sessions),
+        "session_cases": re.findall(r"[\w-]+", keys.get("session", "")),
+        "session_rows": lessons.session_rows,
+        "results": keys.get("results", "results.md"),
     }
 
 

@@ -6,6 +6,8 @@
     **The claim**, according to whom                  other make a strip
     Here: what was found
     of how many · [Evidence](#where)
+
+[case](case:mtu), [Case](case:mtu), or [case](case:buffers/one-run): a link to a case's page, which says its number
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from measuretwice.facts import Facts
 FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
 CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
 CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
+CASE_LINK = re.compile(r"\[([Cc]ase)\]\(case:(?:([a-z0-9]+)/)?([a-z0-9-]+)\)")
 EVIDENCE = re.compile(r"[ \t]*·[ \t]*(\[Evidence\]\([^)\s]*\))$")
 MISSPELT = re.compile(r"^!!! (?!verdict\b)(ver\w+) ", re.MULTILINE)
 # By what a claim came to: its card's class, which has a shape of its own, and its words.
@@ -38,6 +41,17 @@ def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
         raise UserError(f"there are no blocks '!!! {found[1]}': is it '!!! verdict'?")
     text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
     return FIGURE.sub(lambda found: _indented(figure(found[3], found[2]), found[1]), text)
+
+
+def link_cases(text: str, case: Callable[[str, str], tuple[int, str]]) -> str:
+    """Return a page whose links to cases lead there; `case` says a case's number and address by its lab (empty: the
+    page's own) and its id."""
+
+    def linked(found: re.Match[str]) -> str:
+        number, address = case(found[2] or "", found[3])
+        return f"[{found[1]} {number}]({address})"
+
+    return CASE_LINK.sub(linked, text)
 
 
 def _strip(text: str, facts: Facts) -> str:

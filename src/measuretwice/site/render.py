@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import traceback
 from collections.abc import Mapping
@@ -106,8 +107,19 @@ class Renderer:
         return list(told["story"])
 
     def _filled_in(self, text: str, page: str, words: dict[str, Any]) -> str:
-        """Figures and verdicts. UserError with the page's name."""
+        """Figures, verdicts, and links to cases. UserError with the page's name."""
+
+        def case(lab: str, name: str) -> tuple[int, str]:
+            of = self._site.lab(lab) if lab else words.get("it", words.get("own"))
+            if of is None:
+                raise UserError(
+                    f"[case](case:{name}): this page is no lab's: name it, case:LAB/{name}"
+                )
+            file = f"modules/{of.folder}/{of.case_page(name)}"
+            return of.case_number(name), posixpath.relpath(file, posixpath.dirname(page))
+
         try:
+            text = markup.link_cases(text, case)
             return markup.fill_in(
                 text, facts_behind(words["f"]), lambda name, alt: words["figure"](name, alt)
             )

@@ -26,6 +26,12 @@ def minutes(words: LabWords) -> int:
     return words.lab.file.lab.minutes + sum(each.minutes for each in words.lab.file.pitfalls)
 
 
+@word("it.case_minutes", name="case_minutes", fact=True, rare=True)
+def case_minutes(words: LabWords) -> dict[str, int]:
+    """A lab's cases in their order, and the minutes of each."""
+    return {case.id: case.minutes for case in words.lab.file.pitfalls}
+
+
 @word("it.cases_taught", name="cases_taught", fact=True, rare=True)
 def cases_taught(words: LabWords) -> Block:
     """A lab's cases for its teaching notes: each with a link to its section, its minutes, and what it teaches."""

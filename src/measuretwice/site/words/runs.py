@@ -10,6 +10,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
 from measuretwice.measure.signatures import Signature
 from measuretwice.runs.result import Result
+from measuretwice.site.words.numbers import seconds
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.stats.intervals import ConstantFit
@@ -44,6 +45,17 @@ def provenance(
     document = dict(json.loads(file.read_text(encoding="utf-8")))
     begun, ended = (datetime.fromisoformat(document[key]) for key in ("started", "ended"))
     return document | {"real_s": (ended - begun).total_seconds()}
+
+
+@word('took("mtu-broken")')
+def took(words: LabWords, name: str) -> str:
+    """How long the runs of a recorded set took together, by the clock on the wall."""
+    return seconds(
+        sum(
+            provenance(words, name, result.trial, result.seed)["real_s"]
+            for result in runs(words, name)
+        )
+    )
 
 
 @word('signature("signatures", trial=2)')
