@@ -16,6 +16,7 @@ from measuretwice.facts import (
     column,
     judge,
     mbit,
+    mean,
     measured,
     ms,
     param,
@@ -26,6 +27,7 @@ from measuretwice.facts import (
 )
 from measuretwice.facts.notation import count
 from measuretwice.facts.values import Cell
+from measuretwice.measure.arrivals import WINDOWS, window_arrivals
 from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
@@ -48,6 +50,19 @@ MIXES = (
     "edge-once", "edge-100-ms", "edge-200-ms", "intermediate", "intermediate-half", "core",
     "core-large-windows", *HALVES,
 )  # fmt: skip
+EDGE_CABLES = (
+    "edge-cables-20", "edge-cables-50", "edge-cables-100", "edge-cables-200", "edge-cables-1000",
+    "edge-ten-times", "edge-no-edges",
+)  # fmt: skip
+CORE_CABLES = (
+    "core-cables-1100", "core-cables-2000", "core-cables-5000", "core-cables-10000",
+    "core-cables-25000", "core-no-edges",
+)  # fmt: skip
+TRAINS = (
+    "train-20", "train-50", "train-100", "train-200", "train-1000", "train-10000", "train-no-edges",
+)  # fmt: skip
+# Drops for each halving, counted after the warm-up and from the start.
+BOTH_COUNTS = ("drops_per_halving", "all_drops_per_halving")
 # The claims as they were published, and how they are taken where they give no range.
 SAME_C, FAIR_INDEX = 1.1, 0.99
 LOSSES_AT_EDGE, LOSSES_AT_CORE = 1.7, (6, 9)
@@ -70,6 +85,9 @@ def facts(sets: RecordedSets) -> Facts:
     _fair_among_others(f, sets)
     _buffers(f, sets)
     _cost(f, sets)
+    _essay(f, sets)
+    _edges(f, sets)
+    _from_the_start(f, sets)
     return f
 
 
@@ -394,7 +412,7 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     ceiling_bps = 8e3 * param(default, "wmem_max_bytes") / measured(default, "rtt_mean_ms")
     of_all = ceiling_bps / measured(default, "goodput_bps")
     f.ceiling = mbit(ceiling_bps)
-    f.ceiling_part = percent(of_all)
+    f.ceiling_part = percent(of_all, 2)
     f.ceiling_is_near = 0.5 <= of_all / BBR_TAKES_REPRODUCED <= 2
 
 
@@ -421,6 +439,155 @@ def _cost(f: Facts, sets: RecordedSets) -> None:
     f.core_memory = Number(param(large, "memory_bytes") / 2**30, "GiB", 2)
 
 
+def _essay(f: Facts, sets: RecordedSets) -> None:
+    """What docs/story.md says beside the three sizes of buffers."""
+    default, middle, large = (sets.run(name, BBR_IN_RENO) for name in BY_BUFFER)
+    f.core_rate = Number(param(default, "rate_mbit") / 1e3, "Gbit/s")
+    names = (f"{f.default_send}, Linux's default", f.middle_buffers, f.large_buffers)
+    f.by_buffer = table(
+        ("largest buffer", "BBR's part", "times the fair share"),
+        (
+            (
+                name,
+                percent(measured(run, "rival_share")),
+                Number(measured(run, "rival_multiple"), digits=2),
+            )
+            for name, run in zip(names, (default, middle, large), strict=True)
+        ),
+    )
+    f.middle_factor = Number(param(middle, "wmem_max_bytes") / param(default, "wmem_max_bytes"))
+    f.middle_cant_hold_it = f.needed.value * 1e6 > 2 * param(middle, "wmem_max_bytes")
+    f.bbr_ten_runs = _percent_of_mean(sets.runs("edge-ten-times", BBR_IN_RENO), "rival_share")
+    f.few_or_many_alike = min(f.bbr_ten_runs.middle_value, f.bbr_large.value) > 30
+    once = sets.run("edge-once", BBR_IN_RENO)
+    f.bbr_once = percent(measured(once, "rival_share"))
+    f.bbr_once_rtt = ms(measured(once, "rtt_mean_ms"))
+    f.edge_rate = whole(param(once, "rate_mbit"), "Mbit/s")
+
+
+def _edges(f: Facts, sets: RecordedSets) -> None:
+    """Ten Reno flows at edge, ten runs of each speed of the hosts' cables from the slowest on; a thousand at core, a run
+    of each."""
+    edge = [sets.runs(name, RENO) for name in EDGE_CABLES]
+    core = [sets.runs(name, RENO) for name in CORE_CABLES]
+    f.cable = whole(sets.trial(RENO)["cable_mbit"], "Mbit/s")
+    f.wait = whole(sets.trial(RENO)["processing_us"], "µs")
+    f.edge_kind = f"{edge[0][0].params['flows']} flows at {f.edge_rate}"
+    f.core_kind = f"{core[0][0].params['flows']} flows at {f.core_rate}"
+    f.edges = table(
+        ("flows", "cables (Mbit/s)", "runs", "after the warm-up", "from the start"),
+        (
+            (
+                kind,
+                Number(param(runs[0], "cable_mbit"))
+                if runs[0].params["cable_mbit"]
+                else "no speed",
+                whole(len(runs)),
+                *(_mean_or_one(runs, name) for name in BOTH_COUNTS),
+            )
+            for kind, of_kind in ((f.edge_kind, edge), (f.core_kind, core))
+            for runs in of_kind
+        ),
+    )
+    trains = [sets.other("mathis").run(name) for name in TRAINS]
+    windows = [window_arrivals(sets.raw_text(run, "router/acks.txt"), "acks.txt") for run in trains]
+    f.arrivals = table(
+        ("cables (Mbit/s)", *(f"of a window of {size} (µs)" for size in WINDOWS)),
+        (
+            (whole(param(run, "cable_mbit")), *(Numbers(tuple(times)) for times in arrived))
+            for run, arrived in zip(trains, windows, strict=True)
+        ),
+    )
+    f.train_rtt = ms(param(trains[0], "rtt_ms"))
+    f.slowest_train_takes_longer = windows[0][-1][-1] > 1e3 * param(trains[0], "rtt_ms")
+
+    f.cables_last = seconds(param(edge[0][0], "duration_s"))
+    f.cables_edge = table(
+        (
+            "cables",
+            "a host waits at most",
+            "drops for each halving",
+            "C by drops",
+            "C by halvings",
+            "Jain's index",
+        ),
+        (
+            (
+                *_edge_of(runs[0]),
+                *(
+                    Interval.of_mean(column(runs, name))
+                    for name in ("drops_per_halving", "c_by_drops", "c_by_halvings")
+                ),
+                Interval.of_mean(column(runs, "jains_index"), within=(0, 1)),
+            )
+            for runs in edge
+        ),
+    )
+    f.core_cables_counted = seconds(measured(core[0][0], "duration_s"))
+    f.cables_core = table(
+        (
+            "cables", "a host waits at most", "halvings", "drops for each", "C by drops", "C by retransmissions",
+            "C by halvings", "Jain's index",
+        ),
+        ((
+                *_edge_of(run),
+                whole(measured(run, "halvings")),
+                *(
+                    Number(measured(run, name))
+                    for name in ("drops_per_halving", "c_by_drops", "c_by_retransmits", "c_by_halvings", "jains_index")
+                ),
+            )
+            for run, *_ in core),
+    )  # fmt: skip
+
+    (slow, slow_all), (clean, clean_all) = (
+        [mean(runs, name) for name in BOTH_COUNTS] for runs in (edge[0], edge[-1])
+    )
+    f.clean, f.slow, f.clean_all, f.slow_all = map(Number, (clean, slow, clean_all, slow_all))
+    f.slow_and_clean_are_alike = slow < 2 * clean and clean < 2 * slow
+    f.slow_has_more = slow > clean
+    f.slow_start_overshoots_less = slow_all < clean_all / 2
+    after, of_all = ([measured(run, name) for run, *_ in core] for name in BOTH_COUNTS)
+    f.core_after = Numbers(tuple(after))
+    f.core_after_is_low = max(after) < min(of_all) / 2
+    f.core_start_is_high_on_fast = of_all[-1] > 5 * of_all[0]
+    f.no_cable_gives_6_to_9 = not any(6 <= each <= 9 for each in after)
+    plain, usual = (
+        measured(sets.run(name, RENO), "drops_per_halving")
+        for name in ("core-no-edges", "core-cables-10000")
+    )
+    f.core_clean, f.core_usual = Number(plain), Number(usual)
+    f.trains_do_little_at_core = plain < 2 * usual
+
+
+def _from_the_start(f: Facts, sets: RecordedSets) -> None:
+    """Drops for each halving counted after the warm-up and from the start, and how the second goes on falling at core
+    with cables without a speed."""
+    f.both_counts = table(
+        ("flows", "cables", "after the warm-up", "from the start"),
+        (
+            (what, _edge_of(runs[0])[0], *(Number(mean(runs, name)) for name in BOTH_COUNTS))
+            for what, names in (
+                ("ten, at edge", EDGE_CABLES),
+                ("a thousand, at core", CORE_CABLES),
+            )
+            for runs in (sets.runs(name, RENO) for name in names)
+        ),
+    )
+    run = sets.run(CORE_CABLES[-1], RENO)
+    drops, cut = measured(run, "queue_drops"), measured(run, "halvings")
+    start_drops = measured(run, "all_queue_drops") - drops
+    start_cut = measured(run, "all_halvings") - cut
+    drops_s, cut_s = (value / measured(run, "duration_s") for value in (drops, cut))
+    f.start_drops, f.start_halvings = whole(start_drops), whole(start_cut)
+    f.drops_a_second = Number(drops_s, digits=2)
+    f.halvings_a_second = Number(cut_s, digits=2)
+    f.six_after, f.nine_after = (
+        Number((start_drops - ratio * start_cut) / (ratio * cut_s - drops_s) / 60, "minutes", 2)
+        for ratio in LOSSES_AT_CORE
+    )
+
+
 def _took_s(run: Result) -> float:
     """How long a run took by the clock on the wall, in seconds."""
     document = json.loads((run.place / "provenance.json").read_text(encoding="utf-8"))
@@ -435,6 +602,18 @@ def _index(sets: RecordedSets, name: str, trial: int) -> float:
 def _counted(run: Result) -> tuple[Number, Number]:
     """How many flows a run has, and the time in which they were counted."""
     return whole(measured(run, "flows")), seconds(measured(run, "duration_s"))
+
+
+def _edge_of(run: Result) -> tuple[Cell, Number]:
+    """The speed of a run's cables, and how long a host waits at most."""
+    cable = param(run, "cable_mbit")
+    wait = whole(param(run, "processing_us"), "µs")
+    return whole(cable, "Mbit/s") if cable else "no speed", wait
+
+
+def _mean_or_one(runs: Sequence[Result], name: str) -> Number | Interval:
+    values = column(runs, name)
+    return Interval.of_mean(values) if len(values) > 1 else Number(values[0])
 
 
 def _by_chance(run: Result, name: str) -> Interval:

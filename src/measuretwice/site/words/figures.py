@@ -8,7 +8,6 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.figures.files import DARK
 from measuretwice.lab import step_cases
-from measuretwice.runs.result import Result
 from measuretwice.site.words import interactive as interactive_figures
 from measuretwice.site.words import moving
 from measuretwice.site.words.blocks import Block
@@ -46,34 +45,20 @@ def figure(words: LabWords, name: str, alt: str, *, bare: bool = False) -> Block
 def interactive(words: LabWords, name: str, steps: Sequence[Mapping[str, Any]] = ()) -> Block:
     """The recorded steps as a figure whose steps the reader chooses; `interactive("explorer")`, the
     model with the reader's own numbers. `interactive("traces", story)`, the flows of the set `signatures` on
-    one clock; `interactive("packets", story)`, the sets `packets-...` packet by packet. The page's front
-    matter tells the `story`: of each step `ask`, `do`, `seen`, and what it sets."""
+    one clock; `interactive("packets", story)`, the sets `packets-...` packet by packet; `interactive("edges", story)`, the
+    facts `edges` and `arrivals` by the speed of the hosts' cables. The page's front matter tells the `story`: of each
+    step `ask`, `do`, `seen`, and what it sets."""
     if name == "traces":
         alt = "Each flow's window over time, and the queue below it"
         data = moving.traces_figure(words, steps)
         return interactive_figures.element(name, data, figure(words, "signatures", alt, bare=True))
     if name == "packets":
         return interactive_figures.element(name, *moving.packets_figure(words, steps))
+    if name == "edges":
+        return interactive_figures.element(name, *moving.edges_figure(words, steps))
     alt = "Goodput against the model, one panel for each step"
     drawn = figure(words, "stages", alt, bare=True)
     return interactive_figures.block(words.lab, words.bounds, _named_steps(words), name, drawn)
-
-
-@word('arrivals("train-20", "train-no-edges")')
-def arrivals(words: LabWords, *names: str) -> list[dict[str, Any]]:
-    """When each packet of a flow's first windows came, in each of these sets, by the capture of its ACKs."""
-    return moving.arrivals_of(words, names)
-
-
-@word('interactive_edges({"ten flows": many}, arrivals("train-20"), steps)')
-def interactive_edges(
-    words: LabWords,
-    groups: Mapping[str, Sequence[Sequence[Result]]],
-    arrived: Sequence[Mapping[str, Any]],
-    steps: Sequence[Mapping[str, Any]],
-) -> Block:
-    """Drops for each halving by the speed of the hosts' cables, and how a window arrives over each."""
-    return interactive_figures.element("edges", *moving.edges_figure(groups, arrived, steps))
 
 
 @word("steps_table()")

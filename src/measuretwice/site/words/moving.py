@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.measure.raw import text_of
-from measuretwice.parse.tcpdump import parse_tcpdump
-from measuretwice.runs.archive import raw_folder
+from measuretwice.facts import Interval, Number, Numbers, Table
+from measuretwice.facts.values import Cell
 from measuretwice.runs.result import Result
 from measuretwice.site.words.numbers import sig
 from measuretwice.site.words.packets import DROPS_AT_HEAD
 from measuretwice.site.words.replays import PACKETS, SIGNATURES, packet_sets, replay, script_of
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.traces import NAMES
-from measuretwice.stats.intervals import mean_interval
 
 # A discipline's name, and its colour's in the palette.
 DISCIPLINES = {
@@ -28,8 +25,6 @@ DISCIPLINES = {
 # A full frame of Ethernet, as tc counts it; and how long CoDel lets packets wait by default (tc-codel(8)).
 PACKET_BYTES = 1514
 CODEL_TARGET_S = 0.005
-# A flow begins with ten segments (RFC 6928), and in slow start each window is twice the one before.
-WINDOWS = (10, 20, 40)
 
 
 def packets_figure(
@@ -140,67 +135,37 @@ def traces_figure(words: LabWords, steps: Sequence[Mapping[str, Any]]) -> dict[s
     }
 
 
-def arrivals_of(words: LabWords, names: Sequence[str]) -> list[dict[str, Any]]:
-    """By the speed of the hosts' cables, when each packet of the first windows came, as its ACK tells: in
-    microseconds from the window's first."""
-    found = []
-    for result in (words.results_of(name)[0] for name in names):
-        with raw_folder(result.place) as raw:
-            path = next(iter(raw.glob("*/acks.txt")), None)
-            if path is None:
-                raise UserError(f"{result.place}: there is no capture of ACKs, acks.txt")
-            packets = parse_tcpdump(text_of(path), path.name)
-        data = Counter(packet.to_port for packet in packets).most_common(1)[0][0]
-        times = [
-            packet.time_s
-            for packet in packets
-            if packet.to_port == data and "S" not in packet.flags and not packet.data_bytes
-        ]
-        # The first acknowledges iperf3's greeting; then an ACK is a segment's, and slow start doubles.
-        windows, begin = [], 1
-        for size in WINDOWS:
-            window = times[begin : begin + size]
-            windows.append([round(1e6 * (when - window[0])) for when in window])
-            begin += size
-        found.append({"cable": result.params["cable_mbit"], "windows": windows})
-    return found
+def edges_figure(words: LabWords, story: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], str]:
+    """What the figure of the hosts' edges begins with, and a table of it. The lab's facts have both: `edges`, of each kind
+    of flows by the speed of their cables (Mbit/s) how many runs, and drops for each halving after the warm-up and from
+    the start; `arrivals`, by that speed when each packet of the first windows came (us)."""
+    edges, arrivals = words.facts["edges"], words.facts["arrivals"]
+    if not isinstance(edges, Table) or not isinstance(arrivals, Table):
+        raise UserError(f"{words.lab.name}: its facts edges and arrivals are to be tables")
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for name, *cells in edges.rows:
+        cable, runs, after, of_all = map(_values, cells)
+        groups.setdefault(str(name), []).append(
+            {"cable": round(sum(cable)), "runs": round(sum(runs)), "after": after, "all": of_all}
+        )
+    data = {
+        "groups": [{"name": name, "points": points} for name, points in groups.items()],
+        "arrivals": [
+            {"cable": round(sum(_values(cable))), "windows": [_values(cell) for cell in windows]}
+            for cable, *windows in arrivals.rows
+        ],
+        "steps": list(story),
+    }
+    return data, f"{edges}\n"
 
 
-def edges_figure(
-    groups: Mapping[str, Sequence[Sequence[Result]]],
-    arrivals: Sequence[Mapping[str, Any]],
-    steps: Sequence[Mapping[str, Any]],
-) -> tuple[dict[str, Any], str]:
-    """Drops for each halving by the speed of the hosts' cables, and a table of it. `groups` are runs by
-    what they are of: for each speed those that were made alike."""
-    shown: list[dict[str, Any]] = [
-        {"name": name, "points": [_edge_point(alike) for alike in of_name]}
-        for name, of_name in groups.items()
-    ]
-    lines = [
-        "| flows | cables (Mbit/s) | runs | after the warm-up | from the start |",
-        "|---|---:|---:|---:|---:|",
-    ]
-    for group in shown:
-        for point in group["points"]:
-            speed = f"{point['cable']}" if point["cable"] else "no speed"
-            cells = [_with_interval(point[key]) for key in ("after", "all")]
-            lines.append(_line([group["name"], speed, point["runs"], *cells]))
-    data = {"groups": shown, "arrivals": list(arrivals), "steps": list(steps)}
-    return data, "\n".join(lines) + "\n"
-
-
-def _edge_point(alike: Sequence[Result]) -> dict[str, Any]:
-    point: dict[str, Any] = {"cable": alike[0].params["cable_mbit"], "runs": len(alike)}
-    for key, name in (("after", "drops_per_halving"), ("all", "all_drops_per_halving")):
-        values = [value for run in alike if (value := run.value(name)) is not None]
-        if len(values) > 1:
-            point[key] = [float(f"{value:.6g}") for value in mean_interval(values)]
-        else:
-            point[key] = [float(f"{value:.4g}") for value in values]
-    return point
-
-
-def _with_interval(values: Sequence[float]) -> str:
-    mean, *interval = values
-    return sig(mean) + (f" ({sig(interval[0])} to {sig(interval[1])})" if interval else "")
+def _values(cell: Cell) -> list[float]:
+    """A cell's numbers, as many digits as a figure shows: of an interval the middle and both ends, of words none."""
+    match cell:
+        case Number(value):
+            return [float(f"{value:.4g}")]
+        case Interval(middle, low, high):
+            return [float(f"{value:.6g}") for value in (middle, low, high)]
+        case Numbers(values):
+            return list(values)
+    return []
