@@ -40,8 +40,8 @@ sys.path.insert(0, str(root / "src"))
 from common import Recordings, say
 
 from measuretwice.lab import load_lab
-from measuretwice.measure.taken import read_rows
-from measuretwice.measure.trace import traces
+from measuretwice.measure.connections import traces
+from measuretwice.measure.student_tables import read_rows
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import highspeed, model

@@ -39,7 +39,7 @@ from common import Recordings, say
 
 from measuretwice.lab import load_lab
 from measuretwice.measure import signatures
-from measuretwice.measure.trace import traces
+from measuretwice.measure.connections import traces
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model

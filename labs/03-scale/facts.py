@@ -28,7 +28,6 @@ from measuretwice.facts import (
 from measuretwice.facts.notation import count
 from measuretwice.facts.values import Cell
 from measuretwice.measure.arrivals import WINDOWS, window_arrivals
-from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
 from measuretwice.tcp.model import MATHIS_CONSTANTS
@@ -235,7 +234,7 @@ def _how_long(f: Facts, sets: RecordedSets) -> None:
     f.cubic_drops = Number(measured(cubic, "drops_per_halving"), digits=2)
 
     each = measured(longer, "halvings") / measured(longer, "flows")
-    lost = sorted(flow.retransmits / flow.halvings for flow in _flows(longer) if flow.halvings)
+    lost = sorted(flow.retransmits / flow.halvings for flow in longer.flows if flow.halvings)
     f.long_counted = seconds(measured(longer, "duration_s"))
     f.long_warmup = seconds(param(longer, "warmup_s"))
     f.long_halvings = whole(measured(longer, "halvings"))
@@ -629,11 +628,7 @@ def _percent_of_mean(runs: Sequence[Result], name: str) -> Interval:
 
 
 def _never_halved(run: Result) -> int:
-    return sum(not flow.halvings for flow in _flows(run))
-
-
-def _flows(run: Result) -> list[FlowOfMany]:
-    return [flow for flow in run.flows if isinstance(flow, FlowOfMany)]
+    return sum(not flow.halvings for flow in run.flows)
 
 
 def _mix(run: Result) -> str:

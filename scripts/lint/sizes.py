@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Are modules and functions of a size? No module over 400 lines, no function over 60.
+"""Are modules and functions of a size? No module over 500 lines, no function over 60.
 
     sizes.py [FOLDER ...]     default: the package. Exit 1 with a line for each that is larger.
 
@@ -12,7 +12,7 @@ import ast
 import sys
 from pathlib import Path
 
-MODULE_LINES = 400
+MODULE_LINES = 500
 FUNCTION_LINES = 60
 PACKAGE = Path(__file__).parents[2] / "src" / "measuretwice"
 

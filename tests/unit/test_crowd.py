@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from measuretwice.lab import Value, load_lab
-from measuretwice.measure.many_flows import read_many_flows
+from measuretwice.measure.flows import read_flows
 from measuretwice.parse import ParseError
 
 ROOT = Path(__file__).parents[2]
@@ -97,7 +97,7 @@ def write_run(raw: Path, **changes: Any) -> Path:
 
 
 def test_all_values_are_of_the_interval_that_all_share(tmp_path: Path) -> None:
-    flows, values = read_many_flows(LAB, write_run(tmp_path), PARAMS)
+    flows, values = read_flows(LAB, write_run(tmp_path), PARAMS)
     assert [(one.node, one.local_port, one.congestion_control) for one in flows] == [
         ("sender-0", 4000, "reno"),
         ("sender-1", 5000, "bbr"),
@@ -115,7 +115,7 @@ def test_all_values_are_of_the_interval_that_all_share(tmp_path: Path) -> None:
 
 
 def test_a_halving_is_a_change_from_a_normal_state(tmp_path: Path) -> None:
-    flows, values = read_many_flows(LAB, write_run(tmp_path), PARAMS)
+    flows, values = read_flows(LAB, write_run(tmp_path), PARAMS)
     assert [one.halvings for one in flows] == [2, 0]
     assert (values["halvings"], values["retransmits_per_halving"]) == (2, 12)
     assert values["drops_per_halving"] == 9
@@ -134,7 +134,7 @@ def test_two_connections_may_begin_at_one_port(tmp_path: Path) -> None:
     (folder / "ss.txt").write_text("\n".join(lines) + "\n")
     second = (folder / "iperf3-1.json").read_text().replace("5201", "5202")
     (folder / "iperf3-2.json").write_text(second)
-    flows, values = read_many_flows(LAB, raw, PARAMS)
+    flows, values = read_flows(LAB, raw, PARAMS)
     assert [(one.local_port, one.congestion_control) for one in flows] == [
         (4000, "reno"),
         (4000, "cubic"),
@@ -147,16 +147,16 @@ def test_two_connections_may_begin_at_one_port(tmp_path: Path) -> None:
 def test_without_events_halvings_are_not_known(tmp_path: Path) -> None:
     raw = write_run(tmp_path)
     (raw / "sender-1" / "events.txt").unlink()
-    flows, values = read_many_flows(LAB, raw, PARAMS)
+    flows, values = read_flows(LAB, raw, PARAMS)
     assert [one.halvings for one in flows] == [2, None]
     assert values["halvings"] is None
 
 
 def test_shares_beside_fair_shares(tmp_path: Path) -> None:
-    _, values = read_many_flows(LAB, write_run(tmp_path), PARAMS)
+    _, values = read_flows(LAB, write_run(tmp_path), PARAMS)
     assert (values["rival_share"], values["rival_fair_share"]) == (0.75, 0.5)
     assert values["rival_multiple"] == 1.5
-    _, alone = read_many_flows(LAB, tmp_path, {**PARAMS, "rival": "none"})
+    _, alone = read_flows(LAB, tmp_path, {**PARAMS, "rival": "none"})
     assert "rival_share" not in alone
 
 
@@ -169,14 +169,14 @@ def test_what_a_person_worked_out(tmp_path: Path) -> None:
     (raw / "sender-0" / "counted.txt").write_text(
         f"{START + 1}.0 4000\n{START + 5}.0 4000\n{START + 6}.0 4001\n"
     )
-    _, values = read_many_flows(LAB, raw, PARAMS)
+    _, values = read_flows(LAB, raw, PARAMS)
     assert (values["own_flows"], values["own_sum_bps"]) == (2, 32_000_000)
     assert values["own_groups_error_ratio"] == pytest.approx(2 / 3, abs=1e-6)
     # The one BBR flow's part by the table, whatever it is by the connections.
     assert values["own_rival_share"] == 0.25
     assert values["own_counted_halvings"] == 1
     (raw / "router" / "groups.txt").write_text("bbr 1 24000000\nreno 1 8000000\n")
-    assert read_many_flows(LAB, raw, PARAMS)[1]["own_groups_error_ratio"] == 0
+    assert read_flows(LAB, raw, PARAMS)[1]["own_groups_error_ratio"] == 0
 
 
 def test_a_process_that_failed_has_no_flow(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_a_process_that_failed_has_no_flow(tmp_path: Path) -> None:
     (raw / "sender-1" / "iperf3-2.json").write_text(
         json.dumps({"start": {}, "intervals": [], "end": {}, "error": "the server is busy"})
     )
-    assert len(read_many_flows(LAB, raw, PARAMS)[0]) == 2
+    assert len(read_flows(LAB, raw, PARAMS)[0]) == 2
     (raw / "sender-1" / "iperf3-1.json").unlink()
-    assert len(read_many_flows(LAB, raw, PARAMS)[0]) == 1
+    assert len(read_flows(LAB, raw, PARAMS)[0]) == 1
 
 
 @pytest.mark.parametrize(
@@ -207,4 +207,4 @@ def test_files_that_cannot_be_read_are_named(
     raw = write_run(tmp_path)
     (raw / file).write_text(text)
     with pytest.raises(ParseError, match=said):
-        read_many_flows(LAB, raw, PARAMS)
+        read_flows(LAB, raw, PARAMS)

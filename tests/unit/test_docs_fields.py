@@ -13,7 +13,6 @@ from measuretwice.checks import Finding
 from measuretwice.lab import Plan, find_labs, load_lab
 from measuretwice.measure import fields as catalogue
 from measuretwice.measure.flows import Flow
-from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.runs.result import Prediction, Result, Verdict
 from measuretwice.site import fields as docs_fields
 
@@ -57,18 +56,13 @@ def test_everything_that_is_measured_has_a_meaning() -> None:
 
 
 def test_several_flows() -> None:
-    assert names(fields(Flow)) == names(catalogue.FLOW)
+    """Each value of a flow has a meaning, of a few flows or of many; and so has what they do together."""
+    assert set(names(fields(Flow))) == {*names(catalogue.FLOW), *names(catalogue.FLOW_OF_MANY)}
     assert set(catalogue.OF_NODE) <= set(names(catalogue.FLOW))
     written = keys_written(
-        "measure/flows.py", "measure/queue.py", "measure/taken.py", "tcp/steady_state.py"
+        "measure/flows.py", "measure/queue.py", "measure/student_tables.py", "tcp/steady_state.py"
     )
-    assert written == set(names(catalogue.FEW_FLOWS))
-
-
-def test_many_flows() -> None:
-    assert names(fields(FlowOfMany)) == names(catalogue.FLOW_OF_MANY)
-    written = keys_written("measure/many_flows.py", "measure/many_taken.py")
-    assert written == set(names(catalogue.MANY_FLOWS))
+    assert written == {*names(catalogue.FEW_FLOWS), *names(catalogue.MANY_FLOWS)}
 
 
 def test_what_a_persons_files_have_beside() -> None:

@@ -7,7 +7,7 @@ import pytest
 from measuretwice.lab import load_lab
 from measuretwice.measure.flows import received
 from measuretwice.measure.queue import marks, red_setup
-from measuretwice.measure.taken import rate_rows
+from measuretwice.measure.student_tables import rate_rows
 from measuretwice.parse import ParseError, Qdisc, parse_tc_qdiscs
 
 ROOT = Path(__file__).parents[2]

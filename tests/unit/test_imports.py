@@ -90,7 +90,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         # A notebook takes its measured values from the recorded results.
         ("measure/one_flow.py", True, False),
-        ("measure/trace.py", True, True),
+        ("measure/connections.py", True, True),
         ("parse/ss.py", True, True),
         ("tcp/model.py", True, True),
         ("checks/engine.py", True, True),

@@ -10,7 +10,7 @@ from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
 from measuretwice.lab import Apparatus, Lab, Plan, Value, load_lab, make_plan, read_lab
-from measuretwice.measure.many_flows import FlowOfMany
+from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
 from measuretwice.site.words.terminals import terminals
 
@@ -87,7 +87,7 @@ def test_a_choice_that_sets_what_is_not_there_is_refused(tmp_path: Path) -> None
 
 def test_the_regression_needs_flows_with_losses() -> None:
     figure = next(one for one in LAB.file.figures if one.kind == "regression")
-    flow = FlowOfMany(
+    flow = Flow(
         node="sender-0",
         local_port=40_000,
         congestion_control="reno",

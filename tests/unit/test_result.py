@@ -7,7 +7,7 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Apparatus, Expectation, load_lab, make_plan
-from measuretwice.measure.judged import judge
+from measuretwice.measure.expectations import judge
 from measuretwice.runs.result import make_result, read_result
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from measuretwice.measure.connections import Trace
 from measuretwice.measure.signatures import bbr_cycle, cubic_epochs, cubic_k_s, spread, vegas_band
-from measuretwice.measure.trace import Trace
 from measuretwice.parse import parse_ss_samples
 
 STEP_S = 0.1

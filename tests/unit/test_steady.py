@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from measuretwice.measure.taken import TableRow, of_table, read_table
+from measuretwice.measure.student_tables import TableRow, of_table, read_table
 from measuretwice.tcp.steady_state import lowest_tenth_bps, settled
 
 

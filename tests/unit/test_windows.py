@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from measuretwice.measure.taken import over_truth, read_rows
+from measuretwice.measure.student_tables import over_truth, read_rows
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import highspeed, model
 from measuretwice.tcp.window import at, convergence_s, decreases

@@ -8,7 +8,7 @@ from measuretwice.lab import Value
 from measuretwice.lab.schema.expect import Meaning
 from measuretwice.measure import fields
 from measuretwice.measure.conditions import Conditions, Socket
-from measuretwice.measure.judged import Verdict
+from measuretwice.measure.expectations import Verdict
 from measuretwice.measure.values import Measured, number
 
 # A connection that sent less is one for control: iperf3 has one beside its data's.

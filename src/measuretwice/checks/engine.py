@@ -32,7 +32,7 @@ from measuretwice.checks.finding import Finding, SetFinding
 from measuretwice.checks.registry import Check, Help, SetCheck, checks_of
 from measuretwice.lab import Lab, Value, find_labs, read_lab
 from measuretwice.measure.conditions import Conditions
-from measuretwice.measure.judged import against_model, verdicts_of
+from measuretwice.measure.expectations import against_model, verdicts_of
 from measuretwice.measure.values import Measured
 
 # What is off and has no known cause.

@@ -24,7 +24,7 @@ from measuretwice.book.predicted import (
 )
 from measuretwice.cli import terminal
 from measuretwice.lab import Lab, OwnScripts, Pitfall, Predict, StageName, Value, trial_params
-from measuretwice.measure.judged import against_model
+from measuretwice.measure.expectations import against_model
 from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result
 

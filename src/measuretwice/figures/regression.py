@@ -21,7 +21,6 @@ from measuretwice.figures.style import (
     sized,
 )
 from measuretwice.lab import Lab, RegressionFigure
-from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 
@@ -42,7 +41,7 @@ def points(result: Result, counted: str) -> list[tuple[float, float]]:
             flow.goodput_bps,
         )
         for flow in result.flows
-        if isinstance(flow, FlowOfMany) and getattr(flow, counted) and flow.segments
+        if getattr(flow, counted) and flow.segments
     ]
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Value
+from measuretwice.measure.connections import Trace, traces
 from measuretwice.measure.queue import Queue, queue
-from measuretwice.measure.trace import Trace, traces
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result

@@ -23,7 +23,7 @@ from measuretwice.figures.style import (
 )
 from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
 from measuretwice.lab import Lab, WindowsFigure
-from measuretwice.measure.trace import Trace, common_interval
+from measuretwice.measure.connections import Trace, common_interval
 from measuretwice.runs.result import Result
 from measuretwice.tcp.window import at
 

@@ -1,28 +1,52 @@
-"""Runs of several flows: each flow's own values, and how they shared the link and its queue.
+"""Runs of several flows, two or thousands: each flow's own values, and what all did together.
 
 A flow's rate over the whole of its own life can't be compared with another's: sums over such
 rates have come out above the rate of the link. So all rates here are taken over one interval, in
-which every flow was there.
+which every flow was there. Of many flows (`[collect.crowd]`) all counts are of that interval too, and it
+begins once slow start is over.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from measuretwice.lab import FlowFiles, Lab, SenderAt, Value
-from measuretwice.measure.fields import OF_NODE
-from measuretwice.measure.queue import file_of, in_bdp, queue_values, read_queue, red_setup
-from measuretwice.measure.raw import key_of, name_of, text_of
-from measuretwice.measure.taken import lengths_taken, rate_rows, table_taken, windows_taken
-from measuretwice.measure.trace import Client, Trace, clients, common_interval
-from measuretwice.measure.values import Measured
-from measuretwice.parse import ParseError, parse_ping, parse_tc_qdiscs
+from measuretwice.lab import CrowdFiles, FlowFiles, Lab, QueueAt, SenderAt, Value
+from measuretwice.measure.connections import (
+    Connection,
+    Trace,
+    common_interval,
+    read_connections,
+)
+from measuretwice.measure.fields import FLOW, FLOW_OF_MANY, OF_NODE
+from measuretwice.measure.halvings import read_halvings
+from measuretwice.measure.queue import (
+    Queue,
+    file_of,
+    in_bdp,
+    queue_of_many,
+    queue_values,
+    read_queue,
+    red_setup,
+)
+from measuretwice.measure.raw import counters_grown, key_of, name_of, text_of
+from measuretwice.measure.student_tables import (
+    lengths_taken,
+    rate_rows,
+    results_taken,
+    table_taken,
+    windows_taken,
+)
+from measuretwice.measure.values import Measured, number
+from measuretwice.parse import ParseError, PingRun, parse_ping, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index
+from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 from measuretwice.tcp.steady_state import lowest_tenth_bps, settled
-from measuretwice.tcp.window import convergence_s, decreases
+from measuretwice.tcp.window import at, convergence_s, decreases
 
 # With more flows than this, a run's measured values name no single one.
 NAMED_FLOWS = 8
@@ -32,68 +56,92 @@ NAMED_FLOWS = 8
 class Flow:
     """One connection's values. `goodput_bps` is over the interval that all flows share.
 
-    `decreases` counts how often ssthresh changed after the first slow start; of these,
-    `kept_ratio` is the median of ssthresh over the window before, which `decrease_window_segments`
-    is the median of.
+    Of a few flows the rest is of the flow's whole life. `decreases` counts how often ssthresh changed
+    after the first slow start; of these, `kept_ratio` is the median of ssthresh over the window before,
+    which `decrease_window_segments` is the median of.
+
+    Of many flows the rest is of the interval, too: `rtt_mean_ms`, `retransmits`, `segments` and
+    `halvings`; `own_goodput_bps` alone is over the flow's whole life, by iperf3. The others are None, and no decreases are counted.
     """
 
     node: str
-    file: str
     local_port: int
     congestion_control: str | None
-    start_s: float
-    end_s: float
     goodput_bps: float
-    share: float
-    iperf3_goodput_bps: float | None
-    retransmits: int
-    rtt_min_ms: float | None
     rtt_mean_ms: float
-    cwnd_mean_segments: float
-    cwnd_max_segments: int
-    mss_bytes: int | None
-    path_rtt_ms: float | None
-    decreases: int
-    kept_ratio: float | None
-    decrease_window_segments: float | None
+    retransmits: int
+    file: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    share: float | None = None
+    iperf3_goodput_bps: float | None = None
+    rtt_min_ms: float | None = None
+    cwnd_mean_segments: float | None = None
+    cwnd_max_segments: int | None = None
+    mss_bytes: int | None = None
+    path_rtt_ms: float | None = None
+    decreases: int = 0
+    kept_ratio: float | None = None
+    decrease_window_segments: float | None = None
     to_address: str | None = None
     busy_ping_mean_ms: float | None = None
     busy_ping_max_ms: float | None = None
     busy_ping_loss_ratio: float | None = None
+    segments: int | None = None
+    halvings: int | None = None
+    own_goodput_bps: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values that a flow of its kind has, a few's or many's, in the catalogue's order."""
+        kept = FLOW if self.segments is None else FLOW_OF_MANY
+        return {field.name: getattr(self, field.name) for field in kept}
 
 
 def read_flows(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[Flow], Measured]:
-    """Every flow of a run, by node and port, and what they did together.
+    """Return every flow of a run, by node and port, and what they did together; nothing where the lab has one flow.
 
     The latter over the interval that all share: `goodput_bps` is their sum, `jains_index` after
-    Jain, Chiu and Hawe (1984). With a sampled queue also `utilisation` (of the link's rate, all
-    headers counted), `queue_mean_bytes`, `queue_max_bytes`, `queue_mean_packets`,
-    `queue_delay_mean_ms`, and the drops and marks. Of a few flows, one on each node, each one's
-    values too, as `<node>_goodput_bps`.
+    Jain, Chiu and Hawe (1984), and what the queue did meanwhile. Of a few flows, one on each node,
+    each one's values too, as `<node>_goodput_bps`.
 
-    ParseError where files can't be read, where a flow was never seen in ss, or where there is no
-    moment in which all flows were there.
+    ParseError where files can't be read, where there is no flow, where one of a few was never seen in
+    ss, or where there is no moment in which all flows were there.
     """
-    files = lab.file.collect.flows
+    files = lab.file.collect.flow_files
     if files is None:
         return [], {}
-    found = [(client, trace) for client in clients(files, raw) for trace in client.traces]
-    if not found:
-        raise ParseError(files.iperf3, "file", "no node has such a file, so there is no flow")
-    traces = [trace for _, trace in found]
-    start_s, end_s = common_interval(traces)
+    connections = read_connections(files, raw)
+    if not connections:
+        problem = "no node has such a file with a data connection that ss saw, so there is no flow"
+        raise ParseError(files.iperf3, "file", problem)
+    start_s, end_s = common_interval([connection.trace for connection in connections])
+    if isinstance(files, CrowdFiles):
+        start_s += float(params[files.warmup])
     if start_s >= end_s:
-        raise ParseError(files.ss, "file", "at no moment were all flows there")
-    rates = [
-        8 * (trace.acked_at(end_s) - trace.acked_at(start_s)) / (end_s - start_s)
-        for trace in traces
-    ]
-    total = sum(rates)
+        warm = " and warm" if isinstance(files, CrowdFiles) else ""
+        raise ParseError(files.ss, "file", f"at no moment were all flows there{warm}")
+    if isinstance(files, CrowdFiles):
+        return _many(lab, files, raw, params, connections, (start_s, end_s))
+    return _few(lab, files, raw, params, connections, (start_s, end_s))
+
+
+def _few(
+    lab: Lab,
+    files: FlowFiles,
+    raw: Path,
+    params: Mapping[str, Value],
+    connections: Sequence[Connection],
+    interval_s: tuple[float, float],
+) -> tuple[list[Flow], Measured]:
+    start_s, end_s = interval_s
+    traces = [connection.trace for connection in connections]
+    rates_bps = [_rate_bps(trace, interval_s) for trace in traces]
+    total_bps = sum(rates_bps)
     flows = [
-        _flow(files, raw, client, trace, rate_bps, rate_bps / total if total else 0.0)
-        for (client, trace), rate_bps in zip(found, rates, strict=True)
+        _flow_of_few(files, raw, connection, rate_bps, rate_bps / total_bps if total_bps else 0.0)
+        for connection, rate_bps in zip(connections, rates_bps, strict=True)
     ]
-    values = _together(flows, end_s - start_s)
+    values = _few_together(flows, end_s - start_s)
     values |= received(lab, [flow.to_address for flow in flows])
     if files.rates:
         values |= rate_rows(raw, files.rates)
@@ -103,12 +151,97 @@ def read_flows(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[list[F
         values |= windows_taken(raw, files.windows, traces)
     if sender := lab.file.collect.one_sender:
         values |= _one_sender(sender, raw, params, flows, traces)
-    values |= _at_the_queue(lab, raw, params, flows, (start_s, end_s))
+    if place := lab.file.collect.queue:
+        values |= _at_the_queue(place, raw, params, flows, interval_s)
     return flows, values
 
 
+def _rate_bps(trace: Trace, interval_s: tuple[float, float]) -> float:
+    start_s, end_s = interval_s
+    return 8 * (trace.acked_at(end_s) - trace.acked_at(start_s)) / (end_s - start_s)
+
+
+def _ping(path: Path) -> PingRun:
+    return parse_ping(text_of(path), name_of(path))
+
+
+def _least(values_ms: Iterable[float | None]) -> float | None:
+    return min((ms for ms in values_ms if ms is not None), default=None)
+
+
+# A few flows.
+
+
+def _flow_of_few(
+    files: FlowFiles, raw: Path, connection: Connection, rate_bps: float, share: float
+) -> Flow:
+    trace, samples = connection.trace, len(connection.trace.time_s)
+    folder = raw / trace.node
+    busy = _ping(folder / files.ping_busy) if files.ping_busy else None
+    cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
+    return Flow(
+        node=trace.node,
+        file=connection.path.name,
+        local_port=trace.local_port,
+        congestion_control=connection.run.congestion_control,
+        start_s=trace.time_s[0],
+        end_s=trace.time_s[-1],
+        goodput_bps=rate_bps,
+        share=share,
+        iperf3_goodput_bps=connection.rate_bps,
+        retransmits=trace.retransmits[-1],
+        rtt_min_ms=_least(trace.min_rtt_ms),
+        rtt_mean_ms=round(sum(trace.rtt_ms) / samples, 6),
+        cwnd_mean_segments=round(sum(trace.cwnd_segments) / samples, 6),
+        cwnd_max_segments=max(trace.cwnd_segments),
+        mss_bytes=trace.mss_bytes,
+        path_rtt_ms=_ping(folder / files.ping).rtt_min_ms if files.ping else None,
+        decreases=len(cuts),
+        kept_ratio=round(statistics.median(cut.kept_ratio for cut in cuts), 6) if cuts else None,
+        decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
+        if cuts
+        else None,
+        to_address=connection.ends.remote_host,
+        busy_ping_mean_ms=busy.rtt_avg_ms if busy else None,
+        busy_ping_max_ms=busy.rtt_max_ms if busy else None,
+        busy_ping_loss_ratio=busy.loss_ratio if busy else None,
+    )
+
+
+def _few_together(flows: Sequence[Flow], seconds: float) -> Measured:
+    values: Measured = {
+        "flows": len(flows),
+        "duration_s": round(seconds, 6),
+        "goodput_bps": sum(flow.goodput_bps for flow in flows),
+        "jains_index": jains_index([flow.goodput_bps for flow in flows]),
+        "share_max": max(flow.share or 0.0 for flow in flows),
+        "retransmits": sum(flow.retransmits for flow in flows),
+        "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6),
+        "rtt_min_ms": _least(flow.rtt_min_ms for flow in flows),
+        "path_rtt_ms": _least(flow.path_rtt_ms or None for flow in flows),
+        "mss_bytes": _if_equal(flow.mss_bytes for flow in flows),
+    }
+    if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
+        values |= {
+            "busy_ping_mean_ms": round(sum(busy) / len(busy), 6),
+            "busy_ping_max_ms": max(flow.busy_ping_max_ms or 0 for flow in flows),
+            "busy_ping_loss_ratio": max(flow.busy_ping_loss_ratio or 0 for flow in flows),
+        }
+    nodes = [flow.node for flow in flows]
+    if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
+        for flow in flows:
+            values |= {f"{key_of(flow.node)}_{name}": getattr(flow, name) for name in OF_NODE}
+    return values
+
+
+def _if_equal(values: Iterable[int | None]) -> int | None:
+    """The value that all have; None where they differ."""
+    different = set(values)
+    return different.pop() if len(different) == 1 else None
+
+
 def received(lab: Lab, addresses: Sequence[str | None]) -> Measured:
-    """How many flows each node received, by the addresses that iperf3 itself names."""
+    """Return how many flows each node received, by the addresses that iperf3 itself names."""
     owners = {
         end.address.split("/")[0]: end.node
         for link in lab.file.topology.links
@@ -119,25 +252,22 @@ def received(lab: Lab, addresses: Sequence[str | None]) -> Measured:
 
 
 def _at_the_queue(
-    lab: Lab,
+    place: QueueAt,
     raw: Path,
     params: Mapping[str, Value],
     flows: Sequence[Flow],
     interval_s: tuple[float, float],
 ) -> Measured:
     """What the sampled queue did in the flows' interval, and how it was set up."""
-    place = lab.file.collect.queue
-    if place is None:
-        return {}
     rate_bps = float(params[place.rate]) * 1e6
     queue = read_queue(place, raw)
     values = queue_values(queue, *interval_s, rate_bps)
     values |= in_bdp(queue, rate_bps, [flow.path_rtt_ms for flow in flows])
-    node = file_of(place, raw).parent
+    folder = file_of(place, raw).parent
     if place.lengths:
-        values |= lengths_taken(node / place.lengths, queue)
+        values |= lengths_taken(folder / place.lengths, queue)
     if place.setup:
-        values |= red_setup(node / place.setup)
+        values |= red_setup(folder / place.setup)
     return values
 
 
@@ -176,78 +306,168 @@ def _one_sender(
     return values
 
 
-def _together(flows: Sequence[Flow], seconds: float) -> Measured:
-    values: Measured = {
+# Many flows.
+
+
+def _many(
+    lab: Lab,
+    files: CrowdFiles,
+    raw: Path,
+    params: Mapping[str, Value],
+    connections: Sequence[Connection],
+    interval_s: tuple[float, float],
+) -> tuple[list[Flow], Measured]:
+    rival = str(params[files.rival])
+    halvings, earlier = read_halvings(files.events, raw, *interval_s)
+    sharing = Counter(_port_of(connection) for connection in connections)
+    flows = []
+    for connection in connections:
+        node, port = _port_of(connection)
+        # Two connections to two servers may begin at one port, and the events name only that.
+        known = node in halvings and sharing[node, port] == 1
+        count = halvings[node].get(port, 0) if known else None
+        flows.append(_flow_of_many(connection, interval_s, count))
+    every = all(node in halvings for node, _ in sharing)
+    counted = sum(halvings[node].get(port, 0) for node, port in sharing) if every else None
+    values = _many_together(flows, interval_s[1] - interval_s[0], counted)
+    values["mss_bytes"] = _if_equal(connection.last.mss_bytes for connection in connections)
+    values["rtt_min_ms"] = _least(connection.last.minrtt_ms for connection in connections)
+    if files.ping:
+        pings = [_ping(path) for path in raw.glob(f"*/{files.ping}")]
+        values["path_rtt_ms"] = _least(ping.rtt_min_ms for ping in pings)
+    if place := lab.file.collect.queue:
+        queue = read_queue(place, raw)
+        values |= queue_of_many(queue, *interval_s, float(params[place.rate]) * 1e6)
+        values |= _drop_ratios(flows, values)
+        values |= _from_the_start(values, earlier, queue, interval_s[1])
+    values |= _shares(flows, rival)
+    values |= _constants(flows, values)
+    values["spurious_retransmits"] = _needless(raw, {flow.node for flow in flows})
+    sums_bps: dict[str, float] = defaultdict(float)
+    for flow in flows:
+        sums_bps[str(flow.congestion_control)] += flow.goodput_bps
+    return flows, values | results_taken(files, raw, set(sharing), sums_bps, interval_s, rival)
+
+
+def _port_of(connection: Connection) -> tuple[str, int]:
+    return connection.trace.node, connection.trace.local_port
+
+
+def _flow_of_many(
+    connection: Connection, interval_s: tuple[float, float], halvings: int | None
+) -> Flow:
+    trace, (start_s, end_s) = connection.trace, interval_s
+    rtts_ms = [
+        rtt_ms
+        for time_s, rtt_ms in zip(trace.time_s, trace.rtt_ms, strict=True)
+        if start_s <= time_s <= end_s
+    ]
+    if not rtts_ms:
+        where = f"port {trace.local_port}"
+        raise ParseError(trace.node, where, "has no sample while all flows were there and warm")
+
+    def grown(counts: Sequence[int]) -> int:
+        return round(at(trace.time_s, counts, end_s) - at(trace.time_s, counts, start_s))
+
+    return Flow(
+        node=trace.node,
+        local_port=trace.local_port,
+        congestion_control=connection.last.congestion_control or "unknown",
+        goodput_bps=round(_rate_bps(trace, interval_s)),
+        own_goodput_bps=connection.rate_bps,
+        rtt_mean_ms=round(sum(rtts_ms) / len(rtts_ms), 3),
+        segments=grown(trace.data_segments),
+        retransmits=grown(trace.retransmits),
+        halvings=halvings,
+    )
+
+
+def _many_together(flows: Sequence[Flow], seconds: float, halvings: int | None) -> Measured:
+    rates_by_iperf3 = [flow.own_goodput_bps for flow in flows]
+    retransmits = sum(flow.retransmits for flow in flows)
+    rates_bps = [flow.goodput_bps for flow in flows]
+    return {
         "flows": len(flows),
         "duration_s": round(seconds, 6),
-        "goodput_bps": sum(flow.goodput_bps for flow in flows),
-        "jains_index": jains_index([flow.goodput_bps for flow in flows]),
-        "share_max": max(flow.share for flow in flows),
-        "retransmits": sum(flow.retransmits for flow in flows),
-        "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 6),
-        "rtt_min_ms": min(
-            (ms for ms in (flow.rtt_min_ms for flow in flows) if ms is not None), default=None
-        ),
-        "path_rtt_ms": min((ms for ms in (flow.path_rtt_ms for flow in flows) if ms), default=None),
-        "mss_bytes": flows[0].mss_bytes if len({flow.mss_bytes for flow in flows}) == 1 else None,
+        "goodput_bps": sum(rates_bps),
+        "own_goodput_bps": None
+        if None in rates_by_iperf3
+        else sum(rate or 0 for rate in rates_by_iperf3),
+        "jains_index": round(jains_index(rates_bps), 6),
+        "rtt_mean_ms": round(sum(flow.rtt_mean_ms for flow in flows) / len(flows), 3),
+        "segments": sum(flow.segments or 0 for flow in flows),
+        "retransmits": retransmits,
+        "halvings": halvings,
+        "retransmits_per_halving": round(retransmits / halvings, 4) if halvings else None,
     }
-    if busy := [flow.busy_ping_mean_ms for flow in flows if flow.busy_ping_mean_ms is not None]:
-        values |= {
-            "busy_ping_mean_ms": round(sum(busy) / len(busy), 6),
-            "busy_ping_max_ms": max(flow.busy_ping_max_ms or 0 for flow in flows),
-            "busy_ping_loss_ratio": max(flow.busy_ping_loss_ratio or 0 for flow in flows),
-        }
-    nodes = [flow.node for flow in flows]
-    if len(set(nodes)) == len(nodes) <= NAMED_FLOWS:
-        for flow in flows:
-            values |= {f"{key_of(flow.node)}_{name}": getattr(flow, name) for name in OF_NODE}
-    return values
 
 
-def _flow(
-    files: FlowFiles, raw: Path, client: Client, trace: Trace, rate_bps: float, share: float
-) -> Flow:
-    node, samples = trace.node, len(trace.time_s)
-    path_rtt_ms = None
-    if files.ping:
-        ping = raw / node / files.ping
-        path_rtt_ms = parse_ping(text_of(ping), name_of(ping)).rtt_min_ms
-    busy = None
-    if files.ping_busy:
-        ping = raw / node / files.ping_busy
-        busy = parse_ping(text_of(ping), name_of(ping))
-    connections = [
-        connection
-        for connection in client.run.connections
-        if connection.local_port == trace.local_port
-    ]
-    ids = {connection.stream_id for connection in connections}
-    cuts = decreases(trace.time_s, trace.cwnd_segments, trace.ssthresh_segments)
-    stream = next((stream for stream in client.run.streams if stream.stream_id in ids), None)
-    return Flow(
-        node=node,
-        file=client.path.name,
-        local_port=trace.local_port,
-        congestion_control=client.run.congestion_control,
-        start_s=trace.time_s[0],
-        end_s=trace.time_s[-1],
-        goodput_bps=rate_bps,
-        share=share,
-        iperf3_goodput_bps=stream.receiver_rate_bps if stream else None,
-        retransmits=trace.retransmits[-1],
-        rtt_min_ms=min((ms for ms in trace.min_rtt_ms if ms is not None), default=None),
-        rtt_mean_ms=round(sum(trace.rtt_ms) / samples, 6),
-        cwnd_mean_segments=round(sum(trace.cwnd_segments) / samples, 6),
-        cwnd_max_segments=max(trace.cwnd_segments),
-        mss_bytes=trace.mss_bytes,
-        path_rtt_ms=path_rtt_ms,
-        decreases=len(cuts),
-        kept_ratio=round(statistics.median(cut.kept_ratio for cut in cuts), 6) if cuts else None,
-        decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
-        if cuts
-        else None,
-        to_address=connections[0].remote_host if connections else None,
-        busy_ping_mean_ms=busy.rtt_avg_ms if busy else None,
-        busy_ping_max_ms=busy.rtt_max_ms if busy else None,
-        busy_ping_loss_ratio=busy.loss_ratio if busy else None,
-    )
+def _shares(flows: Sequence[Flow], rival: str) -> Measured:
+    """The rivals' part of the sum, their part of the flows, and the one over the other."""
+    rivals = [flow.goodput_bps for flow in flows if flow.congestion_control == rival]
+    total = sum(flow.goodput_bps for flow in flows)
+    if not rivals or len(rivals) == len(flows) or not total:
+        return {}
+    share, fair = sum(rivals) / total, len(rivals) / len(flows)
+    return {
+        "rivals_found": len(rivals),
+        "rival_share": round(share, 6),
+        "rival_fair_share": round(fair, 6),
+        "rival_multiple": round(share / fair, 4),
+    }
+
+
+def _constants(flows: Sequence[Flow], values: Measured) -> Measured:
+    """C of the Mathis model by regression over the flows: by retransmissions, halvings, drops."""
+    mss_bytes, loss_ratio = number(values, "mss_bytes"), number(values, "loss_ratio")
+    if not mss_bytes:
+        return {}
+
+    def fit(ratio_of: Callable[[Flow], float | None]) -> float | None:
+        points = [
+            (mathis_bandwidth_bps(mss_bytes, flow.rtt_mean_ms, ratio), flow.goodput_bps)
+            for flow in flows
+            if (ratio := ratio_of(flow)) and flow.rtt_mean_ms
+        ]
+        return round(constant_by_regression(points), 4) if points else None
+
+    return {
+        "c_by_retransmits": fit(lambda flow: flow.segments and flow.retransmits / flow.segments),
+        "c_by_halvings": fit(lambda flow: flow.segments and (flow.halvings or 0) / flow.segments),
+        "c_by_drops": fit(lambda flow: loss_ratio),
+    }
+
+
+def _drop_ratios(flows: Sequence[Flow], values: Measured) -> Measured:
+    drops, halvings = number(values, "queue_drops"), number(values, "halvings")
+    segments = sum(flow.segments or 0 for flow in flows)
+    return {
+        "loss_ratio": drops / segments if drops is not None and segments else None,
+        "drops_per_halving": round(drops / halvings, 4) if drops is not None and halvings else None,
+    }
+
+
+def _from_the_start(values: Measured, earlier: int, queue: Queue, end_s: float) -> Measured:
+    """Drops and halvings with those of slow start: what whoever counts from the start gets."""
+    halvings = number(values, "halvings")
+    if halvings is None:
+        return {}
+    drops = round(at(queue.time_s, queue.drops, end_s) - queue.drops[0])
+    every = round(halvings) + earlier
+    return {
+        "all_queue_drops": drops,
+        "all_halvings": every,
+        "all_drops_per_halving": round(drops / every, 4) if every else None,
+    }
+
+
+def _needless(raw: Path, nodes: set[str]) -> int | None:
+    """Retransmissions of the whole run that receivers said they had already: TCPDSACKRecv.
+
+    None where a node kept no counters.
+    """
+    folders = [raw / node for node in nodes]
+    kept = [folder / f"nstat.{when}.json" for folder in folders for when in ("before", "after")]
+    if not all(path.is_file() for path in kept):
+        return None
+    return sum(counters_grown(folder).get("TcpExtTCPDSACKRecv", 0) for folder in folders)

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.lab import Value
+from measuretwice.measure.connections import Trace
 from measuretwice.measure.queue import Queue
-from measuretwice.measure.trace import Trace
 from measuretwice.parse import PingRun
 
 

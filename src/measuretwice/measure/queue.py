@@ -16,6 +16,7 @@ from measuretwice.parse import (
     parse_qdisc_samples,
     parse_tc_qdiscs,
 )
+from measuretwice.tcp.window import at
 
 
 @dataclass(frozen=True)
@@ -149,6 +150,28 @@ def queue_values(queue: Queue, start_s: float, end_s: float, rate_bps: float) ->
         "queue_drops": queue.drops[-1] - queue.drops[0],
         "queue_marks": queue.marks[-1] - queue.marks[0],
         "queue_kind": queue.kind,
+    }
+
+
+def queue_of_many(queue: Queue, start_s: float, end_s: float, rate_bps: float) -> Measured:
+    """Return what the queue did between two Unix times, its drops too, by straight lines between samples."""
+    lengths = lengths_between(queue, start_s, end_s, rate_bps)
+
+    def grown(values: Sequence[int]) -> float:
+        return at(queue.time_s, values, end_s) - at(queue.time_s, values, start_s)
+
+    packet_bytes = [
+        queue.backlog_bytes[n] / queue.backlog_packets[n]
+        for n in lengths.inside
+        if queue.backlog_packets[n]
+    ]
+    return {
+        "utilisation": round(8 * grown(queue.sent_bytes) / (end_s - start_s) / rate_bps, 6),
+        "queue_mean_bytes": round(lengths.mean_bytes),
+        "queue_mean_packets": round(lengths.mean_packets, 1),
+        "queue_packet_bytes": round(max(packet_bytes), 1) if packet_bytes else None,
+        "queue_delay_mean_ms": round(lengths.delay_mean_ms, 3),
+        "queue_drops": round(grown(queue.drops)),
     }
 
 

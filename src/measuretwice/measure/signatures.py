@@ -15,9 +15,9 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
+from measuretwice.measure.connections import Trace, traces
 from measuretwice.measure.queue import Queue, queue
 from measuretwice.measure.raw import text_of
-from measuretwice.measure.trace import Trace, traces
 from measuretwice.parse import SsSample, parse_ss_samples
 from measuretwice.tcp.model import CUBIC_KEPT_RATIO
 from measuretwice.tcp.window import decreases

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from measuretwice.backends.registry import option_of, what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.lab import UNITS, trial_params
-from measuretwice.measure.judged import Verdict
+from measuretwice.measure.expectations import Verdict
 from measuretwice.runs.goodput import goodput_means, goodput_of
 from measuretwice.runs.provenance import command_again
 from measuretwice.runs.reread import RunData

@@ -14,9 +14,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import Finding, Member
 from measuretwice.lab import Lab, Plan, StageName, Value, complaints
+from measuretwice.measure.expectations import Prediction, Verdict, against_model, verdicts_of
 from measuretwice.measure.flows import Flow
-from measuretwice.measure.judged import Prediction, Verdict, against_model, verdicts_of
-from measuretwice.measure.many_flows import FlowOfMany
 from measuretwice.measure.values import Measured, number
 from measuretwice.runs.folder import RESULT, is_finished
 
@@ -40,7 +39,7 @@ class Result:
     seed: int
     params: dict[str, Value]
     measured: Measured
-    flows: tuple[Flow | FlowOfMany, ...] = ()
+    flows: tuple[Flow, ...] = ()
     model: Prediction | None = None
     ratio: float | None = None
     comparable: bool = True
@@ -85,8 +84,9 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Return result.json's content, and where there is a folder that as `run_dir`."""
-        content = asdict(replace(self, findings=()))
+        content = asdict(replace(self, findings=(), flows=()))
         del content["findings"]
+        content["flows"] = tuple(flow.to_json() for flow in self.flows)
         for name in ("flows", "derived_by", "case", "edited", "folder"):
             if not content[name]:
                 del content[name]
@@ -116,7 +116,7 @@ def make_result(
     lab: Lab,
     plan: Plan,
     measured: Measured,
-    flows: Sequence[Flow | FlowOfMany] = (),
+    flows: Sequence[Flow] = (),
     findings: Sequence[Finding] = (),
 ) -> Result:
     """Return the result of a run with this plan in which this was measured."""

@@ -9,9 +9,9 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Value
 from measuretwice.measure.brought import busiest_port
+from measuretwice.measure.connections import Trace, traces_by_port
 from measuretwice.measure.over_time import OverTime, add_ping, add_queue, add_trace
 from measuretwice.measure.queue import Queue, queue_of
-from measuretwice.measure.trace import Trace, traces_by_port
 from measuretwice.parse import ParseError, parse_ping
 from measuretwice.view.connections import data_ports, is_sampled, samples_of
 from measuretwice.view.documents import lab_of, settings_of

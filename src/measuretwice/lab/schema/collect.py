@@ -113,13 +113,13 @@ class Collect(Strict):
     bottleneck: QdiscAt | None = None
 
     @property
+    def flow_files(self) -> FlowFiles | CrowdFiles | None:
+        """The files of each flow, where a lab has several."""
+        return self.flows or self.crowd
+
+    @property
     def ss_name(self) -> str | None:
         """The name of the file with samples of ss, the same on each node that has one."""
-        for files in (
-            self.ss and self.ss.file,
-            self.flows and self.flows.ss,
-            self.crowd and self.crowd.ss,
-        ):
-            if files:
-                return files
-        return None
+        if self.ss:
+            return self.ss.file
+        return self.flow_files.ss if self.flow_files else None

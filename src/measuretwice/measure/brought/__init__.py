@@ -32,7 +32,6 @@ from measuretwice.measure.brought.texts import TextFile, read_texts, unreadable
 from measuretwice.measure.brought.texts import tidy as tidy
 from measuretwice.measure.conditions import Conditions, read_conditions
 from measuretwice.measure.flows import read_flows
-from measuretwice.measure.many_flows import read_many_flows
 from measuretwice.measure.one_flow import (
     from_counts,
     from_frames,
@@ -150,9 +149,8 @@ def _only_sender(lab: Lab | None) -> str | None:
 def _flows_name(lab: Lab | None) -> str | None:
     """How a lab's runs call the files of its flows: a pattern."""
     how = lab.file.collect if lab else None
-    files = (how.flows or how.crowd) if how else None
-    if files:
-        return files.iperf3
+    if how and how.flow_files:
+        return how.flow_files.iperf3
     return how.iperf3.file if how and how.iperf3 else None
 
 
@@ -222,7 +220,7 @@ def _flows(
 ) -> None:
     """Each flow by itself, where the lab has several and ss looked at all; else all as one."""
     how = layout.collect
-    if tests.clients and (how.flows or how.crowd):
+    if tests.clients and how.flow_files:
         reduced = layout.reduced(lab)
         if unseen := layout.sockets.unseen:
             nodes = ", ".join(sorted({client.node for client in unseen}))
@@ -230,9 +228,8 @@ def _flows(
                 f"each flow, since there is no ss of the connection from {nodes}"
             )
         elif layout.sockets.texts:
-            read = read_many_flows if how.crowd else read_flows
             before = len(brought.missing)
-            _try(lambda: read(reduced, layout.raw, params)[1], "each flow", brought)
+            _try(lambda: read_flows(reduced, layout.raw, params)[1], "each flow", brought)
             if len(brought.missing) == before:
                 return
     _all_flows(tests, layout, brought)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.measure.connections import traces
 from measuretwice.measure.queue import file_of
 from measuretwice.measure.raw import name_of, text_of
-from measuretwice.measure.trace import traces
 from measuretwice.parse import QdiscSample, parse_ping, parse_qdisc_samples, parse_ss_samples
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result

@@ -88,6 +88,6 @@ def _code() -> bytes:
     files = [
         here,
         *(here.with_name(f"{name}.py") for name in ("packets", "traces")),
-        PACKAGE / "measure/trace.py",
+        PACKAGE / "measure/connections.py",
     ]
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).digest()

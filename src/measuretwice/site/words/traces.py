@@ -12,13 +12,13 @@ from itertools import pairwise
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.measure.connections import Trace
 from measuretwice.measure.signatures import (
     BBR_LEAST_WINDOW_SEGMENTS,
     Epoch,
     bbr_states,
     cubic_epochs,
 )
-from measuretwice.measure.trace import Trace
 from measuretwice.parse import SsSample
 from measuretwice.runs.result import Result
 from measuretwice.site.words.subjects import LabWords

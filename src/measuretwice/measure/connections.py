@@ -1,0 +1,152 @@
+"""Data connections: what iperf3 says of each, and its trace as ss saw it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from measuretwice.lab import CrowdFiles, FlowFiles, Lab
+from measuretwice.measure.raw import name_of, text_of
+from measuretwice.parse import (
+    Iperf3Connection,
+    Iperf3Run,
+    ParseError,
+    SsSample,
+    SsSocket,
+    parse_iperf3_json,
+    parse_iperf3_text,
+    parse_ss_samples,
+)
+from measuretwice.tcp.window import at
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One connection as ss saw it: parallel lists, one entry a sample.
+
+    `time_s` is Unix time, `cwnd_segments` and `ssthresh_segments` count segments of `mss_bytes`,
+    `rtt_ms` is the smoothed RTT, `acked_bytes`, `retransmits` and `data_segments` count from the
+    connection's start; `lost_segments` are those that it took for lost at that moment.
+    """
+
+    node: str
+    local_port: int
+    mss_bytes: int | None
+    time_s: list[float]
+    cwnd_segments: list[int]
+    ssthresh_segments: list[int | None]
+    rtt_ms: list[float]
+    min_rtt_ms: list[float | None]
+    acked_bytes: list[int]
+    retransmits: list[int]
+    lost_segments: list[int] = field(default_factory=list)
+    data_segments: list[int] = field(default_factory=list)
+
+    def acked_at(self, time_s: float) -> float:
+        """Return the bytes acknowledged up to a Unix time, by a straight line between samples."""
+        return at(self.time_s, self.acked_bytes, time_s)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """One data connection: its client's iperf3 file, what that says, its trace, and its last state in ss."""
+
+    path: Path
+    run: Iperf3Run
+    ends: Iperf3Connection
+    trace: Trace
+    last: SsSocket
+
+    @property
+    def rate_bps(self) -> float | None:
+        """The rate over its own whole life, by iperf3's receiver."""
+        streams = (s for s in self.run.streams if s.stream_id == self.ends.stream_id)
+        return next((stream.receiver_rate_bps for stream in streams), None)
+
+
+def traces(lab: Lab, raw: Path) -> list[Trace]:
+    """Return the trace of every data connection, by node and port; none where the lab has a flow only.
+
+    ParseError as read_connections.
+    """
+    files = lab.file.collect.flow_files
+    return [connection.trace for connection in read_connections(files, raw)] if files else []
+
+
+def common_interval(traces: Sequence[Trace]) -> tuple[float, float]:
+    """Return from when the last flow has begun to when the first one ends, as Unix times."""
+    return max(trace.time_s[0] for trace in traces), min(trace.time_s[-1] for trace in traces)
+
+
+def read_connections(files: FlowFiles | CrowdFiles, raw: Path) -> list[Connection]:
+    """Return every data connection under `raw`/<node>/, by node and port; iperf3's control connections are left out.
+
+    ParseError where a file can't be read. Of a few flows each must be there: ParseError, too, where an
+    iperf3 client failed or ss has nothing of a connection. Of many those are left out, and so are
+    samples before the first ACK.
+    """
+    many = isinstance(files, CrowdFiles)
+    by_folder: dict[Path, list[tuple[Path, Iperf3Run]]] = defaultdict(list)
+    for path in sorted(raw.glob(f"*/{files.iperf3}")):
+        text = text_of(path)
+        parse = parse_iperf3_json if text.lstrip().startswith("{") else parse_iperf3_text
+        run = parse(text, name_of(path))
+        if not run.error:
+            by_folder[path.parent].append((path, run))
+        elif not many:
+            raise ParseError(name_of(path), "error", f"iperf3 says: {run.error}")
+    found = []
+    for folder, clients in by_folder.items():
+        log = folder / files.ss
+        samples = parse_ss_samples(text_of(log), name_of(log))
+        ports = {ends.local_port for _, run in clients for ends in run.connections}
+        seen = _by_ends(folder.name, samples, ports, many=many)
+        for path, run in clients:
+            for ends in run.connections:
+                if match := seen.get((ends.local_port, ends.remote_port if many else None)):
+                    found.append(Connection(path, run, ends, *match))
+                elif not many:
+                    problem = f"holds nothing of port {ends.local_port}"
+                    raise ParseError(name_of(log), "file", problem)
+    return sorted(found, key=lambda c: (c.trace.node, c.ends.local_port, c.ends.remote_port))
+
+
+def traces_by_port(
+    node: str, samples: Sequence[SsSample], ports: Collection[int]
+) -> dict[int, Trace]:
+    """Return the trace of each of a node's local ports; none of one that ss has nothing of."""
+    return {port: trace for (port, _), (trace, _) in _by_ends(node, samples, ports).items()}
+
+
+def _by_ends(
+    node: str, samples: Sequence[SsSample], ports: Collection[int], *, many: bool = False
+) -> dict[tuple[int, int | None], tuple[Trace, SsSocket]]:
+    """The trace and the last state of the connections from these local ports, by that port, and None.
+
+    Of many flows two may begin at one port, to two servers: these are by the other end's port, too.
+    """
+    traces: dict[tuple[int, int | None], Trace] = {}
+    last: dict[tuple[int, int | None], SsSocket] = {}
+    for sample in samples:
+        for socket in sample.sockets:
+            port = socket.local_port
+            if port is None or port not in ports or socket.rtt_ms is None:
+                continue
+            if many and (socket.bytes_acked is None or socket.peer_port is None):
+                continue
+            ends = port, socket.peer_port if many else None
+            if ends not in traces:
+                traces[ends] = Trace(node, port, socket.mss_bytes, [], [], [], [], [], [], [])
+            trace, last[ends] = traces[ends], socket
+            trace.time_s.append(sample.time_s)
+            trace.cwnd_segments.append(socket.cwnd_segments or 0)
+            trace.ssthresh_segments.append(socket.ssthresh_segments)
+            trace.rtt_ms.append(socket.rtt_ms)
+            trace.min_rtt_ms.append(socket.minrtt_ms)
+            trace.acked_bytes.append(socket.bytes_acked or 0)
+            trace.retransmits.append(socket.retrans_total or 0)
+            trace.lost_segments.append(socket.lost_segments or 0)
+            trace.data_segments.append(socket.data_segs_out or 0)
+    return {ends: (trace, last[ends]) for ends, trace in traces.items()}
