@@ -181,9 +181,11 @@ class Table:
                 raise ValueError(f"{len(row)} cells below {len(self.headings)} headings: {row}")
 
     def __str__(self) -> str:
+        columns = [
+            [cell for cell in column if cell != ""] for column in zip(*self.rows, strict=True)
+        ]
         worded = [
-            2 * sum(isinstance(row[n], str) and row[n] != "" for row in self.rows) >= len(self.rows)
-            for n in range(len(self.headings))
+            2 * sum(isinstance(cell, str) for cell in cells) >= len(cells) for cells in columns
         ]
         lines = [
             "| " + " | ".join(self.headings) + " |",

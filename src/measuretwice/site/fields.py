@@ -6,10 +6,16 @@ What is measured has its meaning in measure/fields.py.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
+from measuretwice.base.errors import UserError
+from measuretwice.facts import Number, Table, table
+from measuretwice.facts.values import Cell
 from measuretwice.measure import fields
 from measuretwice.measure.fields import Field
+from measuretwice.runs.result import Result
 
 # result.json, outermost. The parts that are tables of their own stand below.
 RESULT = {
@@ -104,18 +110,70 @@ def _table(meanings: Mapping[str, str]) -> tuple[Field, ...]:
     return tuple(Field(name, "", meaning) for name, meaning in meanings.items())
 
 
-class FieldWords:
-    """In pages: `fields.measured` and its kin, each a list of name, unit, source and meaning."""
+PARTS = {
+    "result": _table(RESULT),
+    "model": _table(MODEL),
+    "expectation": _table(EXPECTATION),
+    "finding": _table(FINDING),
+    "measured": fields.ONE_FLOW,
+    "together": fields.FEW_FLOWS,
+    "flow": fields.FLOW,
+    "crowd": fields.MANY_FLOWS,
+    "crowd_flow": fields.FLOW_OF_MANY,
+    "plan": _table(PLAN),
+    "provenance": _table(PROVENANCE),
+    "recorded_set": _table(RECORDED_SET),
+}
+# What a table's first column is called where the heading above it doesn't say which file's fields they are.
+HEADINGS = {
+    "together": "field of `measured`",
+    "crowd": "field of `measured`",
+    "flow": "field of `flows`",
+    "crowd_flow": "field of `flows`",
+    "recorded_set": "field of `results.json`",
+}
+# Values that are too long for a table, or of the day.
+LEFT_OUT = ("derived_by", "title")
 
-    result = _table(RESULT)
-    model = _table(MODEL)
-    expectation = _table(EXPECTATION)
-    finding = _table(FINDING)
-    measured = fields.ONE_FLOW
-    together = fields.FEW_FLOWS
-    flow = fields.FLOW
-    crowd = fields.MANY_FLOWS
-    crowd_flow = fields.FLOW_OF_MANY
-    plan = _table(PLAN)
-    provenance = _table(PROVENANCE)
-    recorded_set = _table(RECORDED_SET)
+
+def table_of(part: str, example: Mapping[str, Cell] | None = None) -> Table:
+    """Return what each field of a part is; UserError names the parts that there are."""
+    if part not in PARTS:
+        raise UserError(f"there are no fields of {part!r}; there are {', '.join(PARTS)}")
+    rows = PARTS[part]
+    columns: dict[str, list[Cell]] = {
+        HEADINGS.get(part, "field"): [f"`{row.name}`" for row in rows],
+        "unit": [row.unit for row in rows],
+        "from": [row.source for row in rows],
+        "meaning": [row.meaning for row in rows],
+    }
+    if example is not None:
+        columns["example"] = [example[row.name] for row in rows]
+    # A column in which next to nothing stands is left out.
+    shown = {
+        name: cells for name, cells in columns.items() if 4 * sum(map(bool, cells)) >= len(cells)
+    }
+    return table(tuple(shown), zip(*shown.values(), strict=True))
+
+
+def values_of(part: str, run: Result) -> dict[str, Cell]:
+    """Return the values of a run for such a table, by its fields' names."""
+    result = run.to_json()
+    known = {"result": result, "expectation": result["expectations"][2]}
+    found = known[part] if part in known else result[part]
+    digits = {"result": None, "expectation": 4}.get(part, 6)
+    return {
+        field.name: "" if field.name in LEFT_OUT else _cell(found.get(field.name), digits)
+        for field in PARTS[part]
+    }
+
+
+def _cell(value: Any, digits: int | None) -> Cell:
+    """A value as the file has it; a number with that many digits."""
+    if isinstance(value, Mapping):
+        return f"{len(value)} fields"
+    if isinstance(value, list | tuple):
+        return f"{len(value)} in a list"
+    if digits is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return f"`{json.dumps(value)}`"
+    return Number(value, digits=digits)

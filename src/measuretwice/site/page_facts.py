@@ -13,11 +13,12 @@ from measuretwice.site.words.subjects import LabWords
 
 class PageFacts:
     """What `{{ f.name }}` is on a page of a lab: a number or an interval, the lines of an excerpt, a table. A page of a
-    case has that case's facts before the lab's; any other page of a lab names the case first: `{{ f.wrong_metric.ping }}`."""
+    case has that case's facts before the lab's; any other page of a lab names the case first: `{{ f.wrong_metric.ping }}`. A
+    page of no lab has `others`."""
 
-    def __init__(self, words: LabWords | None, case: str = "") -> None:
+    def __init__(self, words: LabWords | None, case: str = "", others: Facts | None = None) -> None:
         self._words = words
-        found = words.facts if words else Facts()
+        found = words.facts if words else others or Facts()
         self._facts = found.case(case) if case else found
         self._cases = {pitfall.id for pitfall in words.lab.file.pitfalls} if words else set()
 

@@ -15,6 +15,7 @@ from jinja2.ext import Extension
 
 from measuretwice.base.errors import UserError
 from measuretwice.site import markup
+from measuretwice.site.kit_facts import kit_facts
 from measuretwice.site.layouts import front_matter, laid_out
 from measuretwice.site.page_facts import PageFacts, facts_behind
 from measuretwice.site.tags import Holds, require
@@ -57,6 +58,7 @@ class Renderer:
             "statistics": Words(statistics_word),
             "two_samples": Words(two_samples_word),
         }
+        self._kit_facts = kit_facts(site.root)
         self._blocks: list[str] = []
         self._environment = self._make_environment()
 
@@ -153,14 +155,14 @@ class Renderer:
 
     def _lab_words(self, page: str, front: Mapping[str, str]) -> dict[str, Any]:
         """A page in a lab's folder knows that lab's words and facts without naming it; any other page has, as `it`, the
-        lab that its front matter names."""
+        lab that its front matter names, or the facts of the kit itself."""
         for words in self._site.labs.values():
             if page.startswith(f"modules/{words.lab.folder.name}/"):
                 case = front.get("case", "")
                 known = words.everywhere() | {"own": words, "f": PageFacts(words, case)}
                 return known | (_of_case(words, case) if case else {})
         if "lab" not in front:
-            return {"f": PageFacts(None)}
+            return {"f": PageFacts(None, others=self._kit_facts)}
         words = self._site.lab(front["lab"])
         return {"it": words, "f": PageFacts(words), "figure": words.figure}
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from measuretwice.audit import NAMES, audit_table, read_rate_bps
-from measuretwice.audit.columns import Name
 from measuretwice.audit.text import lines_of
 from measuretwice.base.errors import UserError
+from measuretwice.facts import table
 from measuretwice.site.words.blocks import Block, verbatim
 from measuretwice.site.words.registry import site_word
 from measuretwice.site.words.subjects import SiteWords
@@ -24,7 +24,8 @@ def audit_printed(site: SiteWords, file: str, rate: str = "") -> Block:
 
 
 @site_word("audit_names", fact=True)
-def audit_names(_: SiteWords) -> list[Name]:
-    """What a column of an audited table can be, the commonest first: each with `.name`, `.help`."""
+def audit_names(_: SiteWords) -> Block:
+    """What a column of an audited table can be, as a table: the commonest first."""
     # Headings are tried the other way round: the rare before the common.
-    return list(NAMES.values())[::-1]
+    names = reversed(NAMES.values())
+    return Block(table(("name", "is"), ((f"`{name.name}`", name.help) for name in names)))

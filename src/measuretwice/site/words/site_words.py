@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
-from measuretwice.base.errors import UserError
-from measuretwice.base.files import read_object
 from measuretwice.runs.recorded import read_set, set_folders
+from measuretwice.runs.result import Result
 from measuretwice.runs.verified import stands, verifications
-from measuretwice.site import navigation
-from measuretwice.site.fields import FieldWords
+from measuretwice.site import fields, navigation
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
-# The verdicts that tests/faults counts.
-VERDICTS = ("right", "said", "silent", "honest", "blamed")
 # How pages name the language of a recorded file.
 LANGUAGES = {".csv": "csv", ".txt": "text"}
 
@@ -46,11 +41,12 @@ def release(site: SiteWords) -> bool:
     return site.release
 
 
-@site_word("fields.measured", name="fields", fact=True)
-def fields(_: SiteWords) -> type[FieldWords]:
-    """What each field of a run's files is, from `measure/fields.py`, where a new field gets its meaning;
-    `fields.plan` and kin likewise: each a list of `.name`, `.unit`, `.source`, `.meaning`."""
-    return FieldWords
+@site_word('fields("measured", lab("mathis").run("mtu-broken"))', name="fields")
+def fields_table(_: SiteWords, part: str, example: Result | None = None) -> Block:
+    """What each field of a part of a run's files is, as a table, from `measure/fields.py` and `site/fields.py`; with an `example`,
+    a recorded run, its values too."""
+    of_run = fields.values_of(part, example) if example else None
+    return Block(fields.table_of(part, of_run))
 
 
 @site_word("glossary()")
@@ -66,21 +62,6 @@ def glossary(site: SiteWords) -> Block:
     return Block("\n".join(parts))
 
 
-def _object_in(path: Path) -> dict[str, Any] | None:
-    """What a record holds, none where there is no such file; UserError where it can't be read."""
-    try:
-        return read_object(path) if path.is_file() else None
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"{path}: {error}; take it from git again") from None
-
-
-@site_word("reliability", fact=True)
-def reliability(site: SiteWords) -> dict[str, Any] | None:
-    """What `make torture` recorded: `.cases`, each with `.what`, `.good`, `.times`, `.said`; none where
-    it hasn't yet."""
-    return _object_in(site.root / "sample-data" / "reliability.json")
-
-
 @site_word("feedback", fact=True)
 def feedback(site: SiteWords) -> str:
     """Where readers say what is wrong, as `extra` in mkdocs.yml has it; empty where it doesn't."""
@@ -92,19 +73,6 @@ def feedback(site: SiteWords) -> str:
 def runs_here(site: SiteWords) -> bool:
     """Whether this site has the browser's machine, so that its pages run trials themselves."""
     return any(words.runs_here for words in site.labs.values())
-
-
-@site_word("both_machines", fact=True)
-def both_machines(site: SiteWords) -> dict[str, Any] | None:
-    """What `make both-machines` recorded, by lab: `.ratio`, `.low`, `.high`, `.pairs`, `.duration_s`; none where it hasn't yet."""
-    return _object_in(site.root / "sample-data" / "browsers-machine.json")
-
-
-@site_word("browser_stopwatch", fact=True)
-def browser_stopwatch(site: SiteWords) -> dict[str, Any] | None:
-    """What `benchmarks/browser.py --record` timed: `.browsers`, by name a list of runs with `.lab`, `.case` or `.trials`,
-    `.changes`, and seconds by step; `.terminal`, runs of the virtual kernel; `.look_s`. None where it hasn't yet."""
-    return _object_in(site.root / "sample-data" / "browser-stopwatch.json")
 
 
 @site_word("second_runs", fact=True)
@@ -122,28 +90,6 @@ def second_runs(site: SiteWords) -> dict[str, Any]:
                 found["runs"] += len(recorded.runs)
                 found["real_s"] += noted[recorded.name].real_s
     return found
-
-
-@site_word("checker_faults", fact=True)
-def checker_faults(site: SiteWords) -> dict[str, Any] | None:
-    """What `make checker-faults` recorded: `.known`, `.kept`, `.first`, `.later`, `.later_first`, `.honest`, `.review`, each with `.rows` (`.name`, `.runs`,
-    `.right`, `.said`, `.silent`, `.blamed`, `.findings`, `.says`) and their sums by the same names; none where it hasn't yet.
-    """
-    recorded = _object_in(site.root / "docs/includes/checker-faults.json")
-    if recorded is None:
-        return None
-    found = {}
-    for group, kinds in recorded.items():
-        rows = [_fault_row(name, row) for name, row in kinds.items()]
-        sums = {word: sum(row[word] for row in rows) for word in ("runs", *VERDICTS)}
-        found[group.removeprefix("kept-").replace("-", "_")] = {"rows": rows, **sums}
-    return found
-
-
-def _fault_row(name: str, row: dict[str, Any]) -> dict[str, Any]:
-    counts = {word: row.get(word, 0) for word in VERDICTS}
-    findings = [one for one in row["raised"] if one != "nothing"]
-    return {"name": name, "runs": sum(counts.values()), **counts, "findings": findings, "says": row.get("says")}  # fmt: skip
 
 
 @site_word("graded_class", fact=True)
