@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-from itertools import pairwise
 from pathlib import Path
 from statistics import mean
 
@@ -25,7 +24,6 @@ from measuretwice.tcp.headers import payload_limit
 ROOT = Path(__file__).parents[2]
 MATHIS = LabWords(ROOT, load_lab(ROOT, "mathis"))
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
-VARIANTS = LabWords(ROOT, load_lab(ROOT, "variants"))
 SCALE = LabWords(ROOT, load_lab(ROOT, "scale"))
 
 
@@ -117,28 +115,6 @@ def test_the_checker_finds_nothing_in_the_readings() -> None:
     found = {Path(one["run"]).name: one["findings"] for one in answered}
     assert len(found) == len(CALIBRATE.trials)
     assert not any(found.values())
-
-
-def test_ten_seconds_the_window_grows_by_nearly_the_same_amount() -> None:
-    """04 case 4: 'From row to row it grows by nearly the same amount', once the others have left."""
-    printed = VARIANTS.excerpt("ten-seconds-broken", "client/table.txt", grep="^[0-9]+[.]9")
-    rows = [line.split() for line in printed.splitlines() if line[:1].isdigit()]
-    windows = [int(row[3]) for row in rows][2:]
-    steps = [after - before for before, after in pairwise(windows)]
-    assert len(steps) >= 6
-    assert max(steps) < 1.15 * min(steps), steps
-
-
-def test_one_server_far_more_passed_than_bbr_sent() -> None:
-    """04 case 7: 'in BBR's run far more packets passed it than the flow sent'."""
-    passed = VARIANTS.seen(
-        "one-server-broken", "gateway/qdisc.after.json", "packets", trial=4, where={"kind": "tbf"}
-    )
-    sent = VARIANTS.seen(
-        "one-server-broken", "client/ss.txt", "data_segs_out:([0-9]+)", trial=4,
-        grep="ESTAB.*bytes_sent:[0-9]{7}", last=1,
-    )  # fmt: skip
-    assert int(passed) > 1.1 * int(sent), (passed, sent)
 
 
 def test_figure_the_first_try_has_rows() -> None:

@@ -1,4 +1,4 @@
-"""What pages of the labs scale, variants and queues say in words of recorded numbers.
+"""What pages of the labs scale and queues say in words of recorded numbers.
 
 As in test_claims.py: sentences that new recordings could make false, where a page doesn't compute
 the word itself.
@@ -19,7 +19,6 @@ from measuretwice.tcp.headers import payload_limit
 
 ROOT = Path(__file__).parents[2]
 SCALE = LabWords(ROOT, load_lab(ROOT, "scale"))
-VARIANTS = LabWords(ROOT, load_lab(ROOT, "variants"))
 QUEUES = LabWords(ROOT, load_lab(ROOT, "queues"))
 LIMIT_BPS = payload_limit(100e6, wire=False)
 
@@ -86,49 +85,6 @@ def test_fair_share_is_far_above_one() -> None:
     assert fixed["rival_multiple"] > 3
     assert max(broken["rival_share"], fixed["rival_share"]) < 0.5
     assert fixed["rival_share"] == pytest.approx(broken["rival_share"], rel=0.15)
-
-
-def test_config_comment_only_the_delay_tells() -> None:
-    """04 config-comment: 'The goodput hardly differs. Only the delay told you'."""
-    broken, fixed = stages(VARIANTS, "config-comment")
-    assert broken["steady_goodput_bps"] == pytest.approx(fixed["steady_goodput_bps"], rel=0.05)
-    assert broken["steady_rtt_ms"] > 1.2 * fixed["steady_rtt_ms"]
-
-
-def test_terminated_tcp_answers_too_soon_and_hides_the_loss_of_rate() -> None:
-    """04 terminated-tcp: 'No answer from the server can be back that soon'; 'Far less'."""
-    broken, fixed = stages(VARIANTS, "terminated-tcp")
-    assert broken["tcp_min_rtt_ms"] < 0.5 * broken["sender_path_rtt_ms"]
-    assert broken["steady_goodput_bps"] > 2 * fixed["steady_goodput_bps"]
-
-
-def test_ten_seconds_the_window_is_still_growing() -> None:
-    """04 ten-seconds: 'When the test ended it was still growing'."""
-    broken, fixed = stages(VARIANTS, "ten-seconds")
-    assert broken["rising_ratio"] > 1.2
-    assert fixed["rising_ratio"] == pytest.approx(1, abs=0.02)
-
-
-def test_averages_hide_two_or_three_teeth_a_second() -> None:
-    """04 averages-hide: 'two or three times in each row the window is halved'."""
-    run = VARIANTS.run("averages-hide-fixed")
-    assert 1.7 < run.measured["client_decreases"] / run.measured["duration_s"] < 3.5
-    text = raw_text(run.place, "client/table.txt")
-    shown = Cut(between=("5.000", "7.000")).apply(text.rstrip("\n").split("\n"))
-    windows = [float(line.split()[3]) for line in shown]
-    falls = [now / before for before, now in pairwise(windows) if now < before]
-    assert min(falls) < 0.65, "no saw to see"
-
-
-def test_one_server_pairs_contradict_each_other_and_bbr_does_not_share() -> None:
-    """04 one-server: one pair doesn't tell which kind it is; BBR gets its part 'however many there are'."""
-    rates: dict[int, dict[int, float]] = {}
-    for run in VARIANTS.runs("one-server-fixed"):
-        rates.setdefault(run.trial, {})[run.seed] = run.measured["steady_goodput_bps"]
-    cubic, bbr = rates[2], rates[4]
-    faster = {seed: bbr[seed] > cubic[seed] for seed in cubic}
-    assert len(set(faster.values())) == 2, "no pair of seeds contradicts another"
-    assert max(cubic.values()) / min(cubic.values()) > 2 * max(bbr.values()) / min(bbr.values())
 
 
 def test_no_bottleneck_red_has_nothing_to_decide() -> None:

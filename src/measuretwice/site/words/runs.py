@@ -8,7 +8,6 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
-from measuretwice.measure.signatures import Signature
 from measuretwice.runs.result import Result
 from measuretwice.site.words.numbers import seconds
 from measuretwice.site.words.registry import word
@@ -56,16 +55,6 @@ def took(words: LabWords, name: str) -> str:
             for result in runs(words, name)
         )
     )
-
-
-@word('signature("signatures", trial=2)')
-def signature(
-    words: LabWords, name: str, trial: int | None = None, seed: int | None = None
-) -> Signature:
-    """What gives a sender's algorithm away in a recorded run: `.epochs` (CUBIC's times from loss to
-    loss), `.cycle` (BBR's gains and ProbeRTT), `.band` (what Vegas keeps in the queue); of any one
-    `.spread`, by how much its RTT and window vary."""
-    return words.sets.signature(run(words, name, trial, seed))
 
 
 @word('fit("step-8-long")')
