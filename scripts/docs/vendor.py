@@ -22,21 +22,6 @@ VENDOR = Path(__file__).resolve().parents[2] / "docs/assets/vendor"
 
 # package: version, SHA-256 of its archive, and of its files which goes where in vendor/.
 PACKAGES: dict[str, tuple[str, str, dict[str, str]]] = {
-    "vega": (
-        "6.4.0",
-        "3521fb6ff68a94a40323954f0ba4484ba4014b157bfd37f89a3b063082320c42",
-        {"build/vega.min.js": "vega/"},
-    ),
-    "vega-lite": (
-        "6.5.0",
-        "811230a6bfd2cdbfc359d0c38f624a90df86657b7f251b67be88bcc4eee32b7f",
-        {"build/vega-lite.min.js": "vega-lite/"},
-    ),
-    "vega-embed": (
-        "7.3.0",
-        "d9a958ced3240f0418df7d5e12e97dba6e63cecda15b8403e47a0db7eb6ea859",
-        {"build/vega-embed.min.js": "vega-embed/"},
-    ),
     "iframe-worker": (
         "1.0.4",
         "e8c5d12d87829c503afba01d67772ea9f4aba5b7ae57a0c98e1917711030efbb",

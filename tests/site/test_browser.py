@@ -18,13 +18,12 @@ from page_kinds import one_of_each_kind
 
 pytestmark = pytest.mark.slow
 
-# Compressed, as servers send it; the libraries of interactive figures apart.
+# Compressed, as servers send it; the index of the search, the same for all pages, apart.
 MAX_PAGE_BYTES = 250_000
 MAX_SEARCH_INDEX_BYTES = 200_000
 EVERY_PAGE = "by day the pages on which each kind of element is"
 # In CSS pixels: a desk's screen and a phone's.
 DESK, PHONE, HEIGHT = 1280, 360, 900
-NO_PART_OF_THE_WEIGHT = ("/vendor/vega",)
 # What axe looks at on each page; contrast apart, where all its time goes.
 RULES = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": False}}}
 CONTRAST = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
@@ -209,7 +208,7 @@ def weight_of(site: Path, address: str, asked: list[str]) -> int:
     return sum(
         weight(site / url.removeprefix(address).split("?")[0])
         for url in set(asked)
-        if url.startswith(address) and not any(part in url for part in NO_PART_OF_THE_WEIGHT)
+        if url.startswith(address) and "search_index" not in url
     )
 
 

@@ -153,7 +153,7 @@ CURVES = """{notes: [], panels: {
   cwnd: [{label: "a", time_s: [0, 1, 2], values: [1, 2, 3]}, {label: "b", time_s: [0, 1, 2], values: [3, 2, 1]}],
   queue: [{label: "router red", time_s: [0, 3], values: [0, 0]}],
   losses: [{label: "b, sent again", time_s: [0, 2], values: [0, 4]}, {label: "a, sent again", time_s: [0, 2], values: [0, 1]}]}}"""
-DRAWN = """() => { const svg = document.querySelector(".curves svg"); if (!svg) return null;
+DRAWN = """() => { const svg = document.querySelector(".curves svg.panels"); if (!svg) return null;
   const words = [...svg.querySelectorAll("text")];
   return { width: svg.getBoundingClientRect().width, ink: getComputedStyle(words[0]).fill, words: words.map((each) => each.textContent) }; }"""
 
@@ -170,14 +170,13 @@ def test_curves_follow_the_pages_width_and_colours(page: Any) -> None:
         }""",
         CURVES,
     )
-    page.wait_for_function("document.querySelector('.curves svg')")
+    page.wait_for_function("document.querySelector('.curves svg.panels text')")
     first = page.evaluate(DRAWN)
     # Whose queue it is stands there, too, and what is of one node has one colour.
-    assert "router red" in first["words"]
+    assert "router red" in page.inner_text(".over-time-legend >> nth=1")
     colours = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll(".curves svg .role-legend-entry")].flatMap((entry) =>
-          [...entry.querySelectorAll(".role-legend-symbol path")].map((path, n) =>
-            [entry.querySelectorAll("text")[n].textContent, getComputedStyle(path).stroke])))"""
+        """() => Object.fromEntries([...document.querySelectorAll(".curves .over-time-legend span")].map((entry) =>
+          [entry.textContent, getComputedStyle(entry.querySelector("path")).stroke]))"""
     )
     assert colours["a"] == colours["a, sent again"] != colours["b"] == colours["b, sent again"]
     page.set_viewport_size({"width": 340, "height": 800})

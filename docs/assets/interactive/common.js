@@ -16,6 +16,14 @@ window.measureTwice = (() => {
     return element;
   }
 
+  // s("line", { x1: 0 }, "text"): an element of a drawing.
+  function s(name, attributes = {}, text) {
+    const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+
   function grouped(text) {
     const [whole, part] = text.split(".");
     const groups = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, THIN) : whole;
@@ -41,6 +49,7 @@ window.measureTwice = (() => {
 
   return {
     h,
+    s,
     sig,
     // What was set, as it was set.
     plain: (value) => String(Number(value.toPrecision(6))),

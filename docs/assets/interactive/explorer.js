@@ -1,7 +1,7 @@
 // The models with the reader's own numbers: what they promise, and whether they may be asked.
 (() => {
   "use strict";
-  const { h, sig, plain, ms, bytes, count, seconds, formulas } = measureTwice;
+  const { h, s, sig, plain, ms, bytes, count, seconds, formulas } = measureTwice;
 
   const mbit = (bps) => measureTwice.mbit(bps / 1e6);
 
@@ -28,14 +28,6 @@
     const one = { value, take, row: h("div", { class: "input" }, h("label", { for: id }, label), slider, field) };
     take(value, null);
     return one;
-  }
-
-  const SVG = "http://www.w3.org/2000/svg";
-  function s(name, attributes, text) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text) element.textContent = text;
-    return element;
   }
 
   // The window against p, on logarithmic axes: where in the model's land these numbers stand.

@@ -2,16 +2,8 @@
 // is shown. What is drawn is drawn once; as time passes only a line and its marks move.
 (() => {
   "use strict";
-  const { h, plain, count } = measureTwice;
-  const SVG = "http://www.w3.org/2000/svg";
+  const { h, s, plain, count } = measureTwice;
   const LEFT = 46, RIGHT = 14, GAP = 26, TOP = 18, FOOT = 34;
-
-  function s(name, attributes = {}, text) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
 
   // 1, 2 or 5 times a power of ten: about `wanted` of them in the range.
   function niceStep(range, wanted) {
@@ -74,6 +66,7 @@
       const at = (n) => (inner() * times[n] / end).toFixed(2);
       if (kind === "dots") return times.map((_, n) => `M${at(n)},${of.y(values[n]).toFixed(1)}h0`).join("");
       if (kind === "ticks") return times.map((_, n) => `M${at(n)},${of.top}v8`).join("");
+      if (kind === "steps") return times.map((_, n) => `${n ? "H" : "M0,"}${n ? at(n) : ""}${n ? "V" : ""}${of.y(values[n]).toFixed(1)}`).join("");
       let d = "", last = null;
       for (let n = 0; n < times.length; n++) {
         const y = of.y(values[n]).toFixed(1);
@@ -88,7 +81,7 @@
     function paint() {
       drawn.replaceChildren(...lines.map((line) => s("path", {
         d: trace(line), class: `trace ${line.kind || "line"}${line.faint ? " faint" : ""}`,
-        style: `--line: var(--c-${line.colour}, var(--ink)); --dash: var(--dash-${line.colour}, none)`,
+        style: line.look || `--line: var(--c-${line.colour}, var(--ink)); --dash: var(--dash-${line.colour}, none)`,
       })), ...marks.map((mark) => {
         const of = rows.find((one) => one.id === mark.row);
         return s("path", { d: `M0,${of.y(mark.y)}H${inner()}`, class: "level" });
@@ -158,5 +151,5 @@
     return api;
   }
 
-  Object.assign(window.measureTwice, { panels, s });
+  Object.assign(window.measureTwice, { panels });
 })();

@@ -2,15 +2,7 @@
 // stay where they are, and a mark that is dragged along the lower one.
 (() => {
   "use strict";
-  const SVG = "http://www.w3.org/2000/svg";
-
-  // s("line", { x1: 0 }, "text"): an element of a drawing.
-  function s(name, attributes = {}, text) {
-    const element = document.createElementNS(SVG, name);
-    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    if (text !== undefined) element.textContent = text;
-    return element;
-  }
+  const { s } = measureTwice;
 
   // A logarithmic scale from values to places, and back: along(v), along.back(place).
   function along([low, high], [from, to]) {
@@ -62,5 +54,5 @@
     return again;
   }
 
-  Object.assign(window.measureTwice, { s, along, levels, steps, plane });
+  Object.assign(window.measureTwice, { along, levels, steps, plane });
 })();

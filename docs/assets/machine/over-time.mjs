@@ -1,71 +1,63 @@
 // A run over time, as ./lab plot --over-time draws it: window, round-trip time, queue, losses, one above the other.
-const { h } = window.measureTwice;
+const { h, s, sig } = window.measureTwice;
 
-// Each panel's name, and its axis' title in lines: a panel is not high enough for some in one.
-const PANELS = [["cwnd", ["congestion window", "(segments)"]], ["rtt", ["round-trip time", "(ms)"]], ["queue", ["queue", "(packets)"]], ["losses", ["losses so far"]]];
-const COLOURS = ["var(--measured)", "var(--shade-2)", "var(--ink-2)", "var(--ink)"];
-const DASHES = [[1, 0], [6, 3], [2, 2], [8, 2, 2, 2]];
+const PANELS = [["cwnd", "congestion window (segments)"], ["rtt", "round-trip time (ms)"], ["queue", "queue (packets)"], ["losses", "losses so far"]];
+const COLOURS = ["--measured", "--shade-2", "--ink-2", "--ink"];
+const DASHES = ["none", "6 3", "2 2", "8 2 2 2"];
 
 // Of "host-1", "host-1, ss", "host-1, ping-busy, mean"; of "host-1 5201"; of "router-1 red, dropped".
-const of_what = (label) => label.split(",")[0];
+const owner = (label) => label.split(",")[0];
 
-const dark = () => document.body.getAttribute("data-md-color-scheme") === "slate";
+// Each panel's lines, each with its look: what is of one node has one colour in all panels, and its lines in one panel
+// differ by their dashes.
+function rows_of(panels) {
+  const shown = PANELS.filter(([id]) => (panels[id] || []).some((line) => line.values.length));
+  const owners = [...new Set(shown.flatMap(([id]) => panels[id].map((line) => owner(line.label))))];
+  return shown.map(([id, label]) => {
+    const most = Math.max(...panels[id].flatMap((line) => line.values));
+    const lines = panels[id].map((line, n) => {
+      const before = panels[id].slice(0, n).filter((other) => owner(other.label) === owner(line.label));
+      const colour = COLOURS[owners.indexOf(owner(line.label)) % COLOURS.length];
+      return { ...line, look: `--line: var(${colour}); --dash: ${DASHES[before.length % DASHES.length]}` };
+    });
+    return { id, label, most: (most > 0 ? most : 1) * 1.04, high: 110, lines };
+  });
+}
 
-function specification(panels, width) {
-  const shown = PANELS.filter(([name]) => (panels[name] || []).some((line) => line.values.length));
-  // What a line is of has one colour in all panels; its lines in one panel differ by their dashes.
-  const all = [...new Set(shown.flatMap(([name]) => panels[name].map((line) => of_what(line.label))))];
-  const colour = (label) => COLOURS[all.indexOf(of_what(label)) % COLOURS.length];
-  const dash = (label, names) => {
-    const before = names.slice(0, names.indexOf(label)).filter((other) => colour(other) === colour(label));
-    return DASHES[before.length % DASHES.length];
-  };
-  return {
-    $schema: "https://vega.github.io/schema/vega-lite/v6.json",
-    description: `One run over time, in seconds: ${shown.map(([, title]) => title.join(" ")).join(", ")}.`,
-    background: "transparent", spacing: 8,
-    vconcat: shown.map(([name, title], at) => {
-      const lines = panels[name];
-      const most = Math.max(...lines.flatMap((line) => line.values));
-      const end = Math.max(...lines.flatMap((line) => line.time_s));
-      const values = lines.flatMap((line) => (line.steady
-        ? [0, end].map((time_s) => ({ time_s, value: line.values[0], line: line.label }))
-        : line.time_s.map((time_s, n) => ({ time_s, value: line.values[n], line: line.label }))));
-      const names = lines.map((line) => line.label);
-      const legend = names.length > 1 || name === "queue" ? { title: null, orient: "top", direction: "horizontal", columns: 2, labelLimit: 260, symbolType: "stroke", symbolSize: 400 } : null;
-      return {
-        width, height: 110, data: { values }, mark: { type: "line", strokeWidth: 1.2, interpolate: "step-after" },
-        encoding: {
-          x: { field: "time_s", type: "quantitative", title: at === shown.length - 1 ? "time (s)" : null, axis: { labels: at === shown.length - 1, grid: false, format: ",.6~g" } },
-          y: { field: "value", type: "quantitative", title, scale: { domainMin: 0, ...(most > 0 ? {} : { domainMax: 1 }) }, axis: { titleFontWeight: "normal", tickCount: 4, format: ",.6~g" } },
-          color: { field: "line", scale: { domain: names, range: names.map(colour) }, legend },
-          strokeDash: { field: "line", scale: { domain: names, range: names.map((each) => dash(each, names)) }, legend },
-        },
-      };
-    }),
-    resolve: { scale: { x: "shared", color: "independent", strokeDash: "independent" } },
-  };
+function legend({ label, lines }) {
+  const entries = lines.map((line) => {
+    const swatch = s("svg", { class: "swatch", width: 30, height: 10, "aria-hidden": "true" });
+    swatch.append(s("path", { d: "M0,5h30", class: "trace", style: line.look }));
+    return h("span", {}, swatch, line.label);
+  });
+  return h("p", { class: "over-time-legend" }, h("b", {}, label.split(" (")[0]), ...entries);
+}
+
+// What a line's value is at a time: the last one measured before it.
+function value_at(line, time_s) {
+  const after = line.time_s.findIndex((at) => at > time_s);
+  return line.values[after < 0 ? line.values.length - 1 : Math.max(0, after - 1)];
 }
 
 export async function over_time({ notes, panels }) {
-  // What is drawn makes its own element as wide as itself.
-  const drawing = h("div");
-  const place = h("div", { class: "here-figure here-wide" }, drawing);
-  const load = window.measureTwice.load;
-  await load("vendor/vega/vega.min.js");
-  await load("vendor/vega-lite/vega-lite.min.js");
-  await load("vendor/vega-embed/vega-embed.min.js");
-  let drawn = "";
-  // Drawn anew where the page becomes narrower, or dark.
-  const draw = () => {
-    const room = Math.max(200, Math.min(640, (place.clientWidth || 560) - 70));
-    const look = `${room} ${dark()}`;
-    if (look === drawn) return;
-    drawn = look;
-    vegaEmbed(drawing, specification(panels, room), { actions: false, renderer: "svg", theme: dark() ? "dark" : undefined });
+  await window.measureTwice.load("interactive/panels.js");
+  const rows = rows_of(panels);
+  const end = Math.max(...rows.flatMap(({ lines }) => lines.flatMap((line) => line.time_s)));
+  const said = h("p", { class: "over-time-said", "aria-live": "polite" }, "Click into it for the values at a moment.");
+  const say = (time_s) => {
+    board.cursor(time_s);
+    said.textContent = `At ${sig(time_s)}\u00a0s: ${rows.map(({ label, lines }) => `${label} ${
+      lines.map((line) => `${line.label} ${sig(value_at(line, time_s))}`).join(", ")}`).join("; ")}.`;
   };
-  const watched = new MutationObserver(() => (place.isConnected ? draw() : watched.disconnect()));
-  watched.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
-  new ResizeObserver(() => requestAnimationFrame(draw)).observe(place);
-  return [place, ...notes.map((note) => h("p", { class: "recorded" }, note))];
+  const board = window.measureTwice.panels({ end, unit: "time (s)", rows, pick: say });
+  board.show(rows.flatMap(({ id, lines }) => lines.map((line) => ({
+    row: id, kind: "steps", look: line.look,
+    x: line.steady ? [0, end] : line.time_s, y: line.steady ? [line.values[0], line.values[0]] : line.values,
+  }))));
+  board.label(`One run over ${sig(end)} seconds: ${rows.map(({ label }) => label).join(", ")}.`);
+  const legends = rows.filter(({ id, lines }) => lines.length > 1 || id === "queue").map(legend);
+  return [
+    h("div", { class: "here-figure over-time" }, ...legends, board.element, said),
+    ...notes.map((note) => h("p", { class: "recorded" }, note)),
+  ];
 }
