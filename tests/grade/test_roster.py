@@ -4,12 +4,14 @@ import csv
 import io
 import json
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.deal import deal_command
+from measuretwice.grading import systems
 from measuretwice.grading.deal import deal
 from measuretwice.grading.roster import SEEDS_EACH, Student, read_roster
 from measuretwice.grading.submissions import find_submissions
@@ -225,18 +227,18 @@ def test_what_systems_call_files(tmp_path: Path) -> None:
     assert others == []
     by_id = {one.student.id: one for one in found if one.student}
     assert by_id.keys() == {"ada", "rene_d", "emmy"}
-    assert [(one.counts, one.says) for one in by_id["ada"].handed_in] == [
+    assert [(one.counts, one.remark) for one in by_id["ada"].handed_in] == [
         (False, "2026-10-01 09:00:00, an earlier attempt; not marked"),
         (True, "2026-10-03 22:41:07"),
     ]
     assert [path.name[-5:] for path in by_id["ada"].counted] == ["x.zip"]
-    says = {one.named.system: one.says for one in by_id["emmy"].handed_in}
-    assert says == {"Brightspace": "3 October, 2026 1041 PM", "Moodle": "", "Canvas": "late"}
+    says = {one.named.system: one.remark for one in by_id["emmy"].handed_in}
+    assert says == {"brightspace": "3 October, 2026 1041 PM", "moodle": "", "canvas": "late"}
     feedback = {one.named.system: one.named.feedback for one in by_id["emmy"].handed_in}
     assert feedback == {
-        "Brightspace": "123-456 - Emmy Noether - 3 October, 2026 1041 PM/feedback.html",
-        "Moodle": "Participant_4713_assignsubmission_file_/feedback.html",
-        "Canvas": "noetheremmy_LATE_3_99_feedback.html",
+        "brightspace": "123-456 - Emmy Noether - 3 October, 2026 1041 PM/feedback.html",
+        "moodle": "Participant_4713_assignsubmission_file_/feedback.html",
+        "canvas": "noetheremmy_LATE_3_99_feedback.html",
     }
 
 
@@ -257,3 +259,41 @@ def test_no_class(tmp_path: Path) -> None:
     (tmp_path / "all.zip").touch()
     with pytest.raises(UserError, match="Unpack it first"):
         find_submissions(tmp_path / "all.zip", None)
+
+
+@pytest.fixture
+def own_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A copy of the systems' files, read instead of the kit's own."""
+
+    def forget() -> None:
+        systems.systems.cache_clear()
+        systems.headings.cache_clear()
+
+    shutil.copytree(systems.FOLDER, tmp_path / "systems")
+    monkeypatch.setattr(systems, "FOLDER", tmp_path / "systems")
+    forget()
+    yield tmp_path / "systems"
+    forget()
+
+
+def test_another_system_is_a_file(tmp_path: Path, own_systems: Path) -> None:
+    (own_systems / "opal.toml").write_text(
+        "[files]\nname = '(?P<user>_[a-z]+)@(?P<attempt>[0-9]+)\\.zip'\nwhen = 'attempt {attempt}'\n"
+        '[headings]\nstudent_id = ["Immatrikulationsnummer"]\n'
+    )
+    roster = tmp_path / "class.csv"
+    roster.write_text("Immatrikulationsnummer,Vorname,Nachname\nada,Ada,Lovelace\n")
+    (tmp_path / "handed-in").mkdir()
+    (tmp_path / "handed-in/_ada@2.zip").touch()
+    [found], _ = find_submissions(tmp_path / "handed-in", read_roster(roster))
+    assert found.student is not None
+    assert found.student.id == "ada"
+    assert [one.remark for one in found.handed_in] == ["attempt 2"]
+
+
+@pytest.mark.parametrize("text", ["[files]\nname = '('\n", "[files]\nnme = 'x'\n", "[files\n"])
+def test_a_wrong_file_of_a_system_is_named(tmp_path: Path, own_systems: Path, text: str) -> None:
+    (own_systems / "opal.toml").write_text(text)
+    (tmp_path / "class.csv").write_text("id\nada\n")
+    with pytest.raises(UserError, match=r"opal\.toml: "):
+        read_roster(tmp_path / "class.csv")

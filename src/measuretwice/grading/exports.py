@@ -12,22 +12,13 @@ from dataclasses import dataclass
 
 from measuretwice.base.errors import UserError
 from measuretwice.grading.deal import without_deal
-from measuretwice.grading.headings import GRADES, plain
 from measuretwice.grading.roster import Roster
+from measuretwice.grading.systems import assignment_titles, headings, normalize_heading
 from measuretwice.grading.text_table import Line, TextTable
 
 NUMBER_CELL = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?%?|-|N/A|EX", re.IGNORECASE)
 POINTS_POSSIBLE = re.compile(r"\s*points possible", re.IGNORECASE)
 READ_ONLY = re.compile(r"\s*\(read only\)\s*", re.IGNORECASE)
-# What systems put around an assignment's title: Canvas its number, Moodle what it is, Blackboard and
-# Brightspace the points and a number.
-AROUND = (
-    re.compile(r" \([0-9]+\)$"),
-    re.compile(r"^[^:]{1,30}: "),
-    re.compile(r" \([^()]{1,20}\)$"),
-    re.compile(r" \[[^\[\]]*\]\s*\|\s*[0-9]+$"),
-    re.compile(r" points grade <[^<>]*>.*$", re.IGNORECASE),
-)
 # Brightspace's last column stays the last.
 LAST = "end-of-line indicator"
 
@@ -124,10 +115,18 @@ def _column(
 ) -> int | None:
     """The column of the assignment: called so, or, where no title was given, the only one for a grade."""
     exact = [place for place, text in enumerate(heading) if text.strip() == title.strip()]
-    alike = [place for place, text in enumerate(heading) if plain(title) in _titles(text)]
+    alike = [
+        place
+        for place, text in enumerate(heading)
+        if normalize_heading(title) in assignment_titles(text)
+    ]
     found = exact or alike
     if not found and not named:
-        found = [place for place, text in enumerate(heading) if plain(text) in GRADES]
+        found = [
+            place
+            for place, text in enumerate(heading)
+            if normalize_heading(text) in headings("grade")
+        ]
         found = found if len(found) == 1 and _takes_marks(rows, found[0]) else []
     if len(found) > 1:
         which = ", ".join(repr(heading[place].strip()) for place in found[:3])
@@ -145,14 +144,6 @@ def _column(
     return found[0] if found else None
 
 
-def _titles(heading: str) -> set[str]:
-    """What an assignment in this column may be called: the heading, less what systems put around a title."""
-    found = {heading.strip()}
-    for _ in AROUND:
-        found |= {form.sub("", text) for form in AROUND for text in found}
-    return {plain(text) for text in found}
-
-
 def _takes_marks(rows: Sequence[list[str]], place: int) -> bool:
     cells = [row[place].strip() for row in rows if place < len(row)]
     return all(not text or NUMBER_CELL.fullmatch(text) for text in cells)
@@ -165,4 +156,4 @@ def _is_read_only(lines: Sequence[tuple[Line, list[str]]], place: int) -> bool:
 def _place_for_new(heading: list[str]) -> int:
     """Behind the last heading; before Brightspace's mark for the end."""
     last = max((place for place, text in enumerate(heading) if text.strip()), default=-1)
-    return last if plain(heading[last]) == LAST else last + 1
+    return last if normalize_heading(heading[last]) == LAST else last + 1

@@ -145,7 +145,7 @@ def _answers(contents: Contents, questions: list[str]) -> tuple[Answer, ...]:
 
 def _files(submission: Submission) -> tuple[HandedFile, ...]:
     return tuple(
-        HandedFile(str(one.path.absolute()), shown(one.path.name), one.says, one.counts, one.named.feedback)
+        HandedFile(str(one.path.absolute()), shown(one.path.name), one.remark, one.counts, one.named.feedback)
         for one in submission.handed_in
     )  # fmt: skip
 

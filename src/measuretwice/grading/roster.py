@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.grading.headings import (
+from measuretwice.grading.systems import (
     SHORTENED,
-    STATUS,
-    heading_kind,
+    headings,
+    id_kind,
     is_heading_line,
     name_columns,
+    normalize_heading,
     participant_number,
-    plain,
 )
 from measuretwice.grading.text_table import (
     Line,
@@ -66,7 +66,7 @@ class Student:
         ids = {
             value.casefold().lstrip("#")
             for name, value in self.row.items()
-            if heading_kind(name) is not None and participant_number(value) is None
+            if id_kind(name) is not None and participant_number(value) is None
         }
         return {key for known in ids for key in (known, known.split("@")[0]) if len(key) > 1}
 
@@ -122,9 +122,7 @@ def read_roster(path: Path) -> Roster:
     _refuse_twice(path, heading, columns)
     full, first, last = name_columns(columns)
     kinds = {
-        place: kind
-        for place, text in enumerate(columns)
-        if (kind := heading_kind(text)) is not None
+        place: kind for place, text in enumerate(columns) if (kind := id_kind(text)) is not None
     }
     about = sorted({*kinds, *(place for place in (full, first, last) if place is not None)})
     rows: list[tuple[Line, list[str]]] = []
@@ -155,7 +153,7 @@ def read_roster(path: Path) -> Roster:
 def _refuse_twice(path: Path, heading: Line, columns: list[str]) -> None:
     """A heading that stands twice matters only where something is read below it."""
     for place, name in enumerate(columns):
-        known = heading_kind(name) is not None or name in (SEED_COLUMN, LAB_COLUMN)
+        known = id_kind(name) is not None or name in (SEED_COLUMN, LAB_COLUMN)
         if known and name in columns[:place]:
             raise UserError(f"{path}, line {heading.number}: the heading {name!r} stands twice")
 
@@ -213,7 +211,9 @@ def _student(path: Path, columns: list[str], line: Line, cells: list[str], at: i
     full, first, last = (None if p is None else clean_name(cells[p]) for p in name_columns(columns))
     name = full or " ".join(part for part in (first, last) if part) or id
     numbers = [number for text in cells if (number := participant_number(text))]
-    status = next((text for key, text in row.items() if plain(key) in STATUS), "")
+    status = next(
+        (text for key, text in row.items() if normalize_heading(key) in headings("status")), ""
+    )
     return Student(
         id.lstrip("#") or id,
         name,

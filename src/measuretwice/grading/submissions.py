@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.grading.attempts import HandedIn, Named, latest, read_name
 from measuretwice.grading.roster import Roster, Student, squash
+from measuretwice.grading.systems import FileName, HandedIn, latest_attempts, read_file_name
 from measuretwice.grading.unpack import is_hidden, shown
 from measuretwice.runs.archive import is_archive
 
@@ -27,7 +27,7 @@ class Submission:
     @property
     def handed_in(self) -> list[HandedIn]:
         """Each of its files with what its name says of when it came."""
-        return latest(self.sources)
+        return latest_attempts(self.sources)
 
     @property
     def counted(self) -> list[Path]:
@@ -45,7 +45,7 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
     for path in sorted(folder.iterdir()):
         if is_hidden((path.name,)):
             continue
-        named = read_name(path.name)
+        named = read_file_name(path.name)
         if named.is_note:
             continue
         called, key = _called(path, named)
@@ -86,7 +86,7 @@ def _stem(path: Path) -> str:
     return re.sub(r"(\.tar)?\.[A-Za-z0-9]{1,5}$", "", path.name)
 
 
-def _called(path: Path, named: Named) -> tuple[str, str]:
+def _called(path: Path, named: FileName) -> tuple[str, str]:
     """The name that a system gave, if one did, and what all of a student's files have in common."""
     if named.user:
         return named.user.rsplit("_", 1)[-1], f"\1{named.user}"
@@ -95,7 +95,7 @@ def _called(path: Path, named: Named) -> tuple[str, str]:
     return _stem(path), _stem(path)
 
 
-def _students(roster: Roster, path: Path, named: Named) -> list[Student]:
+def _students(roster: Roster, path: Path, named: FileName) -> list[Student]:
     """Whose it may be. In a system's name only the part that the system wrote counts."""
     students = roster.students
     if named.user:
@@ -105,7 +105,8 @@ def _students(roster: Roster, path: Path, named: Named) -> list[Student]:
         by_number = [
             s
             for s in students
-            if named.number == (s.number if named.system == "Moodle" else s.row.get("ID"))
+            if named.number
+            == (s.number if named.number_in == "participant" else s.row.get(named.number_in))
         ]
         if by_number:
             return by_number
