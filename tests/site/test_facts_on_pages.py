@@ -118,6 +118,17 @@ def test_cards_and_figures() -> None:
     assert filled.endswith("    [two: Some boxes]\n    its caption\n")
 
 
+def test_a_question_has_a_field_for_its_answer(tmp_path: Path) -> None:
+    text = made(
+        tmp_path,
+        'It is so.\n\n!!! asks "loss" "pings lost"\n    How many of {{ f.n }}?\n',
+        n=Number(5),
+    )
+    assert text.startswith("It is so.\n\n**How many of 5?**\n\n<div")
+    assert 'data-case="queues loss"' in text
+    assert 'data-quantity="pings lost"' in text
+
+
 def test_intervals_as_pages_use_them(tmp_path: Path) -> None:
     text = made(tmp_path, "{{ f.c.middle }} ({{ f.c.ends }})", c=Interval(1.22, 1.2, 1.24, "ms"))
     assert text == "1.22\u00a0ms (1.20 to 1.24)"

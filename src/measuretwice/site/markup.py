@@ -8,6 +8,9 @@
     of how many · [Evidence](#where)
 
 [case](case:mtu), [Case](case:mtu), or [case](case:buffers/one-run): a link to a case's page, which says its number
+
+!!! asks "loss" "pings lost"                          a question with a field for its answer, which has that name
+    How many of 100 pings will be lost?               among the lab's pages, and is of that
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
 CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
 CASE_LINK = re.compile(r"\[([Cc]ase)\]\(case:(?:([a-z0-9]+)/)?([a-z0-9-]+)\)")
 EVIDENCE = re.compile(r"[ \t]*·[ \t]*(\[Evidence\]\([^)\s]*\))$")
+QUESTION = re.compile(r'^!!! asks "([^"\n]+)" "([^"\n]+)"\n {4}([^\n]+)$', re.MULTILINE)
 MISSPELT = re.compile(r"^!!! (?!verdict\b)(ver\w+) ", re.MULTILINE)
 # By what a claim came to: its card's class, which has a shape of its own, and its words.
 WORDS = {
@@ -52,6 +56,11 @@ def link_cases(text: str, case: Callable[[str, str], tuple[int, str]]) -> str:
         return f"[{found[1]} {number}]({address})"
 
     return CASE_LINK.sub(linked, text)
+
+
+def ask_questions(text: str, ask: Callable[[str, str, str], str]) -> str:
+    """Return a page with its questions; `ask` makes one of its name, what is asked, and what is to be predicted."""
+    return QUESTION.sub(lambda found: ask(found[1], found[3], found[2]), text)
 
 
 def _strip(text: str, facts: Facts) -> str:

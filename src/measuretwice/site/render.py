@@ -109,7 +109,7 @@ class Renderer:
         return list(told["story"])
 
     def _filled_in(self, text: str, page: str, words: dict[str, Any]) -> str:
-        """Figures, verdicts, and links to cases. UserError with the page's name."""
+        """Figures, verdicts, questions, and links to cases. UserError with the page's name."""
 
         def case(lab: str, name: str) -> tuple[int, str]:
             of = self._site.lab(lab) if lab else words.get("it", words.get("own"))
@@ -122,6 +122,7 @@ class Renderer:
 
         try:
             text = markup.link_cases(text, case)
+            text = markup.ask_questions(text, lambda *question: words["asks"](*question))
             return markup.fill_in(
                 text, facts_behind(words["f"]), lambda name, alt: words["figure"](name, alt)
             )
