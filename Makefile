@@ -47,6 +47,8 @@ define package
 	PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(PYTHON) scripts/lint/sizes.py
 	$(PYTHON) scripts/lint/pages.py
+	$(PYTHON) scripts/lint/titles.py
+	$(PYTHON) scripts/lint/titles.py
 	$(PYTHON) scripts/machines/shipped.py lint
 endef
 

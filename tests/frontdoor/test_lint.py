@@ -37,6 +37,8 @@ def test_make_lint_asks_for_all_of_them() -> None:
             "mypy",
             "lint-imports",
             "scripts/lint/sizes.py",
+            "scripts/lint/pages.py",
+            "scripts/lint/titles.py",
             "shipped.py lint",
         ):
             assert any(words in line for line in done.stdout.splitlines()), words
@@ -140,3 +142,28 @@ def test_nine_parameters_are_too_many_but_on_the_command_line(copy: Path) -> Non
         done = run(copy, BIN / "ruff", "check", "--no-cache", f"src/measuretwice/{name}/many.py")
         assert ("PLR0913" in done.stdout) == found, done.stdout
         assert done.returncode == int(found)
+
+
+# --- titles of commits ----------------------------------------------------------------------
+
+
+def test_a_long_title_of_a_commit_is_named(tmp_path: Path) -> None:
+    titles = ROOT / "scripts/lint/titles.py"
+    person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for command, title in (("init", None), ("commit", "Say it in " + "x" * 62)):
+        words = ["git", *person, command, "-q"]
+        done = run(tmp_path, *words, *(["--allow-empty", "-m", title] if title else []))
+        assert done.returncode == 0, done.stderr
+    assert run(tmp_path, sys.executable, titles).returncode == 0
+    run(tmp_path, "git", *person, "commit", "-q", "--allow-empty", "-m", "Say it in " + "x" * 63)
+    done = run(tmp_path, sys.executable, titles)
+    assert done.returncode == 1
+    assert "a title of 73 characters; at most 72: Say it in x" in done.stdout
+
+
+def test_without_git_no_titles_are_looked_at(tmp_path: Path) -> None:
+    done = run(tmp_path, sys.executable, ROOT / "scripts/lint/titles.py")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "titles of commits: no git here, so none are looked at\n",
+    )
