@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from measuretwice.base.errors import UserError
+from measuretwice.facts import Facts
 from measuretwice.site.layouts import CASE, LESSON, MODULE, NEEDED, laid_out, split
 from measuretwice.site.lessons import session_rows, timed
-from measuretwice.site.markup import link_cases
+from measuretwice.site.markup import fill_in, link_cases
 
 PAGE = "---\ncase: mtu\n---\n\n" + "".join(
     f"## {heading}\n\nOf {heading}.\n\n" for heading in NEEDED
@@ -191,3 +193,11 @@ def test_a_link_to_a_case_says_its_number() -> None:
     assert link_cases(text, lambda lab, name: (len(name), f"{lab or 'own'}.md")) == (
         "See [case 3](own.md). [Case 7](buffers.md) too."
     )
+
+
+def test_a_row_of_a_table_sums_up_the_minutes_above_it() -> None:
+    row, of = "| **sum** | **in all** |", lambda text: fill_in(text, Facts(), lambda name, alt: "")
+    head = "| minutes | what |\n|---:|---|\n"
+    both = f"{head}| 15 | One. |\n| 8 | Two. |\n{row}\n\n{head}| 4 | Three. |\n{row}\n"
+    assert re.findall(r"\*\*(\d+)\*\*", of(both)) == ["23", "4"]
+    assert of("No table: **sum**.\n") == "No table: **sum**.\n"

@@ -120,6 +120,13 @@ class Rubric:
     hint_costs: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
     @property
+    def prediction_share(self) -> float:
+        """Which share of a case's points is for its prediction; 0 where no criterion is of a case."""
+        of_case = [criterion for criterion in self.criteria if criterion.pitfall]
+        predicted = sum(criterion.points for criterion in of_case if criterion.prediction)
+        return predicted / sum(criterion.points for criterion in of_case) if of_case else 0
+
+    @property
     def points(self) -> float:
         return sum(criterion.points for criterion in self.criteria)
 

@@ -7,6 +7,8 @@
     Here: what was found
     of how many · [Evidence](#where)
 
+| **sum** | **in all** |                               in a table: the sum of the numbers above it
+
 [case](case:mtu), [Case](case:mtu), or [case](case:buffers/one-run): a link to a case's page, which says its number
 
 !!! asks "loss" "pings lost"                          a question with a field for its answer, which has that name
@@ -24,6 +26,8 @@ from measuretwice.facts import Facts
 FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
 CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
 CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
+TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
+SUM = "| **sum** |"
 CASE_LINK = re.compile(r"\[([Cc]ase)\]\(case:(?:([a-z0-9]+)/)?([a-z0-9-]+)\)")
 EVIDENCE = re.compile(r"[ \t]*·[ \t]*(\[Evidence\]\([^)\s]*\))$")
 QUESTION = re.compile(r'^!!! asks "([^"\n]+)" "([^"\n]+)"\n {4}([^\n]+)$', re.MULTILINE)
@@ -43,8 +47,17 @@ def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
     """
     if found := MISSPELT.search(text):
         raise UserError(f"there are no blocks '!!! {found[1]}': is it '!!! verdict'?")
+    text = TABLE.sub(lambda table: _summed(table[0]), text)
     text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
     return FIGURE.sub(lambda found: _indented(figure(found[3], found[2]), found[1]), text)
+
+
+def _summed(table: str) -> str:
+    """A table whose row `**sum**` has the sum of the first cells above it."""
+    if SUM not in table:
+        return table
+    cells = [line.split("|")[1].strip() for line in table.splitlines()]
+    return table.replace(SUM, f"| **{sum(int(cell) for cell in cells if cell.isdecimal())}** |")
 
 
 def link_cases(text: str, case: Callable[[str, str], tuple[int, str]]) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.cases import case_heading, case_page
+from measuretwice.site.words.claims import in_words
 from measuretwice.site.words.registry import number_filter, site_word, word
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -30,6 +31,12 @@ def minutes(words: LabWords) -> int:
 def case_minutes(words: LabWords) -> dict[str, int]:
     """A lab's cases in their order, and the minutes of each."""
     return {case.id: case.minutes for case in words.lab.file.pitfalls}
+
+
+@word('it.minutes_of("mtu", "offload")', name="minutes_of", rare=True)
+def minutes_of(words: LabWords, *cases: str) -> int:
+    """The minutes of these cases together."""
+    return sum(words.lab.pitfall(case).minutes for case in cases)
 
 
 @word("it.cases_taught", name="cases_taught", fact=True, rare=True)
@@ -80,6 +87,50 @@ def course(site: SiteWords) -> list[LabWords]:
     """All labs in the order in which they are taken: each after those that it needs, else by number."""
     needs = {name: words.lab.file.lab.needs for name, words in site.labs.items()}
     return [site.labs[name] for name in in_order(needs)]
+
+
+@site_word("modules_in_all", fact=True)
+def modules_in_all(site: SiteWords) -> str:
+    """How many modules there are, as a sentence begins."""
+    return in_words(len(site.labs)).capitalize()
+
+
+@site_word("cases_in_all", fact=True)
+def cases_in_all(site: SiteWords) -> int:
+    """How many cases there are in all modules."""
+    return sum(len(words.lab.file.pitfalls) for words in site.labs.values())
+
+
+@site_word("time_in_all", fact=True)
+def time_in_all(site: SiteWords) -> str:
+    """How long all modules take."""
+    return half_hours(sum(map(minutes, site.labs.values())))
+
+
+@site_word("course_size", fact=True)
+def course_size(site: SiteWords) -> dict[str, int]:
+    """How much there is in all: `.modules`, `.cases`, `.minutes`."""
+    labs = site.labs.values()
+    return {
+        "modules": len(labs),
+        "cases": sum(len(words.lab.file.pitfalls) for words in labs),
+        "minutes": sum(map(minutes, labs)),
+    }
+
+
+@site_word('teaching_pages("slides")')
+def teaching_pages(site: SiteWords, kind: str) -> str:
+    """Links to the labs' `slides`, `answers` or `notes`, those that there are, from a page in docs/instructors/."""
+    text, file = {
+        "slides": ("{0}", "key/{1}-slides.md"),
+        "answers": ("Answers, {0}", "key/{1}.md"),
+        "notes": ("Teaching notes, {0}", "key/{1}-notes.md"),
+    }[kind]
+    return ", ".join(
+        f"[{text}]({file})".format(words.lab.name, words.lab.folder.name)
+        for words in site.labs.values()
+        if {"slides": True, "answers": words.answered, "notes": words.noted}[kind]
+    )
 
 
 def in_order(needs: Mapping[str, Sequence[str]]) -> list[str]:
