@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.facts import Facts, Interval, Number, Table
+from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
 from measuretwice.lab import load_lab
 from measuretwice.site.markup import fill_in
 from measuretwice.site.render import Renderer
@@ -48,6 +48,7 @@ def test_facts_are_quoted(tmp_path: Path) -> None:
         ('!!! verdict "wait"\n    a\n    b\n    c · [Evidence](#d)\n', "the fact 'wait' is no judgement"),
         ('!!! verdict "short"\n    a\n    b\n', "verdict 'short': expected three indented lines"),
         ("{{ f.short }}", "a judgement"),
+        ("{{ f.wrong_metric }}", "'wrong-metric' is a case: say which"),
         ("{{ f.wai }}", "there is no fact 'wai'; is it 'wait'?"),
         ('{% holds "not open" %}', "open can't be told"),
         ('!!! verdit "short"\n    a\n', "no blocks '!!! verdit': is it '!!! verdict'?"),
@@ -132,3 +133,14 @@ def test_a_question_has_a_field_for_its_answer(tmp_path: Path) -> None:
 def test_intervals_as_pages_use_them(tmp_path: Path) -> None:
     text = made(tmp_path, "{{ f.c.middle }} ({{ f.c.ends }})", c=Interval(1.22, 1.2, 1.24, "ms"))
     assert text == "1.22\u00a0ms (1.20 to 1.24)"
+
+
+def test_excerpts_with_fields_explained_and_counters(tmp_path: Path) -> None:
+    text = made(
+        tmp_path,
+        "{{ f.line }}\n\n{{ f.counted }}\n",
+        line=Excerpt("copied-cell-fixed", "host-1/ss.txt", {"last": 1, "trial": 6, "explained": "ss"}),
+        counted=Excerpt("copied-cell-fixed", "host-1/nstat.after.json", {"trial": 6, "counters": ["TcpInSegs"]}),
+    )  # fmt: skip
+    assert '<div class="explained"' in text
+    assert "counter    before  after  difference" in text

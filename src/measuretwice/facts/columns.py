@@ -11,8 +11,9 @@ from measuretwice.runs.result import Result
 
 
 def measured(run: Result, name: str) -> float:
-    """Return a measured value, in the unit that its name ends with; UserError where the run has none."""
-    return _number(run, name, run.measured.get(name))
+    """Return a measured value, in the unit that its name ends with, or the run's `ratio` to its model; UserError where
+    the run has none."""
+    return _number(run, name, run.values.get(name))
 
 
 def param(run: Result, name: str) -> float:

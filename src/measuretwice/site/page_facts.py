@@ -7,7 +7,8 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Table
 from measuretwice.site.words.blocks import Block
-from measuretwice.site.words.excerpts import excerpt
+from measuretwice.site.words.excerpts import counters, excerpt
+from measuretwice.site.words.explained import explained
 from measuretwice.site.words.subjects import LabWords
 
 
@@ -20,7 +21,11 @@ class PageFacts:
         self._words = words
         found = words.facts if words else others or Facts()
         self._facts = found.case(case) if case else found
+        self._case = case
         self._cases = {pitfall.id for pitfall in words.lab.file.pitfalls} if words else set()
+
+    def __str__(self) -> str:
+        raise UserError(f"{self._case!r} is a case: say which of its facts")
 
     def __getattr__(self, name: str) -> Any:
         if self._words and (case := name.replace("_", "-")) in self._cases:
@@ -34,8 +39,18 @@ class PageFacts:
             return Block(fact)
         if isinstance(fact, Excerpt):
             assert self._words
-            return excerpt(self._words, fact.of_set, fact.file, **fact.lines)
+            return _shown(self._words, fact)
         return fact
+
+
+def _shown(words: LabWords, fact: Excerpt) -> Block:
+    """An excerpt's lines; with each field explained, or as counters before and after the run, where it says so."""
+    lines = dict(fact.lines)
+    if tool := lines.pop("explained", None):
+        return explained(words, tool, fact.of_set, fact.file, **lines)
+    if names := lines.pop("counters", None):
+        return counters(words, fact.of_set, fact.file.split("/")[0], names, **lines)
+    return excerpt(words, fact.of_set, fact.file, **lines)
 
 
 def facts_behind(quoted: PageFacts) -> Facts:
