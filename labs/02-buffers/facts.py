@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from measuretwice.facts import (
@@ -12,7 +12,7 @@ from measuretwice.facts import (
     Interval,
     Number,
     RecordedSets,
-    Table,
+    cell,
     column,
     excerpt,
     judge,
@@ -22,6 +22,8 @@ from measuretwice.facts import (
     ms,
     param,
     percent,
+    runs_as_columns,
+    runs_as_rows,
     seconds,
     table,
     whole,
@@ -40,8 +42,6 @@ MB_BYTES = 1024 * 1024
 LINUX_CUBIC_KEPT = 717 / 1024
 # By trial: of the source's four experiments.
 HIGHSPEED_LARGE, HIGHSPEED_SMALL, CUBIC_LARGE, CUBIC_SMALL = 1, 2, 3, 4
-# A table's row or column: what it is called, the measured value, and what makes it a number with its unit.
-Shown = tuple[str, str, Callable[[float], Number]]
 TBF, TBF_FILE = {"kind": "tbf"}, "g1/qdisc.after.json"
 # In one file of a run on g1: almost a second of it.
 ROWS = {"first": 110, "last": 8}
@@ -138,15 +138,24 @@ def _size_suffix(f: Facts, sets: RecordedSets) -> None:
     f.as_mb = whole(LARGE_MB * MB_BYTES)
     f.small_as_mb = whole(SMALL_MB * MB_BYTES)
     f.mb_over_million = percent(MB_BYTES / 1e6 - 1, 2)
-    f.stages = _stages(
-        broken, fixed,
-        ("buffer", "queue_limit_bytes", _bytes), ("longest queue", "queue_max_bytes", _bytes),
-        ("mean delay in the queue", "queue_delay_mean_ms", ms), ("dropped", "queue_drops", whole),
-    )  # fmt: skip
-    f.in_short = _side_by_side(
-        broken, fixed,
-        ("buffer by the qdisc", "queue_limit_bytes", _bytes), ("link in use", "utilisation", percent),
-    )  # fmt: skip
+    f.stages = runs_as_rows(
+        (broken, fixed),
+        {
+            "stage": _stage,
+            "buffer": cell("queue_limit_bytes", _bytes),
+            "longest queue": cell("queue_max_bytes", _bytes),
+            "mean delay in the queue": cell("queue_delay_mean_ms", ms),
+            "dropped": cell("queue_drops", whole),
+        },
+    )
+    f.in_short = runs_as_columns(
+        "recorded runs",
+        {"broken": broken, "fixed": fixed},
+        {
+            "buffer by the qdisc": cell("queue_limit_bytes", _bytes),
+            "link in use": cell("utilisation", percent),
+        },
+    )
     f.longest_drains_in = ms(_drain_ms(measured(fixed, "queue_max_bytes"), trial), 3)
     f.jain = Number(measured(broken, "jains_index"))
     f.jain_after = Number(measured(fixed, "jains_index"))
@@ -187,22 +196,18 @@ def _whose_bdp(f: Facts, sets: RecordedSets) -> None:
     f.room_delays = ms(full_ms)
     f.rtts_apart = Number(rtt_ms[0] / rtt_ms[1])
     f.rtts_apart_when_full = Number((rtt_ms[0] + full_ms) / (rtt_ms[1] + full_ms))
-    f.stages = table(
-        (
-            "buffer", "s2's mean round trip", "over its idle one", "s1's mean round trip",
-            "goodput of both",
-        ),
-        (
-            (
-                _bytes(measured(run, "queue_limit_bytes")),
-                ms(measured(run, "s2_rtt_mean_ms")),
-                Number(measured(run, "s2_rtt_mean_ms") / measured(run, "s2_path_rtt_ms")),
-                ms(measured(run, "s1_rtt_mean_ms")),
-                mbit(measured(run, "goodput_bps")),
-            )
-            for run in (broken, fixed)
-        ),
-    )  # fmt: skip
+    f.stages = runs_as_rows(
+        (broken, fixed),
+        {
+            "buffer": cell("queue_limit_bytes", _bytes),
+            "s2's mean round trip": cell("s2_rtt_mean_ms", ms),
+            "over its idle one": lambda run: Number(
+                measured(run, "s2_rtt_mean_ms") / measured(run, "s2_path_rtt_ms")
+            ),
+            "s1's mean round trip": cell("s1_rtt_mean_ms", ms),
+            "goodput of both": cell("goodput_bps", mbit),
+        },
+    )
     f.stays_below_twice = measured(fixed, "s2_rtt_mean_ms") < 2 * measured(fixed, "s2_path_rtt_ms")
     f.goodput_change = _change(broken, fixed)
     f.small_of_short = percent(
@@ -246,22 +251,22 @@ def _hidden_queue(f: Facts, sets: RecordedSets) -> None:
     packets_s = trial["rate_mbit"] * 1e6 / 8 / FRAME_BYTES
     f.packets_a_second = Number(packets_s, digits=2)
     f.in_a_queue = Number(packets_s * trial["first_delay_ms"] / 1e3, digits=2)
-    f.stages = _stages(
-        broken, fixed,
-        ("dropped by g1", "queue_drops", whole), ("dropped elsewhere", "other_qdisc_drops", whole),
-        ("resent", "retransmits", whole), ("s1's share", "s1_share", percent),
-        ("goodput", "goodput_bps", mbit),
-    )  # fmt: skip
-    f.in_short = _side_by_side(
-        broken, fixed,
-        ("dropped by g1", "queue_drops", whole), ("dropped elsewhere", "other_qdisc_drops", whole),
-        ("goodput", "goodput_bps", mbit),
-    )  # fmt: skip
+    f.stages = runs_as_rows(
+        (broken, fixed),
+        {
+            "stage": _stage,
+            "dropped by g1": cell("queue_drops", whole),
+            "dropped elsewhere": cell("other_qdisc_drops", whole),
+            "resent": cell("retransmits", whole),
+            "s1's share": cell("s1_share", percent),
+            "goodput": cell("goodput_bps", mbit),
+        },
+    )
     f.goodput_change = _change(broken, fixed)
     f.nothing_is_lost_elsewhere = measured(fixed, "other_qdisc_drops") == 0
     theirs = sets.runs("hosts-limit-as-the-source")
-    f.in_the_source_s_queue = Number(packets_s * sets.trial(1)["first_delay_ms"] / 1e3, digits=2)
-    f.drops_as_the_source = whole(sum(column(theirs, "other_qdisc_drops")), "packets")
+    f.in_their_queue = Number(packets_s * sets.trial(1)["first_delay_ms"] / 1e3, digits=2)
+    f.their_drops = whole(sum(column(theirs, "other_qdisc_drops")), "packets")
 
 
 def _field_number(f: Facts, sets: RecordedSets) -> None:
@@ -279,11 +284,15 @@ def _field_number(f: Facts, sets: RecordedSets) -> None:
     f.words = Number(len(words))
     f.word_of_the_length = Number(words.index("backlog") + 3)
     f.there_is_no_word_31 = len(words) < 31
-    f.stages = _stages(
-        broken, fixed,
-        ("rows", "length_rows", whole), ("mean of the rows", "length_rows_mean_packets", Number),
-        ("mean by JSON", "length_rows_true_packets", Number),
-    )  # fmt: skip
+    f.stages = runs_as_rows(
+        (broken, fixed),
+        {
+            "stage": _stage,
+            "rows": cell("length_rows", whole),
+            "mean of the rows": cell("length_rows_mean_packets", Number),
+            "mean by JSON": cell("length_rows_true_packets", Number),
+        },
+    )
     f.in_short = table(
         ("by the file", "mean queue"),
         (
@@ -308,28 +317,31 @@ def _units(f: Facts, sets: RecordedSets) -> None:
     f.too_small_by = percent(1 - 1000 / 1024, 2)
     f.mbyte_segments = whole(MB_BYTES / DATA_BYTES)
     f.seems_to_fall = whole(MB_BYTES / DATA_BYTES * (1 - 1000 / 1024), "segments")
-    f.stages = _stages(
-        broken, fixed,
-        ("rows, both senders", "window_rows", whole), ("times back", "window_rows_backwards", whole),
-        ("rows over ss, in the larger half", "window_rows_ratio", _four_digits),
-    )  # fmt: skip
+    f.stages = runs_as_rows(
+        (broken, fixed),
+        {
+            "stage": _stage,
+            "rows, both senders": cell("window_rows", whole),
+            "times back": cell("window_rows_backwards", whole),
+            "rows over ss, in the larger half": lambda run: Number(
+                measured(run, "window_rows_ratio"), digits=4
+            ),
+        },
+    )
 
 
 def _one_run(f: Facts, sets: RecordedSets) -> None:
     once = sets.runs("one-run-broken")
     f.lasts = seconds(param(once[0], "duration_s"))
-    f.one_of_each = table(
-        ("trial", "buffer", "s1", "s2", "Jain's index"),
-        (
-            (
-                Number(run.trial),
-                _bytes(param(run, "buffer_bytes")),
-                mbit(measured(run, "s1_goodput_bps")),
-                mbit(measured(run, "s2_goodput_bps")),
-                Number(measured(run, "jains_index")),
-            )
-            for run in once
-        ),
+    f.one_of_each = runs_as_rows(
+        once,
+        {
+            "trial": _trial,
+            "buffer": _buffer,
+            "s1": cell("s1_goodput_bps", mbit),
+            "s2": cell("s2_goodput_bps", mbit),
+            "Jain's index": cell("jains_index", Number),
+        },
     )
     f.jain_large, f.jain_small = (Number(measured(run, "jains_index")) for run in once)
     f.least_packets = whole(min(column(once, "qdisc_offered_packets")), "packets")
@@ -402,7 +414,7 @@ def _after_a_loss(f: Facts, sets: RecordedSets) -> None:
         ),
         (
             (
-                *_experiment(run), flow.node, Number(flow.decreases), whole(window), Number(kept),
+                _trial(run), name, _buffer(run), flow.node, Number(flow.decreases), whole(window), Number(kept),
                 Number(_kept_by_rfc(name, window)), Number(_kept_by_linux(name, window)),
             )
             for name in ("highspeed", "cubic", "reno")
@@ -448,17 +460,15 @@ def _kept_by_linux(algorithm: str, window_segments: float) -> float:
 
 
 def _four_experiments(f: Facts, sets: RecordedSets) -> None:
-    f.queues = table(
-        ("trial", "algorithm", "buffer", "packets in the queue, mean", "link in use"),
-        (
-            (
-                *_experiment(run),
-                Number(measured(run, "queue_mean_packets")),
-                percent(measured(run, "utilisation")),
-            )
-            for run in sets.runs("each-once")
-            if run.trial <= CUBIC_SMALL
-        ),
+    f.queues = runs_as_rows(
+        (run for run in sets.runs("each-once") if run.trial <= CUBIC_SMALL),
+        {
+            "trial": _trial,
+            "algorithm": _algorithm,
+            "buffer": _buffer,
+            "packets in the queue, mean": cell("queue_mean_packets", Number),
+            "link in use": cell("utilisation", percent),
+        },
     )
 
 
@@ -475,7 +485,8 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
         ),
         (
             (
-                *_experiment(those[0])[1:],
+                _algorithm(those[0]),
+                _buffer(those[0]),
                 Interval.of_mean(column(those, "jains_index")),
                 Interval.of_mean(_percents(those, "s1_share")),
                 Interval.of_mean(_percents(those, "utilisation")),
@@ -706,7 +717,9 @@ def _offloads(f: Facts, sets: RecordedSets) -> None:
             outside.append(run.trial)
         rows.append(
             (
-                *_experiment(run),
+                _trial(run),
+                _algorithm(run),
+                _buffer(run),
                 f"{percent(round(min(use), 3))} to {percent(round(max(use), 3))}",
                 percent(round(measured(run, "utilisation"), 3)),
                 f"{whole(min(drops))} to {whole(max(drops))}",
@@ -719,40 +732,24 @@ def _offloads(f: Facts, sets: RecordedSets) -> None:
     f.only_trial_2_differs_with_offloads = outside == [HIGHSPEED_SMALL]
 
 
-def _experiment(run: Result) -> tuple[Number, str, Number]:
-    """Trial, algorithm and buffer: how a row of a table begins."""
-    name = str(run.params["congestion_control"])
-    return Number(run.trial), name, _bytes(param(run, "buffer_bytes"))
+def _stage(run: Result) -> str:
+    return run.stage or "broken"
 
 
-def _stages(broken: Result, fixed: Result, *columns: Shown) -> Table:
-    """Both stages of a case, a row each; of each column its heading, the measured value, and what shows it."""
-    return table(
-        ("stage", *(heading for heading, _, _ in columns)),
-        (
-            (stage, *(show(measured(run, name)) for _, name, show in columns))
-            for stage, run in (("broken", broken), ("fixed", fixed))
-        ),
-    )
+def _trial(run: Result) -> Number:
+    return Number(run.trial)
 
 
-def _side_by_side(broken: Result, fixed: Result, *rows: Shown) -> Table:
-    """Both stages of a case, a column each."""
-    return table(
-        ("recorded runs", "broken", "fixed"),
-        (
-            (what, show(measured(broken, name)), show(measured(fixed, name)))
-            for what, name, show in rows
-        ),
-    )
+def _algorithm(run: Result) -> str:
+    return str(run.params["congestion_control"])
+
+
+def _buffer(run: Result) -> Number:
+    return _bytes(param(run, "buffer_bytes"))
 
 
 def _bytes(size: float) -> Number:
     return whole(size, "B")
-
-
-def _four_digits(value: float) -> Number:
-    return Number(value, digits=4)
 
 
 def _of_trial(runs: Sequence[Result], trial: int) -> list[Result]:
