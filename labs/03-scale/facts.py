@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from measuretwice.audit import audit_table
 from measuretwice.facts import (
+    Excerpt,
     Facts,
     Interval,
     Number,
     Numbers,
     RecordedSets,
+    Table,
     column,
+    excerpt,
     judge,
     mbit,
     mean,
@@ -30,10 +36,13 @@ from measuretwice.facts.values import Cell
 from measuretwice.measure.arrivals import WINDOWS, window_arrivals
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
-from measuretwice.tcp.model import MATHIS_CONSTANTS
+from measuretwice.tcp.headers import payload_limit
+from measuretwice.tcp.model import MATHIS_CONSTANTS, bdp_bytes
 
 # Trials by number: three algorithms alone, then three mixes, the first half of CUBIC and half of Reno.
-RENO, CUBIC, BBR, CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC = range(1, 7)
+RENO, CUBIC, BBR, CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC, ONE_FLOW = range(1, 8)
+STAGES = ("broken", "fixed")
+FRAME_BYTES = 1514
 HALF_HOUR = ("edge-long", "edge-long-30", "edge-long-50")
 CROWDS = ("intermediate-300", "intermediate-500", "core")
 EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
@@ -76,6 +85,16 @@ SOURCE_LASTS_S, SOURCE_RUNS = 1800, 18
 def facts(sets: RecordedSets) -> Facts:
     """Return the facts of the pages in docs/modules/03-scale/, and of the essay."""
     f = Facts()
+    _front(f, sets)
+    _audit(f, sets)
+    _standing_queue(f.case("standing-queue"), sets)
+    _halving_counter(f.case("halving-counter"), sets)
+    _loss_definition(f.case("loss-definition"), sets)
+    _offload_at_scale(f.case("offload-at-scale"), sets)
+    _unequal_intervals(f.case("unequal-intervals"), sets)
+    _missing_flows(f.case("missing-flows"), sets)
+    _mislabelled_row(f.case("mislabelled-row"), sets)
+    _fair_share(f.case("fair-share"), sets)
     _one_c(f, sets)
     _drops_for_each(f, sets)
     _ten_runs(f, sets)
@@ -88,6 +107,353 @@ def facts(sets: RecordedSets) -> Facts:
     _edges(f, sets)
     _from_the_start(f, sets)
     return f
+
+
+def _front(f: Facts, sets: RecordedSets) -> None:
+    """The lab's scales and trials, and what a testbed must show before anything is measured on it."""
+    f.link_carries = percent(payload_limit(1, wire=False))
+    f.wire_carries = percent(payload_limit(1))
+    f.wire_carries_plain = percent(payload_limit(1, 1460, timestamps=False))
+    f.c_even = Number(MATHIS_CONSTANTS["sqrt(3/2)"].value)
+    f.c_random = Number(MATHIS_CONSTANTS["1.31"].value)
+    f.edge_lasts = whole(sets.trial(RENO)["duration_s"] / 60, "minutes")
+    presets = sets.lab.file.parameters["scale"].sets
+    f.scales = table(
+        ("scale", "rate", "buffer", "in BDP of 20 ms", "flows"),
+        (
+            (
+                name,
+                whole(float(preset["rate_mbit"]), "Mbit/s"),
+                whole(float(preset["buffer_bytes"]), "B"),
+                whole(float(preset["buffer_bytes"]) / bdp_bytes(float(preset["rate_mbit"]), 20)),
+                whole(float(preset["flows"])),
+            )
+            for name, preset in presets.items()
+        ),
+    )
+    f.first_try_index = Number(measured(sets.run("first-try"), "jains_index"))
+    numbered = [(number, row.title, sets.trial(number)) for number, row in sets.lab.trials.items()]
+    f.all_trials = table(
+        ("trial", "what it is", "flows", "rivals"),
+        (
+            (
+                Number(n),
+                title,
+                Number(of["flows"]),
+                Number(of["rival_flows"]) if of["rival"] != "none" else "",
+            )
+            for n, title, of in numbered
+        ),
+    )
+    alone, ten = sets.run("edge-once", ONE_FLOW), sets.run("edge-once", RENO)
+    f.edge_idle = ms(measured(alone, "path_rtt_ms"))
+    f.edge_rtt = ms(param(alone, "rtt_ms"))
+    f.edge_one_flow = mbit(measured(alone, "goodput_bps"))
+    f.edge_most = mbit(_most_bps(alone))
+    f.edge_sum = mbit(measured(ten, "goodput_bps"))
+    f.edge_use = percent(measured(ten, "utilisation"))
+    f.other_scales = table(
+        (
+            "scale",
+            "round trip, idle",
+            "must be",
+            "sum of all flows",
+            "must be",
+            "link in use",
+            "one flow alone",
+        ),
+        (
+            (
+                f"{name}, {count(measured(run, 'flows'))} flows",
+                ms(measured(run, "path_rtt_ms")),
+                ms(param(run, "rtt_ms")),
+                mbit(measured(run, "goodput_bps"), 4),
+                mbit(_most_bps(run), 4),
+                percent(measured(run, "utilisation")),
+                mbit(measured(sets.run(f"{name}-alone"), "goodput_bps"), 4),
+            )
+            for name in ("intermediate", "core")
+            for run in [sets.run(name, RENO)]
+        ),
+    )
+    single = sets.run("core-alone")
+    window_mb = measured(single, "goodput_bps") * measured(single, "rtt_mean_ms") / 8e9
+    room_mb = param(single, "wmem_max_bytes") / 1e6
+    f.single_window, f.single_room = Number(window_mb, "MB"), Number(room_mb, "MB")
+    f.single_is_held_by_its_window = (
+        measured(single, "utilisation") < 0.95
+        and measured(single, "all_queue_drops") == 0
+        and measured(single, "retransmits") == 0
+        and measured(single, "queue_delay_mean_ms") < 0.1
+        and window_mb < 0.9 * room_mb
+    )
+
+
+def _audit(f: Facts, sets: RecordedSets) -> None:
+    """The rows of audit.csv, published results, and what can't be true in each."""
+    content = (sets.lab.folder / "audit.csv").read_bytes()
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    problems: dict[int, list[str]] = {}
+    for problem in audit_table(content, "audit.csv").problems:
+        for line in problem.lines:
+            # A row's line in the file is its number and the headings'.
+            problems.setdefault(line - 1, []).append(problem.text)
+    f.audited = table(
+        ("row", "what", "link", "flows asked for", "flows", "total", "squares", "index"),
+        (
+            (
+                str(n),
+                *(
+                    row[name]
+                    for name in ("name", "link", "asked", "flows", "total", "squares", "jain")
+                ),
+            )
+            for n, row in enumerate(rows, 1)
+        ),
+    )
+    f.audit_fails = table(
+        ("row", "what", "what can't be true"),
+        ((str(n), rows[n - 1]["name"], "; ".join(found)) for n, found in sorted(problems.items())),
+    )
+    f.audit_rows, f.audit_failing = Number(len(rows)), Number(len(problems))
+    rest = [row for n, row in enumerate(rows, 1) if n not in problems]
+    beyond = [row for row in rest if float(row["total"]) > payload_limit(float(row["link"]))]
+    f.most_of_the_rest_fail_with_the_mtu = len(beyond) > len(rest) / 2
+
+
+def _settings(f: Facts, run: Result) -> None:
+    """What a case's table of settings shows."""
+    f.flows = Number(param(run, "flows"))
+    f.rate = whole(param(run, "rate_mbit"), "Mbit/s")
+    f.rtt = ms(param(run, "rtt_ms"))
+    f.buffer = whole(param(run, "buffer_bytes"), "B")
+    f.lasts = seconds(param(run, "duration_s"))
+    f.warmup = seconds(param(run, "warmup_s"))
+
+
+def _standing_queue(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "standing-queue")
+    f.summary, f.summary_fixed = _summaries("standing-queue")
+    f.ping = excerpt("standing-queue-broken", "sender-0/ping.txt", last=2)
+    f.ss = excerpt("standing-queue-broken", "sender-0/ss.txt", grep="bytes_acked", last=1)
+    f.idle = ms(measured(broken, "path_rtt_ms"))
+    f.queue = whole(measured(broken, "queue_mean_bytes"), "B")
+    f.queue_takes = ms(measured(broken, "queue_delay_mean_ms"))
+    f.rtt_mean = ms(measured(broken, "rtt_mean_ms"))
+    f.buffer_bdps = whole(
+        param(broken, "buffer_bytes")
+        / bdp_bytes(param(broken, "rate_mbit"), param(broken, "rtt_ms"))
+    )
+    f.the_path_is_not_idle = measured(broken, "queue_mean_bytes") > 0.3 * param(
+        broken, "buffer_bytes"
+    )
+    f.stages = _by_stage(
+        (broken, fixed),
+        ("RTT in the model", "own_rtt_ms", ms),
+        ("C by halvings", "own_c_by_halvings", Number),
+    )
+    by_rtt, by_c = (
+        measured(fixed, name) / measured(broken, name)
+        for name in ("own_rtt_ms", "own_c_by_halvings")
+    )
+    f.c_follows_rtt = abs(by_c / by_rtt - 1) < 0.02
+    c = measured(fixed, "own_c_by_halvings")
+    f.c_is_where_it_should_be = f.c_even.value <= c <= f.c_random.value
+    f.c_broken, f.c_fixed = Number(measured(broken, "own_c_by_halvings")), Number(c)
+    f.halvings = whole(measured(fixed, "halvings"))
+    f.halvings_each = Number(measured(fixed, "halvings") / measured(fixed, "flows"), digits=2)
+    f.counted = seconds(measured(fixed, "duration_s"))
+    f.index = Number(measured(fixed, "jains_index"), digits=2)
+    f.c_of_half_an_hour = Number(measured(sets.run("edge-long", RENO), "c_by_halvings"))
+
+
+def _halving_counter(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "halving-counter")
+    f.summary, f.summary_fixed = _summaries("halving-counter")
+    f.windows = excerpt("halving-counter-broken", "sender-0/cwnd.txt", falls=17)
+    f.events = excerpt("halving-counter-broken", "sender-0/events.txt", last=6)
+    f.interval, f.interval_fixed = (
+        ms(1e3 * param(run, "sample_interval_s")) for run in (broken, fixed)
+    )
+    f.rtt_mean = ms(measured(broken, "rtt_mean_ms"))
+    f.samples = whole(measured(broken, "rtt_mean_ms") / 1e3 / param(broken, "sample_interval_s"))
+    f.losses_each = Number(measured(broken, "own_losses_per_halving"))
+    f.fewer_losses_than_halvings = (
+        measured(broken, "own_losses_per_halving") < 1 <= measured(fixed, "own_losses_per_halving")
+    )
+    f.fixed_counter_is_the_kernels = (
+        abs(measured(fixed, "own_halvings") - measured(fixed, "halvings")) <= 2
+    )
+    f.stages = _by_stage(
+        (broken, fixed),
+        ("halvings", "own_halvings", whole),
+        ("losses for each", "own_losses_per_halving", Number),
+        ("C by halvings", "own_c_by_halvings", Number),
+    )
+    f.losses, f.losses_fixed = (whole(measured(run, "own_losses")) for run in (broken, fixed))
+    f.losses_differ = measured(broken, "own_losses") != measured(fixed, "own_losses")
+    f.counted_halvings, f.counted_halvings_fixed = (
+        whole(measured(run, "own_halvings")) for run in (broken, fixed)
+    )
+    f.halvings, f.halvings_fixed = (whole(measured(run, "halvings")) for run in (broken, fixed))
+    f.losses_each_fixed = Number(measured(fixed, "own_losses_per_halving"))
+    f.by_events = Number(measured(broken, "own_losses") / measured(broken, "halvings"), digits=2)
+    f.by_counter = Number(measured(broken, "own_losses_per_halving"), digits=2)
+
+
+def _loss_definition(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "loss-definition")
+    f.summary, f.summary_fixed = _summaries("loss-definition")
+    f.ss = excerpt("loss-definition-broken", "sender-0/ss.txt", grep="bytes_acked", last=1)
+    rate_bps = param(broken, "rate_mbit") * 1e6
+    full_ms = param(broken, "rtt_ms") + 8e3 * param(broken, "buffer_bytes") / rate_bps
+    window = rate_bps * full_ms / 8e3 / FRAME_BYTES / param(broken, "flows")
+    f.full_rtt, f.window = ms(full_ms), Number(window)
+    f.regrows = Number(window / 2 * full_ms / 1e3, "seconds", 2)
+    f.counted = whole(round(measured(broken, "duration_s")))
+    f.drops = whole(measured(broken, "queue_drops"))
+    f.resent = whole(measured(broken, "retransmits"))
+    f.losses, f.losses_fixed = (whole(measured(run, "own_losses")) for run in (broken, fixed))
+    f.counts_differ = measured(broken, "retransmits") != measured(broken, "own_losses")
+    f.detour = ms(param(broken, "detour_ms"))
+    f.detour_takes = percent(param(broken, "detour_percent") / 100)
+    f.spurious = whole(measured(broken, "spurious_retransmits"))
+    f.halvings = whole(measured(broken, "halvings"))
+    f.more_is_resent_than_dropped = measured(broken, "retransmits") > 1.5 * measured(
+        broken, "queue_drops"
+    )
+    f.more_halvings_than_drops = measured(broken, "halvings") > measured(broken, "queue_drops")
+    f.flows_did_the_same = all(
+        broken.measured[name] == fixed.measured[name]
+        for name in ("segments", "retransmits", "queue_drops", "halvings", "goodput_bps")
+    )
+
+
+def _offload_at_scale(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "offload-at-scale")
+    f.summary, f.summary_fixed = _summaries("offload-at-scale")
+    f.queue_sample = excerpt("offload-at-scale-broken", "router/queue.txt", last=1)
+    f.resent = whole(measured(broken, "retransmits"))
+    f.drops = whole(measured(broken, "queue_drops"))
+    f.resent_each = Number(measured(broken, "retransmits") / measured(broken, "queue_drops"))
+    f.waiting = whole(measured(broken, "queue_mean_packets"))
+    f.spurious = whole(measured(broken, "spurious_retransmits"))
+    f.few_are_needless = measured(broken, "spurious_retransmits") < 0.05 * measured(
+        broken, "retransmits"
+    )
+    f.more_is_resent_than_dropped = measured(broken, "retransmits") > 1.3 * measured(
+        broken, "queue_drops"
+    )
+    f.fixed_resends_each_drop = (
+        abs(measured(fixed, "retransmits") / measured(fixed, "queue_drops") - 1) < 0.05
+    )
+    f.packet = whole(measured(broken, "queue_packet_bytes"))
+    f.stages = _by_stage(
+        (broken, fixed),
+        ("packets in the queue, mean", "queue_mean_packets", whole),
+        ("bytes in a packet", "queue_packet_bytes", whole),
+        ("drops", "queue_drops", whole),
+        ("resent", "retransmits", whole),
+        ("losses for a halving", "own_losses_per_halving", Number),
+    )
+
+
+def _unequal_intervals(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "unequal-intervals")
+    f.table, f.table_fixed = (
+        excerpt(f"unequal-intervals-{stage}", "router/flows.txt") for stage in STAGES
+    )
+    f.summary, f.summary_fixed = _summaries("unequal-intervals", first=4)
+    f.began_first, f.began_last = (
+        excerpt("unequal-intervals-broken", f"sender-{n}/iperf3-1.json", grep='"timesecs"')
+        for n in (0, 8)
+    )
+    f.sum, f.sum_fixed = (mbit(measured(run, "own_sum_bps")) for run in (broken, fixed))
+    f.most = mbit(_most_bps(broken))
+    f.spread = seconds(param(broken, "start_spread_ms") / 1000)
+    f.index, f.index_fixed = (Number(measured(run, "own_jain")) for run in (broken, fixed))
+    f.both = table(
+        ("rates over", "sum", "Jain's index"),
+        (
+            ("each flow's own time", f.sum, f.index),
+            ("the time in which all were there", f.sum_fixed, f.index_fixed),
+        ),
+    )
+
+
+def _missing_flows(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "missing-flows")
+    f.summary, f.summary_fixed = _summaries("missing-flows")
+    f.table = excerpt("missing-flows-broken", "router/flows.txt")
+    f.error = excerpt("missing-flows-broken", "sender-3/iperf3-2.json", grep="error")
+    f.streams = Number(param(broken, "streams_count"))
+    f.ran = whole(measured(broken, "flows"))
+    f.sum = mbit(measured(broken, "own_sum_bps"))
+    f.index_printed = Number(measured(broken, "own_jain"))
+    f.index_of_these = Number(measured(broken, "jains_index"))
+    f.index_fixed = Number(measured(fixed, "own_jain"))
+    f.ran_fixed = whole(measured(fixed, "flows"))
+    f.flows_fixed = Number(param(fixed, "flows"))
+    f.counted_fixed = seconds(measured(fixed, "duration_s"))
+    f.the_link_is_full = measured(broken, "own_sum_bps") > 0.98 * _most_bps(broken)
+    f.index_is_low = (
+        measured(broken, "own_jain") <= measured(broken, "flows") / param(broken, "flows")
+        and measured(fixed, "own_jain") > measured(broken, "own_jain") + 0.2
+    )
+
+
+def _mislabelled_row(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "mislabelled-row")
+    f.groups, f.groups_fixed = (
+        excerpt(f"mislabelled-row-{stage}", "router/groups.txt") for stage in STAGES
+    )
+    f.table = excerpt("mislabelled-row-broken", "router/flows.txt")
+    f.reno_flows = Number(param(broken, "flows") - param(broken, "rival_flows"))
+    f.cubic_flows = Number(param(broken, "rival_flows"))
+    f.share_printed, f.share_fixed = (
+        percent(measured(run, "own_rival_share")) for run in (broken, fixed)
+    )
+    f.share = percent(measured(fixed, "rival_share"))
+    f.of_flows = percent(measured(fixed, "rival_fair_share"))
+    f.times_fair = Number(measured(fixed, "rival_multiple"))
+    f.a_clear_winner_and_no_bound_broken = measured(fixed, "rival_share") > 0.6 and measured(
+        fixed, "goodput_bps"
+    ) < 1.002 * _most_bps(fixed)
+
+
+def _fair_share(f: Facts, sets: RecordedSets) -> None:
+    broken, fixed = _stages(f, sets, "fair-share")
+    share, share_fixed = measured(broken, "rival_share"), measured(fixed, "rival_share")
+    f.groups = excerpt("fair-share-broken", "router/groups.txt")
+    f.reno_flows = Number(param(broken, "flows") - 1)
+    f.twice = Number(2 * param(broken, "flows"))
+    f.bbr_part, f.reno_part, f.bbr_part_fixed = map(percent, (share, 1 - share, share_fixed))
+    f.fair_part = percent(measured(broken, "rival_fair_share"))
+    f.times_fair, f.times_fair_fixed = (
+        Number(measured(run, "rival_multiple")) for run in (broken, fixed)
+    )
+    f.reno_each = mbit(measured(broken, "goodput_bps") * (1 - share) / (param(broken, "flows") - 1))
+    f.bbr_has = mbit(measured(broken, "goodput_bps") * share)
+    f.index = Number(measured(broken, "jains_index"))
+    f.both = table(
+        ("flows", "BBR's share", "the fair share", "times its fair share"),
+        (
+            (
+                Number(param(run, "flows")),
+                percent(measured(run, "rival_share")),
+                percent(measured(run, "rival_fair_share")),
+                Number(measured(run, "rival_multiple")),
+            )
+            for run in (broken, fixed)
+        ),
+    )
+    f.bbr_has_the_smaller_part = max(share, share_fixed) < 0.5
+    f.share_hardly_follows_the_flows = abs(share_fixed / share - 1) < 0.15
+    f.far_above_its_fair_share = measured(fixed, "rival_multiple") > 3
+    f.share_factor = Number(share_fixed / share, digits=2)
+    f.times_factor = Number(
+        measured(fixed, "rival_multiple") / measured(broken, "rival_multiple"), digits=2
+    )
 
 
 def _one_c(f: Facts, sets: RecordedSets) -> None:
@@ -103,8 +469,6 @@ def _one_c(f: Facts, sets: RecordedSets) -> None:
     up_to_a_hundred = column(runs[:4], "c_by_halvings")
     f.c_to_100 = Numbers(tuple(up_to_a_hundred))
     f.c_is_one_up_to_a_hundred = max(up_to_a_hundred) <= SAME_C * min(up_to_a_hundred)
-    f.c_even = Number(MATHIS_CONSTANTS["sqrt(3/2)"].value)
-    f.c_random = Number(MATHIS_CONSTANTS["1.31"].value)
     f.c_cubic = Number(measured(sets.run("edge-once", CUBIC), "c_by_halvings"))
 
     alone = [(name, sets.run(name, RENO, seed=1)) for name in RENO_RUNS]
@@ -585,6 +949,36 @@ def _from_the_start(f: Facts, sets: RecordedSets) -> None:
         Number((start_drops - ratio * start_cut) / (ratio * cut_s - drops_s) / 60, "minutes", 2)
         for ratio in LOSSES_AT_CORE
     )
+
+
+def _stages(f: Facts, sets: RecordedSets, case: str) -> tuple[Result, Result]:
+    """Both recorded runs of a case, and as facts what the first is set to."""
+    broken, fixed = (sets.run(f"{case}-{stage}") for stage in STAGES)
+    _settings(f, broken)
+    return broken, fixed
+
+
+def _summaries(case: str, **lines: int) -> Iterator[Excerpt]:
+    """What the router printed in either stage of a case."""
+    return (excerpt(f"{case}-{stage}", "router/summary.txt", **lines) for stage in STAGES)
+
+
+def _by_stage(
+    runs: Sequence[Result], *columns: tuple[str, str, Callable[[float], Number]]
+) -> Table:
+    """A row for each stage: of each column its heading, the measured value, and what makes it a number with its unit."""
+    return table(
+        ("stage", *(heading for heading, _, _ in columns)),
+        (
+            (stage, *(show(measured(run, name)) for _, name, show in columns))
+            for stage, run in zip(STAGES, runs, strict=True)
+        ),
+    )
+
+
+def _most_bps(run: Result) -> float:
+    """The most goodput that a run's link allows, as its shaper counts frames."""
+    return payload_limit(param(run, "rate_mbit") * 1e6, wire=False)
 
 
 def _took_s(run: Result) -> float:

@@ -76,6 +76,8 @@ def test_a_column_with_words_is_on_the_left() -> None:
     assert str(table) == "| name | n |\n|---|---:|\n| red | 1 |\n| fifo | 2 |"
     few = Table(("speed", "rivals"), (("none", ""), (Number(1), Number(1)), (Number(2), "")))
     assert str(few).splitlines()[1] == "|---:|---:|"
+    published = Table(("who", "total", "index"), (("them", "95791", "0.9945062"),))
+    assert str(published).splitlines()[1] == "|---|---:|---:|"
     with pytest.raises(ValueError, match="1 cells below 2 headings"):
         Table(("name", "n"), (("red",),))
 

@@ -19,12 +19,10 @@ from measuretwice.cli.commands import cli
 from measuretwice.lab import load_lab
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.tcp import model
-from measuretwice.tcp.headers import payload_limit
 
 ROOT = Path(__file__).parents[2]
 MATHIS = LabWords(ROOT, load_lab(ROOT, "mathis"))
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
-SCALE = LabWords(ROOT, load_lab(ROOT, "scale"))
 
 
 def test_figure_the_cloud_comes_down_to_the_line_with_offloads_off() -> None:
@@ -131,10 +129,3 @@ def test_figure_the_first_try_has_rows() -> None:
         allowed = row[0].params["wmem_max_bytes"] * 8e3 / rtt_ms
         link = row[0].params["rate_mbit"] * 1e6
         assert max(rates) > 0.8 * min(allowed, link), rtt_ms
-
-
-def test_audit_with_the_mtu_most_of_the_rest_goes() -> None:
-    """03 audit: 'With it, most of the rest goes too'."""
-    rest = [row for row in SCALE.audited if not row["problems"]]
-    beyond = [row for row in rest if float(row["total"]) > payload_limit(float(row["link"]))]
-    assert len(beyond) > len(rest) / 2

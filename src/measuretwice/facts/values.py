@@ -184,15 +184,18 @@ class Table:
         columns = [
             [cell for cell in column if cell != ""] for column in zip(*self.rows, strict=True)
         ]
-        worded = [
-            2 * sum(isinstance(cell, str) for cell in cells) >= len(cells) for cells in columns
-        ]
+        worded = [2 * sum(map(_is_words, cells)) >= len(cells) for cells in columns]
         lines = [
             "| " + " | ".join(self.headings) + " |",
             "|" + "|".join("---" if words else "---:" for words in worded) + "|",
         ]
         lines += ["| " + " | ".join(map(str, row)) + " |" for row in self.rows]
         return "\n".join(lines)
+
+
+def _is_words(cell: Cell) -> bool:
+    """Is a cell words? A number that was published stands as it was, as text."""
+    return isinstance(cell, str) and not cell.replace(".", "").isdigit()
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import Any
 
-from measuretwice.audit import audit_table
 from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
@@ -104,26 +101,6 @@ def bounds(words: LabWords) -> ModelUse:
     if words.lab.file.model is None:
         raise UserError(f"{words.lab.name}: its lab.toml has no [model]")
     return words.lab.file.model
-
-
-@word("audited", fact=True)
-def audited(words: LabWords) -> list[dict[str, Any]]:
-    """The rows of the lab's `audit.csv`, published results: its columns, and `.problems`, what
-    can't be true in each."""
-    path = words.lab.folder / "audit.csv"
-    if not path.is_file():
-        return []
-    content = path.read_bytes()
-    problems = audit_table(content, path.name).problems
-    # A row's line in the file is its number and the headings'.
-    return [
-        {
-            "number": number,
-            **cells,
-            "problems": [one.text for one in problems if number + 1 in one.lines],
-        }
-        for number, cells in enumerate(csv.DictReader(io.StringIO(content.decode())), start=1)
-    ]
 
 
 @word("runs_here", fact=True)
