@@ -16,6 +16,7 @@ from measuretwice.facts import (
     Probability,
     RecordedSets,
     Table,
+    cell,
     column,
     excerpt,
     judge,
@@ -25,6 +26,7 @@ from measuretwice.facts import (
     ms,
     param,
     percent,
+    runs_as_columns,
     table,
     whole,
 )
@@ -133,16 +135,16 @@ def _no_bottleneck(f: Facts, sets: RecordedSets) -> None:
         "where": {"kind": "red"},
         "keys": ["kind", "packets", "drops", "marked", "early", "backlog"],
     }
-    before_after = [
-        ("{} link in use", "utilisation", 100, "%", 3),
-        ("{} drops", "queue_drops", 1, "", WHOLE),
-        ("ping under load", "busy_ping_mean_ms", 1, "ms", 4),
-    ]
-    f.stages = table(("value", "broken", "fixed"), _rows(before_after, (broken, fixed), "RED's"))
-    before_after[1] = ("packets that RED dropped", *before_after[1][1:])
-    f.both = table(
-        ("value", "first try", "RED before the narrow link"),
-        _rows(before_after, (broken, fixed), "RED's"),
+    in_use, drops = cell("utilisation", percent), cell("queue_drops", whole)
+    f.stages = runs_as_columns(
+        "value",
+        {"broken": broken, "fixed": fixed},
+        {"RED's link in use": in_use, "RED's drops": drops, "ping under load": _ping},
+    )
+    f.both = runs_as_columns(
+        "value",
+        {"first try": broken, "RED before the narrow link": fixed},
+        {"RED's link in use": in_use, "packets that RED dropped": drops, "ping under load": _ping},
     )
     f.ping = excerpt("no-bottleneck-broken", PING, last=2)
     f.pings_after = excerpt("no-bottleneck-fixed", PING, last=2)
@@ -175,29 +177,27 @@ def _wrong_metric(f: Facts, sets: RecordedSets) -> None:
         for trial in (1, 21)
     )
     f.ping_fifo, f.ping_red = (excerpt(name, PING, last=2, trial=trial) for trial in (1, 21))
-    f.differences = table(
-        ("value", "pfifo_fast", "RED"),
-        _rows(
-            [
-                ("link in use", "utilisation", 100, "%", 3),
-                ("ping under load, mean of both senders", "busy_ping_mean_ms", 1, "ms", 4),
-                ("queue, mean", "queue_mean_bytes", 1, "B", WHOLE),
-                ("drops", "queue_drops", 1, "", WHOLE),
-            ],
-            (fifo, red),
-        ),
+    both = {"pfifo_fast": fifo, "RED": red}
+    in_use, waiting = cell("utilisation", percent), cell("queue_mean_bytes", _bytes)
+    f.differences = runs_as_columns(
+        "value",
+        both,
+        {
+            "link in use": in_use,
+            "ping under load, mean of both senders": _ping,
+            "queue, mean": waiting,
+            "drops": cell("queue_drops", whole),
+        },
     )
-    f.in_short = table(
-        ("value", "pfifo_fast", "RED"),
-        _rows(
-            [
-                ("goodput of both", "goodput_bps", 1e-6, "Mbit/s", 3),
-                ("link in use", "utilisation", 100, "%", 3),
-                ("**ping under load**", "busy_ping_mean_ms", 1, "ms", 4),
-                ("queue, mean", "queue_mean_bytes", 1, "B", WHOLE),
-            ],
-            (fifo, red),
-        ),
+    f.in_short = runs_as_columns(
+        "value",
+        both,
+        {
+            "goodput of both": cell("goodput_bps", mbit),
+            "link in use": in_use,
+            "**ping under load**": _ping,
+            "queue, mean": waiting,
+        },
     )
     f.apart = _apart(red, fifo)
     f.wait_fifo = ms(measured(fifo, "queue_delay_mean_ms"))
@@ -275,16 +275,14 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
             )
             for stage, run, counted in (("broken", broken, before), ("fixed", fixed, after))),
     )  # fmt: skip
-    f.mended = table(
-        ("recorded runs", "broken", "mended"),
-        _rows(
-            [
-                ("dropped", "queue_drops", 1, "", WHOLE),
-                ("longest queue", "queue_max_bytes", 1, "B", WHOLE),
-                ("Scell_log", "red_cell_log", 1, "", WHOLE),
-            ],
-            (broken, fixed),
-        ),
+    f.mended = runs_as_columns(
+        "recorded runs",
+        {"broken": broken, "mended": fixed},
+        {
+            "dropped": cell("queue_drops", whole),
+            "longest queue": cell("queue_max_bytes", _bytes),
+            "Scell_log": cell("red_cell_log", whole),
+        },
     )
     f.with_room = table(
         ("value", "first try", "with room"),
@@ -292,7 +290,7 @@ def _red_limits(f: Facts, sets: RecordedSets) -> None:
             ("limit", *(whole(param(run, "red_limit_bytes"), "B") for run in (broken, fixed))),
             ("dropped at random", whole(before["early"]), whole(after["early"])),
             ("dropped for lack of room", whole(before["pdrop"]), whole(after["pdrop"])),
-            *_rows([("ping under load", "busy_ping_mean_ms", 1, "ms", 4)], (broken, fixed)),
+            ("ping under load", *map(_ping, (broken, fixed))),
         ),
     )
     f.longer = ms(measured(fixed, "busy_ping_mean_ms") - measured(broken, "busy_ping_mean_ms"))
@@ -613,14 +611,12 @@ def _flow_rates(runs: Sequence[Result]) -> list[float]:
     return [flow.goodput_bps for run in runs for flow in run.flows]
 
 
-def _rows(
-    values: Sequence[tuple[str, str, float, str, int]], runs: Sequence[Result], whose: str = ""
-) -> list[tuple[str | Number, ...]]:
-    """A row for each value: what it is, and of each run the value, with its scale, unit and digits."""
-    return [
-        (what.format(whose), *(Number(scale * measured(run, name), unit, digits) for run in runs))
-        for what, name, scale, unit, digits in values
-    ]
+def _ping(run: Result) -> Number:
+    return ms(measured(run, "busy_ping_mean_ms"))
+
+
+def _bytes(size: float) -> Number:
+    return whole(size, "B")
 
 
 def _apart(run: Result, other: Result) -> Number:
