@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from measuretwice.base.errors import UserError
 from measuretwice.facts import (
+    Excerpt,
     Facts,
     Number,
     Numbers,
@@ -34,7 +37,8 @@ READINGS, CONNECTION = "readings", {"grep": " reno ", "last": 1}
 
 
 def facts(sets: RecordedSets) -> Facts:
-    """Return the facts of the pages in docs/modules/00-calibrate/: a name says whose trial it is of."""
+    """Return the facts of the pages in docs/modules/00-calibrate/, where a name says whose trial it is of, and of the tools'
+    pages in docs/start/, where it begins with the tool's."""
     f = Facts()
     _delay(f, sets.run(READINGS, trial=1))
     _rate(f, sets, sets.run(READINGS, trial=2))
@@ -43,6 +47,12 @@ def facts(sets: RecordedSets) -> Facts:
     _mtu(f, sets, sets.run(READINGS, trial=4))
     _offloads(f, sets.run(READINGS, trial=5), sets.run(READINGS, trial=6))
     _cables(f, sets.run(READINGS, trial=7), sets.run(READINGS, trial=8))
+    _ping(f, sets, sets.run(READINGS, trial=3))
+    _iperf3(f, sets, sets.run(READINGS, trial=2))
+    _ss(f, sets)
+    _tc(f, sets, sets.run(READINGS, trial=3))
+    _nstat(f, sets, sets.run(READINGS, trial=3))
+    _tcpdump(f, sets)
     return f
 
 
@@ -240,6 +250,195 @@ def _cables(f: Facts, small: Result, large: Result) -> None:
     f.waits_spread = Number(wait_us / 6**0.5, "µs", 2)
     f.mean_good_to = Number(1.96 * wait_us / (6 * count) ** 0.5, "µs", 2)
     f.mean_of_ten_good_to = Number(1.96 * wait_us / 60**0.5, "µs", 2)
+
+
+def _ping(f: Facts, sets: RecordedSets, run: Result) -> None:
+    text = sets.raw_text(run, "romeo/ping.txt")
+    f.ping_begins = excerpt(READINGS, "romeo/ping.txt", trial=3, first=4, explained="ping")
+    f.ping_ends = excerpt(READINGS, "romeo/ping.txt", trial=3, last=3, explained="ping")
+    f.ping_seq = _found(r"icmp_seq=(\d+)", text)
+    f.ping_ttl = _found(r"ttl=(\d+)", text)
+    f.ping_time = _found(r"time=([\d.]+)", text)
+    f.ping_count = whole(param(run, "ping_count"))
+    f.ping_received = _found(r"(\d+) received", text)
+    f.ping_loss = _found(r"([\d.]+%) packet", text)
+    f.ping_whole_time = _found(r"time (\d+)ms", text)
+    f.ping_interval = ms(int(f.ping_whole_time) / measured(run, "ping_sent_packets"), 3)
+    f.ping_interval_set = ms(1000 * param(run, "ping_interval_s"))
+    rtts = _found(r"= ([\d./]+) ms", text).split("/")
+    f.ping_min, f.ping_avg, f.ping_max, f.ping_mdev = rtts
+    f.ping_pipe = _found(r"pipe (\d+)", text)
+
+
+def _iperf3(f: Facts, sets: RecordedSets, run: Result) -> None:
+    report = json.loads(sets.raw_text(run, "romeo/iperf3.json"))
+    sent, received = report["end"]["sum_sent"], report["end"]["sum_received"]
+    second = report["intervals"][0]["streams"][0]
+
+    def lines(**which: object) -> Excerpt:
+        return excerpt(READINGS, "romeo/iperf3.json", trial=2, explained="iperf3", **which)
+
+    f.iperf3_end = lines(between=['"sum_sent"', '"cpu_utilization_percent"'])
+    f.iperf3_second = lines(between=['"intervals"', '"omitted"'])
+    f.iperf3_ports = lines(grep='"(local_port|tcp_mss)"')
+    f.iperf3_sent, f.iperf3_got = str(sent["bytes"]), str(received["bytes"])
+    f.iperf3_sent_s, f.iperf3_got_s = str(sent["seconds"]), str(received["seconds"])
+    f.iperf3_bps = str(received["bits_per_second"])
+    f.resent = str(sent["retransmits"])
+    f.sender_rate = mbit(measured(run, "sender_rate_bps"))
+    f.cwnd = str(second["snd_cwnd"])
+    f.cwnd_mss = whole(measured(run, "mss_bytes"))
+    f.cwnd_segments = Number(second["snd_cwnd"] / measured(run, "mss_bytes"), digits=4)
+    f.iperf3_us, f.iperf3_ms = str(second["rtt"]), ms(second["rtt"] / 1000)
+    f.first_resent = str(second["retransmits"])
+
+
+def _ss(f: Facts, sets: RecordedSets) -> None:
+    of_trial = {trial: sets.run(READINGS, trial=trial) for trial in (1, 2, 3)}
+    lines = {
+        trial: [line for line in sets.raw_text(run, "romeo/ss.txt").splitlines() if " reno " in line][-1]
+        for trial, run in of_trial.items()
+    }  # fmt: skip
+    full, free = lines[2], lines[3]
+    f.ss_line, f.ss_held = (
+        excerpt(READINGS, "romeo/ss.txt", trial=trial, explained="ss", **CONNECTION)
+        for trial in (2, 1)
+    )
+    f.ss_samples = excerpt(READINGS, "romeo/ss.txt", trial=2, grep="^# t=", first=2)
+    f.ss_port = _found(r"10.10.1.100:(\d+)", full)
+    f.ss_mss = _found(r" mss:(\d+)", full)
+    f.ss_minrtt, f.ss_minrtt_free = (_found(r"minrtt:([\d.]+)", line) for line in (full, free))
+    f.ss_rtt_var = _found(r" rtt:([^ ]+)", full)
+    f.ss_rtt, f.ss_rtt_free = (_found(r" rtt:([\d.]+)", line) for line in (full, free))
+    f.ss_rto = _found(r" rto:(\d+)", full)
+    f.ss_cwnd = _found(r"cwnd:(\d+)", full)
+    f.ss_ssthresh = _found(r"ssthresh:(\d+)", full)
+    f.ss_segs = _found(r"data_segs_out:(\d+)", full)
+    f.ss_retrans = _found(r" retrans:([^ ]+)", full)
+    f.ss_acked = _found(r"bytes_acked:(\d+)", full)
+    f.ss_delivery = _found(r"delivery_rate (\d+bps)", full)
+    f.ss_unacked = _found(r"unacked:(\d+)", full)
+    bits = 8 * int(f.ss_cwnd) * int(f.ss_mss)
+    f.ss_rate = mbit(1000 * bits / float(f.ss_rtt))
+    f.ss_queue = ms(float(f.ss_rtt) - float(f.ss_minrtt), 2)
+    f.ss_goodput_free = mbit(measured(of_trial[3], "goodput_bps"))
+    f.ss_held_rtt = ms(param(of_trial[1], "rtt_ms"))
+    f.ss_sndbuf = _found(r"sndbuf_limited:([^ ]+)", lines[1])
+
+
+def _tc(f: Facts, sets: RecordedSets, run: Result) -> None:
+    losing, shaping = {"kind": "netem", "parent": "1:3"}, {"kind": "htb"}
+    before, after = (
+        sets.raw_object(run, f"router/qdisc.{when}.json", **losing) for when in ("before", "after")
+    )
+    htb = sets.raw_object(run, "router/qdisc.after.json", **shaping)
+    f.tc_netem, f.tc_htb = (
+        excerpt(READINGS, "router/qdisc.after.json", trial=3, explained="tc", **which)
+        for which in (
+            {"where": losing},
+            {"where": shaping, "keys": ["kind", "handle", "packets", "drops", "overlimits"]},
+        )
+    )
+    options = after["options"]
+    f.tc_dev, f.tc_parent = str(after["dev"]), str(after["parent"])
+    f.tc_delay = str(options["delay"]["delay"])
+    f.tc_loss = str(options["loss-random"]["loss"])
+    f.tc_limit, f.tc_qlen = str(options["limit"]), str(after["qlen"])
+    f.tc_overlimits = str(after["overlimits"])
+    f.tc_packets, f.tc_drops = str(after["packets"]), str(after["drops"])
+
+    def lost(counted: Mapping[str, int]) -> tuple[Number, Number, Number]:
+        packets, drops = counted["packets"], counted["drops"]
+        return whole(packets), whole(drops), percent(drops / (packets + drops))
+
+    f.tc_before_and_after = table(
+        ("when", "packets", "drops", "drops / (packets + drops)"),
+        (
+            ("before TCP: the pings", *lost(before)),
+            ("after", *lost(after)),
+            (
+                "TCP alone",
+                whole(measured(run, "qdisc_sent_packets")),
+                whole(measured(run, "qdisc_drops")),
+                percent(measured(run, "loss_ratio")),
+            ),
+        ),
+    )
+    f.tc_drops_of_htb = str(htb["drops"])
+    f.htb_counts_the_same_drops = htb["drops"] == after["drops"]
+
+
+def _nstat(f: Facts, sets: RecordedSets, run: Result) -> None:
+    shown = {
+        "romeo": {
+            "TcpOutSegs": "romeo_out",
+            "TcpRetransSegs": "romeo_resent",
+            "TcpExtTCPFastRetrans": "fast_resent",
+            "TcpExtTCPSackRecovery": "recoveries",
+            "TcpExtTCPTimeouts": "timeouts",
+            "TcpExtTCPLossProbes": "probes",
+            "TcpExtTCPDSACKRecv": "needless",
+        },
+        "juliet": {
+            "TcpInSegs": "juliet_in",
+            "TcpOutSegs": "juliet_out",
+            "TcpExtTCPOFOQueue": "out_of_order",
+            "TcpExtTCPOFODrop": "ofo_drops",
+            "TcpExtPruneCalled": "pruned",
+        },
+    }
+    counted = {}
+    for node, names in shown.items():
+        file = f"{node}/nstat.after.json"
+        counted[node] = json.loads(sets.raw_text(run, file))["kernel"]
+        lines = {"trial": 3, "where": {}, "keys": list(names), "explained": "nstat"}
+        setattr(f, f"nstat_{node}", excerpt(READINGS, file, **lines))
+        for counter, name in names.items():
+            setattr(f, name, str(counted[node][counter]))
+    sent, resent = (counted["romeo"][name] for name in ("TcpOutSegs", "TcpRetransSegs"))
+    arrived, needless = counted["juliet"]["TcpInSegs"], counted["romeo"]["TcpExtTCPDSACKRecv"]
+    given, dropped, passed = (
+        measured(run, name)
+        for name in ("qdisc_offered_packets", "qdisc_drops", "qdisc_sent_packets")
+    )
+    f.nstat_counts = table(
+        ("who", "counted", "where"),
+        (
+            ("romeo: sent, and resent", f"{sent} + {resent} = {sent + resent}", "nstat"),
+            ("the router: was given", whole(given), "tc, packets + drops"),
+            ("the router: dropped", whole(dropped), "tc"),
+            ("the router: passed on", whole(passed), "tc"),
+            ("juliet: got", str(arrived), "nstat"),
+        ),
+    )
+    f.counts_agree = sent + resent == given and arrived == passed
+    f.nstat_drops = whole(dropped)
+    f.resent_for_a_drop = str(resent - needless)
+
+
+def _tcpdump(f: Facts, sets: RecordedSets) -> None:
+    off, on = (sets.run(READINGS, trial=trial) for trial in (5, 6))
+    f.tcpdump_off, f.tcpdump_on = (
+        excerpt(READINGS, "router/tcpdump.txt", trial=trial, last=2, explained="tcpdump")
+        for trial in (5, 6)
+    )
+    line = sets.raw_text(off, "router/tcpdump.txt").splitlines()[-1]
+    f.tcpdump_length, f.tcpdump_tcp = (_found(rf"{name} (\d+)", line) for name in ("length", "tcp"))
+    f.tcpdump_port = _found(r"10.10.1.100.(\d+)", line)
+    f.tcpdump_headers = whole(int(f.tcpdump_length) - 14 - int(f.tcpdump_tcp), "bytes")
+    bundle = re.findall(r"tcp (\d{5})", sets.raw_text(on, "router/tcpdump.txt"))[-1]
+    f.tcpdump_bundle = bundle
+    f.tcpdump_segments = Number(int(bundle) / measured(on, "mss_bytes"))
+    f.tcpdump_mtu = whole(param(on, "mtu_bytes"), "B")
+    f.tcpdump_mss = whole(measured(on, "mss_bytes"), "B")
+    f.tcpdump_kept = whole(param(off, "capture_packets"))
+
+
+def _found(pattern: str, text: str) -> str:
+    """What a tool printed, as it printed it; UserError where it didn't."""
+    if (found := re.search(pattern, text)) is None:
+        raise UserError(f"no tool printed {pattern!r}")
+    return found[1]
 
 
 def _expected(run: Result, *names: str) -> list[tuple[Verdict, float, float, float]]:
