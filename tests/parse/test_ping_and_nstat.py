@@ -17,7 +17,9 @@ def test_timestamps(read: Read) -> None:
     assert (run.transmitted, run.received, run.loss_ratio, run.time_ms) == (3, 3, 0, 401)
     assert (run.rtt_min_ms, run.rtt_avg_ms, run.rtt_max_ms) == (8.371, 9.573, 10.238)
     assert run.rtt_mdev_ms == 0.851
-    assert run.replies[1] == PingReply(2, 63, 8.37, 1795213785.468299, False)
+    assert run.replies[1] == PingReply(
+        seq=2, ttl=63, rtt_ms=8.37, timestamp_s=1795213785.468299, duplicate=False
+    )
 
 
 def test_loss_and_duplicates(read: Read) -> None:
@@ -26,7 +28,7 @@ def test_loss_and_duplicates(read: Read) -> None:
     assert run.loss_ratio == 0.375
     assert [r.seq for r in run.replies] == [1, 1, 4, 4, 5, 6, 7, 7]
     assert [r.seq for r in run.replies if r.duplicate] == [1, 4, 7]
-    assert run.replies[1] == PingReply(1, 63, 50.3, None, True)
+    assert run.replies[1] == PingReply(seq=1, ttl=63, rtt_ms=50.3, timestamp_s=None, duplicate=True)
 
 
 def test_missing_answers_named_by_ping(read: Read) -> None:
@@ -60,7 +62,9 @@ def test_nothing_came_back(read: Read, name: str, transmitted: int, errors: int)
 def test_too_short_to_be_timed(read: Read) -> None:
     run = parse_ping(read("ping/ping-20221126-short.txt"), "ping.txt")
     assert (run.payload_bytes, run.received, run.rtt_avg_ms) == (8, 2, None)
-    assert run.replies[0] == PingReply(1, 63, None, None, False)
+    assert run.replies[0] == PingReply(
+        seq=1, ttl=63, rtt_ms=None, timestamp_s=None, duplicate=False
+    )
 
 
 @pytest.mark.parametrize("version", ["20210202", "20250605"])

@@ -230,7 +230,7 @@ def test_classes_of_other_kinds(read: Read) -> None:
         assert (flow.kind, flow.handle, flow.parent) == ("fq_codel", "5:c9", "5:")
         assert (flow.sent_bytes, flow.drops, flow.qlen_packets) == (None, 0, 24)
     htb, red = parse_tc_classes(read("tc/tc-6.1-red-class.txt"), "a")
-    assert red == TcClass("red", "5:1", None, False, "5:", None)
+    assert red == TcClass("red", "5:1", None, False, "5:")
     assert len(parse_tc_classes(read("tc/tc-6.1-prio-class.txt"), "a")) == 3
     (tbf,) = parse_tc_classes(read("tc/tc-6.15-tbf-class.json"), "a")
     assert (tbf.kind, tbf.sent_bytes) == ("tbf", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from measuretwice.parse import ParseError
-from measuretwice.parse._text import clean
+from measuretwice.parse._reading import clean
 
 CONTROLS = [*range(9), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F]
 

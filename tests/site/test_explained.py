@@ -9,7 +9,7 @@ import pytest
 from all_cases import LABS
 
 from measuretwice.base.errors import UserError
-from measuretwice.parse import meanings
+from measuretwice.parse import ss_fields
 from measuretwice.site.field_marks import marks_of
 from measuretwice.site.words.explained import explained
 from measuretwice.site.words.subjects import LabWords
@@ -65,14 +65,7 @@ def test_fields_of_the_other_tools() -> None:
 
 
 def test_every_tools_page_explains_its_lines_in_the_words_of_lab_show() -> None:
-    known = {
-        html.escape(meaning.text, quote=False)
-        for table in vars(meanings).values()
-        if isinstance(table, dict)
-        for each in table.values()
-        for meaning in (each.values() if isinstance(each, dict) else [each])
-        if isinstance(meaning, meanings.Meaning)
-    }
+    known = {html.escape(meaning.text, quote=False) for meaning in ss_fields.SS.values()}
     calibrate = LabWords(ROOT, next(lab for lab in LABS if lab.name == "calibrate"))
     block = explained(calibrate, "ss", "readings", "romeo/ss.txt", trial=2, grep=" reno ", last=1)
     rows = re.findall(r"</b> (?:<i>[^<]+</i>: )?(.*?)</span>", block)

@@ -11,7 +11,11 @@ import pytest
 
 from measuretwice.cli.commands import cli
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.parse.meanings import ETHTOOL, IPERF3, LINK, NSTAT, PING, QDISC, SS, SYSCTL
+from measuretwice.parse.host import ETHTOOL, LINK, NSTAT, SYSCTL
+from measuretwice.parse.iperf3 import IPERF3
+from measuretwice.parse.ping import PING
+from measuretwice.parse.ss_fields import SS
+from measuretwice.parse.tc_fields import QDISC
 from measuretwice.view import words
 
 ROOT = Path(__file__).parents[2]

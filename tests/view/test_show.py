@@ -14,20 +14,12 @@ import pytest
 from command_line import call_lab, lab_on_terminal
 
 from measuretwice.parse import SsSocket
-from measuretwice.parse.meanings import (
-    ETHTOOL,
-    IPERF3,
-    LINK,
-    NSTAT,
-    PING,
-    QDISC,
-    QDISC_OPTIONS,
-    SOFTNET,
-    SS,
-    SYSCTL,
-)
+from measuretwice.parse.host import ETHTOOL, LINK, NSTAT, SOFTNET, SYSCTL
+from measuretwice.parse.iperf3 import IPERF3
+from measuretwice.parse.ping import PING
+from measuretwice.parse.ss_fields import FIELDS, SS
+from measuretwice.parse.tc_fields import QDISC, QDISC_OPTIONS
 from measuretwice.view import words
-from measuretwice.view.connections import FIELDS
 from measuretwice.view.source import opened
 
 ROOT = Path(__file__).parents[2]

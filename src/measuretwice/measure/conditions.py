@@ -7,10 +7,9 @@ What a folder doesn't have is left out, never guessed.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,12 @@ from typing import Any
 from measuretwice.measure.ends import End, Span, ends_of, span_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import (
-    ParseError,
     Qdisc,
-    SsSocket,
     parse_iperf3_json,
-    parse_ss,
     parse_tc_qdiscs,
 )
-
-STALL_SAMPLES = 3
-_WINDOW = re.compile(r" snd_wnd:(\d+)")
-_ACKED = re.compile(r" bytes_acked:(\d+)")
+from measuretwice.parse.host import parse_assignments, parse_ethtool, parse_ip
+from measuretwice.parse.ss import SsHistory, parse_ss_histories
 
 
 @dataclass(frozen=True)
@@ -150,98 +144,44 @@ def _named_ports(folder: Path) -> set[int]:
 def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Socket]:
     """Return each connection that sent data, from samples of `ss -ti` with their times.
 
-    `named` are the ports that iperf3 names, if it says any.
-
-    Only each connection's last line is read in full: a run with a thousand has tens of thousands of lines.
-    ParseError where such a line isn't one of ss.
+    `named` are the ports that iperf3 names, if it says any. ParseError where a line isn't one of ss.
     """
-    last: dict[tuple[str, str], str] = {}
-    window: dict[tuple[str, str], int] = {}
-    first_s: dict[tuple[str, str], float] = {}
-    last_s: dict[tuple[str, str], float] = {}
-    stalls: dict[tuple[str, str], _Stall] = defaultdict(_Stall)
-    now_s = 0.0
-    for line in text.splitlines():
-        if line.startswith("# t="):
-            now_s = float(line[4:].split()[0])
-            continue
-        words = line.split(maxsplit=5)
-        if len(words) < 6:
-            continue
-        ends = words[3], words[4]
-        first_s.setdefault(ends, now_s)
-        last[ends], last_s[ends] = line, now_s
-        if found := _WINDOW.search(line):
-            window[ends] = max(window.get(ends, 0), int(found[1]))
-        if found := _ACKED.search(line):
-            stalls[ends].add(now_s, int(found[1]))
-    return [
-        _socket(
-            node,
-            parse_ss(line + "\n", "ss.txt")[0],
-            last_s[ends] - first_s[ends],
-            window.get(ends),
-            named,
-            stalls[ends].longest_s,
-        )
-        for ends, line in last.items()
-        if " bytes_sent:" in line
-    ]  # fmt: skip
+    return [_socket(node, history, named) for history in parse_ss_histories(text, "ss.txt")]
 
 
-class _Stall:
-    """The longest time over which a count stayed as it was, of three samples at least."""
-
-    def __init__(self) -> None:
-        self.count, self.since_s, self.samples, self.longest_s = -1, 0.0, 0, 0.0
-
-    def add(self, now_s: float, count: int) -> None:
-        if count != self.count:
-            self.count, self.since_s, self.samples = count, now_s, 0
-        self.samples += 1
-        if self.samples >= STALL_SAMPLES:
-            self.longest_s = max(self.longest_s, now_s - self.since_s)
-
-
-def _socket(
-    node: str,
-    socket: SsSocket,
-    alive_s: float,
-    window: int | None,
-    named: Set[int],
-    stalled_s: float,
-) -> Socket:
+def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
+    socket = history.last
     busy_ms = socket.busy_ms or 0
     return Socket(
         node=node,
         port=socket.local_port or 0,
         peer=f"{socket.peer_address}:{socket.peer_port}",
         congestion_control=socket.congestion_control,
-        alive_s=alive_s,
+        alive_s=history.alive_s,
         busy_s=busy_ms / 1e3,
         rwnd_limited_ratio=(socket.rwnd_limited_ms or 0) / busy_ms if busy_ms else 0.0,
         sndbuf_limited_ratio=(socket.sndbuf_limited_ms or 0) / busy_ms if busy_ms else 0.0,
-        window_max_bytes=window,
+        window_max_bytes=history.window_max_bytes,
         bytes_sent=socket.bytes_sent or 0,
         bytes_acked=socket.bytes_acked or 0,
         is_named=socket.local_port in named if named else None,
-        stalled_s=stalled_s,
+        stalled_s=history.stalled_s,
     )
 
 
 def _node(folder: Path) -> Node:
     names: dict[str, dict[str, Any]] = {}
     for when in ("before", "after"):
-        for link in _objects(folder / f"link.{when}.json"):
+        for link in _links(folder / f"link.{when}.json"):
             names.setdefault(str(link.get("ifname")), {})[when] = link
     names.pop("lo", None)
     addresses = {
         str(link.get("ifname")): tuple(
             str(info.get("local")) for info in link.get("addr_info") or [] if isinstance(info, dict)
         )
-        for link in _objects(folder / "addr.json")
+        for link in _links(folder / "addr.json")
     }
-    features = dict(_features(folder / "offloads.txt"))
+    features = _features(folder / "offloads.txt")
     speeds = _assignments(folder / "speed_mbit.txt")
     qdiscs = {when: _qdiscs(folder / f"qdisc.{when}.json") for when in ("before", "after")}
     interfaces = {
@@ -321,42 +261,24 @@ def _grown(links: Mapping[str, Any], way: str, what: str) -> int | None:
         return None
 
 
-def _objects(path: Path) -> list[dict[str, Any]]:
-    """The objects of a JSON array, as `ip -j` prints it; none where there is no such file."""
-    if not path.is_file():
-        return []
-    try:
-        content = json.loads(text_of(path))
-    except (ValueError, RecursionError):
-        raise ParseError(
-            name_of(path), "file", "cut off or no JSON; expected what ip -j prints"
-        ) from None
-    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
-        raise ParseError(name_of(path), "$", "expected an array of objects, as ip -j prints it")
-    return content
-
-
 def _qdiscs(path: Path) -> tuple[Qdisc, ...]:
     return parse_tc_qdiscs(text_of(path), name_of(path)) if path.is_file() else ()
 
 
-def _features(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The features of each interface, as `ethtool -k` prints them: on or off."""
-    if not path.is_file():
-        return
-    name, found = "", dict[str, str]()
-    for line in text_of(path).splitlines():
-        if line.startswith("Features for "):
-            name, found = line.removeprefix("Features for ").rstrip(":"), {}
-            yield name, found
-        elif name and ":" in line:
-            key, _, value = line.strip().partition(":")
-            found[key] = value.removesuffix("[fixed]").strip()
+def _links(path: Path) -> list[dict[str, Any]]:
+    return parse_ip(text_of(path), name_of(path)) if path.is_file() else []
 
 
 def _assignments(path: Path) -> dict[str, str]:
     """Lines of NAME = VALUE."""
-    if not path.is_file():
-        return {}
-    pairs = (line.partition("=") for line in text_of(path).splitlines())
-    return {name.strip(): " ".join(value.split()) for name, sign, value in pairs if sign}
+    settings = parse_assignments(text_of(path)) if path.is_file() else ()
+    return {setting.name: " ".join(setting.value.split()) for setting in settings}
+
+
+def _features(path: Path) -> dict[str, dict[str, str]]:
+    """Each interface's features, on or off."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for setting in parse_ethtool(text_of(path)) if path.is_file() else ():
+        value = setting.value.removesuffix("[fixed]").strip()
+        found[setting.interface][setting.name] = value
+    return found

@@ -5,13 +5,11 @@ Where each number comes from is written beside it.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from measuretwice.lab import Collect, QdiscAt
-from measuretwice.measure.raw import counters_grown, rows_of, text_at
+from measuretwice.measure.raw import counters_grown, name_of, text_at, text_of
 from measuretwice.measure.values import Measured
 from measuretwice.parse import (
     Frames,
@@ -29,6 +27,7 @@ from measuretwice.parse import (
     parse_ss_samples,
     parse_tc_qdiscs,
 )
+from measuretwice.parse.host import parse_ip, parse_softnet
 from measuretwice.tcp.headers import ETHERNET_HEADER_BYTES
 
 
@@ -202,12 +201,10 @@ def from_counts(sent: int, sent_bytes: int, drops: int) -> Measured:
 
 
 def _device(path: Path, address: str) -> str:
-    try:
-        for link in json.loads(path.read_text()):
-            if any(info.get("local") == address for info in link.get("addr_info", [])):
-                return str(link["ifname"])
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ParseError(path.name, "file", f"not what 'ip -j addr' prints: {error}") from None
+    for link in parse_ip(text_of(path), path.name):
+        addresses = link.get("addr_info") or []
+        if any(isinstance(info, dict) and info.get("local") == address for info in addresses):
+            return str(link.get("ifname"))
     raise ParseError(path.name, "file", f"no interface has the address {address}")
 
 
@@ -239,19 +236,8 @@ def _from_counters(raw: Path, files: Collect) -> Measured:
 
 
 def _softnet_drops(folder: Path) -> int:
-    """Second column of /proc/net/softnet_stat, in hexadecimal (net/core/net-procfs.c)."""
-
-    def drops(when: str) -> int:
-        path = folder / f"softnet_stat.{when}.txt"
-        expected = "the columns of /proc/net/softnet_stat"
-        return sum(rows_of(path, _second_column, expected))
-
-    return drops("after") - drops("before")
-
-
-def _second_column(line: str) -> int:
-    """0 of an empty line; ValueError where it is no counter of 32 bits."""
-    words = line.split()
-    if words and not (len(words) > 1 and re.fullmatch("[0-9a-f]{1,8}", words[1])):
-        raise ValueError(line)
-    return int(words[1], 16) if words else 0
+    before, after = (
+        parse_softnet(text_of(path), name_of(path))["dropped"]
+        for path in (folder / f"softnet_stat.{when}.txt" for when in ("before", "after"))
+    )
+    return after - before

@@ -5,19 +5,32 @@ gives frozen dataclasses whose field names end in their units, with None for wha
 say, or raises `ParseError`, one line that names file and place. Nothing is half-read.
 """
 
-from measuretwice.parse.errors import ParseError, TruncatedError
-from measuretwice.parse.iperf2 import Iperf2Connection, Iperf2Row, parse_iperf2_csv
-from measuretwice.parse.iperf2_text import parse_iperf2_text
-from measuretwice.parse.iperf3 import Iperf3Connection, Iperf3Interval, Iperf3Run, Iperf3Stream
-from measuretwice.parse.iperf3_json import parse_iperf3_json
+from measuretwice.parse._reading import ParseError, TruncatedError
+from measuretwice.parse.host import parse_nstat
+from measuretwice.parse.iperf2 import (
+    Iperf2Connection,
+    Iperf2Row,
+    parse_iperf2_csv,
+    parse_iperf2_text,
+)
+from measuretwice.parse.iperf3 import (
+    Iperf3Connection,
+    Iperf3Interval,
+    Iperf3Run,
+    Iperf3Stream,
+    parse_iperf3_json,
+)
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
-from measuretwice.parse.nstat import parse_nstat
 from measuretwice.parse.ping import PingReply, PingRun, parse_ping
-from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
-from measuretwice.parse.ss import parse_ss
-from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
-from measuretwice.parse.ss_socket import SsSocket, SsUser
-from measuretwice.parse.tc import Qdisc, TcClass, parse_tc_classes, parse_tc_qdiscs
+from measuretwice.parse.ss import SsSample, parse_ss, parse_ss_samples
+from measuretwice.parse.ss_fields import SsSocket, SsUser
+from measuretwice.parse.tc import (
+    QdiscSample,
+    parse_qdisc_samples,
+    parse_tc_classes,
+    parse_tc_qdiscs,
+)
+from measuretwice.parse.tc_fields import Qdisc, TcClass
 from measuretwice.parse.tcpdump import Frames, parse_frames
 
 __all__ = [

@@ -10,17 +10,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from measuretwice.parse.errors import ParseError
-from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv
-from measuretwice.parse.iperf2_text import parse_iperf2_text
-from measuretwice.parse.iperf3 import Iperf3Run
-from measuretwice.parse.iperf3_json import parse_iperf3_json
+from measuretwice.parse._reading import ParseError
+from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
+from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
 from measuretwice.parse.ping import PingRun, parse_ping
-from measuretwice.parse.qdisc_samples import QdiscSample, parse_qdisc_samples
-from measuretwice.parse.ss import parse_ss
-from measuretwice.parse.ss_samples import SsSample, parse_ss_samples
-from measuretwice.parse.tc import Qdisc, parse_tc_qdiscs
+from measuretwice.parse.ss import SsSample, parse_ss, parse_ss_samples
+from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples, parse_tc_qdiscs
+from measuretwice.parse.tc_fields import Qdisc
 from measuretwice.parse.tcpdump import Frames, parse_frames
 
 # Several runs: a server's text has each that it served.

@@ -1,8 +1,17 @@
-"""What a run of iperf3 measured, whichever form it was printed in."""
+"""What a run of iperf3 measured, whichever form it was printed in; and its JSON (options -J and --json-stream),
+versions 3.1 to 3.22."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+from measuretwice.parse._reading import JsonObject, ParseError, clean, foreign, load
+from measuretwice.parse.fields import meanings_of, printed, printed_by, table
+
+_EXPECTED = "iperf3's JSON document (-J) with its `end` block"
+# --json-stream: a document a line, {"event":"start","data":{...}}.
+_STREAM = re.compile(r'\s*\{\s*"event"\s*:')
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class Iperf3Stream:
     receiver_rate_bps: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Iperf3Run:
     """One run of iperf3.
 
@@ -77,16 +86,20 @@ class Iperf3Run:
 
     version: str | None
     start_time_s: float | None
-    protocol: str | None
-    duration_s: float | None
-    omit_s: float | None
+    protocol: str | None = printed("protocol", "", "what it sent over")
+    duration_s: float | None = printed("duration", "s", "how long it was told to send (-t)")
+    omit_s: float | None = printed("omit", "s", "at the start, left out of the totals (-O)")
     interval_s: float | None
-    num_streams: int | None
-    reverse: bool | None
+    num_streams: int | None = printed("num_streams", "", "connections with data (-P)")
+    reverse: bool | None = printed("reverse", "", "the server sent, and the client received (-R)")
     bidirectional: bool | None
-    mss_requested_bytes: int | None
-    mss_default_bytes: int | None
-    congestion_control: str | None
+    mss_requested_bytes: int | None = printed("tcp_mss", "bytes", "segment size asked for (-M)")
+    mss_default_bytes: int | None = printed(
+        "tcp_mss_default", "bytes", "segment size of the control connection"
+    )
+    congestion_control: str | None = printed(
+        "congestion", "", "congestion control that the sender used"
+    )
     error: str | None
     connections: tuple[Iperf3Connection, ...]
     intervals: tuple[Iperf3Interval, ...]
@@ -109,3 +122,216 @@ class Total:
     seconds: float | None = None
     rate_bps: float | None = None
     retransmits: int | None = None
+
+
+_SOURCE = "iperf3(1), its JSON (-J)"
+# What a run was asked for, by iperf3's name: the field of each.
+ASKED = printed_by(Iperf3Run)
+IPERF3 = meanings_of(Iperf3Run, _SOURCE) | table(
+    _SOURCE,
+    {
+        "bytes": ("bytes", "data; sent: handed to the socket, received: read from it"),
+        "seconds": ("s", "the time that this side took"),
+        "bits_per_second": ("bit/s", "those bytes over that time"),
+        "retransmits": ("segments", "sent again, by the sender's kernel"),
+        "snd_cwnd": ("bytes", "congestion window at the interval's end"),
+        "rtt": ("ms", "smoothed round-trip time at the interval's end"),
+        "interval": ("s", "from when to when"),
+    },
+)
+
+
+def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
+    """Read what `iperf3 -c HOST -J` printed (or `iperf3 -s -1 -J`, which knows less), or with
+    --json-stream.
+
+    Keys that a version doesn't write are None in the result. A run that iperf3 itself ended with
+    an error parses: the error's text is in `.error`.
+
+    Raises ParseError for a truncated document (without its `end` block), for more than one
+    document, for another tool's output, and, with the JSON path, for
+    a value of the wrong type.
+    """
+    document = _document(text, source)
+    error = document.text("error")
+    end = _end(document, error, source)
+    start = document.child("start") or JsonObject({}, "$.start", source)
+    test = start.child("test_start") or JsonObject({}, "$.start.test_start", source)
+    version = start.text("version")
+    streams = tuple(_stream(stream, error) for stream in end.children("streams"))
+    sent = _total(end.child("sum_sent"), error)
+    if "sum" in end.data and "sum_sent" not in end.data:
+        sent = _udp_total(end.need_child("sum"), streams)
+    received = _total(end.child("sum_received"), error)
+    sent = _unless_impossible(sent, received)
+    return Iperf3Run(
+        version=None if version is None else version.removeprefix("iperf "),
+        start_time_s=_start_time_s(start),
+        protocol=test.text("protocol"),
+        duration_s=test.number("duration") or None,
+        omit_s=test.number("omit"),
+        interval_s=test.number("interval"),
+        num_streams=test.integer("num_streams"),
+        reverse=test.flag("reverse"),
+        bidirectional=test.flag("bidir"),
+        mss_requested_bytes=start.integer("tcp_mss"),
+        mss_default_bytes=start.integer("tcp_mss_default"),
+        congestion_control=end.text("sender_tcp_congestion"),
+        error=error,
+        connections=tuple(map(_connection, start.children("connected"))),
+        intervals=tuple(
+            _interval(stream)
+            for interval in document.children("intervals")
+            for stream in interval.children("streams")
+        ),
+        streams=streams,
+        sent_bytes=sent.bytes,
+        sent_seconds=sent.seconds,
+        sent_rate_bps=sent.rate_bps,
+        retransmits=sent.retransmits,
+        received_bytes=received.bytes,
+        received_seconds=received.seconds,
+        received_rate_bps=received.rate_bps,
+        server="accepted_connection" in start.data,
+    )
+
+
+def _document(text: str, source: str) -> JsonObject:
+    text = clean(text, source, _EXPECTED)
+    if _STREAM.match(text):
+        return JsonObject.of(_joined(text, source), "$", source)
+    if not text.lstrip().startswith("{"):
+        raise foreign(text, source, _EXPECTED)
+    document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
+    if "start" not in document.data and "error" not in document.data:
+        raise foreign(text, source, _EXPECTED)
+    return document
+
+
+def _joined(text: str, source: str) -> dict[str, object]:
+    """The document that -J would have printed, of what --json-stream did: an event a line."""
+    document: dict[str, object] = {}
+    intervals: list[object] = []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            event = JsonObject.of(load(line, source, _EXPECTED), "$", source)
+        except ParseError as error:
+            raise ParseError(source, f"line {number}", error.problem) from None
+        name = event.text("event")
+        if name == "interval":
+            intervals.append(event.data.get("data"))
+        elif name is not None:
+            document[name] = event.data.get("data")
+    return {**document, "intervals": intervals}
+
+
+def _end(document: JsonObject, error: str | None, source: str) -> JsonObject:
+    """The totals: missing only in a run that iperf3 itself ended with an error."""
+    end = document.child("end")
+    if error is None and (end is None or not end.data):
+        # iperf3 3.9 writes an empty `end` and says why on stderr only.
+        raise ParseError(
+            source, "$.end", "missing or empty: a truncated or failed run; expected its totals"
+        )
+    return end or JsonObject({}, "$.end", source)
+
+
+def _total(total: JsonObject | None, error: str | None) -> Total:
+    # A run that broke off has no results from its peer; iperf3 writes zeros for them.
+    if total is None or (error is not None and not total.integer("bytes")):
+        return Total()
+    return Total(
+        total.need_integer("bytes"),
+        # Not `seconds`: in a receiver's totals that is the sender's time, while the rate beside it
+        # is over start to end.
+        total.need_number("end") - total.need_number("start"),
+        total.number("bits_per_second"),
+        _count(total, "retransmits"),
+    )
+
+
+def _unless_impossible(sent: Total, received: Total) -> Total:
+    """What was sent; unknown where it is 0 and something arrived, as in a server's own document:
+    the client keeps that number to itself."""
+    return Total() if not sent.bytes and received.bytes else sent
+
+
+def _udp_total(total: JsonObject, streams: tuple[Iperf3Stream, ...]) -> Total:
+    """What was sent over UDP as iperf3 3.9 and earlier say it: bytes and rate are the sender's
+    there, but the times are the receiver's, so the time is the longest stream's."""
+    return Total(
+        total.integer("bytes"),
+        max((s.sender_seconds for s in streams if s.sender_seconds is not None), default=None),
+        total.number("bits_per_second"),
+    )
+
+
+def _count(data: JsonObject, key: str) -> int | None:
+    """A value that iperf3 sets to -1 where the system doesn't tell."""
+    value = data.integer(key)
+    return None if value is None or value < 0 else value
+
+
+def _positive(data: JsonObject, key: str) -> int | None:
+    """A value of struct tcp_info, which is 0 only where the sender's host didn't report it."""
+    return _count(data, key) or None
+
+
+def _start_time_s(start: JsonObject) -> float | None:
+    timestamp = start.child("timestamp")
+    if timestamp is None:
+        return None
+    milliseconds = timestamp.number("timemillisecs")
+    return timestamp.number("timesecs") if milliseconds is None else milliseconds / 1000
+
+
+def _connection(data: JsonObject) -> Iperf3Connection:
+    return Iperf3Connection(
+        stream_id=data.need_integer("socket"),
+        local_host=data.need_text("local_host"),
+        local_port=data.need_integer("local_port"),
+        remote_host=data.need_text("remote_host"),
+        remote_port=data.need_integer("remote_port"),
+    )
+
+
+def _interval(data: JsonObject) -> Iperf3Interval:
+    return Iperf3Interval(
+        stream_id=data.need_integer("socket"),
+        start_s=data.need_number("start"),
+        end_s=data.need_number("end"),
+        bytes=data.need_integer("bytes"),
+        rate_bps=data.number("bits_per_second"),
+        retransmits=_count(data, "retransmits"),
+        snd_cwnd_bytes=_positive(data, "snd_cwnd"),
+        rtt_us=_positive(data, "rtt"),
+        rttvar_us=_count(data, "rttvar"),
+        pmtu_bytes=_positive(data, "pmtu"),
+        omitted=data.flag("omitted") or False,
+        is_sender=data.flag("sender"),
+    )
+
+
+def _stream(data: JsonObject, error: str | None) -> Iperf3Stream:
+    # A UDP stream has one block, with the sender's bytes.
+    sender = data.child("udp") or data.need_child("sender")
+    sent = _total(sender, error)
+    received = _total(data.child("receiver"), error)
+    sent = _unless_impossible(sent, received)
+    return Iperf3Stream(
+        stream_id=sender.need_integer("socket"),
+        is_sender=sender.flag("sender"),
+        sender_bytes=sent.bytes,
+        sender_seconds=sent.seconds,
+        sender_rate_bps=sent.rate_bps,
+        retransmits=sent.retransmits,
+        max_snd_cwnd_bytes=_positive(sender, "max_snd_cwnd"),
+        min_rtt_us=_positive(sender, "min_rtt"),
+        mean_rtt_us=_positive(sender, "mean_rtt"),
+        max_rtt_us=_positive(sender, "max_rtt"),
+        receiver_bytes=received.bytes,
+        receiver_seconds=received.seconds,
+        receiver_rate_bps=received.rate_bps,
+    )

@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 
-from measuretwice.parse._text import clean, cut_off, excerpt, foreign
-from measuretwice.parse.errors import ParseError
+from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt, foreign
 from measuretwice.parse.iperf3 import (
     Iperf3Connection,
     Iperf3Interval,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from measuretwice.parse._text import clean, cut_off, excerpt, foreign
-from measuretwice.parse.errors import ParseError
+from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt, foreign
+from measuretwice.parse.fields import meanings_of, printed, table
 
 _EXPECTED = "the output of ping"
 # Of IPv6 iputils has a name's address in brackets of its own: NAME(NAME (ADDRESS)) 56 data bytes.
@@ -39,19 +39,21 @@ _ERROR = re.compile(r"\d+ bytes from [^:]+: (?!icmp_seq|seq)[A-Z][\w ]+\s*")
 _TIMESTAMP_BYTES = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PingReply:
     """One echo reply. `timestamp_s` (Unix time, option -D) and `rtt_ms` (payload of less than
     16 bytes) may be None."""
 
-    seq: int
-    ttl: int | None
-    rtt_ms: float | None
+    seq: int = printed("icmp_seq", "", "which packet this is the answer to, counted from 1")
+    ttl: int | None = printed(
+        "ttl", "routers", "that the answer may still pass; Linux begins at 64"
+    )
+    rtt_ms: float | None = printed("time of one", "ms", "round-trip time of this packet")
     timestamp_s: float | None
     duplicate: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PingRun:
     """A finished ping.
 
@@ -62,20 +64,30 @@ class PingRun:
     that is the standard deviation). `replies` is empty with option -q.
     """
 
-    target: str
+    target: str = printed("target", "", "whom it asked")
     address: str
-    payload_bytes: int
-    transmitted: int
-    received: int
-    loss_ratio: float | None
-    duplicates: int
-    errors: int
-    time_ms: int | None
-    rtt_min_ms: float | None
-    rtt_avg_ms: float | None
-    rtt_max_ms: float | None
-    rtt_mdev_ms: float | None
+    payload_bytes: int = printed(
+        "payload", "bytes", "data in a packet; 28 less than its IPv4 packet"
+    )
+    transmitted: int = printed("transmitted", "packets", "asked")
+    received: int = printed("received", "packets", "answers")
+    loss_ratio: float | None = printed("loss", "0 to 1", "share without an answer")
+    duplicates: int = printed("duplicates", "packets", "answers that came twice")
+    errors: int = printed("errors", "packets", "answers that said no")
+    time_ms: int | None = printed("time", "ms", "from the first to the last")
+    rtt_min_ms: float | None = printed("min", "ms", "smallest round-trip time")
+    rtt_avg_ms: float | None = printed("avg", "ms", "mean round-trip time")
+    rtt_max_ms: float | None = printed("max", "ms", "largest round-trip time")
+    rtt_mdev_ms: float | None = printed("mdev", "ms", "standard deviation, as ping reckons it")
     replies: tuple[PingReply, ...]
+
+
+_SOURCE = "ping(8)"
+PING = (
+    meanings_of(PingRun, _SOURCE)
+    | meanings_of(PingReply, _SOURCE)
+    | table(_SOURCE, {"pipe": ("packets", "most that were in flight at once")})
+)
 
 
 def parse_ping(text: str, source: str) -> PingRun:

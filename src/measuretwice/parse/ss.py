@@ -1,17 +1,26 @@
-"""TCP sockets as ss prints them (iproute2; see ss(8))."""
+"""TCP sockets as ss prints them (iproute2; see ss(8)), once or again and again as the labs' sampler does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from measuretwice.parse._ss_fields import BadToken, read_details
-from measuretwice.parse._text import clean, cut_off, excerpt, foreign
-from measuretwice.parse.errors import ParseError
-from measuretwice.parse.ss_socket import SsSocket
+from measuretwice.parse._reading import (
+    SAMPLE_MARK,
+    ParseError,
+    TruncatedError,
+    clean,
+    cut_off,
+    excerpt,
+    foreign,
+)
+from measuretwice.parse.ss_fields import BadToken, SsSocket, read_details
 
 _EXPECTED = "the text output of ss (`ss -tin`)"
+_EXPECTED_SAMPLES = "samples of ss, each after a line '# t=SECONDS'"
 _HEADER = re.compile(r"(?:Netid +)?(?:State +)?Recv-Q +Send-Q +Local Address")
 _STATE = re.compile(r"[A-Z][A-Z0-9]+(?:-[A-Z0-9]+)*")
 _NETIDS = frozenset({"tcp", "udp", "mptcp", "sctp", "dccp"})
@@ -19,6 +28,11 @@ _NETIDS = frozenset({"tcp", "udp", "mptcp", "sctp", "dccp"})
 _PORT = re.compile(r"\d{1,5}|[A-Za-z][\w+.-]*")
 # Process names may hold blanks: users:(("my server",pid=7,fd=3)).
 _QUOTED_TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"|")+')
+_WINDOW = re.compile(r" snd_wnd:(\d+)")
+_ACKED = re.compile(r" bytes_acked:(\d+)")
+# A socket without -H and its state: the queues come first.
+_ROW = re.compile(r"(?:(?:mp)?tcp +)?(?:[A-Z][A-Z0-9-]+ +)?\d+ +\d+ +\S+:\S+ +\S+:\S+")
+STALL_SAMPLES = 3
 
 
 def parse_ss(text: str, source: str) -> tuple[SsSocket, ...]:
@@ -37,15 +51,161 @@ def parse_ss(text: str, source: str) -> tuple[SsSocket, ...]:
         raise cut_off(source, len(lines) + 1, "a whole line at the end")
     if not _HEADER.match(text) and not _begins_row(lines[0]):
         raise foreign(text, source, _EXPECTED)
-    return read_sockets(enumerate(lines, start=1), source, has_second_lines(text))
+    return _read_sockets(enumerate(lines, start=1), source, _has_second_lines(text))
 
 
-def has_second_lines(text: str) -> bool:
+@dataclass(frozen=True)
+class SsSample:
+    """The sockets at one time. `time_s` is Unix time on the sampled node's clock; a float holds
+    it to about a quarter of a microsecond."""
+
+    time_s: float
+    sockets: tuple[SsSocket, ...]
+
+
+def parse_ss_samples(
+    text: str,
+    source: str,
+    *,
+    allow_truncated_tail: bool = False,
+    local_ports: Collection[int] | None = None,
+) -> tuple[SsSample, ...]:
+    """Read lines '# t=1795213564.741568000', each followed by what ss printed then.
+
+    A sample may have no sockets. A sampler that was killed may leave its last sample cut off:
+    with `allow_truncated_tail` that sample is left out, without it that is a ParseError, as is
+    anything else that isn't ss's text. With `local_ports`, and where ss printed a line a socket,
+    the sockets of other ports are left out unread: reading is what takes the time.
+    """
+    text = clean(text, source, _EXPECTED_SAMPLES)
+    if not "# t=".startswith(text[:4]):
+        raise foreign(text, source, _EXPECTED_SAMPLES)
+    lines = text.split("\n")
+    # After the last line's end stands nothing, unless the last line is cut off.
+    tail = lines.pop()
+    if tail and not allow_truncated_tail:
+        raise cut_off(source, len(lines) + 1, "a whole line at the end")
+    starts = [i for i, line in enumerate(lines) if line.startswith("#")]
+    ends = [*starts[1:], len(lines)]
+    if tail and not tail.startswith("#"):
+        # The last sample's last socket is what is cut off.
+        del starts[-1:]
+    second_lines = _has_second_lines(text)
+    marks = None if local_ports is None or second_lines else [f":{port} " for port in local_ports]
+    samples: list[SsSample] = []
+    for start, end in zip(starts, ends, strict=False):
+        mark = SAMPLE_MARK.fullmatch(lines[start])
+        if not mark:
+            raise ParseError(
+                source,
+                f"line {start + 1}",
+                f"found {excerpt(lines[start])}; expected '# t=SECONDS' with nine decimals",
+            )
+        numbered: Iterable[tuple[int, str]] = enumerate(lines[start + 1 : end], start=start + 2)
+        if marks is not None:
+            numbered = [
+                (number, line) for number, line in numbered if any(mark in line for mark in marks)
+            ]
+        try:
+            sockets = _read_sockets(numbered, source, second_lines)
+        except TruncatedError:
+            if allow_truncated_tail and end == len(lines):
+                break
+            raise
+        samples.append(SsSample(float(f"{mark[1]}.{mark[2]}"), sockets))
+    return tuple(samples)
+
+
+@dataclass(frozen=True)
+class SsHistory:
+    """A connection over all samples: its `last` line, the time between its first and its last line, the largest
+    window that its peer offered, and the longest time in which nothing new was acknowledged while that was
+    sampled three times at least."""
+
+    last: SsSocket
+    alive_s: float
+    window_max_bytes: int | None
+    stalled_s: float
+
+
+def parse_ss_histories(text: str, source: str) -> list[SsHistory]:
+    """Return each connection that sent data, from samples with a line a socket.
+
+    Only each connection's last line is read in full: a run with a thousand has tens of thousands of lines.
+    ParseError where such a line isn't one of ss.
+    """
+    last: dict[tuple[str, str], str] = {}
+    window: dict[tuple[str, str], int] = {}
+    first_s: dict[tuple[str, str], float] = {}
+    last_s: dict[tuple[str, str], float] = {}
+    stalls: dict[tuple[str, str], _Stall] = defaultdict(_Stall)
+    now_s = 0.0
+    for line in text.splitlines():
+        if line.startswith("# t="):
+            now_s = float(line[4:].split()[0])
+            continue
+        words = line.split(maxsplit=5)
+        if len(words) < 6:
+            continue
+        ends = words[3], words[4]
+        first_s.setdefault(ends, now_s)
+        last[ends], last_s[ends] = line, now_s
+        if found := _WINDOW.search(line):
+            window[ends] = max(window.get(ends, 0), int(found[1]))
+        if found := _ACKED.search(line):
+            stalls[ends].add(now_s, int(found[1]))
+    return [
+        SsHistory(
+            parse_ss(line + "\n", source)[0],
+            last_s[ends] - first_s[ends],
+            window.get(ends),
+            stalls[ends].longest_s,
+        )
+        for ends, line in last.items()
+        if " bytes_sent:" in line
+    ]
+
+
+class _Stall:
+    """The longest time over which a count stayed as it was, of three samples at least."""
+
+    def __init__(self) -> None:
+        self.count, self.since_s, self.samples, self.longest_s = -1, 0.0, 0, 0.0
+
+    def add(self, now_s: float, count: int) -> None:
+        if count != self.count:
+            self.count, self.since_s, self.samples = count, now_s, 0
+        self.samples += 1
+        if self.samples >= STALL_SAMPLES:
+            self.longest_s = max(self.longest_s, now_s - self.since_s)
+
+
+def one_line_each(text: str) -> str:
+    """Return ss's text with a line a socket and a line of time before each sample, as the labs' sampler writes.
+
+    Headings are left out. A single look without a time has the time 0.
+    """
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("# t="):
+            lines.append(line)
+        elif line[:1] in (" ", "\t") and lines and not lines[-1].startswith("#"):
+            lines[-1] = f"{lines[-1].rstrip()} {line.strip()}"
+        elif _ROW.match(line):
+            # What reads it counts words: the state, and no protocol before it.
+            row = re.sub(r"^(?:mp)?tcp +", "", line)
+            lines.append(row if row[:1].isalpha() else f"ESTAB {row}")
+    if lines and not lines[0].startswith("#"):
+        lines.insert(0, "# t=0.000000000")
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _has_second_lines(text: str) -> bool:
     """Does ss print two lines for each socket here?"""
     return "\n\t" in text or "\n " in text
 
 
-def read_sockets(
+def _read_sockets(
     lines: Iterable[tuple[int, str]], source: str, second_lines: bool
 ) -> tuple[SsSocket, ...]:
     """The sockets of numbered, whole lines of ss's text.

@@ -11,98 +11,58 @@ JSON where it matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from measuretwice.parse._tc_fields import COUNTERS as COUNTERS
-from measuretwice.parse._tc_json import read_json
-from measuretwice.parse._tc_text import read_text
-from measuretwice.parse._text import clean
+from measuretwice.parse._reading import (
+    SAMPLE_MARK,
+    JsonObject,
+    ParseError,
+    clean,
+    cut_off,
+    excerpt,
+    foreign,
+    load,
+)
+from measuretwice.parse.tc_fields import (
+    COUNTERS,
+    LAST_STAT,
+    RED_STATS,
+    Qdisc,
+    Quantity,
+    TcClass,
+    options_of,
+)
 
+_EXPECTED_SAMPLES = "samples of tc, each after a line '# t=SECONDS'"
+_PLACE = {"kind", "class", "handle", "dev", "root", "parent", "leaf", "refcnt", "options", "stats"}
+_HEAD = re.compile(
+    r"(?P<what>qdisc|class) (?P<kind>\S+) (?P<handle>[0-9a-f]*:[0-9a-f]*)(?: offloaded)?"
+    r"(?: dev (?P<dev>\S+))?(?: (?P<root>root)\b)?(?: parent (?P<parent>[0-9a-f]*:[0-9a-f]*))?"
+    r"(?: leaf (?P<leaf>[0-9a-f]*:))?(?: refcnt \d+)?(?P<options>.*)"
+)
+_SENT = re.compile(
+    r"(?: Sent (?P<sent_bytes>\d+) bytes (?P<sent_packets>\d+) pkts?)?"
+    r" \(dropped (?P<drops>\d+), overlimits (?P<overlimits>\d+) requeues (?P<requeues>\d+)\) *"
+)
+_BACKLOG = re.compile(r" .*?\bbacklog (?P<size>\d+[KMG]?b) (?P<qlen>\d+)p requeues \d+ *")
+_STAT = re.compile(r"([A-Za-z]\w*):? (-?\d\S*?)(?=[ )]|$)")
+# An option's name; what follows it up to the next name are its values. Two names of netem's
+# Gilbert-Elliott model begin with a digit.
+_NAME = re.compile(r"[A-Za-z]|1-[hk]$")
 
-@dataclass(frozen=True)
-class Qdisc:
-    """One queueing discipline.
+# Names whose value is a word, too.
+_WORDY = frozenset({"linklayer"})
 
-    A field is None where tc doesn't print it: the counters without `-s`, `dev` when one device was
-    asked for, a parameter that this kind hasn't or that this version of tc leaves out (peakrate in
-    the JSON of iproute2 6.1 and later).
-
-    - counters: `drops` and `overlimits` are the qdisc's own, and for classful ones include those
-      of its children as the kernel reports them;
-    - netem: `delay_s`, `jitter_s`, `loss_ratio` (of `loss random` only; the state and
-      Gilbert-Elliott models are in `options`), `limit_packets` (netem's limit counts packets),
-      `rate_bps`, and `seed` (printed since iproute2 6.6);
-    - tbf: `rate_bps`, `burst_bytes`, `peak_rate_bps`, `latency_s` (from which tc computed the
-      limit, or the limit converted);
-    - red: `limit_bytes`, `min_bytes`, `max_bytes`, `ecn`, and the counts of packets that were
-      marked, dropped early, dropped for lack of room (pdrop) and dropped on others' behalf (other);
-    - bfifo: `limit_bytes`; pfifo, fq, fq_codel, codel, pie: `limit_packets`.
-
-    `options` and `stats` hold everything as tc printed it: JSON values, or words of text (True for
-    a word without a value).
-    """
-
-    kind: str
-    handle: str
-    dev: str | None
-    root: bool
-    parent: str | None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    stats: Mapping[str, Any] = field(default_factory=dict)
-    sent_bytes: int | None = None
-    sent_packets: int | None = None
-    drops: int | None = None
-    overlimits: int | None = None
-    requeues: int | None = None
-    backlog_bytes: int | None = None
-    qlen_packets: int | None = None
-    limit_packets: int | None = None
-    limit_bytes: int | None = None
-    rate_bps: float | None = None
-    peak_rate_bps: float | None = None
-    burst_bytes: int | None = None
-    latency_s: float | None = None
-    delay_s: float | None = None
-    jitter_s: float | None = None
-    loss_ratio: float | None = None
-    seed: int | None = None
-    min_bytes: int | None = None
-    max_bytes: int | None = None
-    ecn: bool | None = None
-    marked_packets: int | None = None
-    early_packets: int | None = None
-    pdrop_packets: int | None = None
-    other_packets: int | None = None
-
-
-@dataclass(frozen=True)
-class TcClass:
-    """One class of a classful qdisc. The fields are as in `Qdisc`; `leaf` is the handle of the
-    qdisc inside, and `rate_bps`, `ceil_bps` (bit/s), `burst_bytes`, `cburst_bytes` and `prio` are
-    htb's. tc never prints a class's device."""
-
-    kind: str
-    handle: str
-    dev: str | None
-    root: bool
-    parent: str | None
-    leaf: str | None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    stats: Mapping[str, Any] = field(default_factory=dict)
-    sent_bytes: int | None = None
-    sent_packets: int | None = None
-    drops: int | None = None
-    overlimits: int | None = None
-    requeues: int | None = None
-    backlog_bytes: int | None = None
-    qlen_packets: int | None = None
-    rate_bps: float | None = None
-    ceil_bps: float | None = None
-    burst_bytes: int | None = None
-    cburst_bytes: int | None = None
-    prio: int | None = None
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)(?:([KMG]?)b)?(?:/\d+(?:mpu)?)?")
+_SIZE_SCALE = {None: 1, "": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+_RATE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)(i?)bit", re.IGNORECASE)
+_RATE_POWER = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+# tc prints three digits of it (%.3g): 97.4ms, and 1e+03ms.
+_TIME = re.compile(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(ns|us|ms|s)")
+_TIME_SCALE = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def parse_tc_qdiscs(text: str, source: str) -> tuple[Qdisc, ...]:
@@ -125,5 +85,271 @@ def parse_tc_classes(text: str, source: str) -> tuple[TcClass, ...]:
 
 
 def _read(text: str, source: str, what: str) -> Iterator[dict[str, Any]]:
-    read = read_json if text.lstrip()[0] in "[{" else read_text
+    read = _read_json if text.lstrip()[0] in "[{" else _read_text
     return read(text, source, what)
+
+
+@dataclass(frozen=True)
+class QdiscSample:
+    """One interface's qdiscs at one time. `time_s` is Unix time on the sampled node's clock."""
+
+    time_s: float
+    qdiscs: tuple[Qdisc, ...]
+
+
+def parse_qdisc_samples(
+    text: str, source: str, *, allow_truncated_tail: bool = False
+) -> tuple[QdiscSample, ...]:
+    """Read lines '# t=1795213564.741568000', each followed by one line of tc's JSON.
+
+    A sampler that was killed may leave its last sample cut off: with `allow_truncated_tail` that
+    sample is left out, without it that is a ParseError, as is anything else.
+    """
+    text = clean(text, source, _EXPECTED_SAMPLES)
+    if not "# t=".startswith(text[:4]):
+        raise foreign(text, source, _EXPECTED_SAMPLES)
+    lines = text.split("\n")
+    whole = lines.pop() == ""
+    if not whole and not allow_truncated_tail:
+        raise cut_off(source, len(lines) + 1, "a whole line at the end")
+    if len(lines) % 2 and whole and not allow_truncated_tail:
+        raise cut_off(source, len(lines), "tc's JSON after the last '# t='")
+    samples = []
+    for place in range(0, len(lines) - 1, 2):
+        mark = SAMPLE_MARK.fullmatch(lines[place])
+        if not mark:
+            raise ParseError(
+                source,
+                f"line {place + 1}",
+                f"found {excerpt(lines[place])}; expected '# t=SECONDS' with nine decimals",
+            )
+        qdiscs = parse_tc_qdiscs(lines[place + 1], f"{source}, line {place + 2}")
+        samples.append(QdiscSample(float(f"{mark[1]}.{mark[2]}"), qdiscs))
+    return tuple(samples)
+
+
+# JSON.
+
+
+def _read_json(text: str, source: str, what: str) -> Iterator[dict[str, Any]]:
+    """The fields of each qdisc or class (`what`) of a JSON document."""
+    expected = f"the output of `tc -j -s {what} show`"
+    document = load(text, source, expected)
+    if not isinstance(document, list):
+        raise foreign(text, source, expected)
+    # A qdisc names its kind "kind", a class names it "class".
+    kind_key = "kind" if what == "qdisc" else "class"
+    for index, item in enumerate(document):
+        entry = JsonObject.of(item, f"$[{index}]", source)
+        if kind_key not in entry.data:
+            raise ParseError(source, f"$[{index}].{kind_key}", f"missing; expected {expected}")
+        yield _json_entry(entry, what, entry.need_text(kind_key))
+
+
+def _json_entry(entry: JsonObject, what: str, kind: str) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "kind": kind,
+        "handle": entry.need_text("handle"),
+        "dev": entry.text("dev"),
+        "root": entry.flag("root") or False,
+        "parent": entry.text("parent"),
+    }
+    if what == "class":
+        # A class has its options beside its name and its counters inside `stats`.
+        leaf = entry.text("leaf")
+        values["leaf"] = leaf and f"{leaf.removeprefix('0x')}:"
+        stats = entry.child("stats") or JsonObject({}, f"{entry.path}.stats", entry.source)
+        options = entry
+        values["options"] = {k: v for k, v in entry.data.items() if k not in _PLACE}
+    else:
+        stats = entry
+        options = entry.child("options") or JsonObject({}, f"{entry.path}.options", entry.source)
+        values["options"] = options.data
+    values["stats"] = {k: v for k, v in stats.data.items() if k not in _PLACE and k not in COUNTERS}
+    for key, name in COUNTERS.items():
+        values[name] = stats.integer(key)
+    for key, option in options_of(what, kind).items():
+        values[option.field] = _json_value(options, key, option.quantity)
+    if (what, kind) == ("qdisc", "red"):
+        for key, name in RED_STATS.items():
+            values[name] = stats.integer(key)
+    elif (what, kind) == ("qdisc", "netem"):
+        _read_json_netem(options, values)
+    return values
+
+
+def _json_value(options: JsonObject, key: str, quantity: Quantity) -> float | bool | None:
+    if quantity is Quantity.FLAG:
+        return options.flag(key)
+    if quantity in (Quantity.COUNT, Quantity.SIZE):
+        return options.integer(key)
+    number = options.number(key)
+    if number is None:
+        return None
+    # Rates are in bytes per second; times, outside of netem, in microseconds.
+    return number * 8 if quantity is Quantity.RATE else number / 1e6
+
+
+def _read_json_netem(options: JsonObject, values: dict[str, Any]) -> None:
+    delay = options.child("delay")
+    if delay:
+        values["delay_s"] = delay.need_number("delay")
+        values["jitter_s"] = delay.number("jitter")
+    loss = options.child("loss-random")
+    if loss:
+        values["loss_ratio"] = loss.need_number("loss")
+    rate = options.child("rate")
+    if rate:
+        values["rate_bps"] = _json_value(rate, "rate", Quantity.RATE)
+
+
+# Text.
+
+
+def _read_text(text: str, source: str, what: str) -> Iterator[dict[str, Any]]:
+    """The fields of each qdisc or class (`what`) of tc's text."""
+    expected = f"the output of `tc -s {what} show`"
+    if not text.startswith(f"{what} "):
+        raise foreign(text, source, expected)
+    lines = text.split("\n")
+    if lines.pop():
+        raise cut_off(source, len(lines) + 1, "a whole line at the end")
+    starts = [i for i, line in enumerate(lines) if line.startswith(f"{what} ")]
+    has_stats = False
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        values, entry_has_stats = _text_entry(lines[start:end], source, start + 1, what)
+        # With -s, each qdisc has its counters; classes of some kinds have none.
+        if has_stats and not entry_has_stats and what == "qdisc":
+            raise cut_off(source, end, "the last qdisc's counters")
+        has_stats |= entry_has_stats
+        yield values
+
+
+def _text_entry(
+    lines: list[str], source: str, number: int, what: str
+) -> tuple[dict[str, Any], bool]:
+    head = _HEAD.fullmatch(lines[0])
+    if not head:
+        raise _unreadable(source, number, lines[0], f"{what} KIND HANDLE and its place")
+    kind = head["kind"]
+    options = _options(head["options"])
+    stats: dict[str, Any] = {}
+    values: dict[str, Any] = {
+        "kind": kind,
+        "handle": head["handle"],
+        "dev": head["dev"],
+        "root": head["root"] is not None,
+        "parent": head["parent"],
+        "options": {name: " ".join(words) if words else True for name, words in options.items()},
+        "stats": stats,
+    }
+    if what == "class":
+        values["leaf"] = head["leaf"]
+    sent = backlog = None
+    for offset, line in enumerate(lines[1:], start=1):
+        if not line.strip():
+            continue
+        if not line.startswith(" "):
+            raise _unreadable(source, number + offset, line, f"tc's statistics of a {what}")
+        if not sent and (sent := _SENT.fullmatch(line)):
+            values |= {name: int(n) for name, n in sent.groupdict().items() if n is not None}
+        elif sent and not backlog and (backlog := _BACKLOG.fullmatch(line)):
+            values["backlog_bytes"] = _size(backlog["size"])
+            values["qlen_packets"] = int(backlog["qlen"])
+        elif not sent or not backlog:
+            raise _unreadable(source, number + offset, line, "the counters Sent and backlog")
+        else:
+            for name, word in _STAT.findall(line):
+                stats[name] = int(word) if re.fullmatch(r"-?\d+", word) else word
+    last = LAST_STAT.get((what, kind))
+    if sent and (not backlog or (last and last not in stats)):
+        raise cut_off(source, number + len(lines) - 1, f"the rest of this {what}'s statistics")
+    try:
+        _read_fields(what, kind, options, stats, values)
+    except ValueError as error:
+        raise _unreadable(
+            source, number, str(error), f"a value as tc prints it for {kind}"
+        ) from None
+    return values, sent is not None
+
+
+def _read_fields(
+    what: str,
+    kind: str,
+    options: dict[str, list[str]],
+    stats: dict[str, Any],
+    values: dict[str, Any],
+) -> None:
+    for key, option in options_of(what, kind).items():
+        if option.quantity is Quantity.FLAG:
+            values[option.field] = key in options
+        elif key in options:
+            try:
+                values[option.field] = _text_value(options[key], option.quantity)
+            except ValueError:
+                raise ValueError(" ".join([key, *options[key]])) from None
+    if (what, kind) == ("qdisc", "red"):
+        for key, name in RED_STATS.items():
+            values[name] = stats.get(key)
+    elif (what, kind) == ("qdisc", "netem"):
+        if delay := options.get("delay"):
+            values["delay_s"] = _time_s(delay[0])
+            # tc leaves a jitter of zero out.
+            values["jitter_s"] = _time_s(delay[1]) if len(delay) > 1 else 0.0
+        if loss := options.get("loss"):
+            values["loss_ratio"] = _ratio(loss[0])
+        if rate := options.get("rate"):
+            values["rate_bps"] = _rate_bps(rate[0])
+
+
+def _options(text: str) -> dict[str, list[str]]:
+    options: dict[str, list[str]] = {}
+    words: list[str] = []
+    name = ""
+    for word in text.split():
+        if _NAME.match(word) and not (name in _WORDY and not words):
+            name, words = word, options.setdefault(word, [])
+        else:
+            words.append(word)
+    return options
+
+
+def _text_value(words: list[str], quantity: Quantity) -> float:
+    word = words[0] if words else ""
+    if quantity is Quantity.RATE:
+        return _rate_bps(word)
+    if quantity is Quantity.TIME:
+        return _time_s(word)
+    if quantity is Quantity.COUNT:
+        # Some kinds mark a limit in packets: 10240p.
+        return int(word.removesuffix("p"))
+    return _size(word)
+
+
+def _size(word: str) -> int:
+    match = _SIZE.fullmatch(word)
+    if not match:
+        raise ValueError(word)
+    return round(float(match[1]) * _SIZE_SCALE[match[2]])
+
+
+def _rate_bps(word: str) -> float:
+    match = _RATE.fullmatch(word)
+    if not match:
+        raise ValueError(word)
+    return float(match[1]) * (1024.0 if match[3] else 1000.0) ** _RATE_POWER[match[2].upper()]
+
+
+def _time_s(word: str) -> float:
+    match = _TIME.fullmatch(word)
+    if not match:
+        raise ValueError(word)
+    return float(match[1]) * _TIME_SCALE[match[2]]
+
+
+def _ratio(word: str) -> float:
+    return float(word.removesuffix("%")) / 100
+
+
+def _unreadable(source: str, number: int, text: str, expected: str) -> ParseError:
+    return ParseError(source, f"line {number}", f"found {excerpt(text)}; expected {expected}")

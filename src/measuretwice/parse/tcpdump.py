@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from measuretwice.parse._text import clean, foreign
+from measuretwice.parse._reading import clean, foreign
+from measuretwice.parse.fields import table
 
 _EXPECTED_FRAMES = "the text output of tcpdump (`tcpdump -e`)"
 _EXPECTED = "the text output of tcpdump (`tcpdump -n -tt`)"
@@ -17,6 +18,17 @@ _PACKET = re.compile(
 )
 # ... > 52:54:00:00:02:01, ethertype IPv4 (0x0800), length 1514: 10.4.1.2.58422 > 10.4.3.2.5201: ...
 _FRAME = re.compile(r"\blength (\d{1,9}): \d+\.\d+\.\d+\.\d+\.\d+ > ")
+# What a line has, by names of its parts.
+TCPDUMP = table(
+    "tcpdump(1), with -e and -q",
+    {
+        "ethernet": ("", "Ethernet addresses: from, to"),
+        "length": ("bytes", "the whole frame, with Ethernet's header of 14"),
+        "from": ("", "sender's address, and behind the last point its port"),
+        "to": ("", "receiver's address, and its port"),
+        "tcp": ("bytes", "data in the packet, without headers"),
+    },
+)
 
 
 @dataclass(frozen=True)

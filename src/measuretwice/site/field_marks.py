@@ -1,4 +1,4 @@
-"""Where the fields of a tool's output stand, and what each means: by the tables of parse/meanings.py."""
+"""Where the fields of a tool's output stand, and what each means: by the tables in parse/."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from measuretwice.base.errors import UserError
-from measuretwice.parse.meanings import (
-    IPERF3,
-    NSTAT,
-    PING,
-    QDISC,
-    QDISC_OPTIONS,
-    SS,
-    TCPDUMP,
-    Meaning,
-    Meanings,
-)
+from measuretwice.parse.fields import Meaning, Meanings
+from measuretwice.parse.host import NSTAT
+from measuretwice.parse.iperf3 import IPERF3
+from measuretwice.parse.ping import PING
+from measuretwice.parse.ss_fields import PAIRS, RATES, SS
+from measuretwice.parse.tc_fields import QDISC, QDISC_OPTIONS
+from measuretwice.parse.tcpdump import TCPDUMP
 
 
 @dataclass(frozen=True)
@@ -31,11 +27,9 @@ class Mark:
 
 # What ./lab show prints in ms.
 IPERF3_JSON = {**IPERF3, "rtt": replace(IPERF3["rtt"], unit="µs")}
-# In one word of ss, two numbers.
-SS_PAIRS = {"rtt": ("rtt", "rttvar"), "retrans": ("retrans now", "retrans total")}
 SS_WORD = re.compile(
     r"(?P<state>^[A-Z][A-Z0-9-]+(?= +[0-9]+ ))|(?P<name>\b[a-z_]+):\S+"
-    r"|\b(?P<rate>send|pacing_rate|max_pacing_rate|delivery_rate) \S+bps"
+    rf"|\b(?P<rate>{'|'.join(RATES)}) \S+bps"
     r"|\b(?P<flag>ts|app_limited)\b|(?P<algorithm>(?<=:5201 )[a-z_]+\b)"
 )
 SS_QUEUES = re.compile(r"^[A-Z0-9-]+ +([0-9]+) +([0-9]+) ")
@@ -66,8 +60,8 @@ def _ss(lines: list[str]) -> Iterator[list[Mark]]:
         for found in SS_WORD.finditer(line):
             kind = str(found.lastgroup)
             name = found[kind] if kind in ("name", "rate", "flag") else kind
-            names = SS_PAIRS.get(name, (name,))
-            if all(each in SS for each in names):
+            names = PAIRS.get(name, (name,))
+            if all(part in SS for part in names):
                 marks.append(_mark(SS, found.span(), *names))
         yield marks
 

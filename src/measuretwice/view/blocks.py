@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from measuretwice.parse.meanings import UNKNOWN, Meaning
+from measuretwice.parse.fields import UNKNOWN, Meaning
 
 Cell = float | int | str | bool | None
 

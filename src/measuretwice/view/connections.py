@@ -15,64 +15,12 @@ from measuretwice.parse import (
     parse_ss,
     parse_ss_samples,
 )
+from measuretwice.parse.fields import UNKNOWN
 from measuretwice.parse.formats import format_of
-from measuretwice.parse.meanings import SS, UNKNOWN
+from measuretwice.parse.ss_fields import FIELDS, SS
 from measuretwice.view.blocks import Block, Cell, Row
 from measuretwice.view.source import RawFile
 
-# By ss's name for each: the field of measuretwice.parse.SsSocket.
-FIELDS = {
-    "cwnd": "cwnd_segments",
-    "ssthresh": "ssthresh_segments",
-    "unacked": "unacked_segments",
-    "rtt": "rtt_ms",
-    "rttvar": "rttvar_ms",
-    "minrtt": "minrtt_ms",
-    "mss": "mss_bytes",
-    "pmtu": "pmtu_bytes",
-    "rcvmss": "rcvmss_bytes",
-    "advmss": "advmss_bytes",
-    "retrans now": "retrans_now",
-    "retrans total": "retrans_total",
-    "lost": "lost_segments",
-    "sacked": "sacked_segments",
-    "dsack_dups": "dsack_dups",
-    "reordering": "reordering",
-    "bytes_sent": "bytes_sent",
-    "bytes_retrans": "bytes_retrans",
-    "bytes_acked": "bytes_acked",
-    "bytes_received": "bytes_received",
-    "segs_out": "segs_out",
-    "segs_in": "segs_in",
-    "data_segs_out": "data_segs_out",
-    "data_segs_in": "data_segs_in",
-    "delivered": "delivered_segments",
-    "delivered_ce": "delivered_ce_segments",
-    "send": "send_rate_bps",
-    "pacing_rate": "pacing_rate_bps",
-    "max_pacing_rate": "max_pacing_rate_bps",
-    "delivery_rate": "delivery_rate_bps",
-    "busy": "busy_ms",
-    "rwnd_limited": "rwnd_limited_ms",
-    "sndbuf_limited": "sndbuf_limited_ms",
-    "app_limited": "app_limited",
-    "Recv-Q": "recv_q_bytes",
-    "Send-Q": "send_q_bytes",
-    "notsent": "notsent_bytes",
-    "snd_wnd": "snd_wnd_bytes",
-    "rcv_space": "rcv_space_bytes",
-    "rcv_ssthresh": "rcv_ssthresh_bytes",
-    "rcv_rtt": "rcv_rtt_ms",
-    "rto": "rto_ms",
-    "ato": "ato_ms",
-    "ts": "timestamps",
-    "wscale": "wscale",
-    "lastsnd": "lastsnd_ms",
-    "lastrcv": "lastrcv_ms",
-    "lastack": "lastack_ms",
-    "algorithm": "congestion_control",
-    "state": "state",
-}
 # What is summed up over a connection's samples.
 OVER_TIME = "cwnd ssthresh unacked rtt minrtt mss lost send pacing_rate delivery_rate".split()
 # More connections than that are counted only.

@@ -12,7 +12,7 @@ from measuretwice.lab import Lab, Value, complaints, load_lab
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
-from measuretwice.parse.meanings import Meaning
+from measuretwice.parse.fields import Meaning
 from measuretwice.view.blocks import Block, Row
 from measuretwice.view.listed import listed_of
 from measuretwice.view.source import RawFile, Source

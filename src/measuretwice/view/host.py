@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from measuretwice.parse import ParseError, parse_nstat
-from measuretwice.parse.meanings import ETHTOOL, LINK, NSTAT, SOFTNET, SYSCTL, UNKNOWN, Meanings
+from measuretwice.parse.fields import UNKNOWN, Meanings
+from measuretwice.parse.host import (
+    ETHTOOL,
+    LINK,
+    NSTAT,
+    SOFTNET,
+    SYSCTL,
+    parse_assignments,
+    parse_ethtool,
+    parse_ip,
+    parse_softnet,
+)
 from measuretwice.view.blocks import Block, Cell, Row, difference
 from measuretwice.view.pairs import Pair
 from measuretwice.view.source import RawFile
@@ -51,13 +61,13 @@ def _of(file: RawFile | None, parse: Callable[[str, str], dict[str, int]]) -> di
 
 def softnet_blocks(pair: Pair) -> list[Block]:
     """Return the sums over all CPUs of /proc/net/softnet_stat's first three columns."""
-    before, after = (_softnet(file) if file else None for file in (pair.before, pair.after))
+    sides = [_of(file, parse_softnet) for file in (pair.before, pair.after) if file]
     rows = []
-    for place, name in enumerate(SOFTNET):
-        values: list[Cell] = [each[place] for each in (before, after) if each]
+    for name, meaning in SOFTNET.items():
+        values: list[Cell] = [counts[name] for counts in sides]
         if pair.both:
             values.append(difference(*values))
-        rows.append(Row(name, tuple(values), SOFTNET[name]))
+        rows.append(Row(name, tuple(values), meaning))
     columns = ("before", "after", "difference") if pair.both else ("value",)
     note = "hexadecimal in the file; the sum over all CPUs here"
     return [
@@ -65,18 +75,6 @@ def softnet_blocks(pair: Pair) -> list[Block]:
             _titled(pair.node, "/proc/net/softnet_stat"), pair.names, columns, tuple(rows), (note,)
         )
     ]
-
-
-def _softnet(file: RawFile) -> list[int]:
-    sums = [0] * len(SOFTNET)
-    for number, line in enumerate(file.read().splitlines(), 1):
-        try:
-            for place in range(len(sums)):
-                sums[place] += int(line.split()[place], 16)
-        except (ValueError, IndexError):
-            expected = "expected columns of hexadecimal numbers"
-            raise ParseError(file.name, f"line {number}", expected) from None
-    return sums
 
 
 def link_blocks(pair: Pair) -> list[Block]:
@@ -99,7 +97,7 @@ def link_blocks(pair: Pair) -> list[Block]:
 
 
 def _links(file: RawFile | None) -> Iterator[tuple[str, Iterator[tuple[str, Cell]]]]:
-    for link in _objects(file) if file else ():
+    for link in parse_ip(file.read(), file.name) if file else ():
         name = str(link.get("ifname", "?"))
         if name != "lo":
             yield name, _link_fields(link)
@@ -116,24 +114,10 @@ def _link_fields(link: Mapping[str, Any]) -> Iterator[tuple[str, Cell]]:
                 yield f"{way}.{name}", count
 
 
-def _objects(file: RawFile) -> list[dict[str, Any]]:
-    """The objects of a JSON array, as ip -j prints it."""
-    try:
-        content = json.loads(file.read())
-    except (ValueError, RecursionError) as error:
-        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "file"
-        raise ParseError(
-            file.name, where, "cut off or no JSON; expected what ip -j prints"
-        ) from None
-    if not isinstance(content, list) or not all(isinstance(each, dict) for each in content):
-        raise ParseError(file.name, "$", "expected an array of objects, as ip -j prints it")
-    return content
-
-
 def address_blocks(file: RawFile) -> list[Block]:
     """Return each interface's addresses."""
     rows = []
-    for link in _objects(file):
+    for link in parse_ip(file.read(), file.name):
         infos = link.get("addr_info")
         found = [
             f"{info.get('local')}/{info.get('prefixlen')}"
@@ -150,42 +134,34 @@ def address_blocks(file: RawFile) -> list[Block]:
     return [Block(_titled(file.node, "addresses"), file.name, columns, tuple(rows))]
 
 
-def _settings(file: RawFile, sign: str, meanings: Meanings, what: str) -> list[Block]:
-    """Lines of a name, a sign and a value; those whose meaning is known come first."""
-    rows = []
-    for number, line in enumerate(file.read().splitlines(), 1):
-        name, found, value = line.strip().partition(sign)
-        if found and name.strip():
-            name = name.strip()
-            rows.append(Row(name, (value.strip(), number), meanings.get(name, UNKNOWN)))
+def _settings(file: RawFile, meanings: Meanings, what: str) -> list[Block]:
+    """Lines of a name, = and a value; those whose meaning is known come first."""
+    rows = [
+        Row(name, (value, number), meanings.get(name, UNKNOWN))
+        for name, value, number, _ in parse_assignments(file.read())
+    ]
     if not rows:
-        raise ParseError(file.name, "file", f"no line is NAME{sign}VALUE")
+        raise ParseError(file.name, "file", "no line is NAME=VALUE")
     rows.sort(key=lambda row: not row.meaning.text)
     return [Block(_titled(file.node, what), file.name, ("value", "line"), tuple(rows))]
 
 
 def sysctl_blocks(file: RawFile) -> list[Block]:
     """Return sysctls, those with a known meaning first."""
-    return _settings(file, "=", SYSCTL, "sysctls")
+    return _settings(file, SYSCTL, "sysctls")
 
 
 def speed_blocks(file: RawFile) -> list[Block]:
     """Return the speed that each interface takes for its cable's, in Mbit/s."""
-    return _settings(file, "=", {}, "speed of each interface, Mbit/s (/sys/class/net/*/speed)")
+    return _settings(file, {}, "speed of each interface, Mbit/s (/sys/class/net/*/speed)")
 
 
 def offload_blocks(file: RawFile) -> list[Block]:
     """Return each interface's features as ethtool -k prints them, a block each."""
     blocks: dict[str, list[Row]] = {}
-    interface = "?"
-    for number, line in enumerate(file.read().splitlines(), 1):
-        if line.startswith("Features for "):
-            interface = line.removeprefix("Features for ").rstrip(":")
-            continue
-        name, found, value = line.strip().partition(":")
-        if found:
-            row = Row(name, (value.strip(), number), ETHTOOL.get(name, UNKNOWN))
-            blocks.setdefault(interface, []).append(row)
+    for name, value, number, interface in parse_ethtool(file.read()):
+        row = Row(name, (value, number), ETHTOOL.get(name, UNKNOWN))
+        blocks.setdefault(interface or "?", []).append(row)
     if not blocks:
         raise ParseError(file.name, "file", "no feature in it; expected what ethtool -k prints")
     return [

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from measuretwice.parse import Iperf3Interval, Iperf3Run, ParseError, parse_ping
+from measuretwice.parse import Iperf3Interval, Iperf3Run, ParseError, PingRun, parse_ping
+from measuretwice.parse.fields import Meaning, printed_by
 from measuretwice.parse.formats import format_of
-from measuretwice.parse.meanings import IPERF3, PING, Meaning
+from measuretwice.parse.iperf3 import ASKED, IPERF3
+from measuretwice.parse.ping import PING
 from measuretwice.view.blocks import Block, Cell, Row
 from measuretwice.view.source import RawFile
 
@@ -21,19 +23,10 @@ def ping_blocks(file: RawFile) -> list[Block]:
     text = file.read()
     ping = parse_ping(text, file.name)
     values: dict[str, Cell] = {
-        "target": ping.address or ping.target,
-        "payload": ping.payload_bytes,
-        "transmitted": ping.transmitted,
-        "received": ping.received,
-        "loss": None if ping.loss_ratio is None else round(ping.loss_ratio, 9),
-        "duplicates": ping.duplicates,
-        "errors": ping.errors,
-        "time": ping.time_ms,
-        "min": ping.rtt_min_ms,
-        "avg": ping.rtt_avg_ms,
-        "max": ping.rtt_max_ms,
-        "mdev": ping.rtt_mdev_ms,
+        name: getattr(ping, field) for name, field in printed_by(PingRun).items()
     }
+    values["target"] = ping.address or ping.target
+    values["loss"] = None if ping.loss_ratio is None else round(ping.loss_ratio, 9)
     rows = tuple(Row(name, (value,), PING[name]) for name, value in values.items())
     lines = [n for n, line in enumerate(text.splitlines(), 1) if "packets transmitted" in line]
     return [Block(_title(file, "ping"), f"{file.name}, line {lines[-1]}", ("value",), rows)]
@@ -81,18 +74,8 @@ def _title(file: RawFile, what: str) -> str:
 
 
 def _asked(run: Iperf3Run) -> Iterator[Row]:
-    values: dict[str, Cell] = {
-        "protocol": run.protocol,
-        "duration": run.duration_s,
-        "omit": run.omit_s,
-        "num_streams": run.num_streams,
-        "reverse": run.reverse,
-        "tcp_mss": run.mss_requested_bytes,
-        "tcp_mss_default": run.mss_default_bytes,
-        "congestion": run.congestion_control,
-    }
-    for name, value in values.items():
-        if value is not None:
+    for name, field in ASKED.items():
+        if (value := getattr(run, field)) is not None:
             yield Row(name, (value,), IPERF3[name])
     for connection in run.connections[:MOST_STREAMS]:
         from_to = (

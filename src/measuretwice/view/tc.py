@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from measuretwice.parse import ParseError, Qdisc, parse_qdisc_samples, parse_tc_qdiscs
-from measuretwice.parse.meanings import QDISC, QDISC_OPTIONS, UNKNOWN, Meaning
-from measuretwice.parse.tc import COUNTERS
+from measuretwice.parse.fields import UNKNOWN, Meaning
+from measuretwice.parse.tc_fields import COUNTERS, QDISC, QDISC_OPTIONS
 from measuretwice.view.blocks import Block, Cell, Row, difference
 from measuretwice.view.pairs import Pair
 from measuretwice.view.source import RawFile

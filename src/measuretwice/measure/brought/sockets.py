@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +10,7 @@ from measuretwice.lab import Collect
 from measuretwice.measure.brought.clients import Client, Tests
 from measuretwice.measure.brought.pieces import Piece, Pieces
 from measuretwice.parse import SsSample
-
-_HEADER = re.compile(r"(?:Netid +)?(?:State +)?Recv-Q +Send-Q ")
-# A socket without -H and its state: the queues come first.
-_ROW = re.compile(r"(?:(?:mp)?tcp +)?(?:[A-Z][A-Z0-9-]+ +)?\d+ +\d+ +\S+:\S+ +\S+:\S+")
+from measuretwice.parse.ss import one_line_each
 
 
 @dataclass
@@ -109,23 +105,3 @@ def _node_of(found: Pieces, tests: Tests, piece: Piece, one: str | None) -> str:
         if len(nodes) == 1:
             return nodes.pop()
     return one or "client"
-
-
-def one_line_each(text: str) -> str:
-    """ss's text with a line a socket and a line of time before each sample, as the labs' sampler writes.
-
-    Headings are left out. A single look without a time has the time 0.
-    """
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if line.startswith("# t="):
-            lines.append(line)
-        elif line[:1] in (" ", "\t") and lines and not lines[-1].startswith("#"):
-            lines[-1] = f"{lines[-1].rstrip()} {line.strip()}"
-        elif _ROW.match(line):
-            # What reads it counts words: the state, and no protocol before it.
-            row = re.sub(r"^(?:mp)?tcp +", "", line)
-            lines.append(row if row[:1].isalpha() else f"ESTAB {row}")
-    if lines and not lines[0].startswith("#"):
-        lines.insert(0, "# t=0.000000000")
-    return "".join(f"{line.rstrip()}\n" for line in lines)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from measuretwice.parse.meanings import Meaning
+from measuretwice.parse.fields import Meaning
 from measuretwice.site.field_marks import Mark, marks_of
 from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.excerpts import (
@@ -40,7 +40,7 @@ def explained(
     **lines: Unpack[Lines],
 ) -> Block:
     """What `excerpt` shows, with each field explained where it stands: by pointing at it, by a tap or by
-    the keyboard, and in a list below. The words are `./lab show`'s, from parse/meanings.py. Tools are
+    the keyboard, and in a list below. The words are `./lab show`'s, from the tables in parse/. Tools are
     ss, tc, iperf3, ping, nstat and tcpdump."""
     place = run(words, name, trial, seed).place
     cut = Cut(**lines)

@@ -1,0 +1,237 @@
+"""What a host says of itself: nstat's counters, ip's interfaces, sysctls, ethtool's features, softnet_stat.
+
+Each tool's table of meanings stands first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from measuretwice.parse._reading import (
+    JsonObject,
+    ParseError,
+    clean,
+    cut_off,
+    excerpt,
+    foreign,
+    load,
+)
+from measuretwice.parse.fields import table
+
+_EXPECTED = "the output of `nstat -az` or `nstat -az -j`"
+_ROW = re.compile(r"([A-Za-z]\w*)\s+(-?\d+)\s+-?\d+(?:\.\d+)?\s*")
+_COLUMN = re.compile("[0-9a-f]{1,8}")
+
+_SNMP = "nstat(8), Documentation/networking/snmp_counter.rst"
+NSTAT = table(
+    _SNMP,
+    {
+        "IpInReceives": ("packets", "IP packets that came in"),
+        "IpForwDatagrams": ("packets", "passed on to another network"),
+        "IpOutRequests": ("packets", "IP packets that this node wanted to send"),
+        "IpInDiscards": ("packets", "came in and were dropped for lack of room"),
+        "IpOutDiscards": ("packets", "going out, dropped for lack of room"),
+        "IpExtInOctets": ("bytes", "came in by IP"),
+        "IpExtOutOctets": ("bytes", "went out by IP"),
+        "IcmpInEchoReps": ("packets", "answers to pings that came in"),
+        "IcmpInEchos": ("packets", "pings that came in"),
+        "TcpActiveOpens": ("connections", "opened from here"),
+        "TcpPassiveOpens": ("connections", "taken from elsewhere"),
+        "TcpInSegs": ("segments", "received"),
+        "TcpOutSegs": ("segments", "sent, those sent again left out"),
+        "TcpRetransSegs": ("segments", "sent again"),
+        "TcpOutRsts": ("segments", "resets sent"),
+        "TcpExtTCPTimeouts": ("times", "a retransmission timeout ran out"),
+        "TcpExtTCPLostRetransmit": ("segments", "sent again, and taken for lost again"),
+        "TcpExtTCPFastRetrans": ("segments", "sent again in fast recovery"),
+        "TcpExtTCPSlowStartRetrans": ("segments", "sent again in slow start, after a timeout"),
+        "TcpExtTCPSackRecovery": ("times", "fast recovery began, with SACK"),
+        "TcpExtTCPLossProbes": ("segments", "tail loss probes sent (RFC 8985)"),
+        "TcpExtTCPDSACKRecv": ("segments", "the receiver had already, by its DSACKs"),
+        "TcpExtTCPDSACKOldSent": ("segments", "came again, and a DSACK said so"),
+        "TcpExtTCPOFOQueue": ("segments", "came out of order, and were kept"),
+        "TcpExtTCPOFODrop": ("segments", "came out of order, and were dropped for lack of room"),
+        "TcpExtPruneCalled": ("times", "the receive buffer was tidied for lack of room"),
+        "TcpExtOfoPruned": ("times", "all that came out of order was thrown away for lack of room"),
+        "TcpExtTCPMemoryPressures": (
+            "times",
+            "TCP's memory on this host came near its limit (net.ipv4.tcp_mem)",
+        ),
+        "TcpExtTCPSACKReneging": (
+            "times",
+            "the receiver had thrown away what it had reported by SACK",
+        ),
+        "TcpExtTCPRcvCollapsed": ("packets", "merged in the receive buffer to save room"),
+        "TcpExtTCPBacklogDrop": ("packets", "dropped before their socket, for lack of room"),
+        "TcpExtTCPRcvQDrop": ("segments", "came in order, and were dropped for lack of room"),
+        "TcpExtDelayedACKs": ("ACKs", "sent after the delay"),
+        "TcpExtTCPPureAcks": ("ACKs", "without data that came in"),
+        "TcpExtTCPHPHits": ("packets", "received by the short way"),
+        "TcpExtTCPDelivered": ("segments", "that arrived, by ACKs and SACKs"),
+        "TcpExtTCPOrigDataSent": ("segments", "with data sent, those sent again left out"),
+        "TcpExtTCPHystartTrainDetect": ("times", "CUBIC ended slow start by a train of ACKs"),
+        "TcpExtTCPHystartDelayDetect": ("times", "CUBIC ended slow start by the delay"),
+    },
+)
+
+# By the names in `ip -j -s link`; the counters are of struct rtnl_link_stats64.
+LINK = table(
+    "ip-link(8), linux/if_link.h",
+    {
+        "mtu": ("bytes", "largest IP packet that may leave"),
+        "qdisc": ("", "the queueing discipline at its root"),
+        "operstate": ("", "is it up?"),
+        "txqlen": ("packets", "the length that some qdiscs take for their limit"),
+        "rx.bytes": ("bytes", "came in"),
+        "rx.packets": ("packets", "came in"),
+        "rx.errors": ("packets", "came in damaged"),
+        "rx.dropped": ("packets", "came in, and were dropped"),
+        "tx.bytes": ("bytes", "went out"),
+        "tx.packets": ("packets", "went out"),
+        "tx.errors": ("packets", "could not be sent"),
+        "tx.dropped": ("packets", "were dropped on the way out"),
+    },
+)
+
+SYSCTL = table(
+    "tcp(7), Documentation/networking/ip-sysctl.rst",
+    {
+        "net.ipv4.tcp_congestion_control": ("", "algorithm of connections that don't ask"),
+        "net.ipv4.tcp_timestamps": ("", "1: announces timestamps (RFC 7323)"),
+        "net.ipv4.tcp_sack": ("", "1: selective acknowledgements"),
+        "net.ipv4.tcp_ecn": ("", "0: never, 1: asks for it, 2: if asked"),
+        "net.ipv4.tcp_rmem": ("bytes", "receive buffer: least, first, largest"),
+        "net.ipv4.tcp_wmem": ("bytes", "send buffer: least, first, largest"),
+        "net.ipv4.tcp_mem": ("pages", "memory of all TCP: low, pressure, most"),
+        "net.ipv4.tcp_no_metrics_save": ("", "1: forgets a connection when it closes"),
+        "net.ipv4.tcp_slow_start_after_idle": ("", "1: an idle connection starts slowly again"),
+        "net.ipv4.tcp_moderate_rcvbuf": ("", "1: the kernel tunes the receive buffer"),
+        "net.ipv4.tcp_window_scaling": ("", "1: windows over 64 KiB (RFC 7323)"),
+        "net.ipv4.ip_forward": ("", "1: passes packets on"),
+        "net.ipv4.ip_no_pmtu_disc": ("", "0: path MTU discovery is on"),
+        "net.core.default_qdisc": ("", "qdisc that a new interface gets"),
+        "net.core.rmem_max": ("bytes", "most that a program may ask for to receive"),
+        "net.core.wmem_max": ("bytes", "most that a program may ask for to send"),
+        "net.core.netdev_max_backlog": ("packets", "may wait between driver and IP, a CPU"),
+        "net.core.netdev_budget": ("packets", "taken from drivers in one turn"),
+    },
+)
+
+ETHTOOL = table(
+    "ethtool(8), Documentation/networking/segmentation-offloads.rst",
+    {
+        "tcp-segmentation-offload": ("", "tso: the interface cuts bundles into segments"),
+        "generic-segmentation-offload": ("", "gso: the kernel cuts them, just before the driver"),
+        "generic-receive-offload": ("", "gro: segments that arrive are put into bundles"),
+        "large-receive-offload": ("", "lro: the interface does so"),
+        "tx-checksumming": ("", "the interface reckons checksums"),
+        "scatter-gather": ("", "a packet may lie in several places of memory"),
+    },
+)
+
+# The first three columns of /proc/net/softnet_stat, in hexadecimal.
+SOFTNET = table(
+    "net/core/net-procfs.c",
+    {
+        "processed": ("packets", "taken from drivers: column 1"),
+        "dropped": ("packets", "lost between driver and IP: column 2"),
+        "time_squeeze": ("times", "work was left when its turn ended: column 3"),
+    },
+)
+
+
+def parse_nstat(text: str, source: str) -> dict[str, int]:
+    """Counter names (`TcpRetransSegs`, `TcpExtTCPOFODrop`, ...) and their values.
+
+    Accepts the JSON (`-j`) and the text form. Whether a value counts since boot or since the last
+    call is nstat's own (`-a`); the rate in the third column is left out. The counters are
+    explained in the kernel's Documentation/networking/snmp_counter.rst.
+
+    Raises ParseError for anything else.
+    """
+    text = clean(text, source, _EXPECTED)
+    if text.lstrip().startswith("{"):
+        return _from_json(text, source)
+    lines = text.split("\n")
+    if not lines[0].startswith("#"):
+        raise foreign(text, source, _EXPECTED)
+    if lines.pop():
+        raise cut_off(source, len(lines) + 1, "a whole line at the end")
+    counters: dict[str, int] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        row = _ROW.fullmatch(line)
+        if not row:
+            raise ParseError(
+                source, f"line {number}", f"found {excerpt(line)}; expected NAME VALUE RATE"
+            )
+        counters[row[1]] = int(row[2])
+    return counters
+
+
+def _from_json(text: str, source: str) -> dict[str, int]:
+    document = JsonObject.of(load(text, source, _EXPECTED), "$", source)
+    kernel = document.child("kernel")
+    if kernel is None:
+        raise foreign(text, source, _EXPECTED)
+    return {name: kernel.need_integer(name) for name in kernel.data}
+
+
+def parse_ip(text: str, source: str) -> list[dict[str, Any]]:
+    """Return the objects that `ip -j` printed, a link each; ParseError for anything else."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "file"
+        raise ParseError(source, where, "cut off or no JSON; expected what ip -j prints") from None
+    if not isinstance(content, list) or not all(isinstance(link, dict) for link in content):
+        raise ParseError(source, "$", "expected an array of objects, as ip -j prints it")
+    return content
+
+
+class Setting(NamedTuple):
+    """A line's name and value, and its number. `interface` is whose it is, where a line above says that."""
+
+    name: str
+    value: str
+    line: int
+    interface: str = ""
+
+
+def parse_assignments(text: str) -> Iterator[Setting]:
+    """Yield lines of NAME = VALUE, as of sysctl; others are left out."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        name, sign, value = line.partition("=")
+        if sign and name.strip():
+            yield Setting(name.strip(), value.strip(), number)
+
+
+def parse_ethtool(text: str) -> Iterator[Setting]:
+    """Yield each interface's features as `ethtool -k` prints them: on or off, and [fixed] where it can't change."""
+    interface = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith("Features for "):
+            interface = line.removeprefix("Features for ").rstrip(":")
+            continue
+        name, sign, value = line.strip().partition(":")
+        if sign:
+            yield Setting(name, value.strip(), number, interface)
+
+
+def parse_softnet(text: str, source: str) -> dict[str, int]:
+    """Return the sums over all CPUs of the columns that SOFTNET has; ParseError for other text."""
+    sums = dict.fromkeys(SOFTNET, 0)
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = line.split()[: len(sums)]
+        if not line.strip():
+            continue
+        if len(words) < len(sums) or not all(map(_COLUMN.fullmatch, words)):
+            expected = "expected the columns of /proc/net/softnet_stat"
+            raise ParseError(source, f"line {number}", expected)
+        for name, word in zip(SOFTNET, words, strict=True):
+            sums[name] += int(word, 16)
+    return sums
