@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import runpy
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,10 @@ from pathlib import Path
 import pytest
 from command_line import ROOT, call_lab, start_lab
 
+from measuretwice.facts import RecordedSets
 from measuretwice.lab import find_labs, load_lab, published_labs, read_lab
+from measuretwice.site.render import Renderer
+from measuretwice.site.words.subjects import LabWords, SiteWords
 
 NAMES = list(find_labs(ROOT))
 
@@ -51,11 +55,14 @@ def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
     done = call_lab("new", "mine", *chosen, MEASURETWICE_ROOT=str(checkout))
     assert (done.returncode, done.stderr) == (0, "")
     model, copy = find_labs(checkout)[like], checkout / "labs/06-mine"
-    files = [path.relative_to(model) for path in sorted(model.rglob("*")) if path.is_file()]
-    assert files == [path.relative_to(copy) for path in sorted(copy.rglob("*")) if path.is_file()]
+    files, copied = (
+        [path.relative_to(of) for path in sorted(of.rglob("*")) if path.is_file()]
+        for of in (model, copy)
+    )
+    assert {*copied} == {*files, Path("facts.py")}
     for file in files:
         assert os.access(copy / file, os.X_OK) == os.access(model / file, os.X_OK)
-        if file.name != "lab.toml":
+        if file.name not in ("lab.toml", "facts.py"):
             assert (copy / file).read_bytes() == (model / file).read_bytes()
     old, new = ((folder / "lab.toml").read_text(encoding="utf-8") for folder in (model, copy))
     assert facts_but(new) == facts_but(old)
@@ -65,6 +72,29 @@ def test_every_lab_can_be_copied(checkout: Path, like: str) -> None:
     ]
     assert re.search(r'^title = "Mine: a copy of the .* lab"$', new, re.MULTILINE)
     assert read_lab(copy).trials == load_lab(checkout, like).trials
+
+
+def test_its_pages_are_begun_whole(checkout: Path) -> None:
+    """The pages that ./lab new writes can be made as they are, and its facts computed, once the lab is no draft."""
+    lab = load_lab(ROOT, "queues")
+    (checkout / "docs/modules/06-mine").mkdir(parents=True)
+    shutil.copytree(ROOT / "docs/layouts", checkout / "docs/layouts")
+    (checkout / "docs/modules/06-mine/case-02.md").write_text("begun\n")
+    done = call_lab("new", "mine", "--like", "queues", MEASURETWICE_ROOT=str(checkout))
+    assert "docs/modules/06-mine/: its pages, 7 begun" in done.stdout
+    made = checkout / "docs/modules/06-mine"
+    names = [f"case-{n:02d}.md" for n in range(1, 1 + len(lab.file.pitfalls))]
+    assert sorted(path.name for path in made.iterdir()) == [*names, "index.md"]
+    assert (made / "case-02.md").read_text() == "begun\n"
+    compute = runpy.run_path(str(checkout / "labs/06-mine/facts.py"))["facts"]
+    labs = {name: LabWords(ROOT, load_lab(ROOT, name)) for name in NAMES}
+    labs["queues"].facts = compute(RecordedSets(ROOT, lab))
+    assert "wrong-metric.goodput_after" in labs["queues"].facts
+    renderer = Renderer(SiteWords(checkout, labs, instructor=False))
+    for name in ("case-01.md", "index.md"):
+        text = renderer.render(made / name, f"modules/05-queues/{name}")
+        assert text.count("## ") > 3
+        assert not re.search(r"\{\{|\{%|\{##", text)
 
 
 def test_no_page_shows_a_draft(checkout: Path) -> None:

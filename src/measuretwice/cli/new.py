@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from measuretwice.lab.new import copy_lab
+from measuretwice.lab.new import add_pages, copy_lab
 
 
 def new_command(root: Path, name: str, *, like: str | None) -> int:
     """Make the copy, say what comes next; return 0. UserError where the name can't be had."""
     lab = copy_lab(root, name, like)
+    pages = add_pages(root, lab)
     folder = f"labs/{lab.folder.name}"
     print(
         f"{folder}: {lab.file.lab.title}\n"
@@ -18,7 +19,8 @@ def new_command(root: Path, name: str, *, like: str | None) -> int:
         f"  1. {folder}/lab.toml: title, network, parameters, trials, what is expected of them\n"
         f"  2. {folder}/nodes/: what each node does; questions.md: what is asked\n"
         f"  3. ./lab record {name}: its recorded runs, into sample-data/{lab.folder.name}/\n"
-        f"  4. docs/modules/{lab.folder.name}/: its pages, each with a line in mkdocs.yml\n"
-        "  5. no more draft = true in lab.toml; then make test says what is missing"
+        f"  4. {folder}/facts.py: what its recorded runs say, by name\n"
+        f"  5. docs/modules/{lab.folder.name}/: its pages, {len(pages)} begun, each with a line in mkdocs.yml\n"
+        "  6. no more draft = true in lab.toml; then make test says what is missing"
     )
     return 0

@@ -1,4 +1,4 @@
-"""A new lab: a copy of one that there is, to be changed step by step while it keeps running."""
+"""A new lab: a copy of one that there is, to be changed step by step while it keeps running, and whole pages to fill in."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from string import Template
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab
@@ -14,6 +15,8 @@ from measuretwice.lab.load import find_labs, load_lab, read_lab
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 # Two digits stand before a lab's name.
 LAST_NUMBER = 99
+TEMPLATES = Path(__file__).with_name("templates")
+FACTS = "facts.py"
 
 
 def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
@@ -37,7 +40,9 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
     folder = root / "labs" / f"{number:02d}-{name}"
     work = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
-        shutil.copytree(model.folder, work, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+        left_out = shutil.ignore_patterns(".*", "__pycache__", FACTS)
+        shutil.copytree(model.folder, work, ignore=left_out)
+        (work / FACTS).write_text(_filled(f"{FACTS}.txt", folder=folder.name), encoding="utf-8")
         facts = work / "lab.toml"
         text = _as_draft(facts.read_text(encoding="utf-8"), name, model.name)
         facts.write_text(text, encoding="utf-8")
@@ -49,6 +54,30 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return read_lab(folder)
+
+
+def add_pages(root: Path, lab: Lab) -> list[Path]:
+    """Write a page for each of a lab's cases, and its front, to docs/modules/, where there is such a folder; return them.
+
+    Each is whole: all headings in their order, with what belongs below them. A file that is there stays as it is.
+    """
+    folder = root / "docs" / "modules" / lab.folder.name
+    if not folder.parent.is_dir():
+        return []
+    folder.mkdir(exist_ok=True)
+    pages = {
+        f"case-{number:02d}.md": _filled("case.md", case=pitfall.id)
+        for number, pitfall in enumerate(lab.file.pitfalls, 1)
+    } | {"index.md": _filled("index.md", name=lab.name, trial=str(min(lab.trials)))}
+    added = [folder / name for name in sorted(pages) if not (folder / name).exists()]
+    for path in added:
+        path.write_text(pages[path.name], encoding="utf-8")
+    return added
+
+
+def _filled(template: str, **words: str) -> str:
+    text = (TEMPLATES / template).read_text(encoding="utf-8")
+    return Template(text).substitute(words)
 
 
 def _as_draft(text: str, name: str, model: str) -> str:

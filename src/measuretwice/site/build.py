@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuretwice.lab import published_labs
+from measuretwice.lab import find_labs, published_labs
 from measuretwice.lab.schema.json_schema import SCHEMA_FILE
 from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
@@ -125,9 +125,13 @@ def _add_the_rest(site: Site, settings: str) -> None:
 def _written_pages(site: Site) -> None:
     """The pages that docs/ has, filled in, and the files beside them as they are."""
     source = site.words.root / "docs"
+    shown = {words.lab.folder for words in site.words.labs.values()}
+    drafts = [
+        f"modules/{at.name}/" for at in find_labs(site.words.root).values() if at not in shown
+    ]
     for path in sorted(source.rglob("*")):
         name = path.relative_to(source).as_posix()
-        if path.is_dir() or name.startswith(("includes/", "layouts/")):
+        if path.is_dir() or name.startswith(("includes/", "layouts/", *drafts)):
             continue
         if name.startswith(f"{KEY}/") and not site.words.instructor:
             continue
