@@ -48,7 +48,6 @@ define package
 	$(PYTHON) scripts/lint/sizes.py
 	$(PYTHON) scripts/lint/pages.py
 	$(PYTHON) scripts/lint/titles.py
-	$(PYTHON) scripts/lint/titles.py
 	$(PYTHON) scripts/machines/shipped.py lint
 endef
 
