@@ -364,7 +364,7 @@ def _unequal_intervals(f: Facts, sets: RecordedSets) -> None:
         excerpt(f"unequal-intervals-{stage}", "router/flows.txt") for stage in STAGES
     )
     f.summary, f.summary_fixed = _summaries("unequal-intervals", first=4)
-    f.began_first, f.began_last = (
+    f.first, f.last = (
         excerpt("unequal-intervals-broken", f"sender-{n}/iperf3-1.json", grep='"timesecs"')
         for n in (0, 8)
     )
@@ -389,10 +389,9 @@ def _missing_flows(f: Facts, sets: RecordedSets) -> None:
     f.streams = Number(param(broken, "streams_count"))
     f.ran = whole(measured(broken, "flows"))
     f.sum = mbit(measured(broken, "own_sum_bps"))
-    f.index_printed = Number(measured(broken, "own_jain"))
+    f.index = Number(measured(broken, "own_jain"))
     f.index_of_these = Number(measured(broken, "jains_index"))
     f.index_fixed = Number(measured(fixed, "own_jain"))
-    f.ran_fixed = whole(measured(fixed, "flows"))
     f.flows_fixed = Number(param(fixed, "flows"))
     f.counted_fixed = seconds(measured(fixed, "duration_s"))
     f.the_link_is_full = measured(broken, "own_sum_bps") > 0.98 * _most_bps(broken)

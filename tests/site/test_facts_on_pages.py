@@ -9,7 +9,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
 from measuretwice.lab import load_lab
-from measuretwice.site.markup import fill_in
+from measuretwice.site.markup import fill_in, show_symptoms
 from measuretwice.site.render import Renderer
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -128,6 +128,12 @@ def test_a_question_has_a_field_for_its_answer(tmp_path: Path) -> None:
     assert text.startswith("It is so.\n\n**How many of 5?**\n\n<div")
     assert 'data-case="queues loss"' in text
     assert 'data-quantity="pings lost"' in text
+
+
+def test_a_cases_symptom_stands_alone_on_its_line() -> None:
+    text = "Look:\n\n    ![](symptom:mtu)\n\nNot ![](symptom:mtu) here.\n"
+    shown = show_symptoms(text, lambda name: f"[{name}]\nits caption\n")
+    assert shown == "Look:\n\n    [mtu]\n    its caption\n\nNot ![](symptom:mtu) here.\n"
 
 
 def test_intervals_as_pages_use_them(tmp_path: Path) -> None:

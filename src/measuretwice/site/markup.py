@@ -1,6 +1,7 @@
 """What pages write in Markdown and the kit fills in, once their {{ }} are: figures and cards of verdicts.
 
 ![Boxes of each flow's goodput](figure:two-arms)      alone on its line: a figure of the page's lab, with that alt text
+![](symptom:mtu)                                      what is seen of a case's first try, which says itself what it shows
 
 !!! verdict "red_keeps_the_queue_short"               a card, whose verdict is that fact's; cards that follow each
     **The claim**, according to whom                  other make a strip
@@ -24,6 +25,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
 
 FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
+SYMPTOM = re.compile(r"^([ \t]*)!\[\]\(symptom:([^)\s]+)\)[ \t]*$", re.MULTILINE)
 CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
 CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
 TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
@@ -58,6 +60,11 @@ def _summed(table: str) -> str:
         return table
     cells = [line.split("|")[1].strip() for line in table.splitlines()]
     return table.replace(SUM, f"| **{sum(int(cell) for cell in cells if cell.isdecimal())}** |")
+
+
+def show_symptoms(text: str, symptom: Callable[[str], str]) -> str:
+    """Return a page with the figures of cases' symptoms; `symptom` draws that of a case by its id."""
+    return SYMPTOM.sub(lambda found: _indented(symptom(found[2]), found[1]), text)
 
 
 def link_cases(text: str, case: Callable[[str, str], tuple[int, str]]) -> str:

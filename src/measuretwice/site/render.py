@@ -122,6 +122,7 @@ class Renderer:
 
         try:
             text = markup.link_cases(text, case)
+            text = markup.show_symptoms(text, lambda name: words["symptom"](name))
             text = markup.ask_questions(text, lambda *question: words["asks"](*question))
             return markup.fill_in(
                 text, facts_behind(words["f"]), lambda name, alt: words["figure"](name, alt)
@@ -165,7 +166,12 @@ class Renderer:
         if "lab" not in front:
             return {"f": PageFacts(None, others=self._kit_facts)}
         words = self._site.lab(front["lab"])
-        return {"it": words, "f": PageFacts(words), "figure": words.figure}
+        return {
+            "it": words,
+            "f": PageFacts(words),
+            "figure": words.figure,
+            "symptom": words.symptom,
+        }
 
     def _place(self, template: str, error: Exception) -> str:
         """Where in which page an error arose: the innermost line of a template."""
