@@ -1,7 +1,7 @@
 """What pages write in Markdown and the kit fills in, once their {{ }} are: figures and cards of verdicts.
 
 ![Boxes of each flow's goodput](figure:two-arms)      alone on its line: a figure of the page's lab, with that alt text
-![](symptom:mtu)                                      what is seen of a case's first try, which says itself what it shows
+![What is seen](symptom:mtu)                          the figure of a case's symptom, whose alt text is of its numbers
 
 !!! verdict "red_keeps_the_queue_short"               a card, whose verdict is that fact's; cards that follow each
     **The claim**, according to whom                  other make a strip
@@ -25,7 +25,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
 
 FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
-SYMPTOM = re.compile(r"^([ \t]*)!\[\]\(symptom:([^)\s]+)\)[ \t]*$", re.MULTILINE)
+SYMPTOM = re.compile(r"^([ \t]*)!\[[^\n]*\]\(symptom:([^)\s]+)\)[ \t]*$", re.MULTILINE)
 CARD = r'!!! verdict "(?P<name>[^"\n]*)"\n(?P<body>(?:    [^\n]*\n|\n)*)'
 CARDS = re.compile(rf"^(?:{CARD.replace('?P<name>', '').replace('?P<body>', '')})+", re.MULTILINE)
 TABLE = re.compile(r"^(?:\|.*\n)+", re.MULTILINE)
