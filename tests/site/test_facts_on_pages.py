@@ -133,7 +133,9 @@ def test_a_question_has_a_field_for_its_answer(tmp_path: Path) -> None:
 def test_a_cases_symptom_stands_alone_on_its_line() -> None:
     text = "Look:\n\n    ![What is seen](symptom:mtu)\n\nNot ![What is seen](symptom:mtu) here.\n"
     shown = show_symptoms(text, lambda name: f"[{name}]\nits caption\n")
-    assert shown == "Look:\n\n    [mtu]\n    its caption\n\nNot ![What is seen](symptom:mtu) here.\n"
+    assert (
+        shown == "Look:\n\n    [mtu]\n    its caption\n\nNot ![What is seen](symptom:mtu) here.\n"
+    )
 
 
 def test_intervals_as_pages_use_them(tmp_path: Path) -> None:
