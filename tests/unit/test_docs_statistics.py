@@ -8,6 +8,7 @@ import pytest
 from measuretwice.figures.spread import spread
 from measuretwice.runs.result import Prediction, Result, Verdict
 from measuretwice.site.words import statistics as words
+from measuretwice.stats import intervals
 
 
 def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> Result:
@@ -31,7 +32,7 @@ def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> Result:
 
 
 def test_relative_spread() -> None:
-    assert words.relative_spread([9, 10, 11]) == pytest.approx(0.1)
+    assert intervals.relative_spread([9, 10, 11]) == pytest.approx(0.1)
 
 
 def test_differences_are_of_twins() -> None:
@@ -48,7 +49,7 @@ def test_counts() -> None:
 
 
 def test_ratio_of_means() -> None:
-    ratio, low, high = words.ratio_of_means([2, 8], [1, 2])
+    ratio, low, high = intervals.ratio_of_means([2, 8], [1, 2])
     assert ratio == pytest.approx(math.sqrt(8))
     assert low * high == pytest.approx(8)
     assert low < ratio < high

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
 from measuretwice.lab import Lab, load_lab
 from measuretwice.measure.signatures import SenderFiles, Signature, read_sender, signature_of
 from measuretwice.parse.host import parse_nstat
@@ -66,6 +68,12 @@ class RecordedSets:
         if (content := raw_files(run.place).get(file)) is None:
             raise UserError(f"{run.place} has no raw file {file}")
         return content.decode(errors="replace")
+
+    def real_s(self, run: Result) -> float:
+        """Return how long a recorded run took by the clock on the wall, in seconds."""
+        provenance = read_object(run.place / "provenance.json")
+        begun, ended = (datetime.fromisoformat(provenance[key]) for key in ("started", "ended"))
+        return (ended - begun).total_seconds()
 
     def raw_object(self, run: Result, file: str, **having: object) -> dict[str, Any]:
         """Return the first object of a raw JSON list that has these values, such as `kind="tbf"` in tc's; UserError where

@@ -99,6 +99,24 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     return mean, mean - half, mean + half
 
 
+def relative_spread(values: Sequence[float]) -> float:
+    """Return the standard deviation over the mean: what one run's result is off by, typically."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) / mean
+
+
+def ratio_of_means(
+    upper: Sequence[float], lower: Sequence[float], confidence: float = 0.95
+) -> tuple[float, float, float]:
+    """Return the ratio of the geometric means of values in pairs, and its interval.
+
+    On a logarithmic scale a ratio is a difference, and that of pairs has a mean and an interval.
+    """
+    logs = [math.log(a / b) for a, b in zip(upper, lower, strict=True)]
+    mean, low, high = mean_interval(logs, confidence)
+    return math.exp(mean), math.exp(low), math.exp(high)
+
+
 def mean_interval_within(
     values: Sequence[float], low: float, high: float = math.inf, confidence: float = 0.95
 ) -> tuple[float, float, float]:

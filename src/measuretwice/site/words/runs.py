@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import Any
 
 from measuretwice.base.errors import UserError
@@ -40,21 +39,16 @@ def provenance(
     words: LabWords, name: str, trial: int | None = None, seed: int | None = None
 ) -> dict[str, Any]:
     """The run's `provenance.json`, and `.real_s`: how long it took by the clock on the wall."""
-    file = run(words, name, trial, seed).place / "provenance.json"
+    found = run(words, name, trial, seed)
+    file = found.place / "provenance.json"
     document = dict(json.loads(file.read_text(encoding="utf-8")))
-    begun, ended = (datetime.fromisoformat(document[key]) for key in ("started", "ended"))
-    return document | {"real_s": (ended - begun).total_seconds()}
+    return document | {"real_s": words.sets.real_s(found)}
 
 
 @word('took("mtu-broken")')
 def took(words: LabWords, name: str) -> str:
     """How long the runs of a recorded set took together, by the clock on the wall."""
-    return seconds(
-        sum(
-            provenance(words, name, result.trial, result.seed)["real_s"]
-            for result in runs(words, name)
-        )
-    )
+    return seconds(sum(map(words.sets.real_s, runs(words, name))))
 
 
 @word('fit("step-8-long")')

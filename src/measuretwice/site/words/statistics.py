@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from measuretwice.base.errors import UserError
@@ -17,6 +16,8 @@ statistics_word("statistics.relative_error_of_ratio(losses)")(intervals.relative
 statistics_word("statistics.ratio_bounds(losses)")(intervals.ratio_bounds)
 statistics_word("statistics.losses_needed(relative_error)")(intervals.losses_needed)
 statistics_word("statistics.mean_interval(values)")(intervals.mean_interval)
+statistics_word("statistics.relative_spread(values)")(intervals.relative_spread)
+statistics_word("statistics.ratio_of_means(upper, lower)")(intervals.ratio_of_means)
 statistics_word("statistics.difference_interval(values, others)")(two_samples.difference_interval)
 
 two_samples_word("two_samples.mean_and_deviation(values)")(two_samples.mean_and_deviation)
@@ -29,13 +30,6 @@ two_samples_word("two_samples.spread_of(deviation, count, deviation, count)")(tw
 two_samples_word("two_samples.power_of_spread(ratio, count)")(two_samples.power_of_spread)
 two_samples_word("two_samples.values_for_spread(ratio)")(two_samples.values_for_spread)
 two_samples_word("two_samples.noticeable_spread(count)")(two_samples.noticeable_spread)
-
-
-@statistics_word("statistics.relative_spread(values)")
-def relative_spread(values: Sequence[float]) -> float:
-    """Return the standard deviation over the mean: what one run's result is off by, typically."""
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) / mean
 
 
 @statistics_word('statistics.column(runs("offloads-on"), "ratio")')
@@ -66,16 +60,3 @@ def counts(runs: Sequence[Result]) -> dict[str, int]:
         if verdict.confidence and verdict.ok is not None
     ]
     return {"judged": len(judged), "outside": judged.count(False)}
-
-
-@statistics_word("statistics.ratio_of_means(upper, lower)")
-def ratio_of_means(
-    upper: Sequence[float], lower: Sequence[float], confidence: float = 0.95
-) -> tuple[float, float, float]:
-    """Return the ratio of the geometric means of values in pairs, and its interval.
-
-    On a logarithmic scale a ratio is a difference, and that of pairs has a mean and an interval.
-    """
-    logs = [math.log(a / b) for a, b in zip(upper, lower, strict=True)]
-    mean, low, high = intervals.mean_interval(logs, confidence)
-    return math.exp(mean), math.exp(low), math.exp(high)
