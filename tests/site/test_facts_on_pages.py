@@ -90,6 +90,15 @@ lab: queues
     assert text == '---\nhide: [toc]\n---\nIt waits 83.5\u00a0ms, and no "more". 84.5 True\n'
 
 
+def test_a_line_in_a_fold_stays_as_far_in(tmp_path: Path) -> None:
+    text = made(
+        tmp_path,
+        '    {## set ##} One.\n\n    {% holds "a" %}Two.{## set ##}\n\n    {## set ##}\n    Three.\n',
+        a=True,
+    )
+    assert text == "    One.\n\n    Two.\n\n    Three.\n"
+
+
 def test_cards_and_figures() -> None:
     text = """Before.
 

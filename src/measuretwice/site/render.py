@@ -37,14 +37,19 @@ MARK = re.compile(r"^([ \t]*)\x02([0-9]+)\x03[ \t]*$", re.MULTILINE)
 INLINE = re.compile(r"\x02([0-9]+)\x03")
 # A comment behind text, with the space before it. jinja would take the line's end along with it.
 BEHIND_TEXT = re.compile(r"(?<=\S)[ \t]*\{##[^\n]*?##\}")
+# Before text further in, in a fold, jinja would take the line's beginning along with a comment or a tag.
+COMMENT_BEFORE_TEXT = re.compile(r"^([ \t]+)\{##[^\n]*?##\}[ \t]*(?=\S)", re.MULTILINE)
+TAG_BEFORE_TEXT = re.compile(r"^([ \t]+\{%)(?= holds )", re.MULTILINE)
 
 
-class _CommentsBehindText(Extension):
-    """Such a comment goes before jinja sees it: its line still ends, and no space stays before a stop."""
+class _LinesStayLines(Extension):
+    """Comments beside text go before jinja sees them, so that a line still begins and ends where it did, and no space
+    stays before a stop; a sentence behind {% holds %} stays as far in."""
 
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
-        """Return a template without them."""
-        return BEHIND_TEXT.sub("", source)
+        """Return a template whose lines jinja leaves alone."""
+        source = COMMENT_BEFORE_TEXT.sub(r"\1", BEHIND_TEXT.sub("", source))
+        return TAG_BEFORE_TEXT.sub(r"\1+", source)
 
 
 class Renderer:
@@ -142,7 +147,7 @@ class Renderer:
             comment_start_string="{##",
             comment_end_string="##}",
             finalize=self._keep,
-            extensions=[_CommentsBehindText, Holds],
+            extensions=[_LinesStayLines, Holds],
         )
         filters = number_filter.words()
         environment.filters |= {name: entry.answer for name, entry in filters.items()}
