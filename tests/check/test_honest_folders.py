@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from measuretwice.base.files import read_object
-from measuretwice.cli.diagnose import Meant, check_brought
+from measuretwice.course.findings import DeclaredRun, check_brought
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import PLAN
@@ -62,5 +62,5 @@ def test_an_honest_folder_gets_no_finding(run: Path) -> None:
     # Where a choice sets other parameters, those are said as well.
     changes = tuple(f"{name}={value}" for name, value in params.items() if own.get(name) != value)
     with raw_folder(run) as raw:
-        document = check_brought(ROOT, [raw], Meant(lab.name, str(trial), changes), None)
+        document = check_brought(ROOT, [raw], DeclaredRun(lab.name, str(trial), changes), None)
     assert [(each["id"], each["measured"]) for each in document["findings"]] == []

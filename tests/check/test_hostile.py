@@ -21,9 +21,9 @@ from command_line import call_lab
 
 from measuretwice.base import apart
 from measuretwice.base.files import pack_zip
-from measuretwice.cli import check as command
-from measuretwice.cli import reading
-from measuretwice.cli.case_books import CaseBooks
+from measuretwice.course import check as command
+from measuretwice.course import reading
+from measuretwice.course.lab_books import CaseBooks
 from measuretwice.lab import Lab, Value
 from measuretwice.measure.conditions import Conditions, read_conditions
 
@@ -269,7 +269,7 @@ def test_why_a_reference_cant_be_made_is_said_of_the_run(
 SLOW = """
 import sys, time
 from pathlib import Path
-from measuretwice.cli import check
+from measuretwice.course import check
 from measuretwice.cli.main import main
 
 def check_one(*_):
@@ -309,8 +309,8 @@ def test_ctrl_c_ends_the_reading_at_once(tmp_path: Path) -> None:
 
 def test_of_an_unread_run_nobody_says_that_nothing_is_off() -> None:
     books = CaseBooks(ROOT, [])
-    assert books.earlier([], ["x"]) == set()
-    books.after([], ["x"])
+    assert books.superseded([], ["x"]) == set()
+    assert books.note_outcomes([], ["x"]) == []
 
 
 # Archives -------------------------------------------------------------------------------------

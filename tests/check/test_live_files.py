@@ -10,7 +10,7 @@ import pytest
 from brought_runs import BY_HAND, BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, recorded, router_of
 
 from measuretwice.checks import case_of, check_run
-from measuretwice.cli.diagnose import check_live
+from measuretwice.course.findings import check_live
 from measuretwice.lab import load_lab
 from measuretwice.live.session import FACTS
 from measuretwice.runs.archive import ARCHIVE, raw_folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.in_page.table import table_of
+from measuretwice.in_page.answers import results_to_json
 from measuretwice.lab import load_lab
 from measuretwice.runs.recorded import results_of
 
@@ -28,7 +28,7 @@ def test_what_a_case_asks_for_stands_in_its_table(
 ) -> None:
     lab = load_lab(ROOT, name)
     folder = ROOT / "sample-data" / lab.folder.name / f"case-{case:02d}-broken"
-    table = table_of(lab, results_of(lab, folder), case)
+    table = results_to_json(lab, results_of(lab, folder), case)
     assert table["asked"] == asked
     assert [run["answer"] for run in table["runs"]][: len(answers)] == answers
 
@@ -38,5 +38,5 @@ def test_each_run_has_all_settings_for_who_changes_one_later() -> None:
     stages = ("broken", "fixed")
     folders = [ROOT / "sample-data" / lab.folder.name / f"case-01-{stage}" for stage in stages]
     results = [result for folder in folders for result in results_of(lab, folder)]
-    rates = [run["settings"]["rate_mbit"] for run in table_of(lab, results, 1)["runs"]]
+    rates = [run["settings"]["rate_mbit"] for run in results_to_json(lab, results, 1)["runs"]]
     assert rates == ["1000", "100"]

@@ -75,7 +75,7 @@ def test_a_case_is_played_and_nobody_is_told(tmp_path: Path) -> None:
     assert [*book.parent.glob("case-05-shown-trial-09-seed77-*")]
 
 
-@pytest.mark.nightly("the same in a page, from recorded runs: tests/in_page/test_desk.py")
+@pytest.mark.nightly("the same in a page, from recorded runs: tests/in_page/test_api.py")
 @pytest.mark.kernel
 @pytest.mark.slow
 def test_a_claim_made_afterwards_mends_no_case(tmp_path: Path) -> None:

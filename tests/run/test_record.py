@@ -11,7 +11,7 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.cli.diagnose import check_one, check_together
+from measuretwice.course.findings import check_one, check_together
 from measuretwice.execute import record
 from measuretwice.lab import find_labs, load_lab, trial_params
 from measuretwice.runs import archive

@@ -32,7 +32,7 @@ from measuretwice.grading.read import read_submission
 from measuretwice.grading.remade import find_figures
 from measuretwice.grading.unpack import Opened
 from measuretwice.in_page.hand_in import pack
-from measuretwice.in_page.kept import Readable, note_written
+from measuretwice.in_page.storage import RunStore, note_written
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_files, raw_folder
 from measuretwice.runs.reread import read_run
@@ -371,9 +371,9 @@ def test_what_a_page_keeps_is_packed_and_read(amount: str, tmp_path: Path) -> No
         run = lay_out(run_files(), runs / "mathis" / "trial-07-seed1-b402df08")
         (run / name).write_bytes(hostile.content)
         with watched(tmp_path, UserError):
-            readable = Readable()
-            readable.look(runs / "mathis", lab)
-            assert all(line.isprintable() for line in readable.lines(runs / "mathis"))
+            store = RunStore()
+            store.quarantine_unreadable(runs / "mathis", lab)
+            assert all(line.isprintable() for line in store.lines(runs / "mathis"))
             note_written(lab, runs / "mathis", texts, texts, begin=True)
             pack(ROOT, lab, runs, tmp_path / "mathis-runs.zip", texts)
             scratch = tmp_path / "scratch"

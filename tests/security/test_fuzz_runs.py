@@ -90,7 +90,7 @@ def test_what_is_no_result_is_a_value_error(amount: str, tmp_path: Path) -> None
 @cache
 def pages_pydantic() -> Any:
     """What stands in for pydantic in a page."""
-    path = ROOT / "src" / "measuretwice" / "in_page" / "stand_ins" / "pydantic.py"
+    path = ROOT / "src" / "measuretwice" / "in_page" / "shims" / "pydantic.py"
     spec = importlib.util.spec_from_file_location("pages_pydantic", path)
     assert spec is not None
     assert spec.loader is not None

@@ -2,7 +2,7 @@
 
 By day one case from its prediction to the hand-in, whose runs ./lab grade makes again, to the byte; one run that is
 cancelled; and what costs no run. What else only a browser shows, comes at night: the machine's bytes are those of
-kernel/test_browser_machine.py, and what its panel asks of the kit is answered in in_page/test_desk.py.
+kernel/test_browser_machine.py, and what its panel asks of the kit is answered in in_page/test_api.py.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def page(browser: Any, address: str) -> Iterator[Any]:
 
 
 @pytest.mark.nightly(
-    "a minute, and CI runs it: by day a page begins and cancels a run, in_page/test_desk.py: a case up to its hand-in"
+    "a minute, and CI runs it: by day a page begins and cancels a run, in_page/test_api.py: a case up to its hand-in"
 )
 def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: Path) -> None:
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
@@ -244,7 +244,7 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
 
 
 @pytest.mark.nightly(
-    "by day the case that is handed in keeps runs and answers from page to page; in_page/test_desk.py: what is kept"
+    "by day the case that is handed in keeps runs and answers from page to page; in_page/test_api.py: what is kept"
 )
 def test_what_a_page_keeps_is_there_after_it_was_loaded_again(page: Any) -> None:
     page.locator(".tabbed-labels label", has_text="in this page").first.click()
@@ -449,7 +449,7 @@ def book_of(page: Any) -> str:
 
 
 @pytest.mark.nightly(
-    "by day in_page/test_desk.py keeps and reads a book; two tabs at once there are only here"
+    "by day in_page/test_api.py keeps and reads a book; two tabs at once there are only here"
 )
 def test_two_tabs_share_one_book(page: Any, address: str) -> None:
     """Each has its own Python: what one has noted, and run, the other has, too."""
@@ -523,7 +523,7 @@ def test_the_way_shown_first_is_one_that_the_readers_machine_has(
     page.close()
 
 
-@pytest.mark.nightly("by day in_page/test_desk.py: what failed is said, and is no try")
+@pytest.mark.nightly("by day in_page/test_api.py: what failed is said, and is no try")
 def test_where_nothing_arrives_the_run_ends_and_says_so(page: Any) -> None:
     """No connection comes up where all packets are lost: iperf3's server waits for one for ever."""
     ready(page)

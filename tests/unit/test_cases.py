@@ -7,8 +7,9 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.book.predicted import how_far_off, quantity_of
-from measuretwice.cli.cases import CaseRun
-from measuretwice.cli.options import read_changes
+from measuretwice.course.case import CaseRun
+from measuretwice.course.trials import read_changes
+from measuretwice.course.wording import model_answer
 from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
 from measuretwice.site.words.cases import predict
@@ -66,12 +67,12 @@ def test_a_setting_that_has_no_default_is_taken_away() -> None:
         return dict(trial_params(queues, 6, case=number, **settings))  # type: ignore[arg-type]
 
     assert params()["destination"] == "host-3"
-    changes = read_changes(queues, ("destination=",), None)
+    changes = read_changes(queues, ["destination="])
     assert "destination" not in params(changes=changes)
     assert params(changes=changes) == params(stage="fixed")
     for change in ("duration_s=", "discipline=", "nosuch="):
         with pytest.raises(UserError, match=change.rstrip("=")):
-            read_changes(queues, (change,), None)
+            read_changes(queues, [change])
 
 
 def test_other_seeds_have_other_values_and_the_same_each_time() -> None:
@@ -169,7 +170,8 @@ def test_every_question_names_what_it_asks_for(lab: str) -> None:
 def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path: Path) -> None:
     book = LabBook(tmp_path, LAB)
     book.open(7)
-    own = CaseRun(LAB, CASE, None, {}, book, seed=7)._promised()
+    own = CaseRun(LAB, CASE, None, {}, book, seed=7).model_answer()
+    assert own
     params = trial_params(LAB, MTU.trial, case=CASE, seed=7)
     value = (
         float(params["mss_bytes"])
@@ -177,11 +179,11 @@ def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path
         / float(params["rtt_ms"])
         / float(params["loss_ratio"]) ** 0.5
     )
-    assert own.endswith(f"the model with C = 1 says {value / 1e6:.4g} Mbit/s.")
+    assert model_answer(own).endswith(f"the model with C = 1 says {value / 1e6:.4g} Mbit/s.")
     # Neither where no model is asked for, nor of a set of trials.
     for name in ("netem-limit", "cherry-picking"):
         number = LAB.case_number(LAB.pitfall(name))
-        assert CaseRun(LAB, number, None, {}, book, seed=7)._promised() == ""
+        assert CaseRun(LAB, number, None, {}, book, seed=7).model_answer() is None
 
 
 def test_a_page_says_whose_its_numbers_are() -> None:
@@ -199,10 +201,15 @@ def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:
     book = LabBook(tmp_path, LAB)
     book.open(3)
     case = CaseRun(LAB, CASE, None, {"mtu_bytes": 4352}, book)
-    case.ask()
-    case.ask()
+
+    def begin() -> None:
+        case.note_begun()
+        case.note_prediction("")
+
+    begin()
+    begin()
     book.add(CASE, "Run", "some-run: 81 Mbit/s")
-    case.ask()
+    begin()
     kinds = [(entry.kind, entry.text) for entry in book.notes(CASE).entries]
     changed = ("Changed", "mtu_bytes=4352")
     assert kinds == [

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from measuretwice.book.book import LabBook
-from measuretwice.cli import start
-from measuretwice.lab import first_try_of, load_lab, plan_try
+from measuretwice.cli import start, terminal
+from measuretwice.course.first_try import changes_by_cases, open_try
+from measuretwice.lab import load_lab, plan_try
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -15,8 +16,8 @@ LAB = load_lab(ROOT, "mathis")
 def test_a_run_that_is_broken_off_keeps_the_prediction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    book = LabBook(tmp_path, LAB)
-    book.open(7)
+    state = open_try(LAB, tmp_path, 7)
+    book = state.book
     book.add(5, "Prediction", "80 Mbit/s")
     asked: list[str] = []
     answers = iter(["", "all sixty, the model is old and proven"])
@@ -25,9 +26,8 @@ def test_a_run_that_is_broken_off_keeps_the_prediction(
         asked.append(question)
         return next(answers)
 
-    monkeypatch.setattr(start, "ask_person", answer)
-    about = first_try_of(LAB)
-    assert [start._ask(about, book, True) for _ in range(3)] == [
+    monkeypatch.setattr(terminal, "ask_person", answer)
+    assert [start._ask(state, measures=True) for _ in range(3)] == [
         "",
         *2 * ["all sixty, the model is old and proven"],
     ]
@@ -38,12 +38,12 @@ def test_a_run_that_is_broken_off_keeps_the_prediction(
     book.add_first_try("Run", "first try: 0 of 60")
     book.add_first_try("Run", "first try: 0 of 60")
     assert book.first_try().of("Run") == ["first try: 0 of 60"]
-    assert LabBook(tmp_path, LAB).open() == 7
+    assert LabBook(tmp_path / LAB.name, LAB).open() == 7
 
 
 def test_it_says_which_mends_were_used() -> None:
-    assert start._mended(LAB, plan_try(LAB, ())) == ""
+    assert changes_by_cases(LAB, plan_try(LAB, ())) == ""
     number = LAB.case_number(LAB.pitfall("offload"))
-    said = start._mended(LAB, plan_try(LAB, {*range(1, number + 1)}))
+    said = changes_by_cases(LAB, plan_try(LAB, {*range(1, number + 1)}))
     assert "With what you found in cases 1" in said
     assert "offloads as the trial has it" in said

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.cli import terminal
+from measuretwice.course.results import in_brief
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.report.tables import key_values_table, summary_table
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
@@ -53,7 +54,7 @@ def test_run_and_report_say_the_same_of_two_runs_of_each_lab(
         assert (cells["goodput, Mbit/s"], cells["over"]) == (printed, meant.time)
         first = key_values_table(run).rows[0]
         assert first[:2] == [f"goodput: {means}", f"{meant.bps * 1e-6:.5g}"]
-        assert terminal.in_brief(lab, run.result).startswith(f"{printed} Mbit/s")
+        assert in_brief(lab, run.result).startswith(f"{printed} Mbit/s")
 
 
 @pytest.mark.parametrize("name", LABS)

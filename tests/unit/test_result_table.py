@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.cli.terminal import HEADINGS, print_table, row_of
+from measuretwice.cli.terminal import print_table
+from measuretwice.course.results import HEADINGS, row_of
 from measuretwice.lab import load_lab
 from measuretwice.runs.recorded import read_set
 

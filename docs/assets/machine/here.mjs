@@ -250,8 +250,8 @@ class Panel {
       button.disabled = true;
       this.step("Starting Python. A few seconds.");
       try {
-        const desk = await open_kit();
-        for (const panel of panels) if (panel.asked.lab === this.asked.lab) await panel.show(desk, []);
+        const kit = await open_kit();
+        for (const panel of panels) if (panel.asked.lab === this.asked.lab) await panel.show(kit, []);
         await this.tell();
       } catch (error) {
         button.disabled = false;
@@ -421,33 +421,33 @@ class Panel {
     }
     this.still_wanted();
     this.step("Starting Python, which plans the run and reads its output. A few seconds.");
-    const desk = await open_kit();
+    const kit = await open_kit();
     this.still_wanted();
-    const plan = await desk.ask("plan", request);
+    const plan = await kit.ask("plan", request);
     this.dealt.textContent = plan.dealt;
     const folders = plan.jobs.map((job) => job.folder);
     const measured = plan.jobs.every((job) => job.finished);
     this.ended = this.asked.kind === "mend" ? "Done. Is the case solved? Press “Is something off?”." : "Done.";
     for (let jobs = plan.jobs; jobs.length;) {
-      for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(desk, job, n + 1, jobs.length);
-      const end = await desk.ask("finish", {}, this.asked.lab);
+      for (const [n, job] of jobs.entries()) if (!job.finished) await this.trial(kit, job, n + 1, jobs.length);
+      const end = await kit.ask("finish", {}, this.asked.lab);
       jobs = end.jobs || [];
       folders.push(...jobs.map((job) => job.folder));
       this.said = end.said;
     }
-    await this.show(desk, folders);
+    await this.show(kit, folders);
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
     for (const other of panels) {
       if (other === this) continue;
       // What it said before was of what isn't fetched yet, or of what was tried before this run.
       if (!other.shown || other.says.classList.contains("here-wrong")) await other.tell();
-      if (other.shown && other.asked.lab === this.asked.lab) await other.show(desk, []);
+      if (other.shown && other.asked.lab === this.asked.lab) await other.show(kit, []);
     }
   }
 
-  async trial(desk, job, number, of) {
+  async trial(kit, job, number, of) {
     const label = of > 1 ? `Run ${number} of ${of}` : "Running";
-    const { is_made, is_kept, said: why, words, packs, files } = await desk.call("begin", { lab: this.asked.lab, folder: job.folder });
+    const { is_made, is_kept, said: why, words, packs, files } = await kit.call("begin", { lab: this.asked.lab, folder: job.folder });
     if (is_made) {
       this.ended = why;
       return this.unkept_unless(is_kept);
@@ -482,7 +482,7 @@ class Panel {
     this.learn(job, (performance.now() - begun) / 1e3 - held, reached_s);
     this.step("Reading what the tools printed.");
     const predicted = this.predicted ? "" : kept_answer(this.asked, "prediction");
-    this.unkept_unless(await desk.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
+    this.unkept_unless(await kit.call("conclude", { lab: this.asked.lab, folder: job.folder, tar, said, predicted }, [tar.buffer]));
   }
 
   unkept_unless(is_kept) {
@@ -491,9 +491,9 @@ class Panel {
 
   // --- looking -----------------------------------------------------------------------------------
 
-  async show(desk, folders) {
+  async show(kit, folders) {
     const { lab, kind, trials } = this.asked;
-    const found = await desk.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
+    const found = await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
     const mine = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, mend: () => true, trials: () => true }[kind];
     const runs = found.runs.filter(mine);
     const left_out = found.left_out.map((line) => h("p", {}, line));
@@ -532,31 +532,31 @@ class Panel {
       ...left_out,
       ...(this.unkept ? [h("p", {}, this.unkept)] : []),
       h("div", { class: "here-buttons" }, ...choose,
-        button("What the tools printed", () => this.files(desk, chosen(), look)),
-        button("Over time", async () => over_time(await desk.ask("over_time", { lab, folder: chosen().folder }))),
-        button("Is something off?", () => this.check(desk, runs, chosen(), null, look)),
+        button("What the tools printed", () => this.files(kit, chosen(), look)),
+        button("Over time", async () => over_time(await kit.ask("over_time", { lab, folder: chosen().folder }))),
+        button("Is something off?", () => this.check(kit, runs, chosen(), null, look)),
         ...this.save_and_forget()),
       this.done, detail);
   }
 
-  async files(desk, run, look) {
+  async files(kit, run, look) {
     const { lab } = this.asked;
-    const listing = await desk.ask("listing", { lab, folder: run.folder });
+    const listing = await kit.ask("listing", { lab, folder: run.folder });
     const list = files_list(listing, (what) => look(async () => {
-      const shown = await desk.ask("show", { lab, folder: run.folder, what });
-      return [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.files(desk, run, look)) }, "All files"), ...blocks(what, shown)];
+      const shown = await kit.ask("show", { lab, folder: run.folder, what });
+      return [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.files(kit, run, look)) }, "All files"), ...blocks(what, shown)];
     }));
     return [h("p", {}, "A word shows values with their meanings; a file's name shows its text. A terminal has the same by ", h("code", {}, "./lab show"), "."), list];
   }
 
-  async check(desk, runs, run, hint, look) {
+  async check(kit, runs, run, hint, look) {
     const { lab } = this.asked;
     // A set of runs is one thing, a try is another.
     const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
-    const answer = await desk.ask("check", { lab, folders, hint });
+    const answer = await kit.ask("check", { lab, folders, hint });
     this.done.textContent = "";
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
-      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(desk, runs, run, (hint || 0) + 1, look)) }, hint_words((hint || 0) + 1))]
+      ? [h("button", { type: "button", class: "md-button here-small", onclick: () => look(() => this.check(kit, runs, run, (hint || 0) + 1, look)) }, hint_words((hint || 0) + 1))]
       : [];
     return [...findings(answer, runs), ...next, ...(next.length && this.asked.case ? [h("p", {}, "Your lab book notes which hints you take.")] : [])];
   }

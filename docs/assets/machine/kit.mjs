@@ -9,7 +9,7 @@ const SAVED = "/tmp/saved.zip";
 const BOOK = "lab-book.md";
 
 let python = null;
-let desk = null;
+let api = null;
 // By lab: the names of what this browser keeps that are here, too, and the book as it was read or kept last.
 const here = new Map();
 const books = new Map();
@@ -42,15 +42,15 @@ async function open({ base, loads, system }) {
   python.runPython(`
 import sys
 sys.dont_write_bytecode = True
-sys.path[:0] = ["/kit/src/measuretwice/in_page/stand_ins", "/kit/src", "/kit/libraries"]
-from measuretwice.in_page.desk import Desk
-desk = Desk("/kit", "${RUNS}", key, facts)
+sys.path[:0] = ["/kit/src/measuretwice/in_page/shims", "/kit/src", "/kit/libraries"]
+from measuretwice.in_page.api import PageApi
+api = PageApi("/kit", "${RUNS}", key, facts)
 `);
-  desk = python.globals.get("desk");
+  api = python.globals.get("api");
 }
 
 function ask(what, request) {
-  const { answer, problem } = JSON.parse(desk.ask(what, JSON.stringify(request)));
+  const { answer, problem } = JSON.parse(api.ask(what, JSON.stringify(request)));
   if (problem !== undefined) throw new Error(problem);
   return answer;
 }
@@ -160,7 +160,7 @@ const works = {
   }),
 };
 
-// One after another: Python has one desk.
+// One after another: Python has one API.
 let last = Promise.resolve();
 addEventListener("message", ({ data: { id, work, request } }) => {
   last = last.then(() => works[work](request)).then(

@@ -137,7 +137,7 @@ export function forget_written(lab) {
 
 // Without Python it waits in this browser, and comes into the book before anything else does.
 document.addEventListener("measure-twice:written", ({ detail: { lab } }) => {
-  if (kit) kit.then((desk) => desk.ask("note", { lab })).catch(() => {});
+  if (kit) kit.then((opened) => opened.ask("note", { lab })).catch(() => {});
 });
 
 export async function open_kit() {

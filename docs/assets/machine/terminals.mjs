@@ -150,9 +150,9 @@ class Place {
     });
     this.bar.hidden = true;
     this.says.textContent = "Starting Python, which prepares the network. A few seconds.";
-    this.desk = await open_kit();
+    this.kit = await open_kit();
     const nodes = this.nodes();
-    const { folder, words, packs, files } = await this.desk.ask("live", { lab, trial, case: this.asked.case, show_me: Boolean(show_me), nodes });
+    const { folder, words, packs, files } = await this.kit.ask("live", { lab, trial, case: this.asked.case, show_me: Boolean(show_me), nodes });
     this.folder = folder;
     this.says.textContent = "Starting the machine.";
     const sizes = await this.lay_out(nodes);
@@ -175,7 +175,7 @@ class Place {
   /** What was written on the nodes, kept as a live lab's folder. Is there any file? */
   async keep(limit_ms) {
     const tar = await this.live.files(limit_ms);
-    return this.desk.call("keep_live", { lab: this.asked.lab, folder: this.folder, tar }, [tar.buffer]);
+    return this.kit.call("keep_live", { lab: this.asked.lab, folder: this.folder, tar }, [tar.buffer]);
   }
 
   async check(hint) {
@@ -183,7 +183,7 @@ class Place {
     this.says.textContent = "Reading what you wrote on the nodes.";
     try {
       if (this.live && !(await this.keep(FILES_MS))) throw new Error("there is no file on any node yet; what its script prints, it writes to files");
-      const answer = await this.desk.ask("live_check", { lab: this.asked.lab, folder: this.folder, hint });
+      const answer = await this.kit.ask("live_check", { lab: this.asked.lab, folder: this.folder, hint });
       this.tell(answer, hint);
       this.says.textContent = "Checked. This is what the checker says:";
     } catch (error) {

@@ -20,12 +20,12 @@ from pathlib import Path
 
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
-from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
-from measuretwice.execute.batch import Batch, open_batch, without_edges
-from measuretwice.lab import Lab, Pitfall, Plan, StageName, Value, load_lab, select_trials
+from measuretwice.cli.options import check_stage, refuse_beside_case
+from measuretwice.course.trials import choose_live_trial, live_plan, read_changes
+from measuretwice.execute.batch import open_batch, without_edges
+from measuretwice.lab import Lab, StageName, load_lab
 from measuretwice.live import session as lives
 from measuretwice.live import wire
 from measuretwice.live.session import Live
@@ -53,10 +53,10 @@ def up_command(
     if case_number is not None:
         stage = "fixed" if show_me else None
     staged = lab.case(case_number) if case_number else lab.pitfall(pitfall) if pitfall else None
-    number = one_trial(lab, trial, staged)
+    number = choose_live_trial(lab, trial, staged)
     out = terminal.default_out(root)
     own = own_copy(out, lab, leave_out=no_edit or show_me or pitfall is not None)
-    settings = without_edges(lab, {**own.settings, **read_changes(lab, changes, None)})
+    settings = without_edges(lab, {**own.settings, **read_changes(lab, changes)})
     if tmux and not shutil.which("tmux"):
         raise UserError("--tmux: tmux is missing: install it, or open the terminals yourself")
     batch = open_batch(root, lab, out, own=own.scripts)
@@ -75,30 +75,6 @@ def up_command(
     for node in terminals_of(lab):
         print(f"  ./lab enter {node}")
     return 0
-
-
-def one_trial(lab: Lab, trial: str | None, staged: Pitfall | None) -> int:
-    """Return which trial a live lab is up for: the one that is asked for, or the staged mistake's."""
-    default_trial = staged.trial if staged else min(lab.trials)
-    numbers = select_trials(lab, trial or str(default_trial))
-    if len(numbers) != 1:
-        raise UserError(f"--trial {trial}: one network is one trial's: give one number")
-    return numbers[0]
-
-
-def live_plan(
-    batch: Batch,
-    trial: int,
-    settings: dict[str, Value],
-    *,
-    pitfall: str | None = None,
-    stage: StageName | None = None,
-    case: int | None = None,
-) -> Plan:
-    """Return the plan of a live lab; a case has the numbers of the student's own book, as its runs have."""
-    seed = LabBook(batch.out / batch.lab.name, batch.lab).open() if case is not None else 1
-    job = batch.job(trial, seed=seed, changes=settings, pitfall=pitfall, stage=stage, case=case)
-    return job.plan
 
 
 def terminals_of(lab: Lab) -> list[str]:

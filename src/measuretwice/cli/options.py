@@ -13,7 +13,7 @@ from measuretwice.base.paths import CHECKOUT
 
 if TYPE_CHECKING:
     # ./lab --help needs no labs, and reading their schema takes its time.
-    from measuretwice.lab import Lab, StageName, Value
+    from measuretwice.lab import StageName
 
 # Who reads it says in the same words everywhere that it may not be read.
 PATH = click.Path(path_type=Path, readable=False)
@@ -64,25 +64,3 @@ def refuse_beside_case(
         raise UserError("--case N knows its trial and settings: leave --trial and --pitfall out")
     if case is None and show_me:
         raise UserError("--show-me goes with --case N")
-
-
-def read_changes(lab: Lab, changes: tuple[str, ...], duration: str | None) -> dict[str, Value]:
-    """Read --set KEY=VALUE and --duration as values of the lab's parameters.
-
-    KEY= alone takes a setting away that isn't there unless somebody sets it.
-    """
-    from measuretwice.lab import UNSET
-
-    settings: dict[str, Value] = {}
-    for change in changes:
-        name, equals, text = change.partition("=")
-        if not equals:
-            raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
-        known = lab.file.parameters.get(name)
-        if text == UNSET and known and known.default is None:
-            settings[name] = UNSET
-        else:
-            settings[name] = lab.read_value(name, text, f"--set {change}")
-    if duration is not None:
-        settings["duration_s"] = lab.read_value("duration_s", duration, f"--duration {duration}")
-    return settings

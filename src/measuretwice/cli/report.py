@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
-import sys
-from collections.abc import Container, Mapping
-from dataclasses import replace
 from pathlib import Path
 
-from measuretwice.base.clock import now
-from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_text
-from measuretwice.book.book import LabBook
-from measuretwice.cli.archives import Unpacked, unpacked
-from measuretwice.figures.rows import ModelRuns, ParameterNames
-from measuretwice.lab import find_labs
-from measuretwice.report.answers import read_answers
+from measuretwice.cli import terminal
+from measuretwice.course.report import opened_for_report, read_report_runs, write_report
 from measuretwice.report.markdown import clean
-from measuretwice.report.render import render_html, render_markdown
-from measuretwice.report.report import Report, document, make_report
-from measuretwice.runs.folder import runs_in
-from measuretwice.runs.reread import RunData, read_run
-
-# With fewer, a table says it better.
-RUNS_FOR_A_FIGURE = 3
+from measuretwice.report.report import document
 
 
 def report_command(
@@ -36,173 +19,16 @@ def report_command(
     title: str | None,
     author: str | None,
     as_json: bool,
-    answers: Mapping[str, str] | None = None,
 ) -> int:
-    """Write the report; return 0 if at least one run could be used, else raise UserError.
-
-    `answers`, by their questions' texts, are taken besides those that an earlier report's Markdown has.
-    """
-    labs = find_labs(root)
-    asked = tuple(_runs_of(root, target, labs) for target in targets)
-    with unpacked(asked) as opened:
-        # Of an archive the report lies beside it.
-        place = _common(tuple(target.parent for target in asked) if opened.archives else asked)
-        return _report(root, opened, _page(root, out, place), title, author, as_json, answers or {})
-
-
-def _report(
-    root: Path,
-    opened: Unpacked,
-    page: Path,
-    title: str | None,
-    author: str | None,
-    as_json: bool,
-    given: Mapping[str, str],
-) -> int:
-    targets = opened.targets
-    folder = _common(targets)
-    notes = page.with_suffix(".md")
-    made = now()
-    runs, unusable = _read(root, targets, folder)
-    for line in unusable:
-        print(f"lab: not used: {clean(opened.named(line))}", file=sys.stderr)
-    answers = {**_answers(notes), **given}
-    report = make_report(
-        runs,
-        title=title,
-        author=author,
-        made=made,
-        unusable=unusable,
-        answers=answers,
-        books=_books(runs, targets),
-    )
-    _keep_answers(report, answers, notes)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    figures = _figures(runs)
-    write_text(page, render_html(report, figures))
-    write_text(notes, render_markdown(report, figures))
-    if as_json:
-        print(json.dumps([document(run) for run in runs], indent=2))
-    else:
-        many = "s" if len(runs) != 1 else ""
-        print(clean(f"{len(runs)} run{many}: {page} and {notes.name}"))
-    return 0
-
-
-def _books(runs: list[RunData], targets: tuple[Path, ...]) -> dict[str, str]:
-    """Each lab's lab book: the one beside the runs that were asked for."""
-    books = {}
-    for lab in {run.lab.name: run.lab for run in runs}.values():
-        for folder in (*targets, *(target.parent for target in targets)):
-            for place in (folder, folder / lab.name):
-                book = LabBook(place, lab)
-                if lab.name not in books and place.name == lab.name and book.exists:
-                    books[lab.name] = book.text
-    return books
-
-
-def _figures(runs: list[RunData]) -> list[tuple[str, str]] | None:
-    """Each lab's runs held against its model, where there are enough of them for a figure; None where nothing can draw them."""
-    figures = []
-    for lab in {run.lab.name: run.lab for run in runs}.values():
-        labs_runs = [run for run in runs if run.lab.name == lab.name]
-        if lab.file.model is None or len(labs_runs) < RUNS_FOR_A_FIGURE:
-            continue
-        # In a page there is none: its weight wouldn't be paid by a report's two figures.
-        if importlib.util.find_spec("matplotlib") is None:
-            return None
-        # matplotlib takes half a second to import.
-        from measuretwice.figures.registry import draw_against_model
-        from measuretwice.figures.style import svg_text
-
-        results = [replace(run.result, folder=Path(run.name)) for run in labs_runs]
-        compared = ModelRuns([(lab.name, results)], names=ParameterNames.of(lab))
-        for figure in ("measured-against-model", "window-against-loss"):
-            try:
-                drawn = draw_against_model(figure, compared)
-            except UserError:  # nothing in these runs that it could show
-                continue
-            figures.append((f"{drawn.title}. {drawn.caption}", svg_text(drawn)))
-    return figures
-
-
-def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[RunData], list[str]]:
-    """Read each run once; the second list says which folders can't be used, and why."""
-    runs: dict[Path, RunData] = {}
-    problems: dict[str, None] = {}
-    for target in targets:
-        found = runs_in(target)
-        if not found:
-            lacks = "no run of ./lab in it; ./lab run makes one"
-            problems[
-                f"{target}: {lacks if target.exists() else 'there is no such file or folder'}"
-            ] = None
-        for run in found:
-            if run.resolve() in runs:
-                continue
-            try:
-                runs[run.resolve()] = read_run(root, run, _name(run, folder))
-            except UserError as error:
-                problems[str(error)] = None
-    if not runs:
-        first, *others = problems
-        raise UserError(first + (f" (and {len(others)} more)" if others else ""))
-    return list(runs.values()), [_below(line, folder) for line in problems]
-
-
-def _runs_of(root: Path, target: Path, labs: Container[str]) -> Path:
-    """The folder that is meant: a lab's name means all its runs, unless a folder here is called so."""
-    name = str(target)
-    if name not in labs or target.exists():
-        return target
-    folder = root / "runs" / name
-    if not folder.is_dir():
-        raise UserError(f"{name}: nothing is measured yet; ./lab run {name} does it")
-    return folder
-
-
-def _common(targets: tuple[Path, ...]) -> Path:
-    """The folder that holds all that was asked for: where the report goes."""
-    return Path(os.path.commonpath([target.resolve() for target in targets]))
-
-
-def _name(run: Path, folder: Path) -> str:
-    """A run's name in the report: below the common folder, so that no path of the machine shows."""
-    below = run.resolve().relative_to(folder).parts[-2:]
-    return "/".join(below) or run.resolve().name
-
-
-def _below(line: str, folder: Path) -> str:
-    """A line about a folder without the path that leads to the common one."""
-    for prefix in (str(folder), os.path.relpath(folder)):
-        line = line.removeprefix(prefix + os.sep)
-    return line
-
-
-def _page(root: Path, out: Path | None, folder: Path) -> Path:
-    if out is None and folder.is_relative_to((root / "sample-data").resolve()):
-        return root / "runs" / "report.html"  # what the kit came with stays as it came
-    if out is None:
-        return folder / "report.html" if folder.is_dir() else folder.with_name("report.html")
-    if out.is_dir():
-        raise UserError(f"--out {out}: is a folder; name a file in it, such as report.html")
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UserError(f"--out {out}: expected a name that ends in .html")
-    return out
-
-
-def _answers(notes: Path) -> dict[str, str]:
-    """The answers that a student wrote into an earlier report's Markdown."""
-    if not notes.is_file():
-        return {}
-    return read_answers(notes.read_text(encoding="utf-8", errors="replace"))
-
-
-def _keep_answers(report: Report, answers: dict[str, str], notes: Path) -> None:
-    """Never write over an answer that the new report has no place for."""
-    kept = {question.answer for _, asked in report.questions for question in asked}
-    if any(answer not in kept for answer in answers.values()):
-        raise UserError(
-            f"{notes}: has answers to questions that these runs don't ask; "
-            "move it away, or give another --out"
-        )
+    """Write the report; return 0 if at least one run could be used, else raise UserError."""
+    with opened_for_report(root, targets, out) as (opened, page):
+        terminal.complain(f"{line}; the rest is taken" for line in opened.refused)
+        about = read_report_runs(root, opened.targets, page)
+        terminal.complain(f"not used: {clean(opened.named(line))}" for line in about.unusable)
+        write_report(about, title=title, author=author)
+        if as_json:
+            print(json.dumps([document(run) for run in about.runs], indent=2))
+        else:
+            many = "s" if len(about.runs) != 1 else ""
+            print(clean(f"{len(about.runs)} run{many}: {about.page} and {about.notes.name}"))
+        return 0

@@ -8,22 +8,25 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
-from measuretwice.base.signs import without_controls
+from measuretwice.book.notes import numbers_in
+from measuretwice.book.predicted import quantity_of
 from measuretwice.cli import terminal
-from measuretwice.cli.cases import CaseRun, open_case, print_case
 from measuretwice.cli.edit import own_copy
-from measuretwice.cli.options import check_stage, read_changes, refuse_beside_case
+from measuretwice.cli.options import check_stage, refuse_beside_case
+from measuretwice.course import wording
+from measuretwice.course.case import CaseRun, open_case, raw_files_of
+from measuretwice.course.results import in_brief
+from measuretwice.course.trials import choose_trials, read_changes
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.estimate import expected_seconds, learn, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Again, Lab, OwnCopy, StageName, load_lab, read_lab, select_trials
+from measuretwice.lab import Again, Lab, OwnCopy, StageName, load_lab, read_lab
 from measuretwice.runs.result import Result
 
 
@@ -59,10 +62,13 @@ def run_command(
     own = _own_copy(lab, out, jobs, leave_out=no_edit or show_me or pitfall is not None)
     settings = {**own.settings, **read_changes(lab, changes, duration)}
     if case_number is not None:
-        case, seed = open_case(
+        case = open_case(
             lab, case_number, own.scripts, show_me=show_me, changes=settings, out=out, seed=seed
         )
-    what = choose(lab, trials, pitfall, stage, case, repeat)
+        seed = case.seed
+        terminal.say_new_book(case)
+    check_stage(pitfall, stage)
+    choice = choose_trials(lab, trials, case, pitfall=pitfall, stage=stage, repeat=repeat)
     with kind.opened(where, lab, root) as backend:
         batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit, own=own.scripts)
 
@@ -73,19 +79,16 @@ def run_command(
             )  # fmt: skip
 
         first = 1 if seed is None else seed
-        work = [job(number, first + n) for number in what.trials for n in range(what.repeat)]
+        work = [job(number, first + n) for number in choice.trials for n in range(choice.repeat)]
         if problems := backend.problems(lab, [job.plan for job in work]):
-            for problem in problems:
-                print(f"lab: {without_controls(problem)}", file=sys.stderr)
+            terminal.complain(problems)
             return 2
         for folder in {job.folder for job in work if fresh}:
             shutil.rmtree(folder, ignore_errors=True)
-        if case and len(finished(work)) < len(work):
-            case.ask()
-        results, failures = _measure_all(work, job, what.again, jobs, as_json, case is not None)
-        _print(lab, results, as_json, case)
-        for error in [*failures, *backend.remarks]:
-            print(f"lab: {without_controls(str(error))}", file=sys.stderr)
+        predicted = _predict(case) if case and len(finished(work)) < len(work) else ""
+        results, failures = _measure_all(work, job, choice.again, jobs, as_json, case)
+        _print(lab, results, as_json, case, predicted)
+        terminal.complain([*failures, *backend.remarks])
         return 1 if failures or backend.remarks else 0
 
 
@@ -97,48 +100,18 @@ def _own_copy(lab: Lab, out: Path, jobs: int | Scheduler | None, *, leave_out: b
     return own
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Which trials, each how often, and whether what comes out odd is run once more."""
-
-    trials: list[int]
-    repeat: int
-    again: Again | None
-
-
-def choose(
-    lab: Lab,
-    trials: str | None,
-    pitfall: str | None,
-    stage: StageName | None,
-    case: CaseRun | None,
-    repeat: int | None,
-) -> Choice:
-    """The trials that were named, those of a pitfall or a case, or all."""
-    check_stage(pitfall, stage)
-    chosen = case.pitfall if case else lab.pitfall(pitfall) if pitfall else None
-    if chosen is None:
-        return Choice(select_trials(lab, trials or "all"), repeat or 1, None)
-    numbers = select_trials(lab, trials or chosen.trials or str(chosen.trial))
-    staged = chosen.stage((case.stage if case else stage) or "broken")
-    if case and repeat:
-        # How often is the student's own choice then, and nothing is run a time more than that.
-        return Choice(numbers, repeat, None)
-    return Choice(numbers, staged.repeat * (repeat or 1), staged.again)
-
-
 def _measure_all(
     work: list[Job],
     job: Callable[[int, int], Job],
     again: Again | None,
     jobs: int | Scheduler | None,
     as_json: bool,
-    as_case: bool,
+    case: CaseRun | None,
 ) -> tuple[list[Result], list[UserError]]:
-    """Measure, then what came out odd once more, where that is the mistake that is staged."""
+    """Measure, then what came out odd once more, where that is the mistake that is staged. A case's runs are noted."""
     results, failures = measure_jobs(work, jobs, as_json)
     while again and not failures and (odd := odd_trials(again, results)):
-        if not as_json and not as_case:
+        if not as_json and not case:
             print(
                 f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
                 f"{'is' if len(odd) == 1 else 'are'} run once more",
@@ -148,6 +121,8 @@ def _measure_all(
             [job(*number_and_seed) for number_and_seed in odd], jobs, as_json
         )
         results += more
+    if case:
+        case.note_runs(results)
     return results, failures
 
 
@@ -193,7 +168,7 @@ def measure_jobs(
                 advance(job.plan.trial, "failed")
             else:
                 results[job.folder] = outcome
-                advance(job.plan.trial, terminal.in_brief(read_lab(job.lab_folder), outcome))
+                advance(job.plan.trial, in_brief(read_lab(job.lab_folder), outcome))
     measured = [job for job in todo if job.folder in results]
     wall_s = time.monotonic() - started
     if not failures and not shared and not isinstance(jobs, Scheduler):
@@ -226,16 +201,62 @@ def _roughly(seconds: float) -> str:
     return f"{round(seconds / 60)} minutes"
 
 
-def _print(lab: Lab, results: list[Result], as_json: bool, case: CaseRun | None) -> None:
-    if case:
-        case.note(results, talk=not as_json)
+def _print(
+    lab: Lab, results: list[Result], as_json: bool, case: CaseRun | None, predicted: str
+) -> None:
     if as_json:
         print(json.dumps([result.to_json() for result in results], indent=2))
-        return
-    if case and results:
-        print_case(case, results)
-        return
-    if results:
+    elif case:
+        _print_case(case, results, predicted)
+    elif results:
         terminal.print_table(lab, results)
-    if len(results) == 1:
-        terminal.print_expectations(results[0])
+        if len(results) == 1:
+            terminal.print_expectations(results[0])
+
+
+def _predict(case: CaseRun) -> str:
+    """Note what is changed and predicted before anything is run; a person at the terminal is asked. Return the answer."""
+    case.note_begun()
+    if case.stage:
+        return ""
+    heading = [f"Case {case.number}: {case.pitfall.symptom}", wording.dealt_values(case)]
+    if answer := case.model_answer():
+        heading.append(wording.model_answer(answer))
+    question = "\n".join([*filter(None, heading), case.pitfall.predict.ask])
+    predicted = _ask_prediction(question, quantity_of(case.pitfall.predict).label)
+    case.note_prediction(predicted)
+    return predicted
+
+
+def _ask_prediction(question: str, label: str) -> str:
+    """Ask for the number by itself, once more where there are several or none, then for the reason."""
+    number = terminal.ask_person(
+        f"{question}\nYour prediction, {label}: one number with its unit (Enter skips): "
+    )
+    if not number:
+        return ""
+    if len(numbers_in(number)) != 1:
+        number = terminal.ask_person("Only the number that you predict, with its unit: ") or number
+    why = terminal.ask_person("And why? (Enter skips): ")
+    return f"{number.rstrip('.,; ')}, {why}" if why else number
+
+
+def _print_case(case: CaseRun, results: list[Result], predicted: str) -> None:
+    """Print what was measured beside what was predicted and what the model says, without a verdict; then where to look.
+
+    What is off, and why, the student finds; ./lab check helps a step at a time.
+    """
+    if compared := case.compare(predicted, results):
+        print(wording.prediction_compared(compared))
+    if not results:
+        return
+    print(f"Case {case.number}: {case.pitfall.symptom}")
+    terminal.print_table(case.lab, results, verdicts=False)
+    place = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
+    folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
+    if measured_before := raw_files_of(results):
+        print(f"\n{wording.nothing_measured(measured_before)}")
+    print(
+        f"\nWhat the tools printed is in {folder}/raw. Look for what "
+        f"doesn't fit.\n./lab check {folder} says what is off; --hint 1, 2 or 3 helps a step further."
+    )

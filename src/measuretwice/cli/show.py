@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import click
 from rich.console import Console
@@ -200,10 +200,10 @@ def plain_text(text: object, style: str = "") -> Text:
 def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
     """What there is: files of a name together, with their nodes and sizes, and the word for them."""
     files = source.of_node(node)
-    known = {file.name: words.word_of(file, source) for file in files}
     if as_json:
-        print(json.dumps(listing(source, files, known), indent=2))
+        print(json.dumps(words.listing(source, files), indent=2))
         return
+    known = {file.name: words.word_of(file, source) for file in files}
     groups: dict[str, list[RawFile]] = {}
     for file in files:
         groups.setdefault(file.base if file.node else file.name, []).append(file)
@@ -220,16 +220,16 @@ def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
         table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=True)
         for heading in ("WHAT", "file", "on, bytes", "what it is"):
             table.add_column(heading)
-        for name, these in sorted(groups.items(), key=place):
-            word = known[these[0].name]
+        for name, alike in sorted(groups.items(), key=place):
+            word = known[alike[0].name]
             table.add_row(
                 *map(
                     plain_text,
                     (
-                        word.name if word else words.text_name(these[0]),
+                        word.name if word else words.text_name(alike[0]),
                         name,
-                        _sizes(these),
-                        words.about(these[0], word),
+                        _sizes(alike),
+                        words.about(alike[0], word),
                     ),
                 )
             )
@@ -251,28 +251,6 @@ def _sizes(files: Sequence[RawFile]) -> str:
         sizes = [file.size_bytes for file in files]
         return f"{len(files)} nodes: {min(sizes):,} to {max(sizes):,}"
     return ", ".join(f"{file.node} {file.size_bytes:,}".strip() for file in files)
-
-
-def listing(
-    source: Source, files: Sequence[RawFile], known: dict[str, words.Word | None]
-) -> dict[str, Any]:
-    return {
-        "run": str(source.target),
-        "sort": source.sort,
-        "title": source.title,
-        "nodes": source.nodes,
-        "files": [
-            {
-                "file": file.name,
-                "node": file.node or None,
-                "bytes": file.size_bytes,
-                "what": word.name if (word := known[file.name]) else None,
-                "about": words.about(file, word),
-            }
-            for file in files
-        ],
-        "left_out": list(source.left_out),
-    }
 
 
 def print_paged(lay_out: Callable[[Console], None]) -> None:

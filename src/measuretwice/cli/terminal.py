@@ -1,10 +1,10 @@
-"""Results for a person: one line a trial, and the progress of a run."""
+"""What commands print for a person: results, a line a trial; the progress of a run; complaints and questions."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, TextIO
@@ -22,9 +22,12 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
+from measuretwice.base.signs import without_controls
+from measuretwice.course.case import CaseRun
+from measuretwice.course.first_try import OpenedTry
+from measuretwice.course.results import HEADINGS, expectation_rows, row_of, verdict
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
-from measuretwice.report.tables import NO_CLAIM
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
 from measuretwice.runs.result import Result, what_chance_does
 
@@ -32,17 +35,6 @@ from measuretwice.runs.result import Result, what_chance_does
 FILE_WIDTH = 150
 # From here on a row has room for the whole path of its run's folder.
 ROOMY_WIDTH = 120
-HEADINGS = (
-    "trial",
-    "min RTT\nms",
-    "MSS\nB",
-    "p\nset",
-    "p\nmeasured",
-    "goodput\nMbit/s",
-    "over",
-    "model\nMbit/s",
-    "ratio",
-)
 
 
 class _Plain(Console):
@@ -107,40 +99,6 @@ def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> No
             out.print(f"  trial {', '.join(map(str, trials))}: {reason}")
 
 
-def row_of(lab: Lab, result: Result) -> list[str]:
-    """Return a result's values in words, one for each of HEADINGS."""
-    goodput = goodput_of(lab, result)
-    return [
-        str(result.trial),
-        _number(result.value("rtt_min_ms"), "{:.4g}"),
-        _number(result.value("mss_bytes"), "{:.0f}"),
-        _number(result.number("loss_ratio"), "{:.3g}"),
-        _number(result.value("loss_ratio"), "{:.3g}"),
-        _number(goodput.bps, "{:.4g}", 1e-6),
-        goodput.time or "-",
-        _number(result.model_bps, "{:.4g}", 1e-6),
-        _number(result.ratio, "{:.2f}") + _without_claim(result),
-    ]
-
-
-def _without_claim(result: Result) -> str:
-    """What stands beside a case's ratio where the model says nothing of such a run, once the case is shown fixed.
-
-    Before that, whether the model holds may be the question. Runs of no case have a verdict.
-    """
-    if result.ratio is None or result.comparable or not result.case:
-        return ""
-    return NO_CLAIM if result.stage == "fixed" else ""
-
-
-def verdict(result: Result) -> str:
-    """The expectations in a word or two: what was off, or whether the model has a say."""
-    wrong = [e.measured for e in result.expectations if e.ok is False]
-    if wrong:
-        return f"off: {', '.join(wrong)}"
-    return "ok" if result.comparable else "ok, no model"
-
-
 def _by_reason(results: list[Result]) -> dict[str, list[int]]:
     """Trials by the kind of their reason: what differs between them stands before the colon."""
     kinds: dict[str, list[int]] = {}
@@ -148,10 +106,6 @@ def _by_reason(results: list[Result]) -> dict[str, list[int]]:
         reason = str(result.not_comparable_because)
         kinds.setdefault(reason.split(": ", 1)[-1], []).append(result.trial)
     return kinds
-
-
-def _number(value: float | None, form: str, scale: float = 1.0) -> str:
-    return "-" if value is None else form.format(value * scale)
 
 
 def relative(folder: Path) -> str:
@@ -165,19 +119,6 @@ def print_expectations(result: Result) -> None:
     out.print(f"{result.lab}, trial {result.trial}: {result.title}", style="bold")
     for mark, what in expectation_rows(result):
         out.print(f"  {mark} {what}")
-
-
-def expectation_rows(result: Result) -> list[tuple[str, str]]:
-    """Return each expectation of a trial in words, and a mark: as expected, off, or nothing can be said."""
-    rows = []
-    for e in result.expectations:
-        mark = {True: "ok ", False: "OFF", None: " - "}[e.ok]
-        low, high = (_number(bound, "{:.6g}") for bound in (e.low, e.high))
-        span = low if low == high else f"{low} to {high}"
-        rows.append(
-            (mark, f"{e.label}: {e.measured} {_number(e.value, '{:.6g}')}, expected {span}")
-        )
-    return rows
 
 
 Advance = Callable[[int, str], None]
@@ -244,12 +185,25 @@ def print_rows(
     out.print(table)
 
 
-def in_brief(lab: Lab, result: Result) -> str:
-    """A finished trial in some words."""
-    goodput = _number(goodput_of(lab, result).bps, "{:.4g} Mbit/s", 1e-6)
-    ratio = f", {result.ratio:.2f} of the model" if result.ratio is not None else ""
-    return goodput + ratio
-
-
 def default_out(root: Path) -> Path:
     return root / "runs"
+
+
+def complain(lines: Iterable[object]) -> None:
+    """Print lines about what is wrong on standard error, each on one line and without what a terminal would obey."""
+    for line in lines:
+        print(f"lab: {without_controls(str(line))}", file=sys.stderr)
+
+
+def ask_person(question: str) -> str:
+    """Return what a person answers in one line; nothing where nobody is at the terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return ""
+    print(question, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def say_new_book(begun: CaseRun | OpenedTry) -> None:
+    """Say where a lab book is, and its seed, if it was begun just now."""
+    if begun.book_is_new:
+        print(f"Your lab book: {relative(begun.book.path)} (seed {begun.seed})", file=sys.stderr)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
-from measuretwice.cli.report import report_command
+from measuretwice.course.report import opened_for_report, read_report_runs, write_report
+from measuretwice.in_page.answers import ArchiveAnswer
 from measuretwice.lab import Lab, read_questions
 from measuretwice.live.session import FACTS
 from measuretwice.report.answers import as_answer
 from measuretwice.runs.folder import DONE
 
 
-def pack(root: Path, lab: Lab, runs: Path, to: Path, answers: Mapping[str, str]) -> dict[str, Any]:
+def pack(root: Path, lab: Lab, runs: Path, to: Path, answers: Mapping[str, str]) -> ArchiveAnswer:
     """Write all that `runs` holds of a lab to the zip file `to`, and return what there was.
 
     `answers` go into the report, by the numbers of the lab's questions. Where no run can be reported on,
@@ -27,21 +26,12 @@ def pack(root: Path, lab: Lab, runs: Path, to: Path, answers: Mapping[str, str])
     report = place / "report.html"
     # What an earlier one has of answers stands on the page, too, unless it was taken back there.
     report.with_suffix(".md").unlink(missing_ok=True)
-    out, errors = io.StringIO(), io.StringIO()
     with (
-        contextlib.redirect_stdout(out),
-        contextlib.redirect_stderr(errors),
         contextlib.suppress(UserError),
+        opened_for_report(root, [place], report) as (opened, page),
     ):
-        report_command(
-            root,
-            (place,),
-            out=report,
-            title=None,
-            author=None,
-            as_json=False,
-            answers=_by_question(lab, answers),
-        )
+        about = read_report_runs(root, opened.targets, page)
+        write_report(about, answers=_by_question(lab, answers))
     files = [path for path in sorted(place.rglob("*")) if path.is_file() and _is_shown(path, place)]
     if not files:
         raise UserError(f"nothing of {lab.name} is kept in this browser")

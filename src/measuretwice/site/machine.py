@@ -44,9 +44,9 @@ from measuretwice.view.documents import parameter_meaning
 
 PLACE = "assets/machine"
 # Of the package, what a page's Python has no use for.
-NOT_IN_PAGES = ("site", "release", "testbeds", "grading", "audit")
-# Pure Python that the package's commands need, packed as it is installed here.
-PACKED = ("click", "rich", "jinja2", "markupsafe")
+NOT_IN_PAGES = ("cli", "site", "release", "testbeds", "grading", "audit")
+# Pure Python that the rest of the package needs, packed as it is installed here.
+PACKED = ("jinja2", "markupsafe")
 # Of an experiment's time: long enough to compile what most packets pass through, where many do; and the longest that
 # a page may be busy with it, whose reader only looks.
 REHEARSAL_S = 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
+from typing import TypedDict
 
 from measuretwice.base.errors import UserError
 from measuretwice.parse import ParseError
@@ -133,6 +134,49 @@ def about(file: RawFile, word: Word | None) -> str:
     if word:
         return word.help
     return next((what for name, what in TEXTS.items() if fnmatchcase(file.base, name)), "text")
+
+
+class ListedFile(TypedDict):
+    """A raw file: its node, its size in bytes, the word for it (None where there is none), what it is."""
+
+    file: str
+    node: str | None
+    bytes: int
+    what: str | None
+    about: str
+
+
+class Listing(TypedDict):
+    """What there is to look at in a run's folder; `left_out` are lines about what is no plain file."""
+
+    run: str
+    sort: str
+    title: str
+    nodes: list[str]
+    files: list[ListedFile]
+    left_out: list[str]
+
+
+def listing(source: Source, files: Sequence[RawFile]) -> Listing:
+    """Return what these files of a source are, each with the word for it."""
+    known = [(file, word_of(file, source)) for file in files]
+    return {
+        "run": str(source.target),
+        "sort": source.sort,
+        "title": source.title,
+        "nodes": source.nodes,
+        "files": [
+            {
+                "file": file.name,
+                "node": file.node or None,
+                "bytes": file.size_bytes,
+                "what": word.name if word else None,
+                "about": about(file, word),
+            }
+            for file, word in known
+        ],
+        "left_out": list(source.left_out),
+    }
 
 
 def files_of(word: Word, source: Source, node: str | None) -> list[RawFile]:

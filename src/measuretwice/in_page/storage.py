@@ -20,54 +20,56 @@ MOST_CHARACTERS = 20_000
 HINTS = ("1", "2", "3")
 
 
-class Readable:
-    """Which runs of a folder can be read: each is looked at once. `lines` say which could not, and what to do."""
+class RunStore:
+    """The runs that a browser keeps: each is looked at once, and those that can't be read are set aside."""
 
     def __init__(self) -> None:
-        self._good: set[Path] = set()
+        self._readable: set[Path] = set()
         self._lines: dict[Path, dict[str, str]] = {}
 
     def lines(self, folder: Path) -> list[str]:
+        """Return a line for each run of a lab's folder that could not be read: what to do."""
         return list(self._lines.get(folder, {}).values())
 
-    def look(self, folder: Path, lab: Lab) -> None:
-        """Put aside the runs of a lab's folder that can't be read: one mustn't take the others with it."""
+    def quarantine_unreadable(self, folder: Path, lab: Lab) -> None:
+        """Move the runs of a lab's folder that can't be read into one of their own: one mustn't take the others with it."""
         for run in (plan.parent for plan in sorted(folder.glob(f"*/{PLAN}"))):
-            if run in self._good:
+            if run in self._readable:
                 continue
             try:
                 read_result(run, lab)
             except UserError:
-                place = folder / ASIDE / run.name
-                shutil.rmtree(place, ignore_errors=True)
-                place.parent.mkdir(exist_ok=True)
-                run.rename(place)
+                aside = folder / ASIDE / run.name
+                shutil.rmtree(aside, ignore_errors=True)
+                aside.parent.mkdir(exist_ok=True)
+                run.rename(aside)
                 self._lines.setdefault(folder, {})[run.name] = (
                     f"{run.name}: what was kept of this run can't be read. It is left out; run it again."
                 )
             else:
-                self._good.add(run)
+                self._readable.add(run)
 
     def made(self, run: Path) -> None:
-        """A run was made anew in place of one that could not be read."""
+        """Forget that a run could not be read: it was made anew."""
         self._lines.get(run.parent, {}).pop(run.name, None)
 
     def forget(self, folder: Path) -> None:
+        """Forget all of a lab's folder."""
         self._lines.pop(folder, None)
-        self._good = {run for run in self._good if run.parent != folder}
+        self._readable = {run for run in self._readable if run.parent != folder}
 
 
 def note_written(
     lab: Lab, folder: Path, diagnoses: Mapping[str, str], hints: Mapping[str, str], *, begin: bool
 ) -> None:
-    """Bring what pages keep into the lab book: diagnoses, and the hints that were opened before them, by the cases' numbers.
+    """Note in the lab book what pages keep: diagnoses, and the hints that were opened before them, by the cases' numbers.
 
     A book that isn't there is begun only if `begin`.
     """
     book = LabBook(folder, lab)
-    said = _by_case(lab, diagnoses)
+    diagnosed = _by_case(lab, diagnoses)
     taken = {case: step for case, step in _by_case(lab, hints).items() if step in HINTS}
-    if begin and (said or taken) and not book.exists:
+    if begin and (diagnosed or taken) and not book.exists:
         book.open()
     if not book.exists:
         return
@@ -75,16 +77,16 @@ def note_written(
         notes = book.notes(case)
         if int(step) > notes.hints and not notes.mended:
             book.add(case, "Hint", step)
-    for case, text in sorted(said.items()):
+    for case, text in sorted(diagnosed.items()):
         if text != book.notes(case).diagnosis:
             book.add(case, "Diagnosis", text)
 
 
 def _by_case(lab: Lab, texts: Mapping[str, str]) -> dict[int, str]:
-    said = {int(case): _one_line(text) for case, text in texts.items() if case.isdecimal()}
+    written = {int(case): _one_line(text) for case, text in texts.items() if case.isdecimal()}
     return {
         case: text
-        for case, text in said.items()
+        for case, text in written.items()
         if text and text != NONE and 1 <= case <= len(lab.file.pitfalls)
     }
 

@@ -5,6 +5,7 @@ The guest's files are those of recorded runs: what the kit makes of them in a pa
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 import re
@@ -23,6 +24,7 @@ from command_line import call_lab
 from measuretwice.backends.browser import ALGORITHMS
 from measuretwice.base.files import read_object
 from measuretwice.book.notes import read_notes
+from measuretwice.in_page.api import PageApi
 from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
 from measuretwice.report.answers import read_answers
 from measuretwice.runs.archive import raw_folder
@@ -36,12 +38,12 @@ FACTS = json.dumps({"version": "7.2", "programs": {"bash": "5.2"}})
 # A worker of a page: requests come a line each, and so do answers. -I and -S: nothing of this machine's is found.
 WORKER = """
 import json, sys
-sys.path[:0] = [f"{sys.argv[1]}/{name}" for name in ("src/measuretwice/in_page/stand_ins", "src", "libraries")]
-from measuretwice.in_page.desk import Desk
-desk = Desk(sys.argv[1], sys.argv[2], "0123456789abcdef", sys.argv[3])
+sys.path[:0] = [f"{sys.argv[1]}/{name}" for name in ("src/measuretwice/in_page/shims", "src", "libraries")]
+from measuretwice.in_page.api import PageApi
+api = PageApi(sys.argv[1], sys.argv[2], "0123456789abcdef", sys.argv[3])
 for line in sys.stdin:
     what, request = json.loads(line)
-    print(desk.ask(what, json.dumps(request)), flush=True)
+    print(api.ask(what, json.dumps(request)), flush=True)
 """
 
 
@@ -476,6 +478,28 @@ def test_what_cannot_be_up_is_said_in_one_line(
     problem = worker.problem("live", lab="mathis", **request_)
     assert says in problem
     assert "\n" not in problem
+
+
+def test_each_request_is_in_the_list_with_its_answer(tmp_path: Path) -> None:
+    """workshop/page-api.md names all of them, in order, and the types that their annotations have."""
+    api = PageApi(str(ROOT), str(tmp_path), "0123456789abcdef", FACTS)
+    text = (ROOT / "workshop/page-api.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `(\w+)` \|(.*)\|(.*)\|.*\|$", text, re.MULTILINE)
+    assert {name for name, _, _ in listed} == api.requests.keys()
+    for name, arguments, answer in listed:
+        parameters = inspect.signature(api.requests[name]).parameters
+        assert set(re.findall(r"`(\w+)`", arguments)) == parameters.keys(), name
+        required = re.sub(r"\[.*?\]", "", arguments)
+        assert {
+            known.name for known in parameters.values() if known.default is inspect.Parameter.empty
+        } <= set(re.findall(r"`(\w+)`", required)), name
+        given = inspect.signature(api.requests[name]).return_annotation
+        types = {word.split(".")[-1] for word in re.findall(r"[\w.]+", given)} - {
+            "dict",
+            "str",
+            "Any",
+        }
+        assert set(re.findall(r"(\w+)`", answer)) == types, name
 
 
 def test_the_archive_is_the_same_twice(kit: Path) -> None:

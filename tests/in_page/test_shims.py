@@ -11,7 +11,7 @@ import pytest
 from measuretwice.lab import find_labs, read_lab
 
 ROOT = Path(__file__).parents[2]
-IN_PAGE = ROOT / "src/measuretwice/in_page/stand_ins"
+IN_PAGE = ROOT / "src/measuretwice/in_page/shims"
 # Printed by either: all that a lab's file says, and what its cases' first runs are set to.
 SHOW = """
 import json, sys

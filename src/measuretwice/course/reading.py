@@ -18,7 +18,8 @@ from typing import Any
 from measuretwice.base import apart
 from measuretwice.base.apart import Apart
 from measuretwice.base.errors import UserError
-from measuretwice.cli.diagnose import Reference
+from measuretwice.course.findings import Reference
+from measuretwice.course.wording import UNNAMED
 from measuretwice.execute.reference import reference_conditions
 from measuretwice.lab import Lab, Value, load_lab
 from measuretwice.measure.conditions import Conditions
@@ -121,3 +122,54 @@ def _said(part: Part, ask: Reference) -> bytes:
     except Exception as error:
         problem = f"{part.name}: {apart.unforeseen(error)}"
     return json.dumps({"problem": problem}).encode()
+
+
+def is_look(content: Any) -> bool:
+    """Is it what check's _look returns?"""
+    return (
+        isinstance(content, dict)
+        and all(_are_texts(content.get(name)) for name in ("refused", "runs", "unreadable"))
+        and all(isinstance(content.get(name), bool) for name in ("empty", "live"))
+    )
+
+
+def is_document(content: Any) -> bool:
+    """Is it a findings.Document?"""
+    if not isinstance(content, dict):
+        return False
+    plan = content.get("plan", {})
+    findings = content.get("findings")
+    return (
+        all(isinstance(content.get(name), str) for name in ("run", "lab"))
+        and all(isinstance(content.get(name), dict) for name in ("params", "measured"))
+        and all(_is_plain(value) for name in ("params", "measured") for value in content[name].values())
+        and isinstance(plan, dict)
+        and all(_is_plain(value) for value in plan.values())
+        and isinstance(findings, list)
+        and all(map(_is_finding, findings))
+        and isinstance(content.get("used", {}), dict)
+        and _are_texts([*content.get("used", {}).values()])
+        and all(_are_texts(content.get(name, [])) for name in ("missing", "refused"))
+        and _is_plain(content.get("case"))
+    )  # fmt: skip
+
+
+def _is_finding(content: Any) -> bool:
+    return (
+        isinstance(content, dict)
+        and content.get("severity") in UNNAMED
+        and all(
+            isinstance(content.get(name), str)
+            for name in ("id", "measured", "expected", "why", "page", "off")
+        )
+        and isinstance(content.get("hint"), str | None)
+        and _are_texts(content.get("consequences"))
+    )
+
+
+def _are_texts(content: Any) -> bool:
+    return isinstance(content, list) and all(isinstance(text, str) for text in content)
+
+
+def _is_plain(content: Any) -> bool:
+    return isinstance(content, int | float | str | None)

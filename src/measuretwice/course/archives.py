@@ -1,10 +1,9 @@
-"""Archives in place of folders: what a page saves, or a student hands in, is unpacked for one command."""
+"""Archives in place of folders: what a page saves, or a student hands in, is unpacked for as long as it is read."""
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.signs import without_controls
 from measuretwice.runs.archive import ARCHIVE, is_archive
 from measuretwice.runs.folder import runs_in
 
@@ -21,10 +19,11 @@ from measuretwice.runs.folder import runs_in
 @dataclass(frozen=True)
 class Unpacked:
     """The folders to look into, in place of archives where these lay. `instead` is how the paths of what was
-    unpacked begin, each with what is said in its place."""
+    unpacked begin, each with what is said in its place. `refused` are lines about what wasn't taken of archives."""
 
     targets: tuple[Path, ...]
     instead: tuple[tuple[str, str], ...] = ()
+    refused: tuple[str, ...] = ()
 
     def named(self, text: str) -> str:
         """A path, or a line with paths, as it was asked for: ARCHIVE:path/inside."""
@@ -37,35 +36,38 @@ class Unpacked:
         if isinstance(content, str):
             return self.named(content)
         if isinstance(content, dict):
-            return {self.named(name): self.named_in(each) for name, each in content.items()}
+            return {self.named(name): self.named_in(value) for name, value in content.items()}
         if isinstance(content, list | tuple):
-            return [self.named_in(each) for each in content]
+            return [self.named_in(value) for value in content]
         return content
 
     @property
     def archives(self) -> bool:
-        """Is any of it an archive's? What is written there is gone with the command."""
+        """Is any of it an archive's? What is written there is gone afterwards."""
         return bool(self.instead)
 
 
 @contextmanager
 def unpacked(targets: Sequence[Path]) -> Iterator[Unpacked]:
-    """Lay archives open in a temporary folder, as grading does, within its limits. What is refused is said."""
+    """Lay archives open in a temporary folder, as grading does, within its limits.
+
+    UserError where nothing of an archive can be taken.
+    """
     if not any(map(is_hand_in, targets)):
         yield Unpacked(tuple(targets))
         return
     with TemporaryDirectory(prefix="measuretwice-") as scratch:
         places = places_for(targets, Path(scratch))
         folders: list[Path] = []
+        refused: list[str] = []
         for target, place in zip(targets, places.targets, strict=True):
             if place == target:
                 folders.append(target)
                 continue
-            for line in lay_open(target, place):
-                print(f"lab: {without_controls(line)}; the rest is taken", file=sys.stderr)
+            refused += lay_open(target, place)
             folders += sorted({run.parent for run in runs_in(place)}) or [place]
         try:
-            yield Unpacked(tuple(folders), places.instead)
+            yield Unpacked(tuple(folders), places.instead, tuple(refused))
         except UserError as error:
             raise UserError(places.named(str(error))) from None
 

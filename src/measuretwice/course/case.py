@@ -1,0 +1,220 @@
+"""A case as a student plays it: its run, what the lab book gets of it, and how a prediction compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from measuretwice.base.errors import UserError
+from measuretwice.base.files import read_object
+from measuretwice.book.book import LabBook
+from measuretwice.book.notes import NONE, Entry
+from measuretwice.book.predicted import OF_ALL, how_far_off, measured_by
+from measuretwice.lab import (
+    UNSET,
+    Lab,
+    OwnScripts,
+    Pitfall,
+    Predict,
+    StageName,
+    Value,
+    trial_params,
+)
+from measuretwice.measure.expectations import against_model
+from measuretwice.runs.folder import PROVENANCE
+from measuretwice.runs.result import Result
+
+# The seed of the runs that pages show.
+PAGES_SEED = 1
+# Questions that the model has a word on.
+MODELLED = ("goodput_bps", "ratio")
+
+
+@dataclass(frozen=True)
+class PredictionCompared:
+    """A prediction beside what was measured: the quantity's name, both values in words, and how far off it was.
+
+    `off` is empty where that can't be said.
+    """
+
+    quantity: str
+    predicted: str
+    measured: str
+    off: str
+
+
+@dataclass(frozen=True)
+class ModelAnswer:
+    """What the model says to a case's question for a student's own settings, in bit/s."""
+
+    settings: dict[str, float]
+    constant: float
+    bandwidth_bps: float
+
+
+@dataclass(frozen=True)
+class CaseRun:
+    """One try at a case: the case, the seed, the lab book, and what the student changed.
+
+    `varied` are the settings that the seed deals where the recorded run, which pages show, has other values.
+    """
+
+    lab: Lab
+    number: int
+    stage: StageName | None
+    changes: Mapping[str, Value]
+    book: LabBook
+    own: OwnScripts | None = None
+    varied: Mapping[str, Value] = field(default_factory=dict)
+    seed: int = PAGES_SEED
+    book_is_new: bool = False
+
+    @property
+    def pitfall(self) -> Pitfall:
+        return self.lab.case(self.number)
+
+    @property
+    def recorded_values(self) -> dict[str, Value]:
+        """What the recorded run has of the settings that vary."""
+        trial, defaults = self.lab.trials[self.pitfall.trial].set, self.lab.defaults()
+        return {name: trial.get(name, defaults[name]) for name in self.varied}
+
+    def model_answer(self) -> ModelAnswer | None:
+        """Return what the model says for the student's settings; None where the question isn't compared with it."""
+        asked, model = self.pitfall.predict, self.lab.file.model
+        if (
+            model is None
+            or not asked.compared
+            or asked.value not in MODELLED
+            or self.pitfall.trials
+        ):
+            return None
+        params = trial_params(
+            self.lab, self.pitfall.trial, case=self.number, seed=self.seed, changes=self.changes
+        )
+        predicted = against_model(model, params, {}).model
+        if predicted is None or predicted.bandwidth_bps is None:
+            return None
+        settings = {name: float(params[name]) for name in (model.mss, model.rtt, model.loss)}
+        return ModelAnswer(settings, model.constant, predicted.bandwidth_bps)
+
+    def note_begun(self) -> None:
+        """Note in the book what is known before anything is predicted: what was changed, or that the fixed run was asked for."""
+        if self.stage:
+            self.book.add(self.number, "Shown", "the fixed run, asked for with --show-me")
+        elif self.changes or self.own is not None:
+            self._note_once("Changed", changes_in_words(self.changes, self.own))
+
+    def note_prediction(self, words: str) -> None:
+        """Note in the book what was predicted, or that nothing was. Of a run shown fixed nothing is predicted."""
+        if not self.stage:
+            self._note_once("Prediction", words or NONE)
+
+    def _note_once(self, kind: str, text: str) -> None:
+        """Note it, unless a run that was begun for it, and broken off, has noted it already.
+
+        That nothing was predicted is worth one line a case.
+        """
+        entries = self.book.notes(self.number).entries
+        since = next(
+            (at for at, entry in enumerate(reversed(entries)) if entry.kind == "Run"), None
+        )
+        pending = entries if text == NONE or since is None else entries[len(entries) - since :]
+        if Entry(kind, text) not in pending:
+            self.book.add(self.number, kind, text)
+
+    def note_runs(self, results: Sequence[Result]) -> None:
+        """Note each run that the book doesn't have yet."""
+        noted = {text.split(":")[0] for text in self.book.notes(self.number).of("Run")}
+        for result in results:
+            if result.place.name not in noted:
+                answer = answer_of(self.pitfall.predict, result)
+                self.book.add(self.number, "Run", f"{result.place.name}: {answer}")
+
+    def compare(self, predicted: str, results: Sequence[Result]) -> PredictionCompared | None:
+        """Return a prediction beside the measured value.
+
+        None where nothing was predicted, for several runs, and where the question asks for what isn't measured.
+        """
+        asked = self.pitfall.predict
+        if self.stage or not predicted or len(results) != 1 or not asked.compared:
+            return None
+        quantity = measured_by(asked)
+        measured = answer_of(asked, results[0], in_percent="%" in predicted)
+        off = how_far_off(predicted, _scaled(asked, results[0]), quantity.unit)
+        return PredictionCompared(quantity.name, predicted, measured, off)
+
+
+def open_case(
+    lab: Lab,
+    number: int,
+    own: OwnScripts | None,
+    *,
+    show_me: bool,
+    changes: Mapping[str, Value],
+    out: Path,
+    seed: int | None,
+) -> CaseRun:
+    """Return a try at a case, with the seed that is given or the lab book's; a book that isn't there is begun.
+
+    UserError for a number that the lab doesn't have, and for changes of a run that is shown fixed.
+    """
+    lab.case(number)
+    if show_me and changes:
+        raise UserError("--show-me runs the fixed settings as they are: leave --set out")
+    book = LabBook(out / lab.name, lab)
+    is_new = not book.exists
+    books_seed = book.open(seed)
+    seed = books_seed if seed is None else seed
+    stage: StageName | None = "fixed" if show_me else None
+    recorded = lab.varied_by(lab.case(number), PAGES_SEED)
+    varied = {
+        name: value
+        for name, value in lab.varied_by(lab.case(number), seed).items()
+        if value != recorded.get(name)
+    }
+    return CaseRun(lab, number, stage, changes, book, own, varied, seed, is_new)
+
+
+def answer_of(asked: Predict, result: Result, *, in_percent: bool = False) -> str:
+    """Return what a run says to a case's question, with its unit."""
+    value, unit = _scaled(asked, result), measured_by(asked).unit
+    if value is not None and in_percent and unit == OF_ALL:
+        return f"{100 * value:.4g} %"
+    if value is None:
+        return "not measured"
+    return f"{value:{'d' if isinstance(value, int) else '.4g'}} {unit}".rstrip()
+
+
+def _scaled(asked: Predict, result: Result) -> float | None:
+    """The measured value in the question's unit."""
+    value, scale = result.value(asked.value), measured_by(asked).scale
+    return value if value is None or scale == 1 else value * scale
+
+
+def changes_in_words(changes: Mapping[str, Value], own: OwnScripts | None = None) -> str:
+    """Return settings as --set takes them, and a student's own scripts by their digests: as a lab book has them."""
+    scripts = own.digests if own else {}
+    return ", ".join(
+        [
+            *(f"{name}={value}" for name, value in changes.items()),
+            *(f"own {name} ({digest})" for name, digest in scripts.items()),
+        ]
+    )
+
+
+def changes_of(lab: Lab, result: Result) -> dict[str, Value]:
+    """Return the settings of a case's run that its student changed, with their values; UNSET for one taken away."""
+    meant = trial_params(lab, result.trial, stage=result.stage, case=result.case, seed=result.seed)
+    return {
+        name: result.params.get(name, UNSET)
+        for name in {**meant, **result.params}
+        if meant.get(name) != result.params.get(name)
+    }
+
+
+def raw_files_of(results: Sequence[Result]) -> str:
+    """Return the name of the run whose raw files these runs have; empty where one of them was measured."""
+    names = [read_object(result.place / PROVENANCE).get("raw_of") for result in results]
+    return str(names[0]) if names and all(names) else ""

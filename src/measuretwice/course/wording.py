@@ -1,0 +1,139 @@
+"""Sentences that a terminal and a page say alike, of values of this package. Lines without a line's end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from measuretwice.course.case import CaseRun, ModelAnswer, PredictionCompared
+from measuretwice.course.findings import Document, FindingDocument
+from measuretwice.course.lab_books import (
+    CaseOutcome,
+    CaseSolved,
+    ClaimChanged,
+    ExperimentDecides,
+    SolvedByHand,
+)
+from measuretwice.measure.brought.pieces import SNAPSHOT
+
+# What a finding is called before it has a name.
+UNNAMED = {
+    "error": "something is off",
+    "warning": "something may be off",
+    "note": "something to look at",
+}
+# Of so many nodes the files are named.
+MOST_NODES = 8
+
+
+def dealt_values(case: CaseRun) -> str:
+    """Say which values a student's own run has, where the recorded run, which the page is about, has others."""
+    if not case.varied:
+        return ""
+    own = ", ".join(f"{name} {value}" for name, value in case.varied.items())
+    recorded = ", ".join(f"{name} {value:.4g}" for name, value in case.recorded_values.items())
+    return f"Your own run has {own}; the recorded run on the page has {recorded}."
+
+
+def model_answer(answer: ModelAnswer) -> str:
+    """Say what the model says to a case's question."""
+    settings = ", ".join(f"{name} {value:.4g}" for name, value in answer.settings.items())
+    return f"With {settings} the model with C = {answer.constant:g} says {answer.bandwidth_bps / 1e6:.4g} Mbit/s."
+
+
+def prediction_compared(compared: PredictionCompared) -> str:
+    """Say what was predicted, what was measured, and how far apart they are."""
+    name = compared.quantity[0].upper() + compared.quantity[1:]
+    predicted = compared.predicted.rstrip(".")
+    return f"{name}. You predicted: {predicted}. Measured: {compared.measured}{compared.off}."
+
+
+def nothing_measured(run: str) -> str:
+    """Say of a run that its raw files are those of `run`."""
+    return (
+        "Nothing was measured again: you changed how files are judged, and no packet differs "
+        f"from those of {run}."
+    )
+
+
+def finding_lines(finding: FindingDocument, hint: int | None) -> tuple[str, list[str]]:
+    """Return what is said of a finding at that step of help: a heading, and lines.
+
+    Finding the cause is the exercise: before the last hint it has no name, and before the second nothing is
+    said that tells it.
+    """
+    if hint == 3:
+        heading = f"{finding['id']} ({finding['severity']})"
+    else:
+        heading = UNNAMED[finding["severity"]]
+    if finding["off"] and (hint or 0) < 2:
+        # What follows says where it comes from.
+        lines = [finding["off"]]
+    else:
+        lines = [f"measured: {finding['measured']}", f"expected: {finding['expected']}"]
+        lines += [f"and because of that: {consequence}" for consequence in finding["consequences"]]
+    # The reason often is the cause.
+    if hint == 3:
+        lines.append(finding["why"])
+    if finding["hint"]:
+        lines.append(f"hint {hint}: {finding['hint']}")
+    if hint == 3 or not finding["page"].startswith("reference/"):
+        lines.append(f"page: {finding['page']}")
+    return heading, lines
+
+
+def recognised_files(document: Document) -> list[str]:
+    """Return what each file was taken for: a line a node, and how many files are of snapshots."""
+    of_node: dict[str, list[str]] = {}
+    snapshots = 0
+    for path, words in document.get("used", {}).items():
+        node, _, what = words.rpartition("'s ")
+        if what in SNAPSHOT:
+            snapshots += 1
+        else:
+            of_node.setdefault(node, []).append(f"{what} ({_below(path, document['run'])})")
+    lines = [f"{node or 'taken'}: {', '.join(files)}" for node, files in of_node.items()]
+    if (more := len(lines) - MOST_NODES) > 0:
+        lines = [*lines[:MOST_NODES], f"{more} more (--json names all)"]
+    return lines + ([f"and {snapshots} files of the nodes' snapshots"] if snapshots else [])
+
+
+def _below(path: str, folder: str) -> str:
+    """A path from the folder on that was named."""
+    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(Path(folder)) else path
+
+
+def outcome_lines(outcome: CaseOutcome) -> list[str]:
+    """Return what is said of a case whose own runs were checked."""
+    match outcome:
+        case CaseSolved():
+            return _solved(outcome)
+        case SolvedByHand():
+            return [f"Case {outcome.case}: {outcome.entry}."]
+        case ClaimChanged():
+            return [
+                f"Case {outcome.case}: nothing is off any more, but what you changed is a claim, made after "
+                "the measurement. Which run would come out differently if you were wrong? Predict it, then make it."
+            ]
+        case ExperimentDecides():
+            return [
+                f"Case {outcome.case}: this run decides, and nothing is wrong with it. Only the claim is off that still "
+                "stands beside it. A claim is a setting too, and changing it measures nothing again."
+            ]
+
+
+def _solved(outcome: CaseSolved) -> list[str]:
+    by = f", by {outcome.run}" if outcome.run else ""
+    lines = [f"Case {outcome.case} is solved{by}: {outcome.entry}."]
+    if outcome.not_compared:
+        lines.append(f"Not compared with the model: {outcome.not_compared}.")
+    if outcome.moves_first_try:
+        lines.append(
+            f"In a terminal, ./lab start {outcome.lab} repeats your first try with what you found."
+        )
+    return lines
+
+
+def all_outcome_lines(outcomes: Sequence[CaseOutcome]) -> str:
+    """Return all that is said of several cases' outcomes, as one text."""
+    return "\n".join(line for outcome in outcomes for line in outcome_lines(outcome))

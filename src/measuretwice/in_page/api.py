@@ -1,0 +1,330 @@
+"""What a page asks of the kit: which trials a button means, what came of them, checks, files, a folder to hand in.
+
+The functions of the course answer, as they do for a terminal. The page's worker (docs/assets/machine/kit.mjs) calls
+`PageApi.ask`: JSON in, JSON out. answers.py has the type of each answer, workshop/page-api.md the list of requests.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.browser import BrowserMachine, given_to_guest, guest_words, packs_of
+from measuretwice.base.errors import UserError
+from measuretwice.base.seeds import LAST_SEED
+from measuretwice.course import wording
+from measuretwice.course.case import open_case
+from measuretwice.course.findings import check_live, check_one, check_together
+from measuretwice.course.lab_books import CaseBooks, note_live_outcome
+from measuretwice.course.trials import choose_trials, read_changes
+from measuretwice.execute.batch import open_batch
+from measuretwice.execute.job import finished
+from measuretwice.in_page import answers
+from measuretwice.in_page.answers import ArchiveAnswer
+from measuretwice.in_page.hand_in import pack
+from measuretwice.in_page.machine import PagesMachine, begin_live, keep_live_files
+from measuretwice.in_page.storage import RunStore, note_written
+from measuretwice.in_page.task import Task
+from measuretwice.lab import KernelFacts, load_lab, select_trials
+from measuretwice.runs.result import read_result
+from measuretwice.view import words
+from measuretwice.view.over_time import read_over_time
+from measuretwice.view.source import opened
+
+
+class PageApi:
+    """A reader's runs in `runs`, by the labs in `root`; `facts` are machine.json's of the page's machine."""
+
+    def __init__(self, root: str, runs: str, key: str, facts: str) -> None:
+        self._root, self._runs = Path(root), Path(runs)
+        machine = BrowserMachine(Path(key), KernelFacts.from_json(json.loads(facts)))
+        self._machine = PagesMachine(machine)
+        self._task: Task | None = None
+        self._store = RunStore()
+
+    @property
+    def requests(self) -> dict[str, Callable[..., Mapping[str, Any]]]:
+        """What can be asked, by name."""
+        return {
+            "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
+            "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,
+            "results": self.results, "archive": self.archive, "note": self.note, "forget": self.forget,
+            "live": self.live, "live_files": self.live_files, "live_check": self.live_check,
+        }  # fmt: skip
+
+    def ask(self, what: str, request: str) -> str:
+        """Answer in JSON: {"answer": ...}, or {"problem": a line that says what to do}.
+
+        Who names a lab may name, in `diagnoses` and `hints`, what was written down and opened on its pages: that comes
+        into the book first.
+        """
+        asked = json.loads(request)
+        written = {kind: asked.pop(kind, None) or {} for kind in ("diagnoses", "hints")}
+        try:
+            if "lab" in asked:
+                self._open_lab(asked["lab"], begin=what == "archive", **written)
+            return json.dumps({"answer": self.requests[what](**asked)})
+        except UserError as error:
+            return json.dumps({"problem": str(error)})
+
+    def _open_lab(
+        self, lab: str, *, begin: bool, diagnoses: dict[str, str], hints: dict[str, str]
+    ) -> None:
+        found = load_lab(self._root, lab)
+        folder = self._runs / found.name
+        self._store.quarantine_unreadable(folder, found)
+        note_written(found, folder, diagnoses, hints, begin=begin)
+
+    def note(self, *, lab: str) -> dict[str, Any]:
+        """Something was written down: it is in the book already, where there is one. Return nothing."""
+        return {}
+
+    # --- running ----------------------------------------------------------------------------------
+
+    def plan(
+        self,
+        *,
+        lab: str,
+        trials: str | None = None,
+        case: int | None = None,
+        show_me: bool = False,
+        seed: int | None = None,
+        changes: list[str] | None = None,
+        predicted: str = "",
+    ) -> answers.PlanAnswer:
+        """Return the trials of a task, as `./lab run` reads them; the next requests are about these.
+
+        UserError where they can't be run, here or at all.
+        """
+        _check_seed(seed)
+        found = load_lab(self._root, lab)
+        batch = open_batch(self._root, found, self._runs, self._machine)
+        settings = read_changes(found, changes or ())
+        case_run = None
+        if case is not None:
+            case_run = open_case(
+                found, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
+            )
+            seed = case_run.seed
+        choice = choose_trials(found, trials, case_run)
+        task = self._task = Task(found, batch, settings, case_run, choice.again)
+        first = 1 if seed is None else seed
+        for trial in choice.trials:
+            for n in range(choice.repeat):
+                task.add(trial, first + n)
+        jobs = list(task.jobs.values())
+        if problems := self._machine.problems(found, [job.plan for job in jobs]):
+            raise UserError("; ".join(problems))
+        if case_run and len(finished(jobs)) < len(jobs):
+            task.predict(predicted)
+        return {
+            "jobs": [answers.job_to_json(job) for job in jobs],
+            "seed": first,
+            "dealt": wording.dealt_values(case_run) if case_run else "",
+        }
+
+    def dealt(self, *, lab: str, case: int, seed: int | None = None) -> answers.DealtAnswer:
+        """Say which values a case's run of the reader's own has, before it is run; a book that isn't there is begun."""
+        _check_seed(seed)
+        found = load_lab(self._root, lab)
+        case_run = open_case(
+            found, case, None, show_me=False, changes={}, out=self._runs, seed=seed
+        )
+        return {
+            "says": wording.dealt_values(case_run) or "Your own run has the recorded run's values."
+        }
+
+    def begin(self, *, folder: str) -> answers.GuestAnswer | answers.MadeAnswer:
+        """Return what the machine needs for a trial.
+
+        Where a run that is there had the same packets nothing is needed: then the run's folder is made already.
+        """
+        task = self._begun(folder)
+        job = task.job(folder)
+        if same := job.same_packets():
+            self._run(folder)
+            return {
+                "files_of_run": self._files_of(job.folder),
+                "said": wording.nothing_measured(same.name),
+            }
+        task.begin(job)
+        return {
+            "words": guest_words(task.lab, job.plan),
+            "packs": packs_of(task.lab),
+            "files": given_to_guest(task.lab, job.plan, self._root),
+        }
+
+    def conclude(
+        self, *, folder: str, given: str, said: str, predicted: str | None = None
+    ) -> answers.FilesAnswer:
+        """Make a run's folder of what the machine gave, the tar file `given`; return its files.
+
+        `said` is the console's text. What was `predicted` while it ran was predicted before anything could be seen.
+        """
+        if predicted and self._task is not None and self._task.predicted is not None:
+            self._task.predict(predicted)
+        self._machine.given, self._machine.said = Path(given), said
+        job = self._begun(folder).job(folder)
+        try:
+            self._run(folder)
+        finally:
+            Path(given).unlink(missing_ok=True)
+        return {"files": self._files_of(job.folder)}
+
+    def finish(self) -> answers.MoreAnswer | answers.SaidAnswer:
+        """Return what all trials of the task came to; or those that are run once more, where that is the mistake staged."""
+        if self._task is None:
+            raise UserError("nothing was begun; run it again")
+        if more := self._task.run_again():
+            return {"jobs": [answers.job_to_json(job) for job in more]}
+        return {"said": self._task.conclude()}
+
+    def _begun(self, folder: str) -> Task:
+        if self._task is None:
+            raise UserError(f"{folder}: nothing was begun under this name; run it again")
+        return self._task
+
+    def _run(self, folder: str) -> None:
+        task = self._begun(folder)
+        job = task.job(folder)
+        task.run(job)
+        self._store.made(job.folder)
+
+    def _files_of(self, run: Path) -> list[str]:
+        return sorted(
+            path.relative_to(self._runs).as_posix() for path in run.rglob("*") if path.is_file()
+        )
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def results(
+        self, *, lab: str, case: int | None = None, trials: str | None = None
+    ) -> answers.ResultsAnswer:
+        """Return the finished runs of a case, or of trials, oldest first."""
+        found = load_lab(self._root, lab)
+        numbers = set(select_trials(found, trials)) if trials else set()
+        results = []
+        plans = (self._runs / found.name).glob("*/plan.json")
+        for plan in sorted(plans, key=lambda plan: plan.stat().st_mtime):
+            result = read_result(plan.parent, found)
+            if (
+                result is None
+                or result.case != case
+                or (case is None and result.trial not in numbers)
+            ):
+                continue
+            results.append(result)
+        left_out = self._store.lines(self._runs / found.name)
+        return {**answers.results_to_json(found, results, case), "left_out": left_out}
+
+    def check(
+        self, *, lab: str, folders: list[str], hint: int | None = None
+    ) -> answers.CheckAnswer:
+        """Return what the checker finds in runs, and note it in the lab book, as `./lab check` does."""
+        found = load_lab(self._root, lab)
+        runs = [self._runs / found.name / folder for folder in folders]
+        books = CaseBooks(self._root, runs)
+        books.note_hint(hint)
+        documents = [check_one(self._root, run, hint) for run in runs]
+        documents += check_together(self._root, documents, hint)
+        outcomes = books.note_outcomes(documents)
+        return {
+            "documents": [answers.finding_to_json(document, hint) for document in documents],
+            "said": wording.all_outcome_lines(outcomes),
+        }
+
+    def listing(self, *, lab: str, folder: str) -> words.Listing:
+        """Return what `./lab show RUN` lists."""
+        with opened(self._runs / lab / folder) as source:
+            return words.listing(source, source.of_node(None))
+
+    def show(
+        self, *, lab: str, folder: str, what: str
+    ) -> answers.TextAnswer | answers.BlocksAnswer:
+        """Return what `./lab show RUN WHAT` shows of a word's files, or a file's text."""
+        with opened(self._runs / lab / folder) as source:
+            word = words.BY_NAME.get(what)
+            if word is None:
+                return {"text": next(f for f in source.files if f.name == what).read()}
+            shown = words.show(word, words.files_of(word, source, None), source, self._root)
+            return {
+                "blocks": [block.to_json() for block in shown.blocks],
+                "problems": shown.problems,
+            }
+
+    def over_time(self, *, lab: str, folder: str) -> answers.OverTimeAnswer:
+        """Return what `./lab plot --over-time` draws, as lists."""
+        return answers.over_time_to_json(
+            read_over_time(self._root, self._runs / lab / folder, None)
+        )
+
+    # --- live ------------------------------------------------------------------------------------
+
+    def live(
+        self,
+        *,
+        lab: str,
+        nodes: list[str],
+        trial: str | None = None,
+        case: int | None = None,
+        show_me: bool = False,
+        changes: list[str] | None = None,
+    ) -> answers.LiveAnswer:
+        """Make a live lab's folder, as `./lab up` does, and return what the machine needs."""
+        found = load_lab(self._root, lab)
+        batch = open_batch(self._root, found, self._runs, self._machine)
+        folder, plan, files = begin_live(
+            batch, nodes, trial=trial, case=case, show_me=show_me, changes=changes or ()
+        )
+        return {
+            "folder": folder.name,
+            "words": guest_words(found, plan, nodes),
+            "packs": packs_of(found),
+            "files": files,
+        }
+
+    def live_files(self, *, lab: str, folder: str, given: str) -> answers.FilesAnswer:
+        """Keep what a person left on the nodes of a live lab, the tar file `given`; without any file nothing is kept."""
+        run = self._runs / lab / folder
+        if not keep_live_files(run, Path(given)):
+            return {"files": []}
+        return {"files": self._files_of(run)}
+
+    def live_check(
+        self, *, lab: str, folder: str, hint: int | None = None
+    ) -> answers.LiveCheckAnswer:
+        """Return what the checker finds in a live lab, what each file was taken for, and what it lacked."""
+        run = self._runs / lab / folder
+        document = check_live(self._root, run, hint)
+        outcome = note_live_outcome(self._root, run, document)
+        return {
+            "documents": [answers.finding_to_json(document, hint)],
+            "taken": wording.recognised_files(document),
+            "missing": document["missing"],
+            "said": wording.all_outcome_lines([outcome] if outcome else []),
+        }
+
+    # --- handing in -------------------------------------------------------------------------------
+
+    def archive(self, *, lab: str, to: str, answers: dict[str, str] | None = None) -> ArchiveAnswer:
+        """Write all runs of a lab with its lab book and a report as one zip file, as hand-ins are taken.
+
+        `answers` are what was written down on the page of its questions, by their numbers.
+        """
+        return pack(self._root, load_lab(self._root, lab), self._runs, Path(to), answers or {})
+
+    def forget(self, *, lab: str) -> dict[str, Any]:
+        """Delete all of a lab's. Return nothing."""
+        folder = self._runs / load_lab(self._root, lab).name
+        shutil.rmtree(folder, ignore_errors=True)
+        self._store.forget(folder)
+        return {}
+
+
+def _check_seed(seed: object) -> None:
+    """UserError where `./lab run` would not take it."""
+    if seed is not None and (type(seed) is not int or not 0 <= seed <= LAST_SEED):
+        raise UserError(f"seed {seed}: expected a whole number from 0 to {LAST_SEED}")
