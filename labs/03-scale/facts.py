@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from measuretwice.audit import audit_table
@@ -17,7 +17,7 @@ from measuretwice.facts import (
     Number,
     Numbers,
     RecordedSets,
-    Table,
+    cell,
     column,
     excerpt,
     judge,
@@ -27,6 +27,7 @@ from measuretwice.facts import (
     ms,
     param,
     percent,
+    runs_as_rows,
     seconds,
     table,
     whole,
@@ -132,17 +133,17 @@ def _front(f: Facts, sets: RecordedSets) -> None:
         ),
     )
     f.first_try_index = Number(measured(sets.run("first-try"), "jains_index"))
-    numbered = [(number, row.title, sets.trial(number)) for number, row in sets.lab.trials.items()]
     f.all_trials = table(
         ("trial", "what it is", "flows", "rivals"),
         (
             (
                 Number(n),
-                title,
+                row.title,
                 Number(of["flows"]),
                 Number(of["rival_flows"]) if of["rival"] != "none" else "",
             )
-            for n, title, of in numbered
+            for n, row in sets.lab.trials.items()
+            for of in [sets.trial(n)]
         ),
     )
     alone, ten = sets.run("edge-once", ONE_FLOW), sets.run("edge-once", RENO)
@@ -152,29 +153,19 @@ def _front(f: Facts, sets: RecordedSets) -> None:
     f.edge_most = mbit(_most_bps(alone))
     f.edge_sum = mbit(measured(ten, "goodput_bps"))
     f.edge_use = percent(measured(ten, "utilisation"))
-    f.other_scales = table(
-        (
-            "scale",
-            "round trip, idle",
-            "must be",
-            "sum of all flows",
-            "must be",
-            "link in use",
-            "one flow alone",
-        ),
-        (
-            (
-                f"{name}, {count(measured(run, 'flows'))} flows",
-                ms(measured(run, "path_rtt_ms")),
-                ms(param(run, "rtt_ms")),
-                mbit(measured(run, "goodput_bps"), 4),
-                mbit(_most_bps(run), 4),
-                percent(measured(run, "utilisation")),
-                mbit(measured(sets.run(f"{name}-alone"), "goodput_bps"), 4),
-            )
-            for name in ("intermediate", "core")
-            for run in [sets.run(name, RENO)]
-        ),
+    f.other_scales = runs_as_rows(
+        (sets.run(name, RENO) for name in ("intermediate", "core")),
+        {
+            "scale": lambda run: f"{_set(run)}, {count(measured(run, 'flows'))} flows",
+            "round trip, idle": cell("path_rtt_ms", ms),
+            "must be": lambda run: ms(param(run, "rtt_ms")),
+            "sum of all flows": lambda run: mbit(measured(run, "goodput_bps"), 4),
+            "the link's share": lambda run: mbit(_most_bps(run), 4),
+            "link in use": cell("utilisation", percent),
+            "one flow alone": lambda run: mbit(
+                measured(sets.run(f"{_set(run)}-alone"), "goodput_bps"), 4
+            ),
+        },
     )
     single = sets.run("core-alone")
     window_mb = measured(single, "goodput_bps") * measured(single, "rtt_mean_ms") / 8e9
@@ -198,18 +189,10 @@ def _audit(f: Facts, sets: RecordedSets) -> None:
         for line in problem.lines:
             # A row's line in the file is its number and the headings'.
             problems.setdefault(line - 1, []).append(problem.text)
+    columns = ("name", "link", "asked", "flows", "total", "squares", "jain")
     f.audited = table(
         ("row", "what", "link", "flows asked for", "flows", "total", "squares", "index"),
-        (
-            (
-                str(n),
-                *(
-                    row[name]
-                    for name in ("name", "link", "asked", "flows", "total", "squares", "jain")
-                ),
-            )
-            for n, row in enumerate(rows, 1)
-        ),
+        ((str(n), *(row[name] for name in columns)) for n, row in enumerate(rows, 1)),
     )
     f.audit_fails = table(
         ("row", "what", "what can't be true"),
@@ -240,17 +223,17 @@ def _standing_queue(f: Facts, sets: RecordedSets) -> None:
     f.queue = whole(measured(broken, "queue_mean_bytes"), "B")
     f.queue_takes = ms(measured(broken, "queue_delay_mean_ms"))
     f.rtt_mean = ms(measured(broken, "rtt_mean_ms"))
-    f.buffer_bdps = whole(
-        param(broken, "buffer_bytes")
-        / bdp_bytes(param(broken, "rate_mbit"), param(broken, "rtt_ms"))
-    )
-    f.the_path_is_not_idle = measured(broken, "queue_mean_bytes") > 0.3 * param(
-        broken, "buffer_bytes"
-    )
-    f.stages = _by_stage(
+    buffer_bytes = param(broken, "buffer_bytes")
+    path_bytes = bdp_bytes(param(broken, "rate_mbit"), param(broken, "rtt_ms"))
+    f.buffer_bdps = whole(buffer_bytes / path_bytes)
+    f.the_path_is_not_idle = measured(broken, "queue_mean_bytes") > 0.3 * buffer_bytes
+    f.stages = runs_as_rows(
         (broken, fixed),
-        ("RTT in the model", "own_rtt_ms", ms),
-        ("C by halvings", "own_c_by_halvings", Number),
+        {
+            "stage": _stage,
+            "RTT in the model": cell("own_rtt_ms", ms),
+            "C by halvings": cell("own_c_by_halvings", Number),
+        },
     )
     by_rtt, by_c = (
         measured(fixed, name) / measured(broken, name)
@@ -284,11 +267,14 @@ def _halving_counter(f: Facts, sets: RecordedSets) -> None:
     f.fixed_counter_is_the_kernels = (
         abs(measured(fixed, "own_halvings") - measured(fixed, "halvings")) <= 2
     )
-    f.stages = _by_stage(
+    f.stages = runs_as_rows(
         (broken, fixed),
-        ("halvings", "own_halvings", whole),
-        ("losses for each", "own_losses_per_halving", Number),
-        ("C by halvings", "own_c_by_halvings", Number),
+        {
+            "stage": _stage,
+            "halvings": cell("own_halvings", whole),
+            "losses for each": cell("own_losses_per_halving", Number),
+            "C by halvings": cell("own_c_by_halvings", Number),
+        },
     )
     f.losses, f.losses_fixed = (whole(measured(run, "own_losses")) for run in (broken, fixed))
     f.losses_differ = measured(broken, "own_losses") != measured(fixed, "own_losses")
@@ -304,6 +290,11 @@ def _halving_counter(f: Facts, sets: RecordedSets) -> None:
 def _loss_definition(f: Facts, sets: RecordedSets) -> None:
     broken, fixed = _stages(f, sets, "loss-definition")
     f.summary, f.summary_fixed = _summaries("loss-definition")
+    f.counters = excerpt(
+        "loss-definition-broken",
+        "sender-0/nstat.after.json",
+        counters=["TcpRetransSegs", "TcpExtTCPDSACKRecv", "TcpExtTCPDSACKUndo"],
+    )
     f.ss = excerpt("loss-definition-broken", "sender-0/ss.txt", grep="bytes_acked", last=1)
     rate_bps = param(broken, "rate_mbit") * 1e6
     full_ms = param(broken, "rtt_ms") + 8e3 * param(broken, "buffer_bytes") / rate_bps
@@ -319,9 +310,7 @@ def _loss_definition(f: Facts, sets: RecordedSets) -> None:
     f.detour_takes = percent(param(broken, "detour_percent") / 100)
     f.spurious = whole(measured(broken, "spurious_retransmits"))
     f.halvings = whole(measured(broken, "halvings"))
-    f.more_is_resent_than_dropped = measured(broken, "retransmits") > 1.5 * measured(
-        broken, "queue_drops"
-    )
+    f.more_is_resent_than_dropped = _over(broken, "retransmits", "queue_drops") > 1.5
     f.more_halvings_than_drops = measured(broken, "halvings") > measured(broken, "queue_drops")
     f.flows_did_the_same = all(
         broken.measured[name] == fixed.measured[name]
@@ -332,29 +321,31 @@ def _loss_definition(f: Facts, sets: RecordedSets) -> None:
 def _offload_at_scale(f: Facts, sets: RecordedSets) -> None:
     broken, fixed = _stages(f, sets, "offload-at-scale")
     f.summary, f.summary_fixed = _summaries("offload-at-scale")
+    f.counters = excerpt(
+        "offload-at-scale-broken",
+        "sender-0/nstat.after.json",
+        counters=["TcpRetransSegs", "TcpExtTCPDSACKRecv"],
+    )
     f.queue_sample = excerpt("offload-at-scale-broken", "router/queue.txt", last=1)
     f.resent = whole(measured(broken, "retransmits"))
     f.drops = whole(measured(broken, "queue_drops"))
-    f.resent_each = Number(measured(broken, "retransmits") / measured(broken, "queue_drops"))
+    f.resent_each = Number(_over(broken, "retransmits", "queue_drops"))
     f.waiting = whole(measured(broken, "queue_mean_packets"))
     f.spurious = whole(measured(broken, "spurious_retransmits"))
-    f.few_are_needless = measured(broken, "spurious_retransmits") < 0.05 * measured(
-        broken, "retransmits"
-    )
-    f.more_is_resent_than_dropped = measured(broken, "retransmits") > 1.3 * measured(
-        broken, "queue_drops"
-    )
-    f.fixed_resends_each_drop = (
-        abs(measured(fixed, "retransmits") / measured(fixed, "queue_drops") - 1) < 0.05
-    )
+    f.few_are_needless = _over(broken, "spurious_retransmits", "retransmits") < 0.05
+    f.more_is_resent_than_dropped = _over(broken, "retransmits", "queue_drops") > 1.3
+    f.fixed_resends_each_drop = abs(_over(fixed, "retransmits", "queue_drops") - 1) < 0.05
     f.packet = whole(measured(broken, "queue_packet_bytes"))
-    f.stages = _by_stage(
+    f.stages = runs_as_rows(
         (broken, fixed),
-        ("packets in the queue, mean", "queue_mean_packets", whole),
-        ("bytes in a packet", "queue_packet_bytes", whole),
-        ("drops", "queue_drops", whole),
-        ("resent", "retransmits", whole),
-        ("losses for a halving", "own_losses_per_halving", Number),
+        {
+            "stage": _stage,
+            "packets in the queue, mean": cell("queue_mean_packets", whole),
+            "bytes in a packet": cell("queue_packet_bytes", whole),
+            "drops": cell("queue_drops", whole),
+            "resent": cell("retransmits", whole),
+            "losses for a halving": cell("own_losses_per_halving", Number),
+        },
     )
 
 
@@ -415,9 +406,8 @@ def _mislabelled_row(f: Facts, sets: RecordedSets) -> None:
     f.share = percent(measured(fixed, "rival_share"))
     f.of_flows = percent(measured(fixed, "rival_fair_share"))
     f.times_fair = Number(measured(fixed, "rival_multiple"))
-    f.a_clear_winner_and_no_bound_broken = measured(fixed, "rival_share") > 0.6 and measured(
-        fixed, "goodput_bps"
-    ) < 1.002 * _most_bps(fixed)
+    used = measured(fixed, "goodput_bps") / _most_bps(fixed)
+    f.a_clear_winner_and_no_bound_broken = measured(fixed, "rival_share") > 0.6 and used < 1.002
 
 
 def _fair_share(f: Facts, sets: RecordedSets) -> None:
@@ -434,17 +424,14 @@ def _fair_share(f: Facts, sets: RecordedSets) -> None:
     f.reno_each = mbit(measured(broken, "goodput_bps") * (1 - share) / (param(broken, "flows") - 1))
     f.bbr_has = mbit(measured(broken, "goodput_bps") * share)
     f.index = Number(measured(broken, "jains_index"))
-    f.both = table(
-        ("flows", "BBR's share", "the fair share", "times its fair share"),
-        (
-            (
-                Number(param(run, "flows")),
-                percent(measured(run, "rival_share")),
-                percent(measured(run, "rival_fair_share")),
-                Number(measured(run, "rival_multiple")),
-            )
-            for run in (broken, fixed)
-        ),
+    f.both = runs_as_rows(
+        (broken, fixed),
+        {
+            "flows": lambda run: Number(param(run, "flows")),
+            "BBR's share": cell("rival_share", percent),
+            "the fair share": cell("rival_fair_share", percent),
+            "times its fair share": cell("rival_multiple", Number),
+        },
     )
     f.bbr_has_the_smaller_part = max(share, share_fixed) < 0.5
     f.share_hardly_follows_the_flows = abs(share_fixed / share - 1) < 0.15
@@ -470,48 +457,44 @@ def _one_c(f: Facts, sets: RecordedSets) -> None:
     f.c_is_one_up_to_a_hundred = max(up_to_a_hundred) <= SAME_C * min(up_to_a_hundred)
     f.c_cubic = Number(measured(sets.run("edge-once", CUBIC), "c_by_halvings"))
 
-    alone = [(name, sets.run(name, RENO, seed=1)) for name in RENO_RUNS]
-    f.reno_runs = table(
-        (
-            "run", "flows", "time counted", "halvings", "drops for each", "sent again for each",
-            "C by drops", "C by retransmissions", "C by halvings, and chance",
-        ),
-        ((
-                name,
-                *_counted(run),
-                whole(measured(run, "halvings")),
-                Number(measured(run, "drops_per_halving")),
-                Number(measured(run, "retransmits_per_halving")),
-                Number(measured(run, "c_by_drops")),
-                Number(measured(run, "c_by_retransmits")),
-                _by_chance(run, "c_by_halvings"),
-            )
-            for name, run in alone),
-    )  # fmt: skip
-    f.three_c = table(
-        (
-            "run", "root of drops for each halving", "C by drops over C by halvings",
-            "root of retransmissions for each", "C by retransmissions over C by halvings",
-            "flows without a halving", "retransmissions for each drop",
-        ),
-        ((
-                name,
-                Number(measured(run, "drops_per_halving") ** 0.5),
-                Number(measured(run, "c_by_drops") / measured(run, "c_by_halvings")),
-                Number(measured(run, "retransmits_per_halving") ** 0.5),
-                Number(measured(run, "c_by_retransmits") / measured(run, "c_by_halvings")),
-                whole(_never_halved(run), f"of {count(measured(run, 'flows'))}"),
-                Number(measured(run, "retransmits") / measured(run, "queue_drops")),
-            )
-            for name, run in alone),
-    )  # fmt: skip
+    alone = [sets.run(name, RENO, seed=1) for name in RENO_RUNS]
+    f.reno_runs = runs_as_rows(
+        alone,
+        {
+            "run": _set,
+            "flows": cell("flows", whole),
+            "time counted": cell("duration_s", seconds),
+            "halvings": cell("halvings", whole),
+            "drops for each": cell("drops_per_halving", Number),
+            "sent again for each": cell("retransmits_per_halving", Number),
+            "C by drops": cell("c_by_drops", Number),
+            "C by retransmissions": cell("c_by_retransmits", Number),
+            "C by halvings, and chance": lambda run: _by_chance(run, "c_by_halvings"),
+        },
+    )
+    f.three_c = runs_as_rows(
+        alone,
+        {
+            "run": _set,
+            "root of drops for each halving": cell("drops_per_halving", _root),
+            "C by drops over C by halvings": lambda run: Number(
+                _over(run, "c_by_drops", "c_by_halvings")
+            ),
+            "root of retransmissions for each": cell("retransmits_per_halving", _root),
+            "C by retransmissions over C by halvings": lambda run: Number(
+                _over(run, "c_by_retransmits", "c_by_halvings")
+            ),
+            "flows without a halving": _never_halved,
+            "retransmissions for each drop": lambda run: Number(
+                _over(run, "retransmits", "queue_drops")
+            ),
+        },
+    )
     far = [
-        name
-        for name, run in alone
+        _set(run)
+        for run in alone
         if not 0.95
-        <= measured(run, "c_by_drops")
-        / measured(run, "c_by_halvings")
-        / measured(run, "drops_per_halving") ** 0.5
+        <= _over(run, "c_by_drops", "c_by_halvings") / measured(run, "drops_per_halving") ** 0.5
         <= 1.05
     ]
     f.root_runs = Number(len(alone))
@@ -668,27 +651,22 @@ def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
     f.far_index = Number(measured(far, "jains_index"))
     f.far_counted = seconds(measured(far, "duration_s"))
     f.far_each = Number(measured(far, "halvings") / measured(far, "flows"), digits=2)
-    f.far_never = whole(_never_halved(far), f"of {count(measured(far, 'flows'))}")
+    f.far_never = _never_halved(far)
     f.far_fastest = mbit(max(rates))
     f.far_median = mbit(statistics.median(rates))
 
 
 def _fair_among_others(f: Facts, sets: RecordedSets) -> None:
     """Mixes of two algorithms: the rivals' part of the goodput."""
-    f.mixes = table(
-        ("run", "mix", "rivals' part", "fair", "times the fair share"),
-        (
-            (
-                name,
-                _mix(run),
-                percent(measured(run, "rival_share")),
-                percent(measured(run, "rival_fair_share")),
-                Number(measured(run, "rival_multiple")),
-            )
-            for name in MIXES
-            for run in sets.runs(name)
-            if run.value("rival_share")
-        ),
+    f.mixes = runs_as_rows(
+        (run for name in MIXES for run in sets.runs(name) if run.value("rival_share")),
+        {
+            "run": _set,
+            "mix": _mix,
+            "rivals' part": cell("rival_share", percent),
+            "fair": cell("rival_fair_share", percent),
+            "times the fair share": cell("rival_multiple", Number),
+        },
     )
     tens = [
         sets.runs("edge-ten-times", trial) for trial in (CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC)
@@ -864,44 +842,37 @@ def _edges(f: Facts, sets: RecordedSets) -> None:
     f.slowest_train_takes_longer = windows[0][-1][-1] > 1e3 * param(trains[0], "rtt_ms")
 
     f.cables_last = seconds(param(edge[0][0], "duration_s"))
+    means = {
+        "drops for each halving": "drops_per_halving",
+        "C by drops": "c_by_drops",
+        "C by halvings": "c_by_halvings",
+    }
     f.cables_edge = table(
-        (
-            "cables",
-            "a host waits at most",
-            "drops for each halving",
-            "C by drops",
-            "C by halvings",
-            "Jain's index",
-        ),
+        ("cables", "a host waits at most", *means, "Jain's index"),
         (
             (
-                *_edge_of(runs[0]),
-                *(
-                    Interval.of_mean(column(runs, name))
-                    for name in ("drops_per_halving", "c_by_drops", "c_by_halvings")
-                ),
+                _cable(runs[0]),
+                _wait(runs[0]),
+                *(Interval.of_mean(column(runs, name)) for name in means.values()),
                 Interval.of_mean(column(runs, "jains_index"), within=(0, 1)),
             )
             for runs in edge
         ),
     )
     f.core_cables_counted = seconds(measured(core[0][0], "duration_s"))
-    f.cables_core = table(
-        (
-            "cables", "a host waits at most", "halvings", "drops for each", "C by drops", "C by retransmissions",
-            "C by halvings", "Jain's index",
-        ),
-        ((
-                *_edge_of(run),
-                whole(measured(run, "halvings")),
-                *(
-                    Number(measured(run, name))
-                    for name in ("drops_per_halving", "c_by_drops", "c_by_retransmits", "c_by_halvings", "jains_index")
-                ),
-            )
-            for run, *_ in core),
-    )  # fmt: skip
-
+    f.cables_core = runs_as_rows(
+        (run for run, *_ in core),
+        {
+            "cables": _cable,
+            "a host waits at most": _wait,
+            "halvings": cell("halvings", whole),
+            "drops for each": cell("drops_per_halving", Number),
+            "C by drops": cell("c_by_drops", Number),
+            "C by retransmissions": cell("c_by_retransmits", Number),
+            "C by halvings": cell("c_by_halvings", Number),
+            "Jain's index": cell("jains_index", Number),
+        },
+    )
     (slow, slow_all), (clean, clean_all) = (
         [mean(runs, name) for name in BOTH_COUNTS] for runs in (edge[0], edge[-1])
     )
@@ -928,7 +899,7 @@ def _from_the_start(f: Facts, sets: RecordedSets) -> None:
     f.both_counts = table(
         ("flows", "cables", "after the warm-up", "from the start"),
         (
-            (what, _edge_of(runs[0])[0], *(Number(mean(runs, name)) for name in BOTH_COUNTS))
+            (what, _cable(runs[0]), *(Number(mean(runs, name)) for name in BOTH_COUNTS))
             for what, names in (
                 ("ten, at edge", EDGE_CABLES),
                 ("a thousand, at core", CORE_CABLES),
@@ -962,17 +933,13 @@ def _summaries(case: str, **lines: int) -> Iterator[Excerpt]:
     return (excerpt(f"{case}-{stage}", "router/summary.txt", **lines) for stage in STAGES)
 
 
-def _by_stage(
-    runs: Sequence[Result], *columns: tuple[str, str, Callable[[float], Number]]
-) -> Table:
-    """A row for each stage: of each column its heading, the measured value, and what makes it a number with its unit."""
-    return table(
-        ("stage", *(heading for heading, _, _ in columns)),
-        (
-            (stage, *(show(measured(run, name)) for _, name, show in columns))
-            for stage, run in zip(STAGES, runs, strict=True)
-        ),
-    )
+def _stage(run: Result) -> str:
+    return _set(run).rpartition("-")[2]
+
+
+def _set(run: Result) -> str:
+    """The name of the recorded set that a run is in."""
+    return run.place.parent.name
 
 
 def _most_bps(run: Result) -> float:
@@ -996,11 +963,14 @@ def _counted(run: Result) -> tuple[Number, Number]:
     return whole(measured(run, "flows")), seconds(measured(run, "duration_s"))
 
 
-def _edge_of(run: Result) -> tuple[Cell, Number]:
-    """The speed of a run's cables, and how long a host waits at most."""
+def _cable(run: Result) -> Cell:
     cable = param(run, "cable_mbit")
-    wait = whole(param(run, "processing_us"), "µs")
-    return whole(cable, "Mbit/s") if cable else "no speed", wait
+    return whole(cable, "Mbit/s") if cable else "no speed"
+
+
+def _wait(run: Result) -> Number:
+    """How long a run's hosts wait at most until they look at a packet."""
+    return whole(param(run, "processing_us"), "µs")
 
 
 def _mean_or_one(runs: Sequence[Result], name: str) -> Number | Interval:
@@ -1020,8 +990,18 @@ def _percent_of_mean(runs: Sequence[Result], name: str) -> Interval:
     return Interval.of_mean([100 * ratio for ratio in column(runs, name)], "%")
 
 
-def _never_halved(run: Result) -> int:
-    return sum(not flow.halvings for flow in run.flows)
+def _never_halved(run: Result) -> Number:
+    """How many of a run's flows had no halving, `42 of 1000`."""
+    return whole(sum(not flow.halvings for flow in run.flows), f"of {count(len(run.flows))}")
+
+
+def _root(value: float) -> Number:
+    return Number(value**0.5)
+
+
+def _over(run: Result, name: str, other: str) -> float:
+    """One measured value of a run over another."""
+    return measured(run, name) / measured(run, other)
 
 
 def _mix(run: Result) -> str:
