@@ -233,8 +233,8 @@ class Facts:
         self.__dict__["within"] = ""
 
     def case(self, pitfall: str) -> Facts:
-        """Return the facts of one case, named for themselves: what is set there stands in all of them as `mtu.goodput`,
-        and what the case hasn't is looked up in all of them."""
+        """Return the facts of one case, or of one page, named for themselves: what is set there stands in all of them as
+        `mtu.goodput`, and what the case hasn't is looked up in all of them."""
         facts = Facts()
         facts.__dict__.update(known=self.__dict__["known"], within=f"{pitfall}.")
         return facts

@@ -166,14 +166,15 @@ class Renderer:
         for words in self._site.labs.values():
             if page.startswith(f"modules/{words.lab.folder.name}/"):
                 case = front.get("case", "")
-                known = words.everywhere() | {"own": words, "f": PageFacts(words, case)}
+                facts = PageFacts(words, case or front.get("facts", ""))
+                known = words.everywhere() | {"own": words, "f": facts}
                 return known | (_of_case(words, case) if case else {})
         if "lab" not in front:
             return {"f": PageFacts(None, others=self._kit_facts)}
         words = self._site.lab(front["lab"])
         return {
             "it": words,
-            "f": PageFacts(words),
+            "f": PageFacts(words, front.get("facts", "")),
             "figure": words.figure,
             "symptom": words.symptom,
         }
