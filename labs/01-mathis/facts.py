@@ -640,7 +640,7 @@ def _ten_runs_each_way(f: Facts, sets: RecordedSets) -> None:
     )
     f.apart, f.a_little_lower = apart, apart.low_value > 0
     f.useless, f.useless_every = (whole(mean(runs, "spurious_retransmits")) for runs in kinds)
-    f.range_delayed, f.range_every = map(_range, kinds)
+    f.delayed, f.every = map(_range, kinds)
 
 
 def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
@@ -676,7 +676,7 @@ def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
     f.runs, f.runs_fixed = whole(len(broken)), whole(len(fixed))
     f.chance = percent(intervals.relative_error_of_ratio(expected), 1)
     p = {trial: sets.trial(trial)["loss_ratio"] for trial in honest}
-    f.p_trial_1, f.p_trial_4, f.p_1_exactly = percent(p[1], 2), percent(p[4], 2), percent(p[1])
+    f.p_trial_1, f.p_trial_4, f.p_1 = percent(p[1], 2), percent(p[4], 2), percent(p[1])
     f.have_the_highest_losses = min(p[1], p[4]) > max(p[3], p[7], p[9])
     odd, others = ([r for n in those for r in honest[n]] for those in ((1, 4), (3, 7, 9)))
     f.are_lower = statistics.fmean(odd) < statistics.fmean(others)
