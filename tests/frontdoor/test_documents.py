@@ -106,11 +106,11 @@ def test_paths_and_names_are_there(path: Path) -> None:
 
 
 def test_what_is_stale_is_found() -> None:
-    good = (
-        "`cli/run.py`, `labs/NN-<lab>/lab.toml`, `cli.run_command`, `lab.plan.Plan.seed`, `runs/x/`"
-    )
+    good = "`cli/run.py`, `labs/NN-<lab>/lab.toml`, `cli.measure_jobs`, `lab.plan.Plan.seed`, `runs/x/`"
     assert stale(good) == []
-    bad = "`cli/walk.py`, `labs/NN-<lab>/lab.yml`, `cli.walk_command`, `lab.plan.Plan.seeds`, `rums/x/`"
+    bad = (
+        "`cli/walk.py`, `labs/NN-<lab>/lab.yml`, `cli.walk_jobs`, `lab.plan.Plan.seeds`, `rums/x/`"
+    )
     assert len(stale(bad)) == 5
 
 

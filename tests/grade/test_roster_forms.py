@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.cli.deal import deal_command
 from measuretwice.grading.exports import fill_marks
 from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.text_table import read_table
@@ -183,7 +183,7 @@ def test_out(tmp_path: Path, form: Form) -> None:
 def test_dealt_and_back(tmp_path: Path, form: Form) -> None:
     """A dealt roster keeps its system's form, and what is imported has no word of seeds."""
     path = put(tmp_path, form)
-    deal_command(ROOT, path, lab_name="mathis", term="autumn", out=None, as_json=True)
+    assert call_lab("deal", path, "--lab", "mathis", "--term", "autumn").returncode == 0
     dealt = read_roster(tmp_path / f"class-mathis-seeds{form.suffix}")
     assert dealt.lab == "mathis"
     assert tuple(one.id for one in dealt.students) == form.ids

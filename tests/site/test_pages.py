@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 from statistics import fmean, stdev
 
+import click
 import editions
 import pytest
 from editions import Pages
@@ -437,7 +438,7 @@ def test_commands_on_pages_exist() -> None:
             words = line.split("#")[0].split()
             if words[:1] != ["./lab"] or len(words) == 1:
                 continue
-            command = cli.commands.get(words[1])
+            command = cli.get_command(click.Context(cli), words[1])
             assert command is not None, f"{name}: {line}"
             known = {option for one in command.params for option in one.opts}
             used = {word.split("=")[0] for word in words if word.startswith("--")}

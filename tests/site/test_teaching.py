@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from all_cases import LABS, ROOT, told
 from editions import Pages
@@ -163,7 +164,8 @@ def test_commands_of_plans_and_slides_can_be_typed(instructors: Edition, lab: La
     found = [*commands(instructors.plan(lab)), *commands(instructors.deck(lab))]
     assert len(found) > 5
     for _, name, *rest in found:
-        command = cli.commands[name]
+        command = cli.get_command(click.Context(cli), name)
+        assert command
         read = command.make_context(name, list(rest), resilient_parsing=True).params
         options = {option for one in command.params for option in one.opts}
         assert {word.split("=")[0] for word in rest if word.startswith("--")} <= options, rest

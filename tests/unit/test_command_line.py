@@ -1,9 +1,16 @@
 """Wrong usage: one line that says what and how to mend it, exit 2, nothing on stdout."""
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
+import click
 import pytest
 from command_line import ROOT, call_lab, start_lab
+
+from measuretwice.cli.commands import cli
 
 
 @pytest.mark.parametrize(
@@ -103,6 +110,29 @@ def test_called_and_started_it_says_the_same(
     assert called.stdout == started.stdout
     assert called.stderr == started.stderr
     assert called.stdout or called.stderr
+
+
+def test_the_list_of_commands_says_what_their_helps_say() -> None:
+    """It is there without importing them: the first lines stand in a table."""
+    top = click.Context(cli, info_name="./lab")
+    for name, stub in cli.commands.items():
+        command = cli.get_command(top, name)
+        assert command
+        assert command.name in (name, f"{name}-labs")
+        assert command.get_short_help_str(200) == stub.get_short_help_str(200)
+
+
+def test_help_imports_no_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-X", "importtime", "-m", "measuretwice", "--help"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "measuretwice.cli.options" in done.stderr
+    for heavy in ("measuretwice.cli.run", "measuretwice.lab", "rich", "pydantic"):
+        assert not re.search(rf"\| +{re.escape(heavy)}$", done.stderr, re.MULTILINE), heavy
 
 
 def test_help_and_list() -> None:

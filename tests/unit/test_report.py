@@ -15,7 +15,6 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.cli.report import report_command
 from measuretwice.lab import load_lab, read_questions, trial_params
 from measuretwice.lab.questions import cases_asked_about
 from measuretwice.report.markdown import fence, inline_html, markdown_text
@@ -345,8 +344,7 @@ def test_sample_data_is_left_as_it_came(tmp_path: Path) -> None:
     run = copy_run(tmp_path / "sample-data/01-mathis/some-set/a")
     before = set((tmp_path / "sample-data").rglob("*"))
     for folder in (run, run.parent):
-        plain: dict[str, Any] = {"out": None, "title": None, "author": None, "as_json": False}
-        assert report_command(tmp_path, (folder,), **plain) == 0
+        assert call_lab("report", folder, MEASURETWICE_ROOT=str(tmp_path)).returncode == 0
         assert (tmp_path / "runs/report.html").is_file()
         shutil.rmtree(tmp_path / "runs")
     assert set((tmp_path / "sample-data").rglob("*")) == before

@@ -8,19 +8,40 @@ import stat
 from dataclasses import asdict
 from pathlib import Path
 
+import click
+
 from measuretwice.audit import audit_table, read_choices, read_rate_bps
 from measuretwice.audit.text import lines_of
 from measuretwice.base.errors import UserError
+from measuretwice.cli.options import AS_JSON, PATH
 from measuretwice.cli.show import plain_text, print_paged
 
 MAX_BYTES = 4 * 2**20
 
 
-def audit_command(
-    path: Path, *, columns: tuple[str, ...], rate: str | None, mss: int | None, as_json: bool
+@click.command()
+@click.argument("path", metavar="FILE.csv", type=PATH)
+@click.option(
+    "--columns",
+    multiple=True,
+    metavar="NAME=COLUMN[:UNIT],...",
+    help="Which column is what, if its heading doesn't say. NAME= leaves it out.",
+)
+@click.option("--rate", metavar="RATE", help="The link's rate, such as 10gbit.")
+@click.option(
+    "--mss", type=click.IntRange(1, 65535), metavar="BYTES", help="Data in a segment, for C."
+)
+@AS_JSON
+def audit(
+    path: Path, columns: tuple[str, ...], rate: str | None, mss: int | None, as_json: bool
 ) -> int:
-    """Audit and print; return 0 where nothing is off, 1 where something is. What can't be read is a
-    UserError."""
+    """Audit a table of results, anybody's: which rows can't be true, and why.
+
+    FILE.csv has a line of headings, then a line for each flow or run: rates, round-trip times, losses and
+    halvings; or sums, squares and Jain's indices; shares; constants. Everything that follows from other
+    columns is recomputed. Exit 0 where nothing is off, 1 where something is, 2 where the table
+    can't be read.
+    """
     report = audit_table(
         _content(path),
         path.name,

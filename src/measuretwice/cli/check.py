@@ -6,9 +6,12 @@ import json
 import sys
 from pathlib import Path
 
+import click
+
 from measuretwice.backends.registry import what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
+from measuretwice.cli.options import AS_JSON, PATH, root_folder
 from measuretwice.course import wording
 from measuretwice.course.archives import Unpacked
 from measuretwice.course.check import Check, open_check
@@ -19,20 +22,27 @@ from measuretwice.course.lab_books import CaseBooks, CaseOutcome, CaseSolved
 MOST_REFUSED = 3
 
 
-def check_command(
-    root: Path,
+@click.command()
+@click.argument("targets", metavar="RUN...", nargs=-1, required=True, type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", help="For files of your own: which lab.")
+@click.option("--trial", help="For files of your own: which trial.")
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
+@click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@AS_JSON
+def check(
     targets: tuple[Path, ...],
-    *,
     lab_name: str | None,
     trial: str | None,
     changes: tuple[str, ...],
     hint: int | None,
     as_json: bool,
 ) -> int:
-    """Check and print; return 0 without findings, 1 with, 2 where a part of it can't be read.
+    """Diagnose runs: is each what it was meant to be?
 
-    UserError where nothing can be.
+    RUN is a folder that ./lab run made, an archive of such folders, or files of your own from any
+    testbed: what iperf3, ss, tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
     """
+    root = root_folder()
     with open_check(root, targets, hint) as check:
         if hint and check.places.archives:
             terminal.complain(["an archive's lab book stays as it is; unpack it to note hints"])

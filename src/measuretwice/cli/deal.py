@@ -6,32 +6,48 @@ import json
 import sys
 from pathlib import Path
 
+import click
+
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_bytes
 from measuretwice.cli import terminal
-from measuretwice.grading.deal import deal, dealt_file, refuse_other_seeds
+from measuretwice.cli.options import AS_JSON, PATH, root_folder
+from measuretwice.grading import deal as dealing
 from measuretwice.grading.roster import SEEDS_EACH, read_roster
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.lab import load_lab
 
 
-def deal_command(
-    root: Path, path: Path, *, lab_name: str, term: str, out: Path | None, as_json: bool
-) -> int:
-    """Write the roster with a seed and commands for each student; return 0.
+@click.command()
+@click.argument("path", metavar="ROSTER.csv", type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", required=True, help="For which lab.")
+@click.option(
+    "--term", metavar="WORD", required=True, help="A word of yours that students don't know."
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE.csv",
+    help="Where to write.  [default: ROSTER-LAB-seeds.csv beside the roster]",
+)
+@AS_JSON
+def deal(path: Path, lab_name: str, term: str, out: Path | None, as_json: bool) -> int:
+    """Deal each student of a class a seed of their own, with the commands to run.
 
-    UserError where that would take seeds away that students may already have.
+    ROSTER.csv is what your learning management system exports: a heading, then a line for each
+    student. The same word deals the same seeds again. ./lab grade holds runs against them.
     """
+    root = root_folder()
     lab = load_lab(root, lab_name)
     roster = read_roster(path)
     if not term.strip():
         raise UserError("--term: expected a word of yours, another each term")
-    seeds = deal(roster.students, lab.name, term)
+    seeds = dealing.deal(roster.students, lab.name, term)
     out = out or path.with_name(f"{path.stem}-{lab.name}-seeds{path.suffix or '.csv'}")
     if out.resolve() == path.resolve():
         raise UserError(f"--out {out}: is the roster itself; name another file")
-    gone = refuse_other_seeds(out, lab, seeds)
-    write_bytes(out, dealt_file(roster, lab, seeds))
+    gone = dealing.refuse_other_seeds(out, lab, seeds)
+    write_bytes(out, dealing.dealt_file(roster, lab, seeds))
     says = list(roster.says)
     if gone:
         names = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")

@@ -16,7 +16,8 @@ def described() -> list[Command]:
     found = []
     top = click.Context(cli, info_name="./lab")
     for name in sorted(cli.commands):
-        command = cli.commands[name]
+        command = cli.get_command(top, name)
+        assert command is not None
         context = click.Context(command, info_name=name, parent=top)
         records = [
             record

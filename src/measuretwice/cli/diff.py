@@ -5,16 +5,28 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 from rich.console import Console
 from rich.table import Table
 
+from measuretwice.cli.options import AS_JSON, PATH, root_folder
 from measuretwice.cli.show import formatted, plain_text, print_paged
 from measuretwice.view.difference import Difference, FilePair, Pair, compare
 from measuretwice.view.source import opened
 
 
-def diff_command(root: Path, a: Path, b: Path, *, as_json: bool) -> int:
-    """Compare and print; return 0 where nothing differs, 1 where something does, as diff(1)."""
+@click.command()
+@click.argument("a", metavar="RUN", type=PATH)
+@click.argument("b", metavar="RUN", type=PATH)
+@AS_JSON
+def diff(a: Path, b: Path, as_json: bool) -> int:
+    """Compare two runs: the settings, measured values and raw files that differ, side by side.
+
+    RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
+    Exit 0 if settings and raw files are the same, 1 if something differs, 2 for unusable
+    input, as diff(1) does.
+    """
+    root = root_folder()
     with opened(a) as source_a, opened(b) as source_b:
         found = compare(root, source_a, source_b)
         named = (str(source_a.target), str(source_b.target))

@@ -11,18 +11,36 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
 
+import click
+
 from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip, write_text
 from measuretwice.base.locks import wait_for
-from measuretwice.cli.edition import refuse
+from measuretwice.cli.options import PATH, refuse, root_folder
 
 What = Literal["build", "serve", "offline"]
 WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
 
 
-def docs_command(root: Path, *, what: What, instructor: bool, out: Path | None, port: int) -> int:
-    """Do it and say where the result is; return 0, or mkdocs' own exit status."""
+@click.command()
+@click.option(
+    "--build", "what", flag_value="build", default="build", help="Into site/: the default."
+)
+@click.option("--serve", "what", flag_value="serve", help="On this machine, until Ctrl-C.")
+@click.option("--offline", "what", flag_value="offline", help="A zip to open without a network.")
+@click.option("--instructor", is_flag=True, help="With the answer key.")
+@click.option("--out", type=PATH, metavar="DIR", help="Another folder, or another zip.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="For --serve."
+)
+def docs(what: What, instructor: bool, out: Path | None, port: int) -> int:
+    """Make this course's site: pages, with numbers and output from the recorded runs.
+
+    --build writes it into site/ (with --instructor into site-instructor/), --serve shows it on
+    this machine, --offline makes a zip of it.
+    """
+    root = root_folder()
     need_mkdocs()
     if instructor:
         refuse("the site with answers")

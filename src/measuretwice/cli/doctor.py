@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import click
+
 from measuretwice.backends.builder import run_builder
 from measuretwice.backends.intact import changed_files, named
 from measuretwice.backends.shipped import damaged_archive, verification
@@ -19,6 +21,7 @@ from measuretwice.base import landlock
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import KERNEL_BUILDER
+from measuretwice.cli.options import AS_JSON, root_folder
 from measuretwice.cli.terminal import console
 from measuretwice.lab import find_labs, read_lab
 
@@ -26,8 +29,11 @@ from measuretwice.lab import find_labs, read_lab
 HOST_QDISCS = ("netem", "htb")
 
 
-def doctor_command(root: Path, as_json: bool) -> int:
-    """Print the facts; return 0 where every lab can run, else 1."""
+@click.command()
+@AS_JSON
+def doctor(as_json: bool) -> int:
+    """Say what this machine can run, and what to do about the rest."""
+    root = root_folder()
     facts = examine(root)
     if as_json:
         print(json.dumps(facts, indent=2))

@@ -9,9 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
+
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
+from measuretwice.cli.options import OUT, root_folder
 from measuretwice.execute.job import check_writable
 from measuretwice.lab import (
     Lab,
@@ -26,8 +29,20 @@ from measuretwice.lab import (
 from measuretwice.runs.folder import give_back
 
 
-def edit_command(root: Path, lab_name: str, *, undo: bool, open_it: bool, out: Path | None) -> int:
-    """Make the copy, or say what is changed in it, or put it aside; return 0."""
+@click.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option(
+    "--undo", is_flag=True, help="Put the copy aside: runs use the lab's own scripts again."
+)
+@click.option("--open", "open_it", is_flag=True, help="Open it in your editor ($EDITOR).")
+@OUT
+def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
+    """Make your own copy of LAB's node scripts and settings, to change them and to run them.
+
+    It is put into the folder of runs, as LAB/edit/, and your runs use what you change in it. What is
+    there already is never overwritten.
+    """
+    root = root_folder()
     lab = load_lab(root, lab_name)
     runs = (out or terminal.default_out(root)).absolute()
     if undo:

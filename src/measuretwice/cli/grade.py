@@ -7,7 +7,9 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import click
 from rich.console import Console
 
 from measuretwice.base.clock import now
@@ -15,11 +17,14 @@ from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.cli.grade_again import run_chosen
+from measuretwice.cli.options import AS_JSON, PATH, root_folder
+from measuretwice.cli.types import Runs
 from measuretwice.grading.again import FILE as AGAIN_FILE
 from measuretwice.grading.again import choose_runs, read_kept, remade_before
 from measuretwice.grading.contents import Reading
 from measuretwice.grading.exports import Export
-from measuretwice.grading.grade import choose_lab, contents_of, grade, look
+from measuretwice.grading.grade import choose_lab, contents_of, look
+from measuretwice.grading.grade import grade as grade_submissions
 from measuretwice.grading.graded import Graded
 from measuretwice.grading.kept import write_files
 from measuretwice.grading.key import read_key
@@ -34,10 +39,50 @@ from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, find_labs, load_lab
 
 
-def grade_command(
-    root: Path,
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=PATH)
+@click.option("--lab", "lab_name", metavar="LAB", help="Which lab.  [default: the runs' own]")
+@click.option(
+    "--roster",
+    "roster_file",
+    type=PATH,
+    metavar="ROSTER.csv",
+    help="The class, as your learning management system exports it.",
+)
+@click.option(
+    "--deal",
+    "deal_file",
+    type=PATH,
+    metavar="DEALT.csv",
+    help="The class with its seeds, as ./lab deal wrote it.",
+)
+@click.option(
+    "--assignment",
+    metavar="TITLE",
+    help="The column's title in the CSV.  [default: the lab's name]",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="DIR",
+    help="Folder for the grades.  [default: FOLDER-grades, beside it]",
+)
+@click.option(
+    "--again",
+    type=Runs(),
+    help="Run this many runs of each submission again, disputed ones first, and compare the bytes.",
+)
+@click.option(
+    "--costly", is_flag=True, help="With --again: also what takes more than a minute of CPU time."
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    help="Submissions, and runs, at a time.  [default: one a CPU]",
+)
+@AS_JSON
+def grade(
     folder: Path,
-    *,
     lab_name: str | None,
     roster_file: Path | None,
     deal_file: Path | None,
@@ -48,7 +93,13 @@ def grade_command(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Grade and write; return 0, or 1 where there is something to look at."""
+    """Grade a class's submissions as far as a machine can: runs, findings, points by the rubric.
+
+    FOLDER holds a folder or archive for each student, as your learning management system packs
+    them. Everything is measured again from the raw files; nothing in them is executed, nothing written
+    among them. What --again runs is planned here, from the settings that a run's plan names. Exit 0 where all is well, 1 where there is something to look at.
+    """
+    root = root_folder()
     roster = _roster(roster_file, deal_file)
     labs = _marked(root)
     wanted = _wanted(root, labs, lab_name, roster)
@@ -71,7 +122,7 @@ def grade_command(
             root, lab, chosen, remade, kept, target / AGAIN_FILE, costly, jobs, as_json
         )
         remarks = look(lab, submissions, contents, roster, recorded, remade)
-    graded = grade(lab, labs[lab], submissions, readings, roster, remarks)
+    graded = grade_submissions(lab, labs[lab], submissions, readings, roster, remarks)
     # The lecturer's own: read before anything is written, and only ever added to.
     marks = read_marks(target / FILE, [place for place, _ in places_of(graded)])
     graded = [with_marks(entry, marks) for entry in graded]
@@ -82,17 +133,20 @@ def grade_command(
     said = [*(roster.says if roster else ()), *ran, *it.advice, *marks.says]
     said += write_files(target, files)
     if as_json:
-        document = {
-            "lab": lab.name,
-            "points": labs[lab].points,
-            "not_taken": others,
-            "says": said,
-            "students": [entry.to_json() for entry in graded],
-        }
-        print(json.dumps(document, indent=2))
+        print(json.dumps(_document(it, said), indent=2))
     else:
         print_grades(terminal.console(sys.stdout), it, said, export, target)
     return 1 if others or any(entry.odd for entry in graded) else 0
+
+
+def _document(it: ClassGrades, said: list[str]) -> dict[str, Any]:
+    return {
+        "lab": it.lab.name,
+        "points": it.rubric.points,
+        "not_taken": it.others,
+        "says": said,
+        "students": [entry.to_json() for entry in it.graded],
+    }
 
 
 def _roster(roster_file: Path | None, deal_file: Path | None) -> Roster | None:

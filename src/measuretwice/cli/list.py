@@ -7,21 +7,32 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import click
+
 from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
-from measuretwice.cli.edition import refuse
+from measuretwice.cli.options import AS_JSON, refuse, root_folder
 from measuretwice.lab import Lab, Trial, find_labs, listed_settings, load_lab, read_lab
 from measuretwice.lab.schema import Parameter
 
 
-def list_command(
-    root: Path, lab_name: str | None, *, causes: bool, every: bool, as_json: bool
-) -> int:
-    """Print each lab, or one with its trials and settings; return 0.
-
-    For instructors: `causes` are ids and titles of the mistakes, `every` setting is those that tell
-    causes, too.
-    """
+@click.command("list")
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@click.option(
+    "--causes",
+    is_flag=True,
+    help="For instructors: each case's id, for --pitfall, and its cause.",
+)
+@click.option(
+    "--all",
+    "every",
+    is_flag=True,
+    help="For instructors: also the settings that give a case's cause away.",
+)
+@AS_JSON
+def list_labs(lab_name: str | None, causes: bool, every: bool, as_json: bool) -> int:
+    """List the labs and their cases: what is seen, not why. For one LAB, its trials and settings too."""
+    root = root_folder()
     if causes:
         refuse("what is wrong in each case")
     if every:

@@ -18,11 +18,23 @@ import time
 import tty
 from pathlib import Path
 
+import click
+
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
-from measuretwice.cli.options import check_stage, refuse_beside_case
+from measuretwice.cli.options import (
+    AS_JSON,
+    CASE,
+    NO_EDIT,
+    PITFALL,
+    SHOW_ME,
+    STAGE,
+    check_stage,
+    refuse_beside_case,
+    root_folder,
+)
 from measuretwice.course.trials import choose_live_trial, live_plan, read_changes
 from measuretwice.execute.batch import open_batch, without_edges
 from measuretwice.lab import Lab, StageName, load_lab
@@ -33,10 +45,18 @@ from measuretwice.live.session import Live
 TERMINALS = 4
 
 
-def up_command(
-    root: Path,
+@click.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--trial", metavar="N", help="Use this trial's settings.  [default: the first]")
+@CASE
+@SHOW_ME
+@PITFALL
+@STAGE
+@click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="Change a parameter.")
+@click.option("--tmux", is_flag=True, help="Open the terminals at once, side by side.")
+@NO_EDIT
+def up(
     lab_name: str,
-    *,
     trial: str | None,
     case_number: int | None,
     show_me: bool,
@@ -46,7 +66,12 @@ def up_command(
     tmux: bool,
     no_edit: bool,
 ) -> int:
-    """Bring a lab's network up and say how to enter it; with `tmux`, open its terminals."""
+    """Bring LAB's network up in a virtual kernel, in real time, for ./lab enter.
+
+    It stays until ./lab down. The settings stand in each shell's environment, where the node's
+    script reads them.
+    """
+    root = root_folder()
     lab = load_lab(root, lab_name)
     check_stage(pitfall, stage)
     refuse_beside_case(case_number, show_me, trial, pitfall)
@@ -103,8 +128,16 @@ def _open_tmux(root: Path, lab: Lab) -> int:
     return subprocess.run([*tmux, "attach", "-t", name], check=False).returncode
 
 
-def enter_command(root: Path, node: str, command: tuple[str, ...], lab_name: str | None) -> int:
-    """A shell on a node, in this terminal; returns its exit status."""
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("node", metavar="NODE")
+@click.argument("command", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--lab", "lab_name", metavar="LAB", help="Which lab, if two that are up have NODE.")
+def enter(node: str, command: tuple[str, ...], lab_name: str | None) -> int:
+    """Open a shell on NODE of the lab that is up, in this terminal, or run COMMAND there.
+
+    You are root there, and only there. Files go into the node's own folder.
+    """
+    root = root_folder()
     live = _which(root, node, lab_name)
     with live.connected() as link:
         return _Terminal(link).use(node, " ".join(command))
@@ -197,8 +230,11 @@ class _Terminal:
         os.write(sys.stderr.fileno(), f"\r\nlab: {words}\r\n".encode())
 
 
-def down_command(root: Path, lab_name: str | None) -> int:
-    """End the live labs, or one."""
+@click.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+def down(lab_name: str | None) -> int:
+    """Take down the lab that is up, or all of them. What was written on nodes stays."""
+    root = root_folder()
     up = lives.all_up(terminal.default_out(root))
     if lab_name:
         name = load_lab(root, lab_name).name
@@ -216,8 +252,11 @@ def down_command(root: Path, lab_name: str | None) -> int:
     return 0
 
 
-def status_command(root: Path, as_json: bool) -> int:
-    """Say what is up."""
+@click.command()
+@AS_JSON
+def status(as_json: bool) -> int:
+    """Say which labs are up, since when, and where their files go."""
+    root = root_folder()
     up = lives.all_up(terminal.default_out(root))
     if as_json:
         rows = [

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import click
 
+from measuretwice.cli.options import root_folder
 from measuretwice.lab.new import add_pages, copy_lab
 
 
-def new_command(root: Path, name: str, *, like: str | None) -> int:
-    """Make the copy, say what comes next; return 0. UserError where the name can't be had."""
+@click.command()
+@click.argument("name", metavar="NAME")
+@click.option("--like", metavar="LAB", help="The lab to copy.  [default: the first, the smallest]")
+def new(name: str, like: str | None) -> int:
+    """Begin a lab of your own: a copy of one that runs, as labs/NN-NAME/.
+
+    It is a draft: it can be listed, run, checked and changed, and no page shows it yet.
+    """
+    root = root_folder()
     lab = copy_lab(root, name, like)
     pages = add_pages(root, lab)
     folder = f"labs/{lab.folder.name}"

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import CHECKOUT
+from measuretwice.base.seeds import LAST_SEED
+from measuretwice.cli.types import Jobs
 
 if TYPE_CHECKING:
     # ./lab --help needs no labs, and reading their schema takes its time.
@@ -20,6 +23,15 @@ PATH = click.Path(path_type=Path, readable=False)
 AS_JSON = click.option(
     "--json", "as_json", is_flag=True, help="One JSON document on standard output."
 )
+OUT = click.option("--out", type=PATH, help="Folder of runs.  [default: runs/ in the checkout]")
+SEED = click.IntRange(0, LAST_SEED)
+JOBS = click.option(
+    "--jobs",
+    type=Jobs(),
+    metavar=Jobs.name,
+    help="Trials at a time; or the cluster that runs them.  [default: one a CPU]",
+)
+FRESH = click.option("--fresh", is_flag=True, help="Measure again what is already measured.")
 NODE = click.option("--node", metavar="NODE", help="Only this node's files.")
 PITFALL = click.option(
     "--pitfall", metavar="ID", help="Stage a mistake by its id: for instructors."
@@ -48,6 +60,12 @@ NO_EDIT = click.option(
 def root_folder() -> Path:
     """The checkout: where labs/ and scripts/ stand."""
     return Path(os.environ.get("MEASURETWICE_ROOT") or CHECKOUT).resolve()
+
+
+def refuse(what: str) -> None:
+    """UserError where the kit at hand is a students' release."""
+    if is_release(root_folder()):
+        raise UserError(f"{what} is in the instructors' checkout; this is the students' release")
 
 
 def check_stage(pitfall: str | None, stage: StageName | None) -> None:

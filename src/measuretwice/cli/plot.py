@@ -11,8 +11,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import click
+
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
+from measuretwice.cli.options import PATH, SEED, root_folder
 from measuretwice.cli.over_time import open_in_browser, over_time_command, titled
 from measuretwice.figures.files import published_values, write_figure
 from measuretwice.figures.registry import figures_of, model_figures
@@ -23,10 +26,44 @@ from measuretwice.runs.folder import DONE, finished_in
 from measuretwice.runs.result import Result, lab_named, read_result
 
 
-def plot_command(
-    root: Path,
+@click.command()
+@click.argument("targets", metavar="LAB|RUN...", nargs=-1, required=True)
+@click.option(
+    "--figure",
+    "figures",
+    multiple=True,
+    metavar="ID",
+    help="Of a lab with a model measured-against-model, window-against-loss or stages, else one of "
+    "its lab.toml.  [default: all that apply]",
+)
+@click.option(
+    "--seed",
+    type=SEED,
+    default=1,
+    show_default=True,
+    help="For LAB: the runs with this seed.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder for figures.  [default: in the checkout runs/figures/LAB/, or .../over-time/]",
+)
+@click.option(
+    "--over-time",
+    is_flag=True,
+    help="A run's window, round-trip time, queue and losses; two runs are shown beside each other.",
+)
+@click.option("--node", metavar="NODE", help="With --over-time: only this node's connections.")
+@click.option(
+    "--text",
+    "as_text",
+    is_flag=True,
+    help="With --over-time: as text too. In a terminal that is always so.",
+)
+@click.option("--open", "open_it", is_flag=True, help="Open the figures in the browser.")
+@click.option("--json", "as_json", is_flag=True, help="The rows, as one JSON document on stdout.")
+def plot(
     targets: Sequence[str],
-    *,
     figures: Sequence[str],
     seed: int,
     out: Path | None,
@@ -36,7 +73,17 @@ def plot_command(
     open_it: bool,
     as_json: bool,
 ) -> int:
-    """Draw, write and say what was written; return 0. Whatever can't be drawn is a UserError."""
+    """Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or
+    in the figures that its lab.toml has; or one or two runs over time.
+
+    LAB means its runs with the lab's own settings, the newest of each trial. RUN is the folder
+    of a run, or one that holds runs: all of these. Each folder of runs is a panel of the
+    stages, or has figures of its own; TITLE=RUN gives it a title.
+
+    With --over-time, RUN, with a title or without, may also be a live lab's folder, or one of files of your own with ss's
+    output sampled: each sample after a line '# t=UNIX-TIME'.
+    """
+    root = root_folder()
     if over_time:
         if figures:
             raise UserError("--over-time and --figure: one of the two")

@@ -6,12 +6,20 @@ import json
 import sys
 from pathlib import Path
 
+import click
+
 from measuretwice.cli import terminal
+from measuretwice.cli.options import AS_JSON, OUT, root_folder
 from measuretwice.course.progress import LabProgress, read_progress
 
 
-def progress_command(root: Path, lab_name: str | None, out: Path | None, as_json: bool) -> int:
-    """Print each case of a lab, or of all labs that have been begun; return 0."""
+@click.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@OUT
+@AS_JSON
+def progress(lab_name: str | None, out: Path | None, as_json: bool) -> int:
+    """Say where you are: which cases are solved, according to your lab books, and what is left."""
+    root = root_folder()
     labs = read_progress(root, lab_name, out or terminal.default_out(root))
     if as_json:
         print(json.dumps([lab.to_json() for lab in labs], indent=2))

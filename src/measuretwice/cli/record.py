@@ -8,10 +8,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
+from measuretwice.cli.options import AS_JSON, root_folder
 from measuretwice.cli.run import measure_jobs
-from measuretwice.execute import record
+from measuretwice.execute import record as recording
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.facts import write_facts
 from measuretwice.lab import Lab, load_lab
@@ -19,10 +22,24 @@ from measuretwice.runs import recorded, verified
 from measuretwice.runs.result import Result
 
 
-def record_command(
-    root: Path,
+@click.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--verify", is_flag=True, help="Run it all again and compare byte for byte.")
+@click.option(
+    "--note",
+    is_flag=True,
+    help="With --verify: note in sample-data/ each set that comes out the same; sets with a note are left out.",
+)
+@click.option(
+    "--facts", is_flag=True, help="Measure nothing: only compute facts.json from what is recorded."
+)
+@click.option("--only", multiple=True, metavar="SET", help="Only this set, or this pitfall's two.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 1024), help="Trials at a time.  [default: one a CPU]"
+)
+@AS_JSON
+def record(
     lab_name: str,
-    *,
     only: Sequence[str],
     verify: bool,
     note: bool,
@@ -30,7 +47,11 @@ def record_command(
     jobs: int | None,
     as_json: bool,
 ) -> int:
-    """Record or verify; return 0, or 1 where what came out is not what is recorded."""
+    """Make LAB's recorded runs in sample-data/, or --verify them.
+
+    Exit 0 where all is recorded or comes out the same, 1 where something differs.
+    """
+    root = root_folder()
     if note and not verify:
         raise UserError("--note is for --verify: it notes which sets came out the same")
     if facts and (verify or only):
@@ -40,7 +61,7 @@ def record_command(
     lab = load_lab(root, lab_name)
     if facts:
         return _facts(root, lab, as_json)
-    chosen = record.choose(lab, only)
+    chosen = recording.choose(lab, only)
     samples = root / "sample-data" / lab.folder.name
     # Finished runs stay until all is done, so that what was broken off goes on.
     out = terminal.default_out(root) / ("verified" if verify else "recorded")
@@ -64,7 +85,7 @@ def record_command(
             continue
         for wanted in part:
             samples.mkdir(parents=True, exist_ok=True)
-            record.store(samples / wanted.name, wanted, results[wanted.name])
+            recording.store(samples / wanted.name, wanted, results[wanted.name])
     if not verify:
         _keep_facts_right(root, lab)
     if as_json:
@@ -99,7 +120,7 @@ def _keep_facts_right(root: Path, lab: Lab) -> None:
 
 def _verify(
     samples: Path,
-    chosen: list[record.SetToRecord],
+    chosen: list[recording.SetToRecord],
     results: dict[str, list[Result]],
     differing: Path,
     note: bool,
@@ -107,7 +128,7 @@ def _verify(
     """Compare these sets with what is recorded; note those that are the same, keep the runs of others."""
     problems: list[str] = []
     for wanted in chosen:
-        found = record.compare(samples / wanted.name, results[wanted.name])
+        found = recording.compare(samples / wanted.name, results[wanted.name])
         problems += found
         if note and not found:
             runs = [result.place for result in results[wanted.name]]
@@ -129,11 +150,11 @@ def _verify(
 
 
 def _run(
-    batch: Batch, chosen: list[record.SetToRecord], jobs: int | None, quiet: bool
+    batch: Batch, chosen: list[recording.SetToRecord], jobs: int | None, quiet: bool
 ) -> dict[str, list[Result]]:
     """Run all sets together, so that no CPU waits for the end of one; results by set."""
     results: dict[str, list[Result]] = {wanted.name: [] for wanted in chosen}
-    todo = {wanted.name: record.jobs_of(batch, wanted) for wanted in chosen}
+    todo = {wanted.name: recording.jobs_of(batch, wanted) for wanted in chosen}
     while any(todo.values()):
         # Two sets may hold the same run.
         work = {job.folder: job for part in todo.values() for job in part}
@@ -144,6 +165,7 @@ def _run(
         for name, part in todo.items():
             results[name] += [by_folder[job.folder] for job in part]
         todo = {
-            wanted.name: record.again_of(batch, wanted, results[wanted.name]) for wanted in chosen
+            wanted.name: recording.again_of(batch, wanted, results[wanted.name])
+            for wanted in chosen
         }
     return results

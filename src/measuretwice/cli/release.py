@@ -5,17 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+import click
+
 from measuretwice.base.errors import UserError
+from measuretwice.cli.commands import INSTRUCTORS
 from measuretwice.cli.describe import described
 from measuretwice.cli.docs import build_site, need_mkdocs
-from measuretwice.cli.edition import INSTRUCTORS
+from measuretwice.cli.options import PATH, root_folder
 from measuretwice.release.students import archive, make_release
 
 
-def release_command(
-    root: Path, out: Path, *, site: bool, packed: Literal["zip", "tar.gz"] | None
-) -> int:
-    """Make the release and say where it is; return 0."""
+@click.command()
+@click.argument("out", metavar="OUT", type=PATH)
+@click.option(
+    "--students",
+    is_flag=True,
+    required=True,
+    expose_value=False,
+    help="For students, which is all there is.",
+)
+@click.option("--site", is_flag=True, help="With its site, built, in OUT/site.")
+@click.option(
+    "--archive", "packed", type=click.Choice(["zip", "tar.gz"]), help="Packed as well, beside OUT."
+)
+def release(out: Path, site: bool, packed: Literal["zip", "tar.gz"] | None) -> int:
+    """Make the kit that you give to students, in the new folder OUT: without answers.
+
+    It has no solutions, keys, rubrics, pages for instructors, tests or fixed runs. What is wrong in
+    each case is in it, as the hints need it, but out of sight.
+    """
+    root = root_folder()
     commands = [command for command in described() if command.name not in INSTRUCTORS]
     if site:
         need_mkdocs()

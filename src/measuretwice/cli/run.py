@@ -8,7 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+
+import click
 
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
@@ -16,7 +19,21 @@ from measuretwice.book.notes import numbers_in
 from measuretwice.book.predicted import quantity_of
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
-from measuretwice.cli.options import check_stage, refuse_beside_case
+from measuretwice.cli.options import (
+    AS_JSON,
+    CASE,
+    FRESH,
+    JOBS,
+    NO_EDIT,
+    PATH,
+    PITFALL,
+    SEED,
+    SHOW_ME,
+    STAGE,
+    check_stage,
+    refuse_beside_case,
+    root_folder,
+)
 from measuretwice.course import wording
 from measuretwice.course.case import CaseRun, open_case, raw_files_of
 from measuretwice.course.results import in_brief
@@ -30,10 +47,61 @@ from measuretwice.lab import Again, Lab, OwnCopy, StageName, load_lab, read_lab
 from measuretwice.runs.result import Result
 
 
-def run_command(
-    root: Path,
+@click.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--trial", "--trials", "trials", help="7, 1-12,20 or all.  [default: all]")
+@CASE
+@SHOW_ME
+@PITFALL
+@STAGE
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a parameter of every trial.",
+)
+@click.option(
+    "--duration",
+    metavar="SECONDS",
+    help="Length of each test; the same as --set duration_s=SECONDS.",
+)
+@click.option(
+    "--seed",
+    type=SEED,
+    help="The number that all randomness starts from.  [default: 1; for a case, your lab book's]",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, 10_000),
+    help="Run each trial with this many seeds, counting up.  [default: 1]",
+)
+@JOBS
+@click.option(
+    "--on",
+    "where",
+    default="virtual",
+    show_default=True,
+    metavar="virtual|host|browser|FILE",
+    help="Where to run: in the virtual kernel; in namespaces of this machine's own, as root; in the "
+    "machine that the site has for browsers, in node; or on the machines that FILE (nodes.toml) names, by ssh.",
+)
+@click.option(
+    "--out",
+    type=PATH,
+    help="Folder for runs.  [default: runs/ in the checkout]",
+)
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Give a trial up after this much real time.  [default: 120 s + its duration]",
+)
+@FRESH
+@NO_EDIT
+@AS_JSON
+def run(
     lab_name: str,
-    *,
     trials: str | None,
     case_number: int | None,
     show_me: bool,
@@ -51,16 +119,21 @@ def run_command(
     no_edit: bool,
     as_json: bool,
 ) -> int:
-    """Run and print; return the exit code: 0 all measured, 1 where a trial failed."""
+    """Measure trials of LAB, each in a virtual kernel of its own.
+
+    What is already measured with the same settings is kept, so a run that was interrupted goes on
+    where it stopped.
+    """
+    root = root_folder()
     lab = load_lab(root, lab_name)
     kind = backend_for(where)
     refuse_jobs(kind, where, jobs)
     out = (out or terminal.default_out(root)).absolute()
     check_writable(out)
-    case = None
     refuse_beside_case(case_number, show_me, trials, pitfall)
     own = _own_copy(lab, out, jobs, leave_out=no_edit or show_me or pitfall is not None)
     settings = {**own.settings, **read_changes(lab, changes, duration)}
+    case = None
     if case_number is not None:
         case = open_case(
             lab, case_number, own.scripts, show_me=show_me, changes=settings, out=out, seed=seed
@@ -71,25 +144,26 @@ def run_command(
     choice = choose_trials(lab, trials, case, pitfall=pitfall, stage=stage, repeat=repeat)
     with kind.opened(where, lab, root) as backend:
         batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit, own=own.scripts)
-
-        def job(number: int, number_seed: int) -> Job:
-            return batch.job(
-                number, seed=number_seed, changes=settings, pitfall=pitfall,
-                stage=case.stage if case else stage, case=case_number,
-            )  # fmt: skip
-
+        stage = case.stage if case else stage
+        job = partial(batch.job, changes=settings, pitfall=pitfall, stage=stage, case=case_number)
         first = 1 if seed is None else seed
-        work = [job(number, first + n) for number in choice.trials for n in range(choice.repeat)]
+        work = [job(n, seed=first + more) for n in choice.trials for more in range(choice.repeat)]
         if problems := backend.problems(lab, [job.plan for job in work]):
             terminal.complain(problems)
             return 2
-        for folder in {job.folder for job in work if fresh}:
-            shutil.rmtree(folder, ignore_errors=True)
+        if fresh:
+            remove_runs(work)
         predicted = _predict(case) if case and len(finished(work)) < len(work) else ""
         results, failures = _measure_all(work, job, choice.again, jobs, as_json, case)
         _print(lab, results, as_json, case, predicted)
         terminal.complain([*failures, *backend.remarks])
         return 1 if failures or backend.remarks else 0
+
+
+def remove_runs(work: list[Job]) -> None:
+    """Delete what is measured already of these."""
+    for folder in {job.folder for job in work}:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _own_copy(lab: Lab, out: Path, jobs: int | Scheduler | None, *, leave_out: bool) -> OwnCopy:
@@ -102,7 +176,7 @@ def _own_copy(lab: Lab, out: Path, jobs: int | Scheduler | None, *, leave_out: b
 
 def _measure_all(
     work: list[Job],
-    job: Callable[[int, int], Job],
+    job: Callable[..., Job],
     again: Again | None,
     jobs: int | Scheduler | None,
     as_json: bool,
@@ -118,7 +192,7 @@ def _measure_all(
                 file=sys.stderr,
             )
         more, failures = measure_jobs(
-            [job(*number_and_seed) for number_and_seed in odd], jobs, as_json
+            [job(number, seed=seed) for number, seed in odd], jobs, as_json
         )
         results += more
     if case:

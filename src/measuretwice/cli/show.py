@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from measuretwice.base.errors import UserError
+from measuretwice.cli.options import AS_JSON, NODE, PATH, root_folder
 from measuretwice.cli.terminal import FILE_WIDTH
 from measuretwice.report.markdown import clean
 from measuretwice.view import words
@@ -30,10 +31,20 @@ MOST_IN_LIST = 4
 LEAST_ROOM = 24
 
 
-def show_command(
-    root: Path, target: Path, what: str | None, *, node: str | None, as_text: bool, as_json: bool
-) -> int:
-    """Print what there is, or one word's files, or one file; return 0. The rest is a UserError."""
+@click.command()
+@click.argument("target", metavar="RUN", type=PATH)
+@click.argument("what", metavar="[WHAT]", required=False)
+@NODE
+@click.option("--text", "as_text", is_flag=True, help="The file word for word.")
+@AS_JSON
+def show(target: Path, what: str | None, node: str | None, as_text: bool, as_json: bool) -> int:
+    """Make one raw file readable: its values, with what each field means and where it stands.
+
+    RUN is a folder that ./lab run made, one in sample-data/, a live lab's, or files of your own.
+    Without WHAT, this lists what there is. WHAT is a word from that list, such as qdisc, ss, ping
+    or nstat, or the name of a file.
+    """
+    root = root_folder()
     with opened(target) as source:
         if what is None and len(source.files) == 1 and source.sort == "files":
             what = source.files[0].name

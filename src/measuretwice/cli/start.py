@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
+
+import click
 
 from measuretwice.backends.registry import backend_for
 from measuretwice.cli import terminal
+from measuretwice.cli.options import AS_JSON, FRESH, JOBS, OUT, SEED, root_folder
 from measuretwice.cli.over_time import open_in_browser
-from measuretwice.cli.run import measure_jobs
+from measuretwice.cli.run import measure_jobs, remove_runs
 from measuretwice.course.first_try import (
     OpenedTry,
     StartedTry,
@@ -24,10 +26,22 @@ from measuretwice.execute.scheduler import Scheduler
 from measuretwice.runs.tries import START, so_far
 
 
-def start_command(
-    root: Path,
+@click.command()
+@click.argument("lab_name", metavar="[LAB]", required=False)
+@click.option(
+    "--seed",
+    type=SEED,
+    help="The number that all randomness starts from.  [default: your lab book's]",
+)
+@JOBS
+@OUT
+@FRESH
+@click.option(
+    "--open", "open_it", is_flag=True, help="Open the figure in the browser, if there is one."
+)
+@AS_JSON
+def start(
     lab_name: str | None,
-    *,
     seed: int | None,
     jobs: int | Scheduler | None,
     out: Path | None,
@@ -35,7 +49,12 @@ def start_command(
     open_it: bool,
     as_json: bool,
 ) -> int:
-    """Run the first try as it stands, print what came; return 0, or 1 where a trial failed."""
+    """Make your own first try, with the settings that come naturally, and see what comes out.
+
+    LAB is by default the first that has one. Each case that you solve changes the first try: the same command then
+    runs it again with what you found, and says what it was so far. Stopped half-way, it goes on where it stopped.
+    """
+    root = root_folder()
     lab = lab_with_first_try(root, lab_name)
     refuse_jobs(backend_for("virtual"), "virtual", jobs)
     out = (out or terminal.default_out(root)).absolute()
@@ -46,8 +65,7 @@ def start_command(
     with backend_for("virtual").opened("virtual", lab, root) as backend:
         work = state.jobs(open_batch(root, lab, out / START, backend))
         if fresh:
-            for job in work:
-                shutil.rmtree(job.folder, ignore_errors=True)
+            remove_runs(work)
         ask = not (as_json or state.tries)
         predicted = _ask(state, measures=len(finished(work)) < len(work)) if ask else ""
         results, failures = measure_jobs(work, jobs, as_json)

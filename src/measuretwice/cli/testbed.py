@@ -5,23 +5,46 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import click
+
 from measuretwice.backends.node_list import node_list_text
 from measuretwice.base.errors import UserError
+from measuretwice.cli.options import PATH, root_folder
 from measuretwice.lab import load_lab
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook, manifest_logins
 
 
-def testbed_command(
-    root: Path,
+@click.command()
+@click.argument("lab_name", metavar="LAB")
+@click.option("--fabric", is_flag=True, help="A notebook for FABRIC's JupyterHub.")
+@click.option("--cloudlab", is_flag=True, help="A profile for CloudLab's portal.")
+@click.option(
+    "--manifest",
+    type=PATH,
+    metavar="FILE",
+    help="nodes.toml, from the manifest of a CloudLab experiment.",
+)
+@click.option("--user", metavar="NAME", help="Whose login, if the manifest has several.")
+@click.option(
+    "--out",
+    type=PATH,
+    metavar="FILE",
+    help="Another file, or - for standard output.",
+)
+def testbed(
     lab_name: str,
-    *,
     fabric: bool,
     cloudlab: bool,
     manifest: Path | None,
     user: str | None,
     out: Path | None,
 ) -> int:
-    """Write the file, say where; return 0. UserError for wrong usage and what can't be read."""
+    """Make what a testbed needs to build LAB's topology from real machines.
+
+    The notebook and the profile come from lab.toml: nodes, networks, addresses, routes. Nothing
+    here reaches a testbed.
+    """
+    root = root_folder()
     lab = load_lab(root, lab_name)
     if fabric + cloudlab + (manifest is not None) != 1:
         raise UserError("say what to make: one of --fabric, --cloudlab and --manifest FILE")
