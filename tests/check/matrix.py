@@ -177,7 +177,7 @@ def findings(lab: Lab, results: list[Result]) -> set[str]:
     for result in results:
         again = measure_again(ROOT, result.place)
         plan = again.plan
-        case = case_of(lab, plan.params, again.measured, plan.trial, again.conditions)
+        case = case_of(lab, plan.params, again.measured, plan.trial, again.host_state)
         raised |= {finding.id for finding in check_run(lab, case)}
     members = [result.member for result in results]
     return raised | {told.finding.id for told in check_set(lab, members)}

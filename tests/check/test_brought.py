@@ -20,7 +20,7 @@ from brought_runs import BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, WAYS, bring_r
 from command_line import call_lab, start_lab
 
 from measuretwice.checks import case_of, check_run
-from measuretwice.measure import brought as bring
+from measuretwice.measure import imported
 from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.reread import measure_again
@@ -61,7 +61,7 @@ def test_a_run_brought_as_files_is_judged_as_it_is(run: Path, tmp_path: Path) ->
         for finding in check_run(
             again.lab,
             case_of(
-                again.lab, again.plan.params, again.measured, again.plan.trial, again.conditions
+                again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
             ),
         )
     }
@@ -415,7 +415,7 @@ def test_what_is_packed_otherwise_or_damaged_is_said(by_hand: Path) -> None:
     with zipfile.ZipFile(by_hand / "all.zip", "w") as packed:
         packed.writestr("a", "b")
     (by_hand / "cut.gz").write_bytes(gzip.compress(b"x" * 1000)[:-9])
-    (by_hand / "bomb.gz").write_bytes(gzip.compress(b"0" * (bring.MAX_FILE_BYTES + 1)))
+    (by_hand / "bomb.gz").write_bytes(gzip.compress(b"0" * (imported.MAX_FILE_BYTES + 1)))
     refused = "\n".join(check(by_hand, trial="9")["refused"])
     assert "all.zip: packed (zip): unpack it first" in refused
     assert "cut.gz: packed by gzip, and damaged" in refused

@@ -28,7 +28,7 @@ from measuretwice.checks import (
     with_help,
 )
 from measuretwice.lab import find_labs, load_lab
-from measuretwice.measure import brought as bring
+from measuretwice.measure import imported
 from measuretwice.runs.reread import measure_again
 from measuretwice.tcp.model import mathis_bandwidth_bps
 
@@ -259,17 +259,17 @@ PLAIN = [path for path in IPERF3 if '"error"' not in path.read_text() and "serve
 )
 def test_what_a_terminal_adds_is_taken_away(damage: Any, tmp_path: Path) -> None:
     (tmp_path / "whatever I called it.log").write_text(damage(PLAIN[0].read_text()), newline="")
-    brought = bring.read_files([tmp_path])
+    brought = imported.read_files([tmp_path])
     assert [*brought.tools] == ["iperf3"]
     assert brought.measured["sender_rate_bps"]
-    assert brought.missing == [bring.WANTED[kind] for kind in ("ss", "tc", "ping")]
+    assert brought.missing == [imported.WANTED[kind] for kind in ("ss", "tc", "ping")]
 
 
 def test_what_cannot_be_used_is_named_and_the_rest_is_used(tmp_path: Path) -> None:
     shutil.copy(PLAIN[0], tmp_path / "a.json")
     (tmp_path / "b.json").write_text(PLAIN[0].read_text()[:500])
     (tmp_path / "notes.txt").write_text("it rained\n")
-    brought = bring.read_files([tmp_path])
+    brought = imported.read_files([tmp_path])
     assert brought.used == {str(tmp_path / "a.json"): "iperf3"}
     assert len(brought.refused) == 2
     assert "b.json" in brought.refused[0]
@@ -321,15 +321,15 @@ def test_ten_thousand_damaged_files_raise_nothing_but_words() -> None:
                 data[place:place] = data[place : place + draw.randint(1, 60)]
             else:
                 del data[place:]
-        text = bring.tidy(bytes(data))
-        file = bring.TextFile(Path("x/file"), Path("x"), text)
+        text = imported.tidy(bytes(data))
+        file = imported.TextFile(Path("x/file"), Path("x"), text)
         # With a lab, files are laid out in a folder, which takes longer.
         lab = LAB if number % 20 == 0 else None
         try:
-            brought = bring.from_texts([file], [], lab, WANTED if lab else None)
+            brought = imported.from_texts([file], [], lab, WANTED if lab else None)
         except UserError:
             continue
-        causes(Case(WANTED, brought.measured, 0.02, conditions=brought.conditions))
+        causes(Case(WANTED, brought.measured, 0.02, host_state=brought.host_state))
 
 
 # In the virtual kernel ---------------------------------------------------------------------
@@ -449,7 +449,7 @@ def test_a_lab_says_what_its_settings_are_meant_to_do(run: str, meaning: str, bl
     """Without its word a check would blame what was asked for."""
     lab = load_lab(ROOT, "variants")
     again = measure_again(ROOT, ROOT / "sample-data/04-variants" / run)
-    case = case_of(lab, again.plan.params, again.measured, again.plan.trial, again.conditions)
+    case = case_of(lab, again.plan.params, again.measured, again.plan.trial, again.host_state)
     assert meaning in case.meant
     assert blamed not in {finding.id for finding in causes(case)}
     assert blamed in {finding.id for finding in causes(replace(case, meant=frozenset()))}

@@ -11,7 +11,7 @@ from measuretwice.checks.queue_discipline import cell_log
 from measuretwice.checks.two_disciplines import small_n
 from measuretwice.checks.two_trials import same_numbers
 from measuretwice.lab import load_lab
-from measuretwice.measure import brought as bring
+from measuretwice.measure import imported
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "queues")
@@ -78,14 +78,14 @@ def test_iperf2_csv_that_a_person_brings(tmp_path: Path) -> None:
     first, second = tmp_path / "fifo-run1-h1-h3.txt", tmp_path / "fifo-run1-h2-h3.txt"
     shutil.copyfile(corpus / "iperf2-2.1.8-one-flow.csv", first)
     shutil.copyfile(corpus / "iperf2-2.1.8-two-flows.csv", second)
-    brought = bring.read_files([tmp_path])
+    brought = imported.read_files([tmp_path])
     assert brought.measured["flows"] == 3
     assert brought.measured["goodput_bps"] == pytest.approx(
         8 * (10_616_892 / 4 + 2 * 7_995_452 / 3)
     )
     assert causes(Case({"parallel_flows": 3}, brought.measured)) == []
     shutil.copyfile(first, tmp_path / "fifo-run1-h2-h4.txt")
-    brought = bring.read_files([tmp_path])
+    brought = imported.read_files([tmp_path])
     found = causes(Case({"parallel_flows": 3}, brought.measured))
     assert [finding.id for finding in found] == ["copied-cell"]
     assert brought.measured["flows"] == 3

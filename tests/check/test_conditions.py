@@ -10,10 +10,16 @@ from command_line import call_lab
 
 from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.checks.configuration import differences
-from measuretwice.execute.reference import reference_conditions
+from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import load_lab
-from measuretwice.measure.conditions import Conditions, Socket, read_conditions, sockets_of
-from measuretwice.measure.ends import ends_of, why_unfit
+from measuretwice.measure.host_state import (
+    HostState,
+    Socket,
+    ends_of,
+    read_host_state,
+    sockets_of,
+    why_unfit,
+)
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.reread import Reread, measure_again
 
@@ -32,21 +38,21 @@ def mathis() -> Reread:
     return measure_again(ROOT, SAMPLES / HONEST[0])
 
 
-def findings(run: Reread, conditions: Conditions, **measured: float) -> list[Finding]:
+def findings(run: Reread, host_state: HostState, **measured: float) -> list[Finding]:
     values = {**run.measured, **measured}
-    return check_run(run.lab, case_of(run.lab, run.plan.params, values, run.plan.trial, conditions))
+    return check_run(run.lab, case_of(run.lab, run.plan.params, values, run.plan.trial, host_state))
 
 
-def with_socket(run: Reread, **changes: object) -> Conditions:
+def with_socket(run: Reread, **changes: object) -> HostState:
     """The run's conditions, its flow's socket changed."""
     sockets = [
-        replace(one, **changes) if one.bytes_sent > 10**6 else one for one in run.conditions.sockets
+        replace(one, **changes) if one.bytes_sent > 10**6 else one for one in run.host_state.sockets
     ]
-    return replace(run.conditions, sockets=tuple(sockets))
+    return replace(run.host_state, sockets=tuple(sockets))
 
 
 def test_sockets_are_read_from_their_last_line(mathis: Reread) -> None:
-    control, flow = sorted(mathis.conditions.sockets, key=lambda one: one.bytes_sent)
+    control, flow = sorted(mathis.host_state.sockets, key=lambda one: one.bytes_sent)
     assert (flow.node, flow.peer, flow.congestion_control) == ("romeo", "10.10.2.100:5201", "reno")
     assert flow.is_named
     assert control.is_named is False
@@ -59,7 +65,7 @@ def test_a_line_that_is_none_of_ss_is_no_socket() -> None:
 
 
 def test_routers_count_what_they_pass(mathis: Reread) -> None:
-    router = mathis.conditions.nodes["router"]
+    router = mathis.host_state.nodes["router"]
     out = router.interfaces["eth1"]
     assert out.addresses == ("10.10.2.1",)
     assert [one.kind for one in out.qdiscs] == ["htb", "netem"]
@@ -70,7 +76,7 @@ def test_routers_count_what_they_pass(mathis: Reread) -> None:
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_runs_are_not_blamed(name: str) -> None:
     run = measure_again(ROOT, SAMPLES / name)
-    assert findings(run, run.conditions) == []
+    assert findings(run, run.host_state) == []
 
 
 @pytest.mark.parametrize(
@@ -92,7 +98,7 @@ def test_what_a_socket_says_is_a_cause(
 
 def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Reread) -> None:
     other = Socket("romeo", 4, "10.10.2.100:80", "reno", 200, 200, 0, 0, 10**6, 10**8, 10**8, False)
-    more = replace(mathis.conditions, sockets=(*mathis.conditions.sockets, other))
+    more = replace(mathis.host_state, sockets=(*mathis.host_state.sockets, other))
     [found] = findings(mathis, more)
     assert found.id == "other-traffic"
     assert "10.10.2.100:80" in found.measured
@@ -105,12 +111,12 @@ def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Reread) -
 
 
 def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
-    router = mathis.conditions.nodes["router"]
+    router = mathis.host_state.nodes["router"]
     into = router.interfaces["eth0"]
     more = replace(into, received_packets=int(into.received_packets or 0) + 5000)
     node = replace(router, interfaces={**router.interfaces, "eth0": more})
     [found] = findings(
-        mathis, replace(mathis.conditions, nodes={**mathis.conditions.nodes, "router": node})
+        mathis, replace(mathis.host_state, nodes={**mathis.host_state.nodes, "router": node})
     )
     assert found.id == "lost-between"
     assert "5001 are missing" in found.measured or "5002 are missing" in found.measured
@@ -119,7 +125,7 @@ def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
 def test_what_is_off_without_a_known_cause_is_said(mathis: Reread) -> None:
     """A tenth of the goodput, and every other number as it was."""
     goodput_bps = float(mathis.measured["goodput_bps"] or 0) / 10
-    [found] = findings(mathis, mathis.conditions, goodput_bps=goodput_bps, sender_rate_bps=0)
+    [found] = findings(mathis, mathis.host_state, goodput_bps=goodput_bps, sender_rate_bps=0)
     assert found.id == "unexplained"
     assert "ratio is 0.1" in found.measured
     assert "where its mean window a round trip makes" in found.measured
@@ -128,7 +134,7 @@ def test_what_is_off_without_a_known_cause_is_said(mathis: Reread) -> None:
 
 def test_causes_come_with_what_follows_from_them() -> None:
     run = measure_again(ROOT, SAMPLES / "01-mathis/case-05-broken/trial-09-seed1")
-    [found] = findings(run, run.conditions)
+    [found] = findings(run, run.host_state)
     assert found.id == "mtu"
     assert any("ratio is 0.4" in one for one in found.consequences)
     # Not before the second hint: what follows says where it comes from.
@@ -179,27 +185,27 @@ def test_scripts_of_ones_own_are_held_against_the_labs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", HONEST)
 def test_the_labs_own_scripts_make_what_was_recorded(name: str) -> None:
     run = measure_again(ROOT, SAMPLES / name)
-    meant = reference_conditions(ROOT, run.lab, run.plan.params)
+    meant = reference_host_state(ROOT, run.lab, run.plan.params)
     assert meant is not None
-    assert list(differences(run.conditions, meant)) == []
+    assert list(differences(run.host_state, meant)) == []
 
 
 def test_a_radios_queue_may_change_meanwhile() -> None:
     lab = load_lab(ROOT, "variants")
     with raw_folder(SAMPLES / "04-variants/case-06-broken/trial-02-seed1") as raw:
-        conditions = read_conditions(raw, lab.file.collect.ss_name)
+        conditions = read_host_state(raw, lab.file.collect.ss_name)
     assert list(differences(conditions, conditions, steady=False)) == []
 
 
-def with_ends(run: Reread, **changes: object) -> Conditions:
+def with_ends(run: Reread, **changes: object) -> HostState:
     """The run's conditions, what the sender's iperf3 wrote changed."""
-    ends = [end if end.is_server else replace(end, **changes) for end in run.conditions.ends]
+    ends = [end if end.is_server else replace(end, **changes) for end in run.host_state.ends]
     assert len(ends) == 2
-    return replace(run.conditions, ends=tuple(ends))
+    return replace(run.host_state, ends=tuple(ends))
 
 
 def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Reread) -> None:
-    server, client = sorted(mathis.conditions.ends, key=lambda end: not end.is_server)
+    server, client = sorted(mathis.host_state.ends, key=lambda end: not end.is_server)
     assert server.cookie == client.cookie
     assert client.sent_bytes is not None
     other = with_ends(mathis, cookie="that of another run")
@@ -207,13 +213,13 @@ def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Reread) -> No
     assert (found.id, "cookies differ" in found.measured) == ("two-runs", True)
     [found] = findings(mathis, with_ends(mathis, sent_bytes=client.sent_bytes / 2))
     assert (found.id, "by iperf3's word" in found.measured) == ("two-runs", True)
-    twice = replace(mathis.conditions, ends=(*mathis.conditions.ends, client))
+    twice = replace(mathis.host_state, ends=(*mathis.host_state.ends, client))
     [found] = findings(mathis, twice)
     assert "one and the same test" in found.measured
 
 
 def test_a_rate_is_bytes_over_time(mathis: Reread) -> None:
-    client = next(end for end in mathis.conditions.ends if not end.is_server)
+    client = next(end for end in mathis.host_state.ends if not end.is_server)
     for factor, expected in ((1.01, []), (8, ["bandwidth"]), (1 / 8, ["bandwidth"])):
         sums = tuple(replace(one, rate_bps=one.rate_bps * factor) for one in client.sums)
         assert [one.id for one in findings(mathis, with_ends(mathis, sums=sums))] == expected
@@ -241,35 +247,35 @@ def test_senders_that_send_nothing_are_said(mathis: Reread) -> None:
 
 
 def test_an_interface_and_its_qdisc_count_the_same_bytes(mathis: Reread) -> None:
-    router = mathis.conditions.nodes["router"]
+    router = mathis.host_state.nodes["router"]
     out = router.interfaces["eth1"]
     for share, expected in ((0.005, []), (0.02, ["two-runs"])):
         sent = round(int(out.sent_bytes or 0) * (1 + share))
         node = replace(
             router, interfaces={**router.interfaces, "eth1": replace(out, sent_bytes=sent)}
         )
-        changed = replace(mathis.conditions, nodes={**mathis.conditions.nodes, "router": node})
+        changed = replace(mathis.host_state, nodes={**mathis.host_state.nodes, "router": node})
         assert [one.id for one in findings(mathis, changed)] == expected
 
 
 def test_samples_of_a_queue_are_of_the_flows_time_and_of_packets() -> None:
     run = measure_again(ROOT, SAMPLES / HONEST[1])
-    [span] = run.conditions.queues_sampled
+    [span] = run.host_state.queues_sampled
     seconds = span.last_s - span.first_s
     for shift, expected in ((0.02, []), (0.5, ["samples"]), (-0.5, ["samples"])):
         moved = replace(
             span, first_s=span.first_s + shift * seconds, last_s=span.last_s + shift * seconds
         )
-        changed = replace(run.conditions, queues_sampled=(moved,))
+        changed = replace(run.host_state, queues_sampled=(moved,))
         assert [one.id for one in findings(run, changed)] == expected
     packets = float(run.measured["queue_mean_packets"] or 0)
-    [found] = findings(run, run.conditions, queue_mean_bytes=packets)
+    [found] = findings(run, run.host_state, queue_mean_bytes=packets)
     assert (found.id, "1 B for each packet" in found.measured) == ("samples", True)
 
 
 def test_a_plain_queue_counts_where_it_does_something(mathis: Reread) -> None:
     """A pfifo that nobody set is what an interface has; but not below a rate, nor where it drops."""
-    meant = mathis.conditions
+    meant = mathis.host_state
     romeo = meant.nodes["romeo"]
     [interface] = romeo.interfaces.values()
     [qdisc] = interface.qdiscs
@@ -299,8 +305,8 @@ def test_a_test_of_another_kind_is_named_and_its_consequences_are_not(
         why_unfit("TCP", None, True),
     ]
     [why] = [why for why in whys if why and problem in why]
-    ends = [one if one.is_server else replace(one, unfit=why) for one in mathis.conditions.ends]
-    found = findings(mathis, replace(mathis.conditions, ends=tuple(ends)), goodput_bps=1e5)
+    ends = [one if one.is_server else replace(one, unfit=why) for one in mathis.host_state.ends]
+    found = findings(mathis, replace(mathis.host_state, ends=tuple(ends)), goodput_bps=1e5)
     assert [one.id for one in found] == ["unfit"]
     assert problem in found[0].measured
     assert found[0].consequences
@@ -330,12 +336,12 @@ def test_samples_are_held_against_the_tests_own_time(
     mathis: Reread, shift_s: float, shorter_s: float, went_back: int, said: str | None
 ) -> None:
     """A sampler that died, a clock of another time zone, a file with two runs in it."""
-    [span] = mathis.conditions.flows_sampled
+    [span] = mathis.host_state.flows_sampled
     assert 230 < span.last_s - span.first_s < 250
     other = replace(
         span, first_s=span.first_s + shift_s, last_s=span.last_s + shift_s - shorter_s, went_back=went_back,
     )  # fmt: skip
-    found = findings(mathis, replace(mathis.conditions, flows_sampled=(other,)))
+    found = findings(mathis, replace(mathis.host_state, flows_sampled=(other,)))
     assert [one.id for one in found] == (["samples"] if said else [])
     assert said is None or said in found[0].measured
 
@@ -349,7 +355,7 @@ def test_who_ends_a_connection_nearer_also_offers_the_window() -> None:
 
 def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Reread) -> None:
     """What tc printed of another run of the same settings differs by chance alone: by less than a hundredth."""
-    router = mathis.conditions.nodes["router"]
+    router = mathis.host_state.nodes["router"]
     out = router.interfaces["eth1"]
     assert out.qdiscs_after
     assert out.sent_packets
@@ -361,9 +367,9 @@ def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Reread) -> Non
         ]
         other = replace(out, qdiscs_after=tuple(after))
         node = replace(router, interfaces={**router.interfaces, "eth1": other})
-        nodes = {**mathis.conditions.nodes, "router": node}
+        nodes = {**mathis.host_state.nodes, "router": node}
         assert [
-            one.id for one in findings(mathis, replace(mathis.conditions, nodes=nodes))
+            one.id for one in findings(mathis, replace(mathis.host_state, nodes=nodes))
         ] == found
 
 
@@ -374,16 +380,16 @@ def test_a_sender_that_begins_late_is_said(late_s: float, off: bool) -> None:
         replace(one, begin_s=(one.begin_s or 0) + late_s, end_s=(one.end_s or 0) + late_s)
         if one.node == "s2"
         else one
-        for one in run.conditions.ends
+        for one in run.host_state.ends
     ]
     spans = [
         replace(one, first_s=one.first_s + late_s, last_s=one.last_s + late_s)
         if one.node == "s2"
         else one
-        for one in run.conditions.flows_sampled
+        for one in run.host_state.flows_sampled
     ]
     changed = replace(
-        run.conditions, ends=tuple(ends), flows_sampled=tuple(spans), queues_sampled=()
+        run.host_state, ends=tuple(ends), flows_sampled=tuple(spans), queues_sampled=()
     )
     found = findings(run, changed)
     assert [one.id for one in found] == (["unexplained"] if off else [])

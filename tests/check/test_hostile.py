@@ -25,7 +25,7 @@ from measuretwice.course import check as command
 from measuretwice.course import reading
 from measuretwice.course.lab_books import CaseBooks
 from measuretwice.lab import Lab, Value
-from measuretwice.measure.conditions import Conditions, read_conditions
+from measuretwice.measure.host_state import HostState, read_host_state
 
 ROOT = Path(__file__).parents[2]
 GOOD = ROOT / "tests/data/report/trial-07-seed1-b402df08"
@@ -237,14 +237,14 @@ def test_a_virtual_kernel_for_a_run_is_started_without_the_limits(
     asked: list[tuple[str, dict[str, Value]]] = []
     free = [resource.getrlimit(what) for what in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
 
-    def conditions(_: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions:
+    def conditions(_: Path, lab: Lab, params: Mapping[str, Value]) -> HostState:
         # Where it says so to this list, it is this process.
         asked.append((lab.name, dict(params)))
         now = [resource.getrlimit(what) for what in (resource.RLIMIT_AS, resource.RLIMIT_FSIZE)]
         assert now == free
-        return read_conditions(GOOD / "raw", None)
+        return read_host_state(GOOD / "raw", None)
 
-    monkeypatch.setattr(reading, "reference_conditions", conditions)
+    monkeypatch.setattr(reading, "reference_host_state", conditions)
     run = changed(tmp_path / "run", {"edited": {"router.sh": 64 * "0"}}, {})
     done = call_lab("check", run)
     assert (done.returncode, done.stderr) == (0, "")
@@ -259,7 +259,7 @@ def test_why_a_reference_cant_be_made_is_said_of_the_run(
     def fails(*_: object) -> None:
         raise ZeroDivisionError("of a setting")
 
-    monkeypatch.setattr(reading, "reference_conditions", fails)
+    monkeypatch.setattr(reading, "reference_host_state", fails)
     run = changed(tmp_path / "run", {"edited": {"router.sh": 64 * "0"}}, {})
     done = call_lab("check", run)
     assert done.returncode == 2

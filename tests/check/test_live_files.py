@@ -60,7 +60,7 @@ def live_folder(run: Path, folder: Path) -> Path:
 def test_what_was_typed_in_a_live_lab_is_judged_as_a_run(run: Path, tmp_path: Path) -> None:
     again = measure_again(ROOT, run)
     case = case_of(
-        again.lab, again.plan.params, again.measured, again.plan.trial, again.conditions
+        again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
     )  # fmt: skip
     expected = {finding.id for finding in check_run(again.lab, case)}
     document = check_live(ROOT, live_folder(run, tmp_path / "live-1"), None)

@@ -49,7 +49,7 @@ from measuretwice.checks import case_of, check_run
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
-from measuretwice.execute.reference import reference_conditions
+from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import Lab, Plan, Value, load_lab
 from measuretwice.runs.folder import is_finished
 from measuretwice.runs.reread import measure_again
@@ -305,9 +305,9 @@ def _checked(case: Case, folder: Path) -> list[str]:
         again = measure_again(ROOT, folder)
     except UserError:
         return ["refused"]
-    reference = reference_conditions(ROOT, case.lab, case.job.plan.params)
+    reference = reference_host_state(ROOT, case.lab, case.job.plan.params)
     run = case_of(
-        case.lab, again.plan.params, again.measured, again.plan.trial, again.conditions, reference
+        case.lab, again.plan.params, again.measured, again.plan.trial, again.host_state, reference
     )
     found = check_run(case.lab, run)
     return [finding.id for finding in found]

@@ -12,7 +12,7 @@ import pytest
 from hostile import ROOT, Hostile, amounts, explore, files, watched
 from hostile_runs import run_files
 
-from measuretwice.measure.brought import tidy
+from measuretwice.measure.imported import tidy
 from measuretwice.parse import (
     Frames,
     Iperf2Connection,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from measuretwice.base.errors import UserError
 from measuretwice.checks import case_of, check_run
 from measuretwice.lab import Lab, Plan
-from measuretwice.measure import brought as bring
+from measuretwice.measure import imported
 from measuretwice.runs.reread import Reread, measure_again, plan_in
 from measuretwice.view import words
 from measuretwice.view.difference import compare
@@ -88,7 +88,7 @@ def test_measured_and_checked_or_refused(amount: str, name: str, tmp_path: Path)
             again = measure_again(ROOT, run.folder)
             assert isinstance(again, Reread)
             case = case_of(
-                again.lab, again.plan.params, again.measured, again.plan.trial, again.conditions
+                again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
             )
             for finding in check_run(again.lab, case, 3):
                 finding.to_json()
@@ -105,13 +105,15 @@ def test_brought_and_checked_or_refused(amount: str, name: str, tmp_path: Path) 
 
     def check(hostile: Hostile) -> None:
         with run.with_file(hostile), watched(tmp_path, UserError):
-            found = bring.read_files([run.folder / "raw"], lab, dict(plan.params))
-            assert isinstance(found, bring.Brought)
-            case = case_of(lab, plan.params, found.measured, plan.trial, found.conditions)
+            found = imported.read_files([run.folder / "raw"], lab, dict(plan.params))
+            assert isinstance(found, imported.ImportedFiles)
+            case = case_of(lab, plan.params, found.measured, plan.trial, found.host_state)
             for finding in check_run(lab, case, 3):
                 finding.to_json()
         with run.with_file(hostile), watched(tmp_path, UserError):
-            assert isinstance(bring.read_files([run.folder / hostile.name]), bring.Brought)
+            assert isinstance(
+                imported.read_files([run.folder / hostile.name]), imported.ImportedFiles
+            )
 
     explore(amount, one_damaged(name), check, few=6, many=100)
 
@@ -162,7 +164,7 @@ def test_a_runs_own_documents_are_shown_or_refused(amount: str, name: str, tmp_p
             with watched(tmp_path, UserError):
                 again = measure_again(ROOT, run.folder)
                 case = case_of(
-                    again.lab, again.plan.params, again.measured, again.plan.trial, again.conditions
+                    again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
                 )
                 check_run(again.lab, case, 3)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import load_lab
-from measuretwice.measure.values import Measured
+from measuretwice.measure.fields import Measured
 from measuretwice.site.words.excerpts import Cut, raw_text
 from measuretwice.site.words.subjects import LabWords
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.lab import Lab, load_lab
-from measuretwice.measure import brought as bring
-from measuretwice.measure.brought import Brought
+from measuretwice.measure import imported
+from measuretwice.measure.imported import ImportedFiles
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +39,7 @@ def recorded(lab: str) -> list[Path]:
     )
 
 
-def bring_run(run: Path, way: Way, folder: Path) -> tuple[Brought, list[Finding]]:
+def bring_run(run: Path, way: Way, folder: Path) -> tuple[ImportedFiles, list[Finding]]:
     """Check a recorded run's raw files as somebody's own: as its folder of nodes; with the node in each
     file's name; or only what tools print, named copy-N."""
     plan: dict[str, Any] = json.loads((run / "plan.json").read_text(encoding="utf-8"))
@@ -57,8 +57,8 @@ def bring_run(run: Path, way: Way, folder: Path) -> tuple[Brought, list[Finding]
                     not path.name.startswith("qdisc.") or path.parent.name == router_of(lab)
                 ):
                     shutil.copy(path, given / f"copy-{number}")
-        brought = bring.read_files([given], lab, params)
-        case = case_of(lab, params, brought.measured, plan["trial"], brought.conditions)
+        brought = imported.read_files([given], lab, params)
+        case = case_of(lab, params, brought.measured, plan["trial"], brought.host_state)
         found = check_run(lab, case)
     return brought, found
 

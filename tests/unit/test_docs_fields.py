@@ -49,7 +49,7 @@ def names(table: Iterable[Any]) -> list[str]:
 
 
 def test_everything_that_is_measured_has_a_meaning() -> None:
-    assert keys_written("measure/one_flow.py") == set(names(catalogue.ONE_FLOW))
+    assert keys_written("measure/run.py") == set(names(catalogue.ONE_FLOW))
     for result in recorded("result.json"):
         if "flows" not in result:
             assert set(result["measured"]) <= set(names(catalogue.ONE_FLOW))
@@ -66,8 +66,8 @@ def test_several_flows() -> None:
 
 
 def test_what_a_persons_files_have_beside() -> None:
-    beside = keys_written("measure/brought/__init__.py") - set(names(catalogue.ONE_FLOW))
-    assert beside == set(names(catalogue.BROUGHT))
+    beside = keys_written("measure/imported/__init__.py") - set(names(catalogue.ONE_FLOW))
+    assert beside == set(names(catalogue.IMPORTED))
 
 
 def test_every_recorded_value_and_every_value_that_a_lab_names_is_in_the_catalogue() -> None:

@@ -89,7 +89,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("place", "derives", "draws"),
     [
         # A notebook takes its measured values from the recorded results.
-        ("measure/one_flow.py", True, False),
+        ("measure/run.py", True, False),
         ("measure/connections.py", True, True),
         ("parse/ss.py", True, True),
         ("tcp/model.py", True, True),

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from measuretwice.lab import Value
 from measuretwice.lab.schema.expect import Meaning
 from measuretwice.measure import fields
-from measuretwice.measure.conditions import Conditions, Socket
 from measuretwice.measure.expectations import Verdict
-from measuretwice.measure.values import Measured, number
+from measuretwice.measure.fields import Measured, number
+from measuretwice.measure.host_state import HostState, Socket
 
 # A connection that sent less is one for control: iperf3 has one beside its data's.
 DATA_BYTES = 100_000
@@ -21,7 +21,7 @@ class Case:
 
     A check gets only the measured values that it says it `needs`. `algorithms` are the congestion
     controls that the run was meant to have, by its settings, `meant` what these mean beside (`[checks] means`); `verdicts` are those on what its lab expects;
-    `conditions` are None where only measured values are left, `reference` (how the lab's own scripts set
+    `host_state` is None where only measured values are left, `reference` (how the lab's own scripts set
     the nodes up) where that isn't asked for.
     """
 
@@ -32,8 +32,8 @@ class Case:
     algorithms: frozenset[str] = frozenset()
     meant: frozenset[Meaning] = frozenset()
     verdicts: tuple[Verdict, ...] = ()
-    conditions: Conditions | None = None
-    reference: Conditions | None = None
+    host_state: HostState | None = None
+    reference: HostState | None = None
 
     def want(self, name: str) -> float | None:
         """Return a parameter's number; None where the run has none by that name, or a word."""
@@ -61,14 +61,14 @@ class Case:
 
     def data_sockets(self) -> list[Socket]:
         """Return the flows: the senders' connections that carried data. None where they aren't known."""
-        sockets = self.conditions.sockets if self.conditions else ()
+        sockets = self.host_state.sockets if self.host_state else ()
         return [
             one for one in sockets if one.bytes_sent >= DATA_BYTES and one.is_named is not False
         ]
 
     def other_sockets(self) -> list[Socket]:
         """Return connections of the senders' that carried data and that iperf3 doesn't name."""
-        sockets = self.conditions.sockets if self.conditions else ()
+        sockets = self.host_state.sockets if self.host_state else ()
         return [one for one in sockets if one.bytes_sent >= DATA_BYTES and one.is_named is False]
 
     def _must_need(self, name: str) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.measure.conditions import Conditions, Interface, Node, place_of
+from measuretwice.measure.host_state import HostState, Interface, Node, place_of
 from measuretwice.parse import Qdisc
 
 # Of each interface: what decides which packets it sends. A machine's other features are its own.
@@ -66,11 +66,11 @@ SHOWN = 3
     needs=(),
 )  # fmt: skip
 def configuration(case: Case) -> Finding | None:
-    if case.conditions is None or case.reference is None:
+    if case.host_state is None or case.reference is None:
         return None
     # A radio's rate changes all the time: that is what its node is there for.
     steady = "rate-varies" not in case.meant
-    found = list(differences(case.conditions, case.reference, steady=steady))
+    found = list(differences(case.host_state, case.reference, steady=steady))
     if not found:
         return None
     more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
@@ -85,7 +85,7 @@ def configuration(case: Case) -> Finding | None:
     )
 
 
-def differences(found: Conditions, meant: Conditions, *, steady: bool = True) -> Iterator[str]:
+def differences(found: HostState, meant: HostState, *, steady: bool = True) -> Iterator[str]:
     """Yield what differs, in words; only of what both have. Queues of a `steady` network don't change
     while a run is on."""
     for name, node in found.nodes.items():

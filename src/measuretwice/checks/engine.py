@@ -31,9 +31,9 @@ from measuretwice.checks.case import Case, Member
 from measuretwice.checks.finding import Finding, SetFinding
 from measuretwice.checks.registry import Check, Help, SetCheck, checks_of
 from measuretwice.lab import Lab, Value, find_labs, read_lab
-from measuretwice.measure.conditions import Conditions
 from measuretwice.measure.expectations import against_model, verdicts_of
-from measuretwice.measure.values import Measured
+from measuretwice.measure.fields import Measured
+from measuretwice.measure.host_state import HostState
 
 # What is off and has no known cause.
 UNEXPLAINED = "unexplained"
@@ -111,8 +111,8 @@ def case_of(
     params: Mapping[str, Value],
     measured: Measured,
     trial: int | None = None,
-    conditions: Conditions | None = None,
-    reference: Conditions | None = None,
+    host_state: HostState | None = None,
+    reference: HostState | None = None,
 ) -> Case:
     """A run as a case: what its settings wanted against what was measured."""
     use = lab.file.model
@@ -126,7 +126,7 @@ def case_of(
         algorithms=frozenset(_algorithms(lab, params)),
         meant=lab.file.checks.meant(params),
         verdicts=verdicts_of(lab, trial, params, values, comparable),
-        conditions=conditions,
+        host_state=host_state,
         reference=reference,
     )
 

@@ -181,7 +181,7 @@ def _stalls(case: Case) -> Iterator[str]:
 
 def _apart(case: Case) -> Iterator[str]:
     """Senders that begin together, but for the time that each was to wait at random."""
-    ends = case.conditions.ends if case.conditions else ()
+    ends = case.host_state.ends if case.host_state else ()
     begins = {
         end.node: end.begin_s for end in ends if end.begin_s and end.end_s and not end.is_server
     }
@@ -201,7 +201,7 @@ def _apart(case: Case) -> Iterator[str]:
 
 def _nothing_sent(case: Case) -> Iterator[str]:
     """The senders are those that send."""
-    sockets = case.conditions.sockets if case.conditions else ()
+    sockets = case.host_state.sockets if case.host_state else ()
     if sockets and not case.data_sockets() and not case.other_sockets():
         sent = sum(socket.bytes_sent for socket in sockets)
         yield f"the senders' {len(sockets)} connections sent {sent} B in all (ss)"
@@ -210,8 +210,8 @@ def _nothing_sent(case: Case) -> Iterator[str]:
 def _ruled_out(case: Case) -> str:
     """What was looked at and is as it was meant to be, in words."""
     looked = ["the segment size", "the losses that were counted"]
-    if case.conditions is not None and case.conditions.sockets:
+    if case.host_state is not None and case.host_state.sockets:
         looked += ["each socket's algorithm", "the receiver's window", "the sender's buffer"]
-    if case.conditions is not None and case.conditions.nodes:
+    if case.host_state is not None and case.host_state.nodes:
         looked += ["other traffic", "losses inside a node"]
     return f"; looked at and right: {', '.join(looked)}"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.measure.conditions import Interface, Node, Socket
+from measuretwice.measure.host_state import Interface, Node, Socket
 from measuretwice.tcp.headers import (
     ETHERNET_HEADER_BYTES,
     USUAL_MSS_BYTES,
@@ -183,7 +183,7 @@ def application_limited(case: Case) -> Finding | None:
 )
 def other_traffic(case: Case) -> Finding | None:
     sockets = case.data_sockets()
-    if not sockets or case.conditions is None or "others-send" in case.meant:
+    if not sockets or case.host_state is None or "others-send" in case.meant:
         return None
     for other in case.other_sockets():
         return Finding(
@@ -203,7 +203,7 @@ def other_traffic(case: Case) -> Finding | None:
     late = unsampled_s / longest_s if longest_s else 1.0
     sent = sum(socket.bytes_sent for socket in sockets) * frame / mss_bytes
     node, interface = max(
-        ((node.name, one) for node in case.conditions.nodes.values() for one in node.interfaces.values()),
+        ((node.name, one) for node in case.host_state.nodes.values() for one in node.interfaces.values()),
         key=lambda pair: pair[1].sent_bytes or 0,
         default=("", None),
     )  # fmt: skip
@@ -270,9 +270,9 @@ def interface_drops(case: Case) -> Finding | None:
 )
 def lost_between(case: Case) -> Finding | None:
     """What a forwarding node received, it sent on, or a root qdisc dropped it."""
-    if case.conditions is None or "tcp-split" in case.meant:
+    if case.host_state is None or "tcp-split" in case.meant:
         return None
-    for node in case.conditions.nodes.values():
+    for node in case.host_state.nodes.values():
         counts = _passed(node)
         if counts is None:
             continue
@@ -293,7 +293,7 @@ def lost_between(case: Case) -> Finding | None:
 
 
 def _interfaces(case: Case) -> list[tuple[Node, Interface]]:
-    nodes: Sequence[Node] = list(case.conditions.nodes.values()) if case.conditions else []
+    nodes: Sequence[Node] = list(case.host_state.nodes.values()) if case.host_state else []
     return [(node, interface) for node in nodes for interface in node.interfaces.values()]
 
 

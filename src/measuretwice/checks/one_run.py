@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.measure.conditions import Interface, place_of
+from measuretwice.measure.host_state import Interface, place_of
 from measuretwice.parse import Qdisc
 from measuretwice.tcp.headers import (
     ETHERNET_HEADER_BYTES,
@@ -56,7 +56,7 @@ SPAN_SLACK_RATIO = 0.1
 )
 def unfit(case: Case) -> Finding | None:
     """What iperf3 says that it was asked to do: send TCP from the sender to the receiver?"""
-    for end in case.conditions.ends if case.conditions else ():
+    for end in case.host_state.ends if case.host_state else ():
         if end.unfit:
             return Finding(
                 "unfit",
@@ -96,15 +96,15 @@ def two_runs(case: Case) -> Finding | None:
 
 def _who(case: Case) -> Iterator[str]:
     """Which tests the two ends name, and which connections ss has."""
-    conditions = case.conditions
-    if conditions is None:
+    host_state = case.host_state
+    if host_state is None:
         return
-    servers = {end.cookie: end for end in conditions.ends if end.cookie and end.is_server}
-    clients = {end.cookie: end for end in conditions.ends if end.cookie and not end.is_server}
-    named = Counter(end.cookie for end in conditions.ends if end.cookie and not end.is_server)
+    servers = {end.cookie: end for end in host_state.ends if end.cookie and end.is_server}
+    clients = {end.cookie: end for end in host_state.ends if end.cookie and not end.is_server}
+    named = Counter(end.cookie for end in host_state.ends if end.cookie and not end.is_server)
     for cookie, count in named.items():
         if count > 1:
-            where = [end.source for end in conditions.ends if end.cookie == cookie]
+            where = [end.source for end in host_state.ends if end.cookie == cookie]
             yield f"{' and '.join(where)} are of one and the same test"
     alone = [servers[cookie] for cookie in servers.keys() - clients.keys()]
     if alone and clients.keys() - servers.keys():
@@ -120,7 +120,7 @@ def _who(case: Case) -> Iterator[str]:
 def _bytes(case: Case) -> Iterator[str]:
     """How much each end says that it was."""
     sockets = case.data_sockets()
-    if not sockets or case.conditions is None:
+    if not sockets or case.host_state is None:
         return
     longest_s = max(socket.alive_s for socket in sockets)
     unsampled_s = (case.want("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
@@ -131,7 +131,7 @@ def _bytes(case: Case) -> Iterator[str]:
         most = acked * (1 + SAME_SHARE + late) + flows * buffer
         return not acked * (1 - SAME_SHARE) <= said <= most
 
-    acked, received = sum(one.bytes_acked for one in sockets), case.conditions.received_bytes
+    acked, received = sum(one.bytes_acked for one in sockets), case.host_state.received_bytes
     if received and differ(received, acked, len(sockets)):
         yield (
             f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
@@ -140,7 +140,7 @@ def _bytes(case: Case) -> Iterator[str]:
     for node in {socket.node for socket in sockets}:
         own = [socket for socket in sockets if socket.node == node]
         said = [
-            end.sent_bytes for end in case.conditions.ends if end.node == node and end.sent_bytes
+            end.sent_bytes for end in case.host_state.ends if end.node == node and end.sent_bytes
         ]
         acked = sum(socket.bytes_acked for socket in own)
         if said and differ(sum(said), acked, len(own)):
@@ -154,7 +154,7 @@ def _counters(case: Case) -> Iterator[str]:
     """What a root qdisc sent has left its interface, but for the headers of what offloads cut up later."""
     mss_bytes = case.got("mss_bytes") or USUAL_MSS_BYTES
     headers = IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES + ETHERNET_HEADER_BYTES
-    for node in case.conditions.nodes.values() if case.conditions else ():
+    for node in case.host_state.nodes.values() if case.host_state else ():
         for interface in node.interfaces.values():
             before = {place_of(one): one for one in interface.qdiscs}
             for one in interface.qdiscs_after or ():
@@ -192,7 +192,7 @@ def _same_packets(one: Qdisc, earlier: Qdisc, interface: Interface) -> bool:
 @check(Help("bandwidth"), needs=())
 def sums(case: Case) -> Finding | None:
     """A rate is bytes over time: iperf3's three numbers of one sum."""
-    for end in case.conditions.ends if case.conditions else ():
+    for end in case.host_state.ends if case.host_state else ():
         for one in end.sums:
             by_bytes = 8 * one.bytes / one.seconds
             if (
@@ -243,19 +243,19 @@ def _packet_size(case: Case) -> Iterator[tuple[str, str]]:
 
 def _clocks(case: Case) -> Iterator[tuple[str, str]]:
     """A host has one clock, so iperf3 and the samples of ss beside it tell the same time."""
-    conditions = case.conditions
-    if conditions is None:
+    host_state = case.host_state
+    if host_state is None:
         return
-    for span in (*conditions.flows_sampled, *conditions.queues_sampled):
+    for span in (*host_state.flows_sampled, *host_state.queues_sampled):
         if span.went_back:
             yield (
                 f"time goes back {span.went_back} times in {span.source}",
                 "samples one after the other, of one run",
             )
-    for span in conditions.flows_sampled:
+    for span in host_state.flows_sampled:
         tests = [
             (end.begin_s, end.end_s)
-            for end in conditions.ends
+            for end in host_state.ends
             if end.node == span.node and not end.is_server and end.begin_s and end.end_s
         ]
         if not tests:
@@ -278,13 +278,13 @@ def _short_of(late_s: float, early_s: float, slack_s: float, begin: str, end: st
 
 
 def _times(case: Case) -> Iterator[tuple[str, str]]:
-    conditions = case.conditions
-    if conditions is None or not conditions.flows_sampled:
+    host_state = case.host_state
+    if host_state is None or not host_state.flows_sampled:
         return
-    first_s = min(span.first_s for span in conditions.flows_sampled)
-    last_s = max(span.last_s for span in conditions.flows_sampled)
+    first_s = min(span.first_s for span in host_state.flows_sampled)
+    last_s = max(span.last_s for span in host_state.flows_sampled)
     slack_s = max(SPAN_SLACK_S, SPAN_SLACK_RATIO * (last_s - first_s))
-    for span in conditions.queues_sampled:
+    for span in host_state.queues_sampled:
         late_s, early_s = span.first_s - first_s, last_s - span.last_s
         if words := _short_of(late_s, early_s, slack_s, "their first sample", "their last"):
             yield (

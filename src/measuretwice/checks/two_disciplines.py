@@ -10,7 +10,7 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, set_check
 from measuretwice.lab import Lab
 from measuretwice.measure import fields
-from measuretwice.measure.values import number
+from measuretwice.measure.fields import number
 from measuretwice.stats.two_samples import (
     mean_and_deviation,
     noticeable_spread,

@@ -9,7 +9,7 @@ from measuretwice.checks.case import Member
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, set_check
 from measuretwice.lab import Lab
-from measuretwice.measure.values import number
+from measuretwice.measure.fields import number
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 

@@ -28,7 +28,7 @@ from measuretwice.course.findings import (
 from measuretwice.course.lab_books import CaseBooks, CaseOutcome, note_live_outcome
 from measuretwice.course.reading import NONSENSE, Part, Unread, is_document, is_look, read_apart
 from measuretwice.live.session import FACTS
-from measuretwice.measure import brought as bring
+from measuretwice.measure import imported
 from measuretwice.runs.folder import PLAN, runs_in
 from measuretwice.stats.intervals import binomial_interval
 
@@ -185,7 +185,7 @@ def open_check(root: Path, targets: Sequence[Path], hint: int | None) -> Iterato
     """
     # What is called wrongly is said before anything is read.
     for target in targets:
-        if problem := bring.unreadable(target):
+        if problem := imported.unreadable(target):
             raise UserError(f"{target}: {problem}")
     with TemporaryDirectory(prefix="measuretwice-check-") as scratch:
         places = places_for(targets, Path(scratch))

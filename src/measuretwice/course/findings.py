@@ -14,16 +14,16 @@ from typing import NotRequired, TypedDict, cast
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, Severity, case_of, check_run, check_set, with_help
 from measuretwice.course.trials import read_changes
-from measuretwice.execute.reference import reference_conditions
+from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import UNSET, Lab, StageName, Value, load_lab, select_trials, trial_params
 from measuretwice.live.session import FACTS
-from measuretwice.measure import brought as bring
-from measuretwice.measure.conditions import Conditions
-from measuretwice.measure.values import Measured
+from measuretwice.measure import imported
+from measuretwice.measure.fields import Measured
+from measuretwice.measure.host_state import HostState
 from measuretwice.runs.reread import measure_again, plan_in
 
-# How a lab's own scripts set its nodes up, as reference_conditions says it; who reads elsewhere asks otherwise.
-Reference = Callable[[Path, Lab, Mapping[str, Value]], Conditions | None]
+# How a lab's own scripts set its nodes up, as reference_host_state says it; who reads elsewhere asks otherwise.
+Reference = Callable[[Path, Lab, Mapping[str, Value]], HostState | None]
 
 
 class FindingDocument(TypedDict):
@@ -81,7 +81,7 @@ class DeclaredRun:
 
 
 def check_one(
-    root: Path, run: Path, hint: int | None, reference_of: Reference = reference_conditions
+    root: Path, run: Path, hint: int | None, reference_of: Reference = reference_host_state
 ) -> Document:
     """Return the document of one run of ours: measured anew from its raw files, compared with its plan.
 
@@ -93,7 +93,7 @@ def check_one(
     # With scripts of somebody's own the nodes may be set in any way.
     intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
     reference = reference_of(root, lab, intended) if plan.edited else None
-    case = case_of(lab, plan.params, measured, plan.trial, again.conditions, reference)
+    case = case_of(lab, plan.params, measured, plan.trial, again.host_state, reference)
     findings = check_run(lab, case, hint)
     made_as: PlanDocument = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
@@ -162,7 +162,7 @@ def _folder_of(runs: list[str]) -> str:
 
 
 def check_live(
-    root: Path, folder: Path, hint: int | None, reference_of: Reference = reference_conditions
+    root: Path, folder: Path, hint: int | None, reference_of: Reference = reference_host_state
 ) -> Document:
     """Return the document of what a person did by hand in a live lab: their files, compared with its plan.
 
@@ -175,9 +175,9 @@ def check_live(
             f"{error}; or check the files in raw/ and say what it was: --lab LAB --trial N"
         ) from None
     params = dict(plan.params)
-    brought = bring.read_files([folder / "raw"], lab, params)
+    brought = imported.read_files([folder / "raw"], lab, params)
     reference = None
-    if brought.conditions and any(node.interfaces for node in brought.conditions.nodes.values()):
+    if brought.host_state and any(node.interfaces for node in brought.host_state.nodes.values()):
         intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
         reference = reference_of(root, lab, intended)
     document = _document_of(
@@ -209,7 +209,7 @@ def check_brought(
         **read_changes(lab, declared.changes),
     }
     params = {name: value for name, value in chosen.items() if value != UNSET}
-    brought = bring.read_files(targets, lab, params)
+    brought = imported.read_files(targets, lab, params)
     name = ", ".join(map(str, targets))
     return _document_of(name, lab, params, brought, hint, trial=numbers[0])
 
@@ -218,14 +218,14 @@ def _document_of(
     name: str,
     lab: Lab,
     params: dict[str, Value],
-    brought: bring.Brought,
+    brought: imported.ImportedFiles,
     hint: int | None,
     *,
     trial: int,
-    reference: Conditions | None = None,
+    reference: HostState | None = None,
 ) -> Document:
     """The document of files: what was found, and what each file was taken for."""
-    case = case_of(lab, params, brought.measured, trial, brought.conditions, reference)
+    case = case_of(lab, params, brought.measured, trial, brought.host_state, reference)
     findings = check_run(lab, case, hint)
     return {
         **_document(name, lab, params, brought.measured, findings),

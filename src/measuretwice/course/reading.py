@@ -20,9 +20,9 @@ from measuretwice.base.apart import Apart
 from measuretwice.base.errors import UserError
 from measuretwice.course.findings import Reference
 from measuretwice.course.wording import UNNAMED
-from measuretwice.execute.reference import reference_conditions
+from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import Lab, Value, load_lab
-from measuretwice.measure.conditions import Conditions
+from measuretwice.measure.host_state import HostState
 
 # Of two thousand files, each with a reason why it isn't used, there is a hundredth of that to say.
 MOST_ANSWER_BYTES = 64 * 2**20
@@ -86,10 +86,10 @@ def _answer(root: Path, process: Apart, part: Part) -> tuple[Any, bool]:
                 return Unread(f"{part.name}: {NONSENSE}"), False
 
 
-def _reference(root: Path, lab: str, params: Mapping[str, Value]) -> Conditions | str:
+def _reference(root: Path, lab: str, params: Mapping[str, Value]) -> HostState | str:
     """How the lab's scripts set its nodes up, or why that isn't known: here, since a virtual kernel needs more than the limits."""
     try:
-        return reference_conditions(root, load_lab(root, lab), params) or ""
+        return reference_host_state(root, load_lab(root, lab), params) or ""
     except UserError as error:
         return str(error)
     except Exception as error:
@@ -101,7 +101,7 @@ def _read(parts: Sequence[Part], scratch: Path, pipe: Connection) -> None:
     """In the process: the work, part by part. The answers are JSON, not pickles."""
     tempfile.tempdir = str(scratch)
 
-    def ask(part: Part, root: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions | None:
+    def ask(part: Part, root: Path, lab: Lab, params: Mapping[str, Value]) -> HostState | None:
         pipe.send_bytes(json.dumps({"lab": lab.name, "params": dict(params)}).encode())
         # From who has started us: none of it is from outside.
         known = pipe.recv()

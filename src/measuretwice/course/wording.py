@@ -14,7 +14,7 @@ from measuretwice.course.lab_books import (
     ExperimentDecides,
     SolvedByHand,
 )
-from measuretwice.measure.brought.pieces import SNAPSHOT
+from measuretwice.measure.imported.files import SNAPSHOT
 
 # What a finding is called before it has a name.
 UNNAMED = {

@@ -22,12 +22,12 @@ from measuretwice.base.paths import CHECKOUT
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import check_finished
 from measuretwice.lab import CheckedParams, Lab, Value
-from measuretwice.measure.conditions import Conditions, read_conditions
+from measuretwice.measure.host_state import HostState, read_host_state
 
 WALL_LIMIT_S = 120.0
 
 
-def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> Conditions | None:
+def reference_host_state(root: Path, lab: Lab, params: Mapping[str, Value]) -> HostState | None:
     """Return how the lab's scripts set its nodes up with these parameters; None without a virtual
     kernel on this machine: none is built for this. None, too, for a lab of another checkout, which
     MEASURETWICE_ROOT names: whoever has runs checked hasn't asked to run its scripts.
@@ -46,14 +46,14 @@ def reference_conditions(root: Path, lab: Lab, params: Mapping[str, Value]) -> C
         plan = replace(batch.job(trial, seed=1).plan, params=_whole(lab, params))
         kept = keep / _digest(lab, plan.to_json())
         if (kept / "raw").is_dir():
-            return read_conditions(kept / "raw", None)
+            return read_host_state(kept / "raw", None)
         work = Path(out) / "work"
         (work / "raw").mkdir(parents=True)
         backend.measure(prepared, plan, root, work, WALL_LIMIT_S)
         check_finished(work, "the lab's own set-up", backend, prepared)
-        conditions = read_conditions(work / "raw", None)
+        host_state = read_host_state(work / "raw", None)
         _keep(work, kept)
-    return conditions
+    return host_state
 
 
 def _whole(lab: Lab, params: Mapping[str, Value]) -> CheckedParams:

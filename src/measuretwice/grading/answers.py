@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from measuretwice.grading.unpack import shown
-from measuretwice.measure.brought import tidy
+from measuretwice.measure.imported import tidy
 from measuretwice.report.answers import read_books, read_places
 
 MAX_REPORT_BYTES = 8 * 2**20

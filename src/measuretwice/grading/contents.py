@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from measuretwice.checks import Finding, Severity
 from measuretwice.grading.likeness import Sketch
 from measuretwice.lab import StageName, Value
-from measuretwice.measure.values import Measured
+from measuretwice.measure.fields import Measured
 
 
 @dataclass(frozen=True)

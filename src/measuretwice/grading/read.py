@@ -25,7 +25,7 @@ from measuretwice.grading.likeness import Sketch, sketches
 from measuretwice.grading.remade import find_figures, write_report
 from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
-from measuretwice.measure import brought
+from measuretwice.measure import imported
 from measuretwice.report.report import anchors
 from measuretwice.runs.archive import files_of
 from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
@@ -265,8 +265,8 @@ def _measured(folder: Path, paths: list[Path], tree: Path, lab: Lab | None) -> B
         params = None
         if lab and files.trial in lab.trials:
             params = trial_params(lab, files.trial, pitfall=files.pitfall, stage=files.stage)
-        found = brought.read_files(
-            paths[: brought.MAX_FILES], lab if params is not None else None, params
+        found = imported.read_files(
+            paths[: imported.MAX_FILES], lab if params is not None else None, params
         )
     except UserError as error:
         return replace(files, refused=(shown_line(str(error).replace(f"{tree}/", "")),))

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from measuretwice.base.signs import without_controls
-from measuretwice.measure.brought import MAX_FILE_BYTES
+from measuretwice.measure.imported import MAX_FILE_BYTES
 from measuretwice.runs.archive import ARCHIVE, is_archive
 
 # A run is a few MB in some fifty files; a whole lab's are far below these.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from measuretwice.lab import Expectation, Lab, ModelUse, Value
-from measuretwice.measure.values import Measured, number
+from measuretwice.measure.fields import Measured, number
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models
 

@@ -6,9 +6,19 @@ is misspelt fails at once instead of never finding anything. Pages print these t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+# None: the raw files don't have it. Words are few: an algorithm, a kind of queue.
+Measured = dict[str, float | int | str | None]
+
+
+def number(measured: Mapping[str, float | int | str | None], name: str) -> float | int | None:
+    """Return a measured number; None where the run doesn't have it, or has a word by that name."""
+    value = measured.get(name)
+    return None if isinstance(value, str) else value
+
 
 # How a name ends says its unit.
 UNITS = {
@@ -269,7 +279,7 @@ SUMMARY = (
     Field("own_c_by_halvings", "your own", "C of the Mathis model, from halvings"),
 )
 # Only files that a person brings can have these.
-BROUGHT = (
+IMPORTED = (
     Field("copied_flows", "iperf2", "flows that stand in two of the files"),
     Field("unfit", "", "which tests among the files are none that can be checked, and why"),
     Field("several_runs", "iperf3", "of which runs the files are, where these are several"),
@@ -338,7 +348,7 @@ FLOW_OF_MANY = (
 )
 CATALOGUE = {
     field.name: field
-    for field in (*FAMILIES, *BROUGHT, *SUMMARY, *MANY_FLOWS, *FEW_FLOWS, *ONE_FLOW)
+    for field in (*FAMILIES, *IMPORTED, *SUMMARY, *MANY_FLOWS, *FEW_FLOWS, *ONE_FLOW)
 }
 
 

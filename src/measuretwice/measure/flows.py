@@ -21,9 +21,9 @@ from measuretwice.measure.connections import (
     Trace,
     common_interval,
     read_connections,
+    read_halvings,
 )
-from measuretwice.measure.fields import FLOW, FLOW_OF_MANY, OF_NODE
-from measuretwice.measure.halvings import read_halvings
+from measuretwice.measure.fields import FLOW, FLOW_OF_MANY, OF_NODE, Measured, number
 from measuretwice.measure.queue import (
     Queue,
     file_of,
@@ -41,7 +41,6 @@ from measuretwice.measure.student_tables import (
     table_taken,
     windows_taken,
 )
-from measuretwice.measure.values import Measured, number
 from measuretwice.parse import ParseError, PingRun, parse_ping, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps

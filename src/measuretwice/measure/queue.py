@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice.lab import Lab, QueueAt
+from measuretwice.measure.fields import Measured
 from measuretwice.measure.raw import name_of, text_of
-from measuretwice.measure.values import Measured
 from measuretwice.parse import (
     ParseError,
     Qdisc,

@@ -1,15 +1,36 @@
-"""From a run's raw files to its measured values. Reads files only: never the network."""
+"""From a run's raw files to its measured values. Reads files only: never the network.
+
+Where each number comes from is written beside it; what each flow of several did is in flows.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from measuretwice.lab import Lab, Value
+from measuretwice.lab import Collect, Lab, QdiscAt, Value
 from measuretwice.measure import fields
+from measuretwice.measure.fields import Measured
 from measuretwice.measure.flows import Flow, read_flows
-from measuretwice.measure.one_flow import read_one_flow
-from measuretwice.measure.values import Measured
+from measuretwice.measure.raw import counters_grown, name_of, text_at, text_of
+from measuretwice.parse import (
+    Frames,
+    Iperf2Connection,
+    Iperf3Run,
+    ParseError,
+    PingRun,
+    Qdisc,
+    SsSample,
+    SsSocket,
+    parse_frames,
+    parse_iperf3_json,
+    parse_ping,
+    parse_ss,
+    parse_ss_samples,
+    parse_tc_qdiscs,
+)
+from measuretwice.parse.host import parse_ip, parse_softnet
+from measuretwice.tcp.headers import ETHERNET_HEADER_BYTES
 
 
 def measure(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[Measured, list[Flow]]:
@@ -18,8 +39,220 @@ def measure(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[Measured,
 
     ParseError names the file and place that can't be read; OSError a file that is missing.
     """
-    measured = read_one_flow(lab.file.collect, raw)
+    measured = read_totals(lab.file.collect, raw)
     flows, together = read_flows(lab, raw, params)
     measured |= together
     fields.require(measured, lab.name)
     return measured, flows
+
+
+def read_totals(files: Collect, raw: Path) -> Measured:
+    """Return what the tools say of the whole run, of all flows as one, and what every node counted.
+
+    ParseError where a file can't be read, OSError where it is missing.
+    """
+    measured: Measured = {}
+    if files.ping:
+        measured |= from_ping(parse_ping(text_at(raw, files.ping), files.ping.file))
+    run: Iperf3Run | None = None
+    if files.iperf3:
+        run = parse_iperf3_json(text_at(raw, files.iperf3), files.iperf3.file)
+        if run.error:
+            raise ParseError(files.iperf3.file, "error", f"iperf3 says: {run.error}")
+        measured |= from_iperf3(run)
+    if files.ss and run:
+        ports = {connection.local_port for connection in run.connections}
+        samples = parse_ss_samples(text_at(raw, files.ss), files.ss.file, local_ports=ports)
+        measured |= from_samples(samples, ports)
+    if files.ss_last:
+        measured |= _from_last_lines(text_at(raw, files.ss_last), files.ss_last.file)
+    # Where none was asked for (capture_packets = 0) there is none. A tcpdump that doesn't start ends the run.
+    if files.capture and (raw / files.capture.node / files.capture.file).exists():
+        measured |= from_frames(parse_frames(text_at(raw, files.capture), files.capture.file))
+    if files.bottleneck:
+        measured |= _from_qdisc(raw, files.bottleneck)
+    return measured | _from_counters(raw, files)
+
+
+def from_ping(ping: PingRun) -> Measured:
+    """The idle path: its round-trip times and losses, before the test."""
+    return {
+        "ping_sent_packets": ping.transmitted,
+        "ping_loss_ratio": ping.loss_ratio,
+        "ping_rtt_min_ms": ping.rtt_min_ms,
+        "ping_rtt_mean_ms": ping.rtt_avg_ms,
+    }
+
+
+def from_iperf3(run: Iperf3Run) -> Measured:
+    """What both programs say of the whole test."""
+    return {
+        # What the receiving program got: RFC 2647 calls this goodput.
+        "goodput_bps": run.received_rate_bps,
+        "sender_rate_bps": run.sent_rate_bps,
+        "bytes_received": run.received_bytes,
+        "duration_s": run.sent_seconds,
+        "retransmits": run.retransmits,
+        "flows": len(run.streams),
+    }
+
+
+def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
+    """Senders' CSV: from the totals of the whole test, each over its own time."""
+    totals = [connection.total for connection in connections]
+    return {
+        "goodput_bps": sum(
+            8 * total.bytes / (total.end_s - total.start_s)
+            for total in totals
+            if total.end_s > total.start_s
+        ),
+        "duration_s": max(total.end_s - total.start_s for total in totals),
+        "flows": len(connections),
+    }
+
+
+def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
+    """The connections from `ports`: told by them from iperf3's control connection."""
+    last: dict[int, SsSocket] = {}
+    rtt_sum_ms, rtt_count = 0.0, 0
+    cwnd_sum, cwnd_max = 0, 0
+    rtt_min_ms: float | None = None
+    for sample in samples:
+        for socket in sample.sockets:
+            if socket.local_port not in ports or socket.rtt_ms is None:
+                continue
+            last[socket.local_port] = socket
+            rtt_sum_ms += socket.rtt_ms
+            rtt_count += 1
+            cwnd_sum += socket.cwnd_segments or 0
+            cwnd_max = max(cwnd_max, socket.cwnd_segments or 0)
+            if socket.minrtt_ms is not None:
+                rtt_min_ms = min(rtt_min_ms or socket.minrtt_ms, socket.minrtt_ms)
+    sockets = list(last.values())
+    data_ports = sorted(last)
+    return {
+        "rtt_min_ms": rtt_min_ms,
+        "rtt_mean_ms": round(rtt_sum_ms / rtt_count, 6) if rtt_count else None,
+        "mss_bytes": sockets[0].mss_bytes if sockets else None,
+        "data_segs_out": _sum(socket.data_segs_out for socket in sockets),
+        "bytes_acked": _sum(socket.bytes_acked for socket in sockets),
+        "cwnd_mean_segments": round(cwnd_sum / rtt_count, 6) if rtt_count else None,
+        "cwnd_max_segments": cwnd_max if rtt_count else None,
+        "data_port": data_ports[0] if len(data_ports) == 1 else None,
+        "retrans_total": _sum(socket.retrans_total or 0 for socket in sockets),
+        "ss_samples": len(samples),
+    }
+
+
+def _from_last_lines(text: str, source: str) -> Measured:
+    """The lines of ss that a person would keep: whose are they, and whose is the last?"""
+    sockets = parse_ss(text, source) if text.strip() else ()
+    return {
+        "picked_port": sockets[-1].local_port if sockets else None,
+        "picked_connections": len({socket.local_port for socket in sockets}),
+    }
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def from_frames(frames: Frames) -> Measured:
+    """tcpdump -e on the router: how large the IP packet in the largest frame was."""
+    largest = max(frames.bytes, default=None)
+    return {
+        "captured_packets": len(frames.bytes),
+        "largest_packet_bytes": None if largest is None else largest - ETHERNET_HEADER_BYTES,
+    }
+
+
+def _from_qdisc(raw: Path, place: QdiscAt) -> Measured:
+    """What the qdisc counted between the snapshots: netem counts a drop at the door."""
+    device = _device(raw / place.node / "addr.json", place.address)
+    before, after = (
+        _qdisc(raw / place.node / f"qdisc.{when}.json", device, place.kind)
+        for when in ("before", "after")
+    )
+    sent = (after.sent_packets or 0) - (before.sent_packets or 0)
+    drops = (after.drops or 0) - (before.drops or 0)
+    if sent < 0 or drops < 0:
+        raise ParseError(
+            f"{place.node}/qdisc.after.json",
+            device,
+            "its qdisc has counted less than before the run: the two files are swapped, or of two runs",
+        )
+    return {
+        **from_counts(sent, (after.sent_bytes or 0) - (before.sent_bytes or 0), drops),
+        "qdisc_limit_packets": after.limit_packets,
+        "other_qdisc_drops": _other_drops(raw, place.node, device),
+    }
+
+
+def _other_drops(raw: Path, node: str, device: str) -> int:
+    """Drops between the snapshots by all other interfaces' root qdiscs, on every node."""
+
+    def drops(when: str) -> int:
+        return sum(
+            qdisc.drops or 0
+            for path in raw.glob(f"*/qdisc.{when}.json")
+            for qdisc in parse_tc_qdiscs(path.read_text(), path.name)
+            if qdisc.root and not (path.parent.name == node and qdisc.dev == device)
+        )
+
+    return drops("after") - drops("before")
+
+
+def from_counts(sent: int, sent_bytes: int, drops: int) -> Measured:
+    """A qdisc's counts: what it was offered is what it sent and what it dropped."""
+    offered = sent + drops
+    return {
+        "qdisc_sent_packets": sent,
+        "qdisc_sent_bytes": sent_bytes,
+        "qdisc_drops": drops,
+        "qdisc_offered_packets": offered,
+        "loss_ratio": drops / offered if offered else None,
+    }
+
+
+def _device(path: Path, address: str) -> str:
+    for link in parse_ip(text_of(path), path.name):
+        addresses = link.get("addr_info") or []
+        if any(isinstance(info, dict) and info.get("local") == address for info in addresses):
+            return str(link.get("ifname"))
+    raise ParseError(path.name, "file", f"no interface has the address {address}")
+
+
+def _qdisc(path: Path, device: str, kind: str) -> Qdisc:
+    for qdisc in parse_tc_qdiscs(path.read_text(), path.name):
+        if qdisc.dev == device and qdisc.kind == kind:
+            return qdisc
+    raise ParseError(path.name, "file", f"there is no {kind} qdisc on {device}")
+
+
+def _from_counters(raw: Path, files: Collect) -> Measured:
+    """Losses that no qdisc counts: the receiver's own queue, the backlog between drivers and IP."""
+    values: Measured = {}
+    if files.sender is not None:
+        grown = counters_grown(raw / files.sender)
+        values["timeouts"] = grown.get("TcpExtTCPTimeouts")
+        values["spurious_retransmits"] = grown.get("TcpExtTCPDSACKRecv")
+    if files.receiver is not None:
+        grown = counters_grown(raw / files.receiver)
+        values["receiver_ofo_drops"] = grown.get("TcpExtTCPOFODrop")
+        values["receiver_prune_calls"] = grown.get("TcpExtPruneCalled")
+        values["receiver_acks_out"] = grown.get("TcpOutSegs")
+    values["softnet_drops"] = sum(
+        _softnet_drops(folder)
+        for folder in raw.iterdir()
+        if (folder / "softnet_stat.after.txt").is_file()
+    )
+    return values
+
+
+def _softnet_drops(folder: Path) -> int:
+    before, after = (
+        parse_softnet(text_of(path), name_of(path))["dropped"]
+        for path in (folder / f"softnet_stat.{when}.txt" for when in ("before", "after"))
+    )
+    return after - before

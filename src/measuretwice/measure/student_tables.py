@@ -13,9 +13,9 @@ from pathlib import Path
 
 from measuretwice.lab import CrowdFiles
 from measuretwice.measure.connections import Trace
+from measuretwice.measure.fields import Measured
 from measuretwice.measure.queue import Queue
 from measuretwice.measure.raw import name_of, rows_of, text_of
-from measuretwice.measure.values import Measured
 from measuretwice.parse import ParseError
 from measuretwice.tcp.steady_state import Traced, sampled_each_tenth
 from measuretwice.tcp.window import at

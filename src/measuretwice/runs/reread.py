@@ -17,9 +17,9 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import case_of, check_run
 from measuretwice.lab import Lab, NodeFile, Plan, load_lab, read_plan
-from measuretwice.measure.conditions import Conditions, read_conditions
+from measuretwice.measure.fields import Measured
+from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.measure.run import measure
-from measuretwice.measure.values import Measured
 from measuretwice.parse import ParseError
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import PLAN, PROVENANCE, is_finished
@@ -65,7 +65,7 @@ class Reread:
     lab: Lab
     plan: Plan
     measured: Measured
-    conditions: Conditions
+    host_state: HostState
     provenance: Mapping[str, object] | None
 
 
@@ -105,7 +105,7 @@ def _measure(root: Path, run: Path, raw: Path) -> Reread:
         _refuse_endless(run, raw)
         measured, _ = measure(lab, raw, plan.params)
         how = lab.file.collect
-        conditions = read_conditions(raw, how.ss_name, how.queue.file if how.queue else None)
+        host_state = read_host_state(raw, how.ss_name, how.queue.file if how.queue else None)
     except ParseError as error:
         raise UserError(f"{run}: {error}; run it again") from None
     except OSError as error:
@@ -119,7 +119,7 @@ def _measure(root: Path, run: Path, raw: Path) -> Reread:
     provenance = _read_provenance(run)
     if provenance and provenance.get("plan_digest", plan.digest) != plan.digest:
         raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
-    return Reread(lab, plan, measured, conditions, provenance)
+    return Reread(lab, plan, measured, host_state, provenance)
 
 
 def read_run(root: Path, run: Path, name: str) -> RunData:
@@ -130,9 +130,9 @@ def read_run(root: Path, run: Path, name: str) -> RunData:
 
 def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     again = _measure(root, run, raw)
-    lab, plan, measured, conditions = again.lab, again.plan, again.measured, again.conditions
+    lab, plan, measured, host_state = again.lab, again.plan, again.measured, again.host_state
     try:
-        found = check_run(lab, case_of(lab, plan.params, measured, plan.trial, conditions))
+        found = check_run(lab, case_of(lab, plan.params, measured, plan.trial, host_state))
         result = make_result(lab, plan, measured, findings=found)
     except BROKEN as error:
         raise UserError(

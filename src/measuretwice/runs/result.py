@@ -15,8 +15,8 @@ from measuretwice.base.files import read_object
 from measuretwice.checks import Finding, Member
 from measuretwice.lab import Lab, Plan, StageName, Value, complaints
 from measuretwice.measure.expectations import Prediction, Verdict, against_model, verdicts_of
+from measuretwice.measure.fields import Measured, number
 from measuretwice.measure.flows import Flow
-from measuretwice.measure.values import Measured, number
 from measuretwice.runs.folder import RESULT, is_finished
 
 

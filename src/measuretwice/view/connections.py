@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from measuretwice.base.errors import UserError
-from measuretwice.measure.brought import busiest_port
+from measuretwice.measure.imported import busiest_port
 from measuretwice.parse import (
     Iperf3Run,
     ParseError,

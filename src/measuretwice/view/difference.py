@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from measuretwice.base.errors import UserError
-from measuretwice.measure import brought
-from measuretwice.measure.brought import MAX_FILE_BYTES
-from measuretwice.measure.fields import unit_of
-from measuretwice.measure.values import Measured
+from measuretwice.measure import imported
+from measuretwice.measure.fields import Measured, unit_of
+from measuretwice.measure.imported import MAX_FILE_BYTES
 from measuretwice.runs.reread import measure_again
 from measuretwice.view.blocks import Cell
 from measuretwice.view.documents import (
@@ -165,7 +164,7 @@ def _measured(root: Path, source: Source, notes: list[str]) -> Measured:
     try:
         if source.sort == "run":
             return measure_again(root, source.target).measured
-        return brought.read_files(
+        return imported.read_files(
             [file.path for file in source.files if file.base not in OWN]
         ).measured
     except UserError as error:

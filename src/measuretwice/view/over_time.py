@@ -8,8 +8,8 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Value
-from measuretwice.measure.brought import busiest_port
 from measuretwice.measure.connections import Trace, traces_by_port
+from measuretwice.measure.imported import busiest_port
 from measuretwice.measure.over_time import OverTime, add_ping, add_queue, add_trace
 from measuretwice.measure.queue import Queue, queue_of
 from measuretwice.parse import ParseError, parse_ping

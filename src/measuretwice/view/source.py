@@ -17,7 +17,7 @@ from typing import Any, Literal
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.live.session import FACTS
-from measuretwice.measure.brought import MAX_FILE_BYTES
+from measuretwice.measure.imported import MAX_FILE_BYTES
 from measuretwice.runs.archive import MAX_FILES, raw_folder
 from measuretwice.runs.folder import DONE, EDIT_DIFF, PLAN, PROVENANCE, RESULT, is_finished, runs_in
 from measuretwice.runs.recorded import SET_FILE

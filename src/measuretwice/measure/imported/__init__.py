@@ -16,32 +16,39 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Collect, Lab, Value
 from measuretwice.measure import fields
-from measuretwice.measure.brought.clients import (
+from measuretwice.measure.fields import Measured
+from measuretwice.measure.flows import read_flows
+from measuretwice.measure.host_state import HostState, read_host_state
+from measuretwice.measure.imported.clients import (
     Tests,
     all_together,
     find_tests,
     iperf2_connections,
     keep_one_run,
+    seen_by_ss,
 )
-from measuretwice.measure.brought.layout import Layout, counters_of, lay_out
-from measuretwice.measure.brought.pieces import SNAPSHOT, Pieces, own_names, read_pieces
-from measuretwice.measure.brought.sockets import seen_by_ss
-from measuretwice.measure.brought.texts import MAX_FILE_BYTES as MAX_FILE_BYTES
-from measuretwice.measure.brought.texts import MAX_FILES as MAX_FILES
-from measuretwice.measure.brought.texts import TextFile, read_texts, unreadable
-from measuretwice.measure.brought.texts import tidy as tidy
-from measuretwice.measure.conditions import Conditions, read_conditions
-from measuretwice.measure.flows import read_flows
-from measuretwice.measure.one_flow import (
+from measuretwice.measure.imported.files import MAX_FILE_BYTES as MAX_FILE_BYTES
+from measuretwice.measure.imported.files import MAX_FILES as MAX_FILES
+from measuretwice.measure.imported.files import (
+    SNAPSHOT,
+    Pieces,
+    TextFile,
+    own_names,
+    read_pieces,
+    read_texts,
+    unreadable,
+)
+from measuretwice.measure.imported.files import tidy as tidy
+from measuretwice.measure.imported.layout import Layout, counters_of, lay_out
+from measuretwice.measure.run import (
     from_counts,
     from_frames,
     from_iperf2,
     from_iperf3,
     from_ping,
     from_samples,
-    read_one_flow,
+    read_totals,
 )
-from measuretwice.measure.values import Measured
 from measuretwice.parse import (
     Frames,
     Iperf2Connection,
@@ -75,7 +82,7 @@ WANTED = {
 __all__ = [
     "MAX_FILES",
     "MAX_FILE_BYTES",
-    "Brought",
+    "ImportedFiles",
     "TextFile",
     "busiest_port",
     "from_texts",
@@ -86,12 +93,12 @@ __all__ = [
 
 
 @dataclass
-class Brought:
+class ImportedFiles:
     """What was found. `used` has each file with what it was taken for, in order, `refused` what was left out
     and why, `missing` what isn't looked at, since there is no file for it; `tools` the files by tool."""
 
     measured: Measured = field(default_factory=dict)
-    conditions: Conditions | None = None
+    host_state: HostState | None = None
     used: dict[str, str] = field(default_factory=dict)
     tools: dict[str, list[str]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -100,7 +107,7 @@ class Brought:
 
 def read_files(
     paths: list[Path], lab: Lab | None = None, params: Mapping[str, Value] | None = None
-) -> Brought:
+) -> ImportedFiles:
     """Read files and folders of files, as of a run of `lab` with these settings where one is given.
 
     UserError where nothing at all can be used.
@@ -114,7 +121,7 @@ def from_texts(
     left_out: list[str],
     lab: Lab | None = None,
     params: Mapping[str, Value] | None = None,
-) -> Brought:
+) -> ImportedFiles:
     """As `read_files`, of texts that have been read already."""
     found = read_pieces(lab, texts, left_out)
     tests = find_tests(found, _only_sender(lab))
@@ -123,19 +130,19 @@ def from_texts(
     if not found.pieces and not tests.unfit:
         reason = left_out[0] if left_out else "there are no files"
         raise UserError(f"nothing here can be checked: {reason}")
-    brought = Brought(refused=found.left_out)
+    imported = ImportedFiles(refused=found.left_out)
     for piece in found.pieces:
-        brought.tools.setdefault(piece.tool, []).append(str(piece.path))
+        imported.tools.setdefault(piece.tool, []).append(str(piece.path))
     if lab is not None and params is not None:
         with tempfile.TemporaryDirectory(prefix="measuretwice-brought-") as folder:
             layout = lay_out(lab, found, tests, Path(folder))
-            _measure(lab, params, found, tests, layout, brought)
+            _measure(lab, params, found, tests, layout, imported)
     else:
-        _generally(found, tests, brought)
-    _of_iperf2(found, connections, copied, brought)
-    _words(found, tests, brought)
-    fields.require(brought.measured, "brought files")
-    return brought
+        _generally(found, tests, imported)
+    _of_iperf2(found, connections, copied, imported)
+    _words(found, tests, imported)
+    fields.require(imported.measured, "imported files")
+    return imported
 
 
 def _only_sender(lab: Lab | None) -> str | None:
@@ -160,11 +167,11 @@ def _measure(
     found: Pieces,
     tests: Tests,
     layout: Layout,
-    brought: Brought,
+    imported: ImportedFiles,
 ) -> None:
-    """The lab's own values, as far as the files have them; and the nodes' conditions."""
-    measured, how = brought.measured, layout.collect
-    brought.used = {str(path): words for path, words in layout.used.items()}
+    """The lab's own values, as far as the files have them; and the nodes' host_state."""
+    measured, how = imported.measured, layout.collect
+    imported.used = {str(path): words for path, words in layout.used.items()}
     for name, what in (
         ("ping", "the idle path"), ("ss_last", "the lines of ss that were kept"),
         ("capture", "packets' sizes"), ("bottleneck", "the bottleneck's drops"),
@@ -175,48 +182,48 @@ def _measure(
             continue
         if name == "ss_last" and not (layout.raw / part.node / part.file).is_file():
             continue
-        _try(partial(read_one_flow, Collect(**{name: part}), layout.raw), what, brought)
-    _flows(lab, params, tests, layout, brought)
-    conditions: list[Conditions] = []
+        _try(partial(read_totals, Collect(**{name: part}), layout.raw), what, imported)
+    _flows(lab, params, tests, layout, imported)
+    host_state: list[HostState] = []
     ss_name = layout.collect.ss_name
 
     def nodes() -> Measured:
         queue = layout.collect.queue
-        conditions.append(read_conditions(layout.raw, ss_name, queue.file if queue else None))
+        host_state.append(read_host_state(layout.raw, ss_name, queue.file if queue else None))
         return {}
 
-    _try(nodes, "how the nodes were set", brought)
-    brought.conditions = conditions[0] if conditions else None
+    _try(nodes, "how the nodes were set", imported)
+    imported.host_state = host_state[0] if host_state else None
     if not tests.clients and not found.of("iperf2"):
-        brought.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
+        imported.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
     if not layout.sockets.texts:
-        brought.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
-    brought.missing += [*layout.missing, *_not_there(lab, found)]
+        imported.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
+    imported.missing += [*layout.missing, *_not_there(lab, found)]
     if layout.snapshots.misplaced:
         measured["misplaced"] = layout.snapshots.misplaced
     if layout.sockets.foreign:
         measured["foreign_logs"] = "; ".join(layout.sockets.foreign)
-    said = {line.split(": ", 1)[0] for line in brought.refused} | {*brought.used}
-    brought.refused += [
+    said = {line.split(": ", 1)[0] for line in imported.refused} | {*imported.used}
+    imported.refused += [
         f"{piece.path}: not needed"
         for piece in found.pieces
         if str(piece.path) not in said and piece.tool != "iperf2"
     ]
     # What might have been of use comes first.
-    brought.refused.sort(key=lambda line: line.endswith(NO_TOOL))
+    imported.refused.sort(key=lambda line: line.endswith(NO_TOOL))
 
 
 def _not_there(lab: Lab, found: Pieces) -> Iterator[str]:
     """Which checks need files that are known by their names, and that nobody brought."""
-    brought = {piece.tool for piece in found.pieces}
-    if not brought & {*SNAPSHOT}:
+    imported = {piece.tool for piece in found.pieces}
+    if not imported & {*SNAPSHOT}:
         yield "how the nodes were set, since there are no snapshots of them (scripts/snapshot.sh)"
-    if own := sorted(own_names(lab) - {*SNAPSHOT} - brought):
+    if own := sorted(own_names(lab) - {*SNAPSHOT} - imported):
         yield f"what stands in {', '.join(own)}, since there is no such file"
 
 
 def _flows(
-    lab: Lab, params: Mapping[str, Value], tests: Tests, layout: Layout, brought: Brought
+    lab: Lab, params: Mapping[str, Value], tests: Tests, layout: Layout, imported: ImportedFiles
 ) -> None:
     """Each flow by itself, where the lab has several and ss looked at all; else all as one."""
     how = layout.collect
@@ -224,51 +231,51 @@ def _flows(
         reduced = layout.reduced(lab)
         if unseen := layout.sockets.unseen:
             nodes = ", ".join(sorted({client.node for client in unseen}))
-            brought.missing.append(
+            imported.missing.append(
                 f"each flow, since there is no ss of the connection from {nodes}"
             )
         elif layout.sockets.texts:
-            before = len(brought.missing)
-            _try(lambda: read_flows(reduced, layout.raw, params)[1], "each flow", brought)
-            if len(brought.missing) == before:
+            before = len(imported.missing)
+            _try(lambda: read_flows(reduced, layout.raw, params)[1], "each flow", imported)
+            if len(imported.missing) == before:
                 return
-    _all_flows(tests, layout, brought)
+    _all_flows(tests, layout, imported)
 
 
-def _try(read: Callable[[], Measured], what: str, brought: Brought) -> None:
+def _try(read: Callable[[], Measured], what: str, imported: ImportedFiles) -> None:
     """Add what can be read; what can't is said with the reason."""
     try:
-        brought.measured |= read()
+        imported.measured |= read()
     except ParseError as error:
-        brought.missing.append(f"{what}, since {error}")
+        imported.missing.append(f"{what}, since {error}")
     except FileNotFoundError as error:
-        brought.missing.append(f"{what}, since there is no {Path(error.filename).name}")
+        imported.missing.append(f"{what}, since there is no {Path(error.filename).name}")
     except BROKEN as error:
-        brought.missing.append(f"{what}, since its files can't be read ({type(error).__name__})")
+        imported.missing.append(f"{what}, since its files can't be read ({type(error).__name__})")
 
 
-def _all_flows(tests: Tests, layout: Layout, brought: Brought) -> None:
+def _all_flows(tests: Tests, layout: Layout, imported: ImportedFiles) -> None:
     """What iperf3 and ss say of all flows as one: of the whole time of each."""
     runs = [client.run for client in tests.clients] or [run for _, run in tests.servers]
     if runs:
-        brought.measured |= from_iperf3(all_together(runs))
+        imported.measured |= from_iperf3(all_together(runs))
     ports = {port for client in tests.clients for port in client.ports}
     if samples := layout.sockets.all:
         ports = ports or busiest_port(samples)
-        brought.measured |= from_samples(samples, ports)
+        imported.measured |= from_samples(samples, ports)
         # What nstat counts of the whole host, ss does of each connection.
-        brought.measured.setdefault("spurious_retransmits", _needless(samples, ports))
+        imported.measured.setdefault("spurious_retransmits", _needless(samples, ports))
         if layout.sockets.unseen:
             # Of some flows alone, and so nothing to hold against what iperf3 says of all.
-            brought.measured |= dict.fromkeys(OF_ALL)
+            imported.measured |= dict.fromkeys(OF_ALL)
     if runs:
-        _no_mean_window(runs, brought)
+        _no_mean_window(runs, imported)
 
 
-def _no_mean_window(runs: list[Iperf3Run], brought: Brought) -> None:
+def _no_mean_window(runs: list[Iperf3Run], imported: ImportedFiles) -> None:
     """A mean over several windows isn't what a sum of rates comes from: it is left out."""
     if len(all_together(runs).streams) > 1:
-        brought.measured |= {"cwnd_mean_segments": None, "cwnd_max_segments": None}
+        imported.measured |= {"cwnd_mean_segments": None, "cwnd_max_segments": None}
 
 
 def _needless(samples: tuple[SsSample, ...], ports: set[int]) -> int:
@@ -282,58 +289,58 @@ def _needless(samples: tuple[SsSample, ...], ports: set[int]) -> int:
     return sum(last.values())
 
 
-def _generally(found: Pieces, tests: Tests, brought: Brought) -> None:
+def _generally(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
     """What the tools say where no lab is named: of one path, as far as it can be told."""
     runs = [client.run for client in tests.clients] or [run for _, run in tests.servers]
     if runs:
-        brought.measured |= from_iperf3(all_together(runs))
+        imported.measured |= from_iperf3(all_together(runs))
     ports = {port for client in tests.clients for port in client.ports}
     samples: tuple[SsSample, ...] = ()
     qdiscs: list[Qdisc] = []
     for piece in found.pieces:
         if isinstance(piece.content, PingRun):
-            brought.measured |= from_ping(piece.content)
+            imported.measured |= from_ping(piece.content)
         elif isinstance(piece.content, Frames):
-            brought.measured |= from_frames(piece.content)
+            imported.measured |= from_frames(piece.content)
         elif isinstance(piece.content, tuple):
             samples += tuple(one for one in piece.content if isinstance(one, SsSample))
             qdiscs += [one for one in piece.content if isinstance(one, Qdisc)]
-        brought.used[str(piece.path)] = piece.tool
+        imported.used[str(piece.path)] = piece.tool
     if samples:
-        brought.measured |= from_samples(samples, ports or busiest_port(samples))
+        imported.measured |= from_samples(samples, ports or busiest_port(samples))
     if runs:
-        _no_mean_window(runs, brought)
+        _no_mean_window(runs, imported)
     losing = [one for one in qdiscs if one.kind == "netem" and one.loss_ratio]
     losing = losing or [one for one in qdiscs if one.drops]
     if losing:
         # Snapshots before and after a run: the later one has counted more.
         last = max(losing, key=lambda one: one.sent_packets or 0)
-        brought.measured |= from_counts(
+        imported.measured |= from_counts(
             last.sent_packets or 0, last.sent_bytes or 0, last.drops or 0
         )
-        brought.measured["qdisc_limit_packets"] = last.limit_packets
-    brought.missing = [what for tool, what in WANTED.items() if tool not in brought.tools]
+        imported.measured["qdisc_limit_packets"] = last.limit_packets
+    imported.missing = [what for tool, what in WANTED.items() if tool not in imported.tools]
 
 
 def _of_iperf2(
-    found: Pieces, connections: list[Iperf2Connection], copied: int, brought: Brought
+    found: Pieces, connections: list[Iperf2Connection], copied: int, imported: ImportedFiles
 ) -> None:
     if not found.of("iperf2"):
         return
-    brought.measured["copied_flows"] = copied
-    brought.used |= {str(piece.path): "iperf 2" for piece in found.of("iperf2")}
+    imported.measured["copied_flows"] = copied
+    imported.used |= {str(piece.path): "iperf 2" for piece in found.of("iperf2")}
     if connections and not found.of("iperf3"):
-        brought.measured |= from_iperf2(tuple(connections))
+        imported.measured |= from_iperf2(tuple(connections))
 
 
-def _words(found: Pieces, tests: Tests, brought: Brought) -> None:
+def _words(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
     """What no number says: tests that are no such test, and files of several runs."""
     if unfit := [*dict.fromkeys([*tests.unfit, *found.failed])]:
-        brought.measured["unfit"] = "; ".join(unfit)
+        imported.measured["unfit"] = "; ".join(unfit)
     if several := _several(tests):
-        brought.measured["several_runs"] = several
+        imported.measured["several_runs"] = several
     if algorithms := {client.run.congestion_control for client in tests.clients} - {None}:
-        brought.measured["iperf3_algorithms"] = " ".join(sorted(map(str, algorithms)))
+        imported.measured["iperf3_algorithms"] = " ".join(sorted(map(str, algorithms)))
 
 
 def _several(tests: Tests) -> str | None:
