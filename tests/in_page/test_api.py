@@ -516,6 +516,7 @@ def test_the_archive_tells_no_cause(kit: Path) -> None:
         )
         for pitfall in lab.file.pitfalls:
             assert not [hint for hint in pitfall.hints if hint in said]
+        assert not [path for path in folder.rglob("*") if path.name.startswith("facts")]
         assert read_lab(folder).file.pitfalls == lab.file.pitfalls
 
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 
+# What of a lab's folder students never get: points, and what the recorded runs of its cases say.
+INSTRUCTORS_ONLY = frozenset({"rubric.toml", "facts.py", "facts"})
 SEALED = "cases.sealed"
 # What a student may read in lab.toml; any other table may say a cause, as a case or a figure's title.
 OPEN_TABLES = frozenset(

@@ -26,7 +26,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, published_labs
 from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
 from measuretwice.lab.schema.json_schema import SCHEMA_FILE
-from measuretwice.lab.sealed import SEALED, seal, split_facts
+from measuretwice.lab.sealed import INSTRUCTORS_ONLY, SEALED, seal, split_facts
 from measuretwice.runs.recorded import SET_FILE
 from measuretwice.site.build import prepare
 from measuretwice.site.navigation import release_settings
@@ -47,7 +47,7 @@ LEFT_OUT_OF_PACKAGE = frozenset(
      "cli/describe.py"}
 )  # fmt: skip
 # Of a lab's folder: what says how answers are marked, and what is made in another way.
-LEFT_OUT_OF_LAB = frozenset({"rubric.toml", "facts.py", "lab.toml", SEALED, QUESTIONS})
+LEFT_OUT_OF_LAB = INSTRUCTORS_ONLY | {"lab.toml", SEALED, QUESTIONS}
 PAGES = "docs/pages"
 # A file that a page shows as it is, or a part of one.
 SNIPPET = re.compile(r'--8<-- "([^":]+)')
@@ -133,7 +133,11 @@ def _copy(root: Path, part: Path, names: Iterable[str]) -> None:
 
 def _add_lab(lab: Lab, part: Path) -> None:
     target = part / "labs" / lab.folder.name
-    names = [name for name in _files_below(lab.folder, lab.folder) if name not in LEFT_OUT_OF_LAB]
+    names = [
+        name
+        for name in _files_below(lab.folder, lab.folder)
+        if name.split("/")[0] not in LEFT_OUT_OF_LAB
+    ]
     _copy(lab.folder, target, names)
     open_text, other = split_facts(lab.path.read_text(encoding="utf-8"))
     target.mkdir(parents=True, exist_ok=True)

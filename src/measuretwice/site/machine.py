@@ -38,7 +38,7 @@ from measuretwice.execute.estimate import likely_seconds
 from measuretwice.lab import Lab, Plan, listed_settings, published_labs
 from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
 from measuretwice.lab.schema import Parameter
-from measuretwice.lab.sealed import SEALED, seal, split_facts
+from measuretwice.lab.sealed import INSTRUCTORS_ONLY, SEALED, seal, split_facts
 from measuretwice.site.folder import Folder
 from measuretwice.view.documents import parameter_meaning
 
@@ -195,7 +195,10 @@ def _lab_files(lab: Lab) -> dict[str, bytes | Path]:
     files: dict[str, bytes | Path] = {
         f"{place}/{path.relative_to(lab.folder).as_posix()}": path
         for path in lab.folder.rglob("*")
-        if path.is_file() and not path.name.startswith(".") and "__pycache__" not in path.parts
+        if path.is_file()
+        and not path.name.startswith(".")
+        and "__pycache__" not in path.parts
+        and path.relative_to(lab.folder).parts[0] not in INSTRUCTORS_ONLY
     }
     files[f"{place}/{lab.path.name}"] = facts.encode()
     if other.strip():
@@ -204,7 +207,6 @@ def _lab_files(lab: Lab) -> dict[str, bytes | Path]:
     if isinstance(questions, Path):
         sealed = seal(questions.read_text(encoding="utf-8"))
         files[f"{place}/{SEALED_QUESTIONS}"] = sealed.encode()
-    files.pop(f"{place}/rubric.toml", None)
     return files
 
 
