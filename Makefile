@@ -43,7 +43,7 @@ define package
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
-	for facts in labs/*/facts.py; do $(PYTHON) -m mypy "$$facts" || exit; done
+	for facts in $(wildcard labs/*/facts.py labs/*/facts); do $(PYTHON) -m mypy "$$facts" || exit; done
 	PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(PYTHON) scripts/lint/sizes.py
 	$(PYTHON) scripts/lint/pages.py

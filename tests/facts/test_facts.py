@@ -17,6 +17,7 @@ from measuretwice.facts import (
     Probability,
     Table,
     compute,
+    computed,
     facts_file,
     judge,
     percent,
@@ -24,11 +25,11 @@ from measuretwice.facts import (
     seconds,
     write_facts,
 )
-from measuretwice.facts.computed import MODULE, to_text
+from measuretwice.facts.computed import module_of, to_text
 from measuretwice.lab import find_labs, load_lab
 
 ROOT = Path(__file__).parents[2]
-WITH_FACTS = sorted(name for name, folder in find_labs(ROOT).items() if (folder / MODULE).is_file())
+WITH_FACTS = sorted(name for name, folder in find_labs(ROOT).items() if module_of(folder))
 
 
 @pytest.mark.parametrize("name", WITH_FACTS)
@@ -110,11 +111,27 @@ def test_judge(ends: tuple[float, float], limits: dict[str, float], judged: bool
 
 def test_a_lab_without_facts(tmp_path: Path) -> None:
     folder = tmp_path / "labs/05-queues"
-    shutil.copytree(ROOT / "labs/05-queues", folder)
-    (folder / MODULE).unlink()
+    shutil.copytree(ROOT / "labs/05-queues", folder, ignore=shutil.ignore_patterns("facts*"))
     lab = load_lab(tmp_path, "queues")
     assert write_facts(tmp_path, lab) is None
     assert list(read_facts(tmp_path, lab)) == []
+
+
+def test_a_long_module_may_be_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "labs/05-queues"
+    shutil.copytree(ROOT / "labs/05-queues", folder, ignore=shutil.ignore_patterns("facts*"))
+    (folder / "facts").mkdir()
+    (folder / "facts/__init__.py").write_text(
+        "from measuretwice.facts import Facts, Number\n\nfrom .cases import wait\n\n\n"
+        "def facts(sets):\n    f = Facts()\n    f.wait = Number(wait)\n    return f\n"
+    )
+    lab = load_lab(tmp_path, "queues")
+    monkeypatch.setattr(computed, "CHECKOUT", tmp_path)
+    for wait in (7, 88):
+        (folder / "facts/cases.py").write_text(f"wait = {wait}\n")
+        found = compute(tmp_path, lab)
+        assert found is not None
+        assert str(found["wait"]) == str(wait)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": 7}', '{"a": {"val": 7}}'])
@@ -132,8 +149,8 @@ def test_damaged_facts_are_one_line(tmp_path: Path, text: str) -> None:
 
 def test_a_program_of_another_folder_is_not_run(tmp_path: Path) -> None:
     folder = tmp_path / "labs/05-queues"
-    shutil.copytree(ROOT / "labs/05-queues", folder)
-    (folder / MODULE).write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
+    shutil.copytree(ROOT / "labs/05-queues", folder, ignore=shutil.ignore_patterns("facts*"))
+    (folder / "facts.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\n")
     lab = load_lab(tmp_path, "queues")
     with pytest.raises(UserError, match="is a program of another folder than the kit's"):
         compute(tmp_path, lab)

@@ -103,7 +103,7 @@ def record(
 def _facts(root: Path, lab: Lab, as_json: bool) -> int:
     """Compute a lab's facts anew from what is recorded of it."""
     if (path := write_facts(root, lab)) is None:
-        raise UserError(f"{lab.folder / 'facts.py'} isn't there: {lab.name} has no facts")
+        raise UserError(f"{lab.folder} has no facts.py: {lab.name} has no facts")
     print(
         json.dumps({"lab": lab.name, "facts": str(path)}) if as_json else f"{path}: computed anew"
     )

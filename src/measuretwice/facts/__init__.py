@@ -1,7 +1,7 @@
 """Facts: what a lab's recorded runs say, computed once and by name; pages and notebooks quote them.
 
-Each lab has a module `facts.py` beside its lab.toml with one function, `facts(sets)`, which takes the lab's
-RecordedSets and returns Facts. `./lab record` writes them to sample-data/NN-<lab>/facts.json.
+Each lab has a module `facts` beside its lab.toml, facts.py or a folder, with a function `facts(sets)`, which takes the
+lab's RecordedSets and returns Facts. `./lab record` writes them to sample-data/NN-<lab>/facts.json.
 """
 
 from measuretwice.facts.columns import (

@@ -1,9 +1,10 @@
-"""Facts computed by a lab's own facts.py, and kept beside its recorded sets."""
+"""Facts computed by a lab's own module `facts`, and kept beside its recorded sets."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from measuretwice.facts.values import (
 )
 from measuretwice.lab import Lab
 
-MODULE = "facts.py"
+# A lab's module `facts`, beside its lab.toml: a file, or a folder where it is long.
+MODULES = ("facts.py", "facts/__init__.py")
 FILE = "facts.json"
 
 
@@ -33,24 +35,42 @@ def facts_file(root: Path, lab: Lab) -> Path:
     return root / "sample-data" / lab.folder.name / FILE
 
 
+def module_of(folder: Path) -> Path | None:
+    """Return the file of the lab's module `facts`; None where the lab in `folder` has none."""
+    return next((folder / name for name in MODULES if (folder / name).is_file()), None)
+
+
 def compute(root: Path, lab: Lab) -> Facts | None:
-    """Return what a lab's facts.py makes of its recorded sets; None where it has no such module.
+    """Return what a lab's module `facts` makes of its recorded sets; None where it has no such module.
 
     UserError where a set that it asks for isn't recorded, and where the module isn't this kit's own: it is a program
     that runs on this machine, and labs may be read from anywhere (MEASURETWICE_ROOT).
     """
-    path = lab.folder / MODULE
-    if not path.is_file():
+    path = module_of(lab.folder)
+    if path is None:
         return None
     if not path.resolve().is_relative_to(CHECKOUT.resolve()):
         raise UserError(f"{path} is a program of another folder than the kit's: it isn't run")
-    found = runpy.run_path(str(path))["facts"](RecordedSets(root, lab))
+    found = _imported(path).facts(RecordedSets(root, lab))
     assert isinstance(found, Facts), path
     return found
 
 
+def _imported(path: Path) -> Any:
+    """The module in `path`, imported anew; where it is a folder, with what it imports of that."""
+    name = "measuretwice_facts_of_a_lab"
+    for known in [known for known in sys.modules if known.split(".")[0] == name]:
+        del sys.modules[known]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def write_facts(root: Path, lab: Lab) -> Path | None:
-    """Compute a lab's facts and write them, a line each; return the file, None where the lab has no facts.py."""
+    """Compute a lab's facts and write them, a line each; return the file, None where the lab has no facts."""
     if (found := compute(root, lab)) is None:
         return None
     path = facts_file(root, lab)

@@ -40,7 +40,7 @@ def copy_lab(root: Path, name: str, like: str | None = None) -> Lab:
     folder = root / "labs" / f"{number:02d}-{name}"
     work = folder.with_name(f".{folder.name}.{os.getpid()}")
     try:
-        left_out = shutil.ignore_patterns(".*", "__pycache__", FACTS)
+        left_out = shutil.ignore_patterns(".*", "__pycache__", FACTS, "facts")
         shutil.copytree(model.folder, work, ignore=left_out)
         (work / FACTS).write_text(_filled(f"{FACTS}.txt", folder=folder.name), encoding="utf-8")
         facts = work / "lab.toml"
