@@ -1,8 +1,7 @@
 """No sentence of a module's page judges a recorded number unheld.
 
 Where a word such as "hardly" or "inside" stands in one sentence with a number of a run, the numbers must
-bear it out: its paragraph says on which fact it rests ({% holds "name" %}), the page computes the word ({% if %} or
-{{ claim(condition, "words") }}), or its paragraph names the test that holds it, {## held: test_... ##}. What follows
+bear it out: its paragraph says on which fact it rests ({% holds "name" %}), the page computes the word ({% if %}), or its paragraph names the test that holds it, {## held: test_... ##}. What follows
 from settings or a model says {## set ##}, what others published {## published: who ##}.
 """
 
@@ -39,7 +38,6 @@ NOT_PROSE = [
     # What is asked judges nothing.
     re.compile(r"\*\*[^*]*\?\*\*"),
 ]
-CLAIM = re.compile(r"\{\{ claim\(.*?\) \}\}", re.DOTALL)
 # What stands between these is on the page on a condition.
 CONDITIONAL = re.compile(r"\{% (?:if|elif|else)\b.*?(?=\{% (?:elif|else|endif)\b)", re.DOTALL)
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*({])")
@@ -53,7 +51,7 @@ def judged(text: str) -> list[tuple[int, str]]:
 
     for pattern in NOT_PROSE:
         text = pattern.sub(blank, text)
-    text = CLAIM.sub(blank, CONDITIONAL.sub(blank, text))
+    text = CONDITIONAL.sub(blank, text)
     found, line = [], 1
     for paragraph in re.split(r"(\n[ \t]*\n)", text):
         if not SAID.search(paragraph) and not HOLDS.search(paragraph):
@@ -94,7 +92,6 @@ def test_the_tests_that_pages_name_exist() -> None:
     [
         ("It hardly changed: {{ a | percent }}.\n", [(1, "hardly")]),
         ("# A\n\nOne.\nIt is\nlarger than {{ a | sig(3) }}.\n", [(4, "larger than")]),
-        ('It {{ claim(a < 2, "hardly") }} changed: {{ a | percent }}.\n', []),
         ("{% if a %}It is never {{ a | sig }}.{% endif %} So.\n", []),
         ('!!! verdict "a"\n    **More than x**, by {{ f.who }}\n    Here: hardly {{ f.a }}\n', [(3, "hardly")]),
         ("It is never so. Here {{ a | sig }}.\n", []),

@@ -11,7 +11,6 @@ import os
 import re
 import zipfile
 from pathlib import Path
-from statistics import fmean, stdev
 
 import click
 import editions
@@ -25,8 +24,7 @@ from measuretwice.cli.commands import cli
 from measuretwice.lab import Lab, Pitfall, published_labs
 from measuretwice.site.build import prepare
 from measuretwice.site.navigation import KEY
-from measuretwice.site.render import Renderer
-from measuretwice.site.words.subjects import LabWords, SiteWords
+from measuretwice.site.words.subjects import LabWords
 from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
@@ -307,25 +305,6 @@ def test_search_finds(student: Path) -> None:
     entries = [plain(entry["title"] + " " + entry["text"]) for entry in index["docs"]]
     for words in (("netem", "limit"), ("MSS", "1448")):
         assert any(all(word in entry for word in words) for entry in entries), words
-
-
-def test_pages_can_say_how_two_sets_differ(tmp_path: Path) -> None:
-    """Mean and spread of a set's ratios: what a page on repeated runs is made of."""
-    for name in ("labs", "sample-data"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "docs").mkdir()
-    words = {"mathis": LabWords(ROOT, LABS["mathis"])}
-    renderer = Renderer(SiteWords(tmp_path, words, instructor=False))
-    (tmp_path / "docs/a.md").write_text(
-        "{% set ratios = statistics.column(lab('mathis').runs('offloads-on'), 'ratio') %}"
-        "{{ statistics.mean_interval(ratios)[0] | sig }} {{ statistics.relative_spread(ratios) }}"
-    )
-    page = renderer.render(tmp_path / "docs/a.md", "a.md")
-    ratios = [run.ratio for run in words["mathis"].runs("offloads-on")]
-    assert len(ratios) == 10
-    mean, spread = page.split()
-    assert float(mean) == pytest.approx(fmean(ratios), rel=0.005)
-    assert float(spread) == pytest.approx(stdev(ratios) / fmean(ratios))
 
 
 @pytest.mark.parametrize(

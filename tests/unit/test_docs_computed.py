@@ -1,15 +1,13 @@
-"""The words that compute something for pages: ss lines, counters, a fit, a mean."""
+"""The words that compute something for pages: ss lines, counters, a fit."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site.words.numbers import interval, mean
 from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
@@ -18,14 +16,6 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def words() -> LabWords:
     return LabWords(ROOT, read_lab(find_labs(ROOT)["mathis"]))
-
-
-def test_mean_and_its_interval() -> None:
-    assert mean(iter([1.0, 2.0, 3.0])) == 2.0
-    # Student's t with two degrees of freedom: 4.303 s/sqrt(3).
-    assert interval([1.0, 2.0, 3.0]) == pytest.approx(
-        (2 - 4.303 / math.sqrt(3), 2 + 4.303 / math.sqrt(3)), rel=1e-3
-    )
 
 
 def test_lines_of_ss_are_read(words: LabWords) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from measuretwice.figures.spread import spread
 from measuretwice.runs.result import Prediction, Result, Verdict
-from measuretwice.site.words import statistics as words
 from measuretwice.stats import intervals
 
 
@@ -33,19 +32,6 @@ def run(trial: int, seed: int, ratio: float, ok: bool | None = True) -> Result:
 
 def test_relative_spread() -> None:
     assert intervals.relative_spread([9, 10, 11]) == pytest.approx(0.1)
-
-
-def test_differences_are_of_twins() -> None:
-    one, other = [run(7, 1, 1.5), run(7, 2, 1.7)], [run(7, 2, 1.2), run(7, 1, 1.1)]
-    assert words.differences(one, other, "ratio") == pytest.approx([0.4, 0.5])
-    assert words.differences(one, other, "goodput_bps") == pytest.approx([4e5, 5e5])
-    with pytest.raises(KeyError):
-        words.differences(one, other[:1], "ratio")
-
-
-def test_counts() -> None:
-    runs = [run(1, 1, 1.2), run(2, 1, 1.2, False), run(3, 1, 1.2, None)]
-    assert words.counts(runs) == {"judged": 2, "outside": 1}
 
 
 def test_ratio_of_means() -> None:

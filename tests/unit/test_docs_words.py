@@ -9,7 +9,7 @@ import pytest
 from measuretwice.backends.node_list import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import load_lab
-from measuretwice.site.words.registry import Words, statistics_word
+from measuretwice.site.words.numbers import in_words
 from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
@@ -54,12 +54,8 @@ def test_long_lines_wrap_and_short_ones_do_not() -> None:
     assert narrow.startswith('```{ .text title="romeo/ping.txt" ')
 
 
-def test_statistics_in_pages() -> None:
-    statistics = Words(statistics_word)
-    low, high = statistics.binomial_interval(10_000, 0.02, 0.99)
-    assert 0.016 < low < 0.02 < high < 0.024
-    low, high = statistics.loss_interval(0, 100)
-    assert low == 0 < high < 0.05
+def test_counts_in_words() -> None:
+    assert [in_words(n) for n in (0, 8, 13)] == ["none", "eight", "13"]
 
 
 def test_every_recorded_reading_is_as_expected() -> None:

@@ -14,8 +14,6 @@ from measuretwice.site.words.registry import (
     model_word,
     number_filter,
     site_word,
-    statistics_word,
-    two_samples_word,
     word,
 )
 from measuretwice.site.words.subjects import LabWords, SiteWords
@@ -25,8 +23,6 @@ VOCABULARIES = (
     word,
     site_word,
     model_word,
-    statistics_word,
-    two_samples_word,
     number_filter,
 )
 

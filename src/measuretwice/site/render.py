@@ -25,8 +25,6 @@ from measuretwice.site.words.registry import (
     model_word,
     number_filter,
     site_word,
-    statistics_word,
-    two_samples_word,
 )
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -60,8 +58,6 @@ class Renderer:
         self._words = {
             **Words(site_word, site).everywhere(),
             "model": Words(model_word),
-            "statistics": Words(statistics_word),
-            "two_samples": Words(two_samples_word),
         }
         self._kit_facts = kit_facts(site.root)
         self._blocks: list[str] = []

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.cases import case_heading, case_page
-from measuretwice.site.words.claims import in_words
+from measuretwice.site.words.numbers import in_words
 from measuretwice.site.words.registry import number_filter, site_word, word
 from measuretwice.site.words.subjects import LabWords, SiteWords
 
@@ -105,17 +105,6 @@ def cases_in_all(site: SiteWords) -> int:
 def time_in_all(site: SiteWords) -> str:
     """How long all modules take."""
     return half_hours(sum(map(minutes, site.labs.values())))
-
-
-@site_word("course_size", fact=True)
-def course_size(site: SiteWords) -> dict[str, int]:
-    """How much there is in all: `.modules`, `.cases`, `.minutes`."""
-    labs = site.labs.values()
-    return {
-        "modules": len(labs),
-        "cases": sum(len(words.lab.file.pitfalls) for words in labs),
-        "minutes": sum(map(minutes, labs)),
-    }
 
 
 @site_word('teaching_pages("slides")')

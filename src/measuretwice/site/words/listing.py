@@ -11,8 +11,6 @@ from measuretwice.site.words.registry import (
     model_word,
     number_filter,
     site_word,
-    statistics_word,
-    two_samples_word,
     word,
 )
 
@@ -36,8 +34,6 @@ def listing() -> str:
     for title, vocabulary in (
         ("Of the site", site_word),
         ("Models", model_word),
-        ("Statistics", statistics_word),
-        ("Two samples", two_samples_word),
     ):
         parts += [f"## {title}\n", _table(vocabulary.words().values())]
     return "\n".join([*parts, "## Filters\n", FILTERS, _table(number_filter.words().values())])

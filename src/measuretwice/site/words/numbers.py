@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from datetime import datetime
 
 from measuretwice import facts
 from measuretwice.facts import notation
 from measuretwice.facts.notation import SPACE
 from measuretwice.site.words.registry import number_filter
-from measuretwice.stats.intervals import mean_interval, mean_interval_within, median_interval
+
+WORDS = "none one two three four five six seven eight nine ten eleven twelve".split()
 
 sig = number_filter("x | sig(3)")(notation.sig)
 count = number_filter("x | count")(notation.count)
@@ -46,36 +45,13 @@ def size(value: float) -> str:
     return f"{count(value)}{SPACE}B"
 
 
-@number_filter("x | times")
-def times(value: float, digits: int = 3) -> str:
-    """A factor: 12.9 times."""
-    return f"{sig(value, digits)}{SPACE}times"
-
-
 @number_filter("x | day")
 def day(iso: str) -> str:
     """A date as in 21 November 2026."""
     return datetime.fromisoformat(iso).strftime("%d %B %Y").lstrip("0")
 
 
-@number_filter("values | mean")
-def mean(values: Iterable[float]) -> float:
-    """Of a list, the mean: `{{ runs("acks-delayed") | map(attribute="ratio") | mean | sig }}`."""
-    return mean_interval(list(values))[0]
-
-
-@number_filter("values | interval")
-def interval(
-    values: Iterable[float], low: float | None = None, high: float | None = None
-) -> tuple[float, float]:
-    """Of a list, the two ends of the mean's 95 % interval; of what is always in low..high, both: `interval(0, 1)`."""
-    if low is None or high is None:
-        return mean_interval(list(values))[1:]
-    return mean_interval_within(list(values), low, high)[1:]
-
-
-@number_filter("values | median")
-def median(values: Iterable[float | None]) -> tuple[float, float, float]:
-    """Of a list, the median and the two ends of its 95 % interval. None, what did not come to its end, is
-    infinite."""
-    return median_interval([math.inf if value is None else value for value in values])
+@number_filter("n | in_words")
+def in_words(number: int) -> str:
+    """A small whole number in words, 0 as none; from 13 on in digits."""
+    return WORDS[number] if number < len(WORDS) else str(number)

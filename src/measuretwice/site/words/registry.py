@@ -75,8 +75,6 @@ class Vocabulary:
 word = Vocabulary()  # about a lab: the function takes a LabWords
 site_word = Vocabulary()  # about the whole site: it takes a SiteWords
 model_word = Vocabulary()  # `model.NAME`
-statistics_word = Vocabulary()  # `statistics.NAME`
-two_samples_word = Vocabulary()  # `two_samples.NAME`
 number_filter = Vocabulary()  # `x | NAME`
 
 
