@@ -29,7 +29,7 @@ from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.estimate import longest_first
 from measuretwice.execute.job import Job
 from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.remeasure import remeasure
 from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
@@ -175,7 +175,7 @@ def findings(lab: Lab, results: list[Result]) -> set[str]:
     """What the checker says of a case's runs, each by itself and all together."""
     raised = set()
     for result in results:
-        again = measure_again(ROOT, result.place)
+        again = remeasure(ROOT, result.place)
         plan = again.plan
         case = case_of(lab, plan.params, again.measured, plan.trial, again.host_state)
         raised |= {finding.id for finding in check_run(lab, case)}

@@ -23,7 +23,7 @@ from measuretwice.checks import case_of, check_run
 from measuretwice.measure import imported
 from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.archive import ARCHIVE, raw_folder
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.remeasure import remeasure
 
 QUICK = 1
 OTHERS = pytest.mark.nightly("two runs of each lab, brought in the same ways")
@@ -55,7 +55,7 @@ def chosen() -> list[Any]:
 @pytest.mark.parametrize("run", chosen())
 def test_a_run_brought_as_files_is_judged_as_it_is(run: Path, tmp_path: Path) -> None:
     """Nothing is said of an honest one; of another the same cause, where its files were brought."""
-    again = measure_again(ROOT, run)
+    again = remeasure(ROOT, run)
     expected = {
         finding.id
         for finding in check_run(

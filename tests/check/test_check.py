@@ -29,7 +29,7 @@ from measuretwice.checks import (
 )
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import imported
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.remeasure import remeasure
 from measuretwice.tcp.model import mathis_bandwidth_bps
 
 ROOT = Path(__file__).parents[2]
@@ -448,7 +448,7 @@ def test_a_lab_may_mean_what_elsewhere_is_a_mistake() -> None:
 def test_a_lab_says_what_its_settings_are_meant_to_do(run: str, meaning: str, blamed: str) -> None:
     """Without its word a check would blame what was asked for."""
     lab = load_lab(ROOT, "variants")
-    again = measure_again(ROOT, ROOT / "sample-data/04-variants" / run)
+    again = remeasure(ROOT, ROOT / "sample-data/04-variants" / run)
     case = case_of(lab, again.plan.params, again.measured, again.plan.trial, again.host_state)
     assert meaning in case.meant
     assert blamed not in {finding.id for finding in causes(case)}
@@ -461,12 +461,12 @@ def test_an_edited_plan_is_refused(tmp_path: Path) -> None:
     recorded = next((ROOT / "sample-data").glob("*/*-fixed/**/plan.json")).parent
     run = tmp_path / "run"
     shutil.copytree(recorded, run)
-    measure_again(ROOT, run)
+    remeasure(ROOT, run)
     plan = json.loads((run / "plan.json").read_text())
     plan["params"]["duration_s"] = 1
     (run / "plan.json").write_text(json.dumps(plan))
     with pytest.raises(UserError, match="was changed after the run"):
-        measure_again(ROOT, run)
+        remeasure(ROOT, run)
 
 
 def test_an_empty_folder_beside_runs_is_named_and_left_out(tmp_path: Path) -> None:

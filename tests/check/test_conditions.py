@@ -21,7 +21,7 @@ from measuretwice.measure.host_state import (
     why_unfit,
 )
 from measuretwice.runs.archive import raw_folder
-from measuretwice.runs.reread import Reread, measure_again
+from measuretwice.runs.remeasure import Remeasured, remeasure
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -34,16 +34,16 @@ HONEST = [
 
 
 @pytest.fixture(scope="module")
-def mathis() -> Reread:
-    return measure_again(ROOT, SAMPLES / HONEST[0])
+def mathis() -> Remeasured:
+    return remeasure(ROOT, SAMPLES / HONEST[0])
 
 
-def findings(run: Reread, host_state: HostState, **measured: float) -> list[Finding]:
+def findings(run: Remeasured, host_state: HostState, **measured: float) -> list[Finding]:
     values = {**run.measured, **measured}
     return check_run(run.lab, case_of(run.lab, run.plan.params, values, run.plan.trial, host_state))
 
 
-def with_socket(run: Reread, **changes: object) -> HostState:
+def with_socket(run: Remeasured, **changes: object) -> HostState:
     """The run's conditions, its flow's socket changed."""
     sockets = [
         replace(one, **changes) if one.bytes_sent > 10**6 else one for one in run.host_state.sockets
@@ -51,7 +51,7 @@ def with_socket(run: Reread, **changes: object) -> HostState:
     return replace(run.host_state, sockets=tuple(sockets))
 
 
-def test_sockets_are_read_from_their_last_line(mathis: Reread) -> None:
+def test_sockets_are_read_from_their_last_line(mathis: Remeasured) -> None:
     control, flow = sorted(mathis.host_state.sockets, key=lambda one: one.bytes_sent)
     assert (flow.node, flow.peer, flow.congestion_control) == ("romeo", "10.10.2.100:5201", "reno")
     assert flow.is_named
@@ -64,7 +64,7 @@ def test_a_line_that_is_none_of_ss_is_no_socket() -> None:
     assert sockets_of("# t=1.0\nESTAB 0 0\nnothing of that kind at all\n", "romeo") == []
 
 
-def test_routers_count_what_they_pass(mathis: Reread) -> None:
+def test_routers_count_what_they_pass(mathis: Remeasured) -> None:
     router = mathis.host_state.nodes["router"]
     out = router.interfaces["eth1"]
     assert out.addresses == ("10.10.2.1",)
@@ -75,7 +75,7 @@ def test_routers_count_what_they_pass(mathis: Reread) -> None:
 
 @pytest.mark.parametrize("name", HONEST)
 def test_honest_runs_are_not_blamed(name: str) -> None:
-    run = measure_again(ROOT, SAMPLES / name)
+    run = remeasure(ROOT, SAMPLES / name)
     assert findings(run, run.host_state) == []
 
 
@@ -90,13 +90,13 @@ def test_honest_runs_are_not_blamed(name: str) -> None:
     ],
 )
 def test_what_a_socket_says_is_a_cause(
-    mathis: Reread, changes: dict[str, object], cause: str
+    mathis: Remeasured, changes: dict[str, object], cause: str
 ) -> None:
     found = findings(mathis, with_socket(mathis, **changes))
     assert [one.id for one in found] == [cause]
 
 
-def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Reread) -> None:
+def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Remeasured) -> None:
     other = Socket("romeo", 4, "10.10.2.100:80", "reno", 200, 200, 0, 0, 10**6, 10**8, 10**8, False)
     more = replace(mathis.host_state, sockets=(*mathis.host_state.sockets, other))
     [found] = findings(mathis, more)
@@ -104,13 +104,13 @@ def test_a_connection_that_iperf3_does_not_name_is_other_traffic(mathis: Reread)
     assert "10.10.2.100:80" in found.measured
 
 
-def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Reread) -> None:
+def test_a_window_as_large_as_the_setting_allows_is_no_mistake(mathis: Remeasured) -> None:
     most = int(mathis.plan.params["rmem_max_bytes"])
     changed = with_socket(mathis, rwnd_limited_ratio=0.9, window_max_bytes=most // 2)
     assert findings(mathis, changed) == []
 
 
-def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
+def test_packets_that_vanish_in_a_router_are_missed(mathis: Remeasured) -> None:
     router = mathis.host_state.nodes["router"]
     into = router.interfaces["eth0"]
     more = replace(into, received_packets=int(into.received_packets or 0) + 5000)
@@ -122,7 +122,7 @@ def test_packets_that_vanish_in_a_router_are_missed(mathis: Reread) -> None:
     assert "5001 are missing" in found.measured or "5002 are missing" in found.measured
 
 
-def test_what_is_off_without_a_known_cause_is_said(mathis: Reread) -> None:
+def test_what_is_off_without_a_known_cause_is_said(mathis: Remeasured) -> None:
     """A tenth of the goodput, and every other number as it was."""
     goodput_bps = float(mathis.measured["goodput_bps"] or 0) / 10
     [found] = findings(mathis, mathis.host_state, goodput_bps=goodput_bps, sender_rate_bps=0)
@@ -133,7 +133,7 @@ def test_what_is_off_without_a_known_cause_is_said(mathis: Reread) -> None:
 
 
 def test_causes_come_with_what_follows_from_them() -> None:
-    run = measure_again(ROOT, SAMPLES / "01-mathis/case-05-broken/trial-09-seed1")
+    run = remeasure(ROOT, SAMPLES / "01-mathis/case-05-broken/trial-09-seed1")
     [found] = findings(run, run.host_state)
     assert found.id == "mtu"
     assert any("ratio is 0.4" in one for one in found.consequences)
@@ -184,7 +184,7 @@ def test_scripts_of_ones_own_are_held_against_the_labs(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HONEST)
 def test_the_labs_own_scripts_make_what_was_recorded(name: str) -> None:
-    run = measure_again(ROOT, SAMPLES / name)
+    run = remeasure(ROOT, SAMPLES / name)
     meant = reference_host_state(ROOT, run.lab, run.plan.params)
     assert meant is not None
     assert list(differences(run.host_state, meant)) == []
@@ -197,14 +197,14 @@ def test_a_radios_queue_may_change_meanwhile() -> None:
     assert list(differences(conditions, conditions, steady=False)) == []
 
 
-def with_ends(run: Reread, **changes: object) -> HostState:
+def with_ends(run: Remeasured, **changes: object) -> HostState:
     """The run's conditions, what the sender's iperf3 wrote changed."""
     ends = [end if end.is_server else replace(end, **changes) for end in run.host_state.ends]
     assert len(ends) == 2
     return replace(run.host_state, ends=tuple(ends))
 
 
-def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Reread) -> None:
+def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Remeasured) -> None:
     server, client = sorted(mathis.host_state.ends, key=lambda end: not end.is_server)
     assert server.cookie == client.cookie
     assert client.sent_bytes is not None
@@ -218,14 +218,14 @@ def test_both_ends_of_a_test_have_its_cookie_and_its_bytes(mathis: Reread) -> No
     assert "one and the same test" in found.measured
 
 
-def test_a_rate_is_bytes_over_time(mathis: Reread) -> None:
+def test_a_rate_is_bytes_over_time(mathis: Remeasured) -> None:
     client = next(end for end in mathis.host_state.ends if not end.is_server)
     for factor, expected in ((1.01, []), (8, ["bandwidth"]), (1 / 8, ["bandwidth"])):
         sums = tuple(replace(one, rate_bps=one.rate_bps * factor) for one in client.sums)
         assert [one.id for one in findings(mathis, with_ends(mathis, sums=sums))] == expected
 
 
-def test_a_flow_that_stands_still_is_said_and_a_timeout_is_not(mathis: Reread) -> None:
+def test_a_flow_that_stands_still_is_said_and_a_timeout_is_not(mathis: Remeasured) -> None:
     assert findings(mathis, with_socket(mathis, stalled_s=1.5)) == []
     [found] = findings(mathis, with_socket(mathis, stalled_s=9.0))
     assert (found.id, "9.0 s on end" in found.measured) == ("unexplained", True)
@@ -241,12 +241,12 @@ def test_a_stall_is_the_time_in_which_nothing_was_acknowledged() -> None:
     assert socket.stalled_s == 3.0
 
 
-def test_senders_that_send_nothing_are_said(mathis: Reread) -> None:
+def test_senders_that_send_nothing_are_said(mathis: Remeasured) -> None:
     [found] = findings(mathis, with_socket(mathis, bytes_sent=37))
     assert (found.id, "B in all" in found.measured) == ("unexplained", True)
 
 
-def test_an_interface_and_its_qdisc_count_the_same_bytes(mathis: Reread) -> None:
+def test_an_interface_and_its_qdisc_count_the_same_bytes(mathis: Remeasured) -> None:
     router = mathis.host_state.nodes["router"]
     out = router.interfaces["eth1"]
     for share, expected in ((0.005, []), (0.02, ["two-runs"])):
@@ -259,7 +259,7 @@ def test_an_interface_and_its_qdisc_count_the_same_bytes(mathis: Reread) -> None
 
 
 def test_samples_of_a_queue_are_of_the_flows_time_and_of_packets() -> None:
-    run = measure_again(ROOT, SAMPLES / HONEST[1])
+    run = remeasure(ROOT, SAMPLES / HONEST[1])
     [span] = run.host_state.queues_sampled
     seconds = span.last_s - span.first_s
     for shift, expected in ((0.02, []), (0.5, ["samples"]), (-0.5, ["samples"])):
@@ -273,7 +273,7 @@ def test_samples_of_a_queue_are_of_the_flows_time_and_of_packets() -> None:
     assert (found.id, "1 B for each packet" in found.measured) == ("samples", True)
 
 
-def test_a_plain_queue_counts_where_it_does_something(mathis: Reread) -> None:
+def test_a_plain_queue_counts_where_it_does_something(mathis: Remeasured) -> None:
     """A pfifo that nobody set is what an interface has; but not below a rate, nor where it drops."""
     meant = mathis.host_state
     romeo = meant.nodes["romeo"]
@@ -296,7 +296,7 @@ def test_a_plain_queue_counts_where_it_does_something(mathis: Reread) -> None:
 
 @pytest.mark.parametrize("problem", ["(-R)", "UDP", "(--bidir)"])
 def test_a_test_of_another_kind_is_named_and_its_consequences_are_not(
-    mathis: Reread, problem: str
+    mathis: Remeasured, problem: str
 ) -> None:
     """A server that sends makes every number that rests on the client's socket wrong."""
     whys = [
@@ -333,7 +333,7 @@ def test_the_direction_of_a_test_is_read_from_its_own_file(tmp_path: Path) -> No
     ],
 )
 def test_samples_are_held_against_the_tests_own_time(
-    mathis: Reread, shift_s: float, shorter_s: float, went_back: int, said: str | None
+    mathis: Remeasured, shift_s: float, shorter_s: float, went_back: int, said: str | None
 ) -> None:
     """A sampler that died, a clock of another time zone, a file with two runs in it."""
     [span] = mathis.host_state.flows_sampled
@@ -348,12 +348,12 @@ def test_samples_are_held_against_the_tests_own_time(
 
 def test_who_ends_a_connection_nearer_also_offers_the_window() -> None:
     """A gateway that ends TCP keeps what it can't pass on, and its window holds the sender up."""
-    run = measure_again(ROOT, SAMPLES / "04-variants/case-02-broken/trial-07-seed1")
+    run = remeasure(ROOT, SAMPLES / "04-variants/case-02-broken/trial-07-seed1")
     found = findings(run, with_socket(run, rwnd_limited_ratio=0.5, window_max_bytes=64_000))
     assert [one.id for one in found] == ["terminated-tcp"]
 
 
-def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Reread) -> None:
+def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Remeasured) -> None:
     """What tc printed of another run of the same settings differs by chance alone: by less than a hundredth."""
     router = mathis.host_state.nodes["router"]
     out = router.interfaces["eth1"]
@@ -375,7 +375,7 @@ def test_a_qdisc_and_its_interface_count_the_same_packets(mathis: Reread) -> Non
 
 @pytest.mark.parametrize(("late_s", "off"), [(0, False), (3, False), (60, True)])
 def test_a_sender_that_begins_late_is_said(late_s: float, off: bool) -> None:
-    run = measure_again(ROOT, SAMPLES / HONEST[1])
+    run = remeasure(ROOT, SAMPLES / HONEST[1])
     ends = [
         replace(one, begin_s=(one.begin_s or 0) + late_s, end_s=(one.end_s or 0) + late_s)
         if one.node == "s2"
@@ -398,7 +398,7 @@ def test_a_sender_that_begins_late_is_said(late_s: float, off: bool) -> None:
 
 @pytest.mark.parametrize(("stalled_s", "off"), [(1.5, False), (3.2, True)])
 def test_an_outage_is_told_from_losses_in_a_row(
-    mathis: Reread, stalled_s: float, off: bool
+    mathis: Remeasured, stalled_s: float, off: bool
 ) -> None:
     found = findings(mathis, with_socket(mathis, stalled_s=stalled_s))
     assert [one.id for one in found] == (["unexplained"] if off else [])

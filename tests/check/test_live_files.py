@@ -15,7 +15,7 @@ from measuretwice.lab import load_lab
 from measuretwice.live.session import FACTS
 from measuretwice.runs.archive import ARCHIVE, raw_folder
 from measuretwice.runs.folder import PLAN
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.remeasure import remeasure
 
 # Of each lab so many sets, the smallest run of each; the others are left to the night.
 QUICK = 2
@@ -42,7 +42,7 @@ def chosen() -> list[Any]:
 def live_folder(run: Path, folder: Path) -> Path:
     """The folder of a live lab in which the run's commands were typed: what the tools printed, on their nodes,
     and no snapshots."""
-    again = measure_again(ROOT, run)
+    again = remeasure(ROOT, run)
     folder.mkdir(parents=True)
     shutil.copy(run / PLAN, folder / FACTS)
     with raw_folder(run) as raw:
@@ -58,7 +58,7 @@ def live_folder(run: Path, folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("run", chosen())
 def test_what_was_typed_in_a_live_lab_is_judged_as_a_run(run: Path, tmp_path: Path) -> None:
-    again = measure_again(ROOT, run)
+    again = remeasure(ROOT, run)
     case = case_of(
         again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
     )  # fmt: skip

@@ -52,7 +52,7 @@ from measuretwice.execute.job import Job
 from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import Lab, Plan, Value, load_lab
 from measuretwice.runs.folder import is_finished
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.remeasure import remeasure
 
 ROOT = Path(__file__).parents[2]
 LABS = ("mathis", "buffers", "scale", "variants", "queues", "calibrate")
@@ -281,7 +281,7 @@ def findings(case: Case) -> list[str]:
     """
     if case.failed.exists():
         return ["refused"]
-    code = digest_of_code("measuretwice.runs.reread").hex()
+    code = digest_of_code("measuretwice.runs.remeasure").hex()
     own = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     facts = (case.lab.folder / "lab.toml").read_bytes() + (own if case.fault.damage else b"")
     known_by = hashlib.sha256(code.encode() + facts).hexdigest()
@@ -302,7 +302,7 @@ def findings(case: Case) -> list[str]:
 
 def _checked(case: Case, folder: Path) -> list[str]:
     try:
-        again = measure_again(ROOT, folder)
+        again = remeasure(ROOT, folder)
     except UserError:
         return ["refused"]
     reference = reference_host_state(ROOT, case.lab, case.job.plan.params)

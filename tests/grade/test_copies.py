@@ -16,7 +16,7 @@ from measuretwice.grading.remarks import Remark, advice
 from measuretwice.grading.same_words import find_same_words
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_files
-from measuretwice.runs.reread import read_run
+from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
 MATHIS = load_lab(ROOT, "mathis")

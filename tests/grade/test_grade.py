@@ -27,7 +27,7 @@ from measuretwice.report.answers import read_places
 from measuretwice.report.render import render_html
 from measuretwice.report.report import make_report
 from measuretwice.runs.archive import digest_of
-from measuretwice.runs.reread import read_run
+from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
 PITFALLS = ("mtu", "offload", "rtt-doubling", "netem-limit", "timestamps")

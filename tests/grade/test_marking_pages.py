@@ -16,7 +16,7 @@ from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import load_lab, read_questions
 from measuretwice.report.render import render_markdown
 from measuretwice.report.report import make_report
-from measuretwice.runs.reread import read_run
+from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
 RUN = next(iter(sorted((ROOT / "sample-data/01-mathis/case-05-broken").glob("trial-*"))))

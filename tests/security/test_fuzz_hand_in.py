@@ -35,7 +35,7 @@ from measuretwice.in_page.hand_in import pack
 from measuretwice.in_page.storage import RunStore, note_written
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_files, raw_folder
-from measuretwice.runs.reread import read_run
+from measuretwice.runs.remeasure import read_run
 
 QUESTION = "Why is the goodput lower than the link's rate?"
 REPORT = f"""# Report

@@ -16,7 +16,7 @@ from hostile_runs import signed
 from measuretwice.backends.script import environment, experiment_script
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, Plan
-from measuretwice.runs.reread import plan_in
+from measuretwice.runs.remeasure import plan_in
 
 # Nothing that a shell, awk or tc takes for its own; the space stands in words that lab.toml lists.
 PLAIN_VALUE = re.compile(r"[A-Za-z0-9_./:+@% -]{1,64}")

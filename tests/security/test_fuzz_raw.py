@@ -19,7 +19,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks import case_of, check_run
 from measuretwice.lab import Lab, Plan
 from measuretwice.measure import imported
-from measuretwice.runs.reread import Reread, measure_again, plan_in
+from measuretwice.runs.remeasure import Remeasured, plan_in, remeasure
 from measuretwice.view import words
 from measuretwice.view.difference import compare
 from measuretwice.view.over_time import read_over_time
@@ -85,8 +85,8 @@ def test_measured_and_checked_or_refused(amount: str, name: str, tmp_path: Path)
 
     def check(hostile: Hostile) -> None:
         with run.with_file(hostile), watched(tmp_path, UserError):
-            again = measure_again(ROOT, run.folder)
-            assert isinstance(again, Reread)
+            again = remeasure(ROOT, run.folder)
+            assert isinstance(again, Remeasured)
             case = case_of(
                 again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
             )
@@ -162,7 +162,7 @@ def test_a_runs_own_documents_are_shown_or_refused(amount: str, name: str, tmp_p
             compare(ROOT, source, other)
         if name == "plan.json":
             with watched(tmp_path, UserError):
-                again = measure_again(ROOT, run.folder)
+                again = remeasure(ROOT, run.folder)
                 case = case_of(
                     again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
                 )

@@ -17,11 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.grading.agreement import find_agreement
 from measuretwice.grading.contents import Agreement
 from measuretwice.lab import load_lab
-from measuretwice.runs.folder import PLAN, PROVENANCE, RESULT
-from measuretwice.runs.recorded import RecordedSet, read_set, results_of
-from measuretwice.runs.reread import RunData, read_run
-from measuretwice.runs.result import Result, from_json, read_result
-from measuretwice.runs.tries import (
+from measuretwice.runs.first_try_history import (
     STEPS,
     Try,
     outcome_of,
@@ -30,6 +26,10 @@ from measuretwice.runs.tries import (
     so_far,
     with_try,
 )
+from measuretwice.runs.folder import PLAN, PROVENANCE, RESULT
+from measuretwice.runs.recorded import RecordedSet, read_set, results_of
+from measuretwice.runs.remeasure import RunData, read_run
+from measuretwice.runs.result import Result, from_json, read_result
 from measuretwice.view.source import opened
 
 LABS = ["calibrate", "mathis", "buffers", "scale", "variants", "queues"]

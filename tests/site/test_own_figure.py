@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from measuretwice.lab import load_lab, moving_cases
+from measuretwice.runs.first_try_history import Try
 from measuretwice.runs.result import read_result
-from measuretwice.runs.tries import Try
 from measuretwice.site.own_figure import own_figure
 
 ROOT = Path(__file__).parents[2]

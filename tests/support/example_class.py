@@ -43,7 +43,7 @@ from measuretwice.report.report import make_report
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.folder import DONE
 from measuretwice.runs.provenance import command_again
-from measuretwice.runs.reread import read_run
+from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "docs/includes/graded-class"

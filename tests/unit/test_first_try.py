@@ -28,9 +28,7 @@ from measuretwice.lab import (
     step_cases,
 )
 from measuretwice.measure import fields
-from measuretwice.runs.recorded import results_of
-from measuretwice.runs.result import Result
-from measuretwice.runs.tries import (
+from measuretwice.runs.first_try_history import (
     Try,
     outcome_of,
     read_tries,
@@ -39,6 +37,8 @@ from measuretwice.runs.tries import (
     with_try,
     write_tries,
 )
+from measuretwice.runs.recorded import results_of
+from measuretwice.runs.result import Result
 
 ROOT = Path(__file__).parents[2]
 LABS = [lab for lab in published_labs(ROOT).values() if lab.file.pitfalls]

@@ -20,7 +20,7 @@ from measuretwice.lab.questions import cases_asked_about
 from measuretwice.report.markdown import fence, inline_html, markdown_text
 from measuretwice.report.render import render_html, render_markdown
 from measuretwice.report.report import make_report
-from measuretwice.runs.reread import read_run
+from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/data/report/trial-07-seed1-b402df08"

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from measuretwice.cli.options import AS_JSON, PATH, root_folder
 from measuretwice.cli.show import formatted, plain_text, print_paged
-from measuretwice.view.difference import Difference, FilePair, Pair, compare
+from measuretwice.view.difference import Difference, FilePair, ValuePair, compare
 from measuretwice.view.source import opened
 
 
@@ -48,7 +48,7 @@ def _lay_out(out: Console, found: Difference, named: tuple[str, str]) -> None:
     _files(out, found)
 
 
-def _pairs(out: Console, what: str, pairs: tuple[Pair, ...], ratio: bool) -> None:
+def _pairs(out: Console, what: str, pairs: tuple[ValuePair, ...], ratio: bool) -> None:
     out.print()
     if not pairs:
         out.print(plain_text(f"{what}: none differ", "bold"))

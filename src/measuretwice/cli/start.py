@@ -23,7 +23,7 @@ from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import refuse_jobs
 from measuretwice.execute.job import check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.runs.tries import START, so_far
+from measuretwice.runs.first_try_history import START, so_far
 
 
 @click.command()

@@ -20,7 +20,7 @@ from measuretwice.live.session import FACTS
 from measuretwice.measure import imported
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState
-from measuretwice.runs.reread import measure_again, plan_in
+from measuretwice.runs.remeasure import plan_in, remeasure
 
 # How a lab's own scripts set its nodes up, as reference_host_state says it; who reads elsewhere asks otherwise.
 Reference = Callable[[Path, Lab, Mapping[str, Value]], HostState | None]
@@ -87,7 +87,7 @@ def check_one(
 
     UserError where its files can't be read.
     """
-    again = measure_again(root, run)
+    again = remeasure(root, run)
     lab, plan, measured = again.lab, again.plan, again.measured
     params = dict(plan.params)
     # With scripts of somebody's own the nodes may be set in any way.

@@ -24,8 +24,7 @@ from measuretwice.lab import (
     plan_try,
     published_labs,
 )
-from measuretwice.runs.result import Result
-from measuretwice.runs.tries import (
+from measuretwice.runs.first_try_history import (
     Outcome,
     Try,
     outcome_of,
@@ -35,6 +34,7 @@ from measuretwice.runs.tries import (
     with_try,
     write_tries,
 )
+from measuretwice.runs.result import Result
 
 
 @dataclass(frozen=True)

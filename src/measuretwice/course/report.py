@@ -20,7 +20,7 @@ from measuretwice.report.answers import read_answers
 from measuretwice.report.render import render_html, render_markdown
 from measuretwice.report.report import Report, make_report
 from measuretwice.runs.folder import runs_in
-from measuretwice.runs.reread import RunData, read_run
+from measuretwice.runs.remeasure import RunData, read_run
 
 # With fewer, a table says it better.
 RUNS_FOR_A_FIGURE = 3

@@ -22,7 +22,7 @@ from measuretwice.lab import Plan
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.folder import PLAN, PROVENANCE, RESULT
 from measuretwice.runs.provenance import command_again
-from measuretwice.runs.reread import RunData
+from measuretwice.runs.remeasure import RunData
 
 SCRIPT = "experiment.sh"
 MAX_SCRIPT_BYTES = 2**20

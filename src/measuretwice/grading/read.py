@@ -30,7 +30,7 @@ from measuretwice.report.report import anchors
 from measuretwice.runs.archive import files_of
 from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
 from measuretwice.runs.provenance import command_again
-from measuretwice.runs.reread import RunData, read_run
+from measuretwice.runs.remeasure import RunData, read_run
 
 MAX_RUNS = 400
 # iperf3 draws it for each test, from the system's randomness: two tests don't have the same.

@@ -10,7 +10,7 @@ from measuretwice.base.clock import now
 from measuretwice.grading.contents import Figure
 from measuretwice.report.render import render_html
 from measuretwice.report.report import make_report
-from measuretwice.runs.reread import RunData
+from measuretwice.runs.remeasure import RunData
 
 NUMBER = re.compile(r"(?<![\w.,])([0-9][0-9,]*(?:\.[0-9]+)?)(?:\s*(%))?(?![\w])")
 # Fewer digits fit some value of a run by chance.

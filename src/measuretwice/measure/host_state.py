@@ -231,7 +231,10 @@ def _node(folder: Path) -> Node:
             addresses.get(name, ()),
             links,
             {**features.get(name, {}), "speed": speeds.get(name, "unknown")},
-            {when: [one for one in found if one.dev == name] for when, found in qdiscs.items()},
+            {
+                when: [qdisc for qdisc in found if qdisc.dev == name]
+                for when, found in qdiscs.items()
+            },
         )
         for name, links in names.items()
     }
@@ -264,22 +267,22 @@ def _interface(
         for what in ("packets", "bytes", "errors", "dropped")
     }
     lost = [counted[f"{way}.{what}"] for way in ("rx", "tx") for what in ("errors", "dropped")]
-    earlier = {_place(one): one.drops or 0 for one in qdiscs["before"]}
+    earlier = {_place(qdisc): qdisc.drops or 0 for qdisc in qdiscs["before"]}
     return Interface(
         name,
         addresses,
         settings,
         tuple(before),
         {
-            _place(one): (one.drops or 0) - earlier.get(_place(one), 0)
-            for one in qdiscs["after"]
+            _place(qdisc): (qdisc.drops or 0) - earlier.get(_place(qdisc), 0)
+            for qdisc in qdiscs["after"]
             if qdiscs["before"]
         },
         counted["rx.packets"],
         counted["rx.bytes"],
         counted["tx.packets"],
         counted["tx.bytes"],
-        None if None in lost else sum(one or 0 for one in lost),
+        None if None in lost else sum(count or 0 for count in lost),
         tuple(qdiscs["after"]) if qdiscs["before"] and qdiscs["after"] else None,
     )
 
@@ -341,15 +344,15 @@ def ends_of(folders: Sequence[Path]) -> Iterator[End]:
 def _end(node: str, source: str, document: Mapping[str, Any]) -> End:
     start, end = document["start"], document["end"]
     sums = tuple(
-        Sum(name, float(one["bits_per_second"]), float(one["bytes"]), float(one["seconds"]))
+        Sum(name, float(total["bits_per_second"]), float(total["bytes"]), float(total["seconds"]))
         for name in ("sum_sent", "sum_received")
-        if (one := end.get(name)) and one.get("seconds")
+        if (total := end.get(name)) and total.get("seconds")
     )
     is_server = "accepted_connection" in start
     sent = end.get("sum_sent", {}).get("bytes")
     cookie = start.get("cookie")
     test, begin_s = start.get("test_start", {}), start.get("timestamp", {}).get("timesecs")
-    lasted_s = max((one.seconds for one in sums), default=None)
+    lasted_s = max((total.seconds for total in sums), default=None)
     return End(
         node, source, is_server, cookie, sums, None if is_server else sent,
         begin_s=begin_s if lasted_s else None,

@@ -104,7 +104,9 @@ def marks(qdisc: Qdisc) -> int:
     """Packets that were marked instead of dropped: red, codel and its kin, and cake by its tins."""
     tins = qdisc.stats.get("tins") or []
     stats = [qdisc.stats, *tins] if isinstance(tins, list) else [qdisc.stats]
-    marked = sum(int(each.get("ecn_mark") or 0) for each in stats if isinstance(each, Mapping))
+    marked = sum(
+        int(counts.get("ecn_mark") or 0) for counts in stats if isinstance(counts, Mapping)
+    )
     return (qdisc.marked_packets or 0) + marked
 
 

@@ -210,7 +210,7 @@ def read_sender(lab: Lab, raw: Path) -> SenderFiles:
     sender, files = lab.file.collect.one_sender, lab.file.collect.flows
     if sender is None or files is None:
         raise UserError(f"{lab.name}: its lab.toml has no collect.one_sender")
-    trace = next(each for each in traces(lab, raw) if each.node == sender.node)
+    trace = next(trace for trace in traces(lab, raw) if trace.node == sender.node)
     text = text_of(raw / sender.node / files.ss)
     samples = parse_ss_samples(text, files.ss, local_ports={trace.local_port})
     return SenderFiles(trace, queue(lab, raw), samples)

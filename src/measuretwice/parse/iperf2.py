@@ -91,7 +91,9 @@ def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
     if not by_connection:
         raise foreign(text, source, _EXPECTED)
     udp = any(line.count(",") + 1 == _COLUMNS[1] for line in lines)
-    return tuple(connection_of(its, source, len(lines), udp=udp) for its in by_connection.values())
+    return tuple(
+        connection_of(rows, source, len(lines), udp=udp) for rows in by_connection.values()
+    )
 
 
 def connection_of(

@@ -9,7 +9,7 @@ from measuretwice.book.notes import Notes, read_first_try, read_notes
 from measuretwice.checks import Finding
 from measuretwice.lab import Lab
 from measuretwice.report.tables import NONE, Table
-from measuretwice.runs.reread import RunData
+from measuretwice.runs.remeasure import RunData
 
 # Each lab's notes by case.
 Books = Mapping[str, Mapping[int, Notes]]

@@ -29,7 +29,7 @@ from measuretwice.report.tables import (
     summary_table,
     validation_table,
 )
-from measuretwice.runs.reread import Excerpt, RunData
+from measuretwice.runs.remeasure import Excerpt, RunData
 from measuretwice.runs.result import what_chance_does
 
 

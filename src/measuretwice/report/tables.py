@@ -13,7 +13,7 @@ from measuretwice.lab import UNITS, trial_params
 from measuretwice.measure.expectations import Verdict
 from measuretwice.runs.goodput import goodput_means, goodput_of
 from measuretwice.runs.provenance import command_again
-from measuretwice.runs.reread import RunData
+from measuretwice.runs.remeasure import RunData
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"

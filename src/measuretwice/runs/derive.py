@@ -27,7 +27,7 @@ def code_digest(lab_folder: Path) -> str:
 
 def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
     """Return the result that a run's raw files hold, without findings: these are for who asks for them, and
-    then from all files (runs.reread). ParseError or OSError where they don't hold one."""
+    then from all files (runs.remeasure). ParseError or OSError where they don't hold one."""
     lab = read_lab(lab_folder)
     measured, flows = measure(lab, raw, plan.params)
     result = make_result(lab, plan, measured, flows)

@@ -15,8 +15,8 @@ from typing import Any
 from measuretwice.base.files import write_text
 from measuretwice.figures import rows as figure_rows
 from measuretwice.lab import Lab, moving_cases, recorded_steps, step_cases
+from measuretwice.runs.first_try_history import Try, results_of_try
 from measuretwice.runs.recorded import SET_FILE, results_of
-from measuretwice.runs.tries import Try, results_of_try
 from measuretwice.site.words.interactive import (
     ROW_KEYS,
     StepRuns,

@@ -16,17 +16,17 @@ from measuretwice.base.errors import UserError
 from measuretwice.measure import imported
 from measuretwice.measure.fields import Measured, unit_of
 from measuretwice.measure.imported import MAX_FILE_BYTES
-from measuretwice.runs.reread import measure_again
+from measuretwice.runs.remeasure import remeasure
 from measuretwice.view.blocks import Cell
 from measuretwice.view.documents import (
     OF_PLAN,
     lab_of,
+    listed_of,
     parameter_meaning,
     params_of,
     plain,
     settings_of,
 )
-from measuretwice.view.listed import listed_of
 from measuretwice.view.source import OWN, RawFile, Source
 
 # Of files with more lines than that, only how many differ is told: to pair them takes too long.
@@ -40,7 +40,7 @@ State = Literal["same", "differs", "only A", "only B"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class ValuePair:
     """A setting or a measured value that differs; `ratio` is B over A, of numbers only."""
 
     name: str
@@ -75,8 +75,8 @@ class Difference:
 
     title_a: str
     title_b: str
-    settings: tuple[Pair, ...]
-    measured: tuple[Pair, ...]
+    settings: tuple[ValuePair, ...]
+    measured: tuple[ValuePair, ...]
     files: tuple[FilePair, ...]
     notes: tuple[str, ...]
 
@@ -107,7 +107,7 @@ def compare(root: Path, a: Source, b: Source) -> Difference:
     )
 
 
-def _settings(root: Path, a: Source, b: Source) -> Iterator[Pair]:
+def _settings(root: Path, a: Source, b: Source) -> Iterator[ValuePair]:
     """What the plans have otherwise: the run's own facts, then the parameters."""
     if not a.plan or not b.plan:
         return
@@ -123,7 +123,7 @@ def _settings(root: Path, a: Source, b: Source) -> Iterator[Pair]:
         yield from _pair(name, unit, params[0].get(name), params[1].get(name))
     for what in ("tools", "scripts"):
         both = [
-            each if isinstance(each := source.plan.get(what), dict) else {} for source in (a, b)
+            values if isinstance(values := source.plan.get(what), dict) else {} for source in (a, b)
         ]
         for name in dict.fromkeys([*both[0], *both[1]]):
             yield from _pair(
@@ -148,22 +148,22 @@ def _recorded_case(source: Source) -> str:
     return found[0] if found else ""
 
 
-def _pair(name: str, unit: str, a: object, b: object, ratio: bool = False) -> Iterator[Pair]:
+def _pair(name: str, unit: str, a: object, b: object, ratio: bool = False) -> Iterator[ValuePair]:
     if a == b and type(a) is type(b):
         return
-    values = [plain(each) for each in (a, b)]
+    values = [plain(value) for value in (a, b)]
     first, second = values
     factor = None
     if ratio and isinstance(first, int | float) and isinstance(second, int | float) and first:
         factor = float(f"{second / first:.6g}")
-    yield Pair(name, unit, first, second, factor)
+    yield ValuePair(name, unit, first, second, factor)
 
 
 def _measured(root: Path, source: Source, notes: list[str]) -> Measured:
     """A run's values, made anew from its raw files; none, with a note, where that can't be."""
     try:
         if source.sort == "run":
-            return measure_again(root, source.target).measured
+            return remeasure(root, source.target).measured
         return imported.read_files(
             [file.path for file in source.files if file.base not in OWN]
         ).measured
@@ -172,7 +172,7 @@ def _measured(root: Path, source: Source, notes: list[str]) -> Measured:
         return {}
 
 
-def _measured_pairs(a: Measured, b: Measured) -> Iterator[Pair]:
+def _measured_pairs(a: Measured, b: Measured) -> Iterator[ValuePair]:
     for name in dict.fromkeys([*a, *b]):
         yield from _pair(name, unit_of(name), a.get(name), b.get(name), ratio=True)
 
@@ -221,8 +221,8 @@ def _both(name: str, first: RawFile, second: RawFile) -> FilePair:
 
 def _of_lines(a: list[str], b: list[str]) -> tuple[tuple[int, int, int], list[str]]:
     """Lines that stand in one only: how many, and as diff(1) prints them."""
-    counts = [Counter(each) for each in (a, b)]
-    only = [sum((counts[one] - counts[1 - one]).values()) for one in (0, 1)]
+    counts = [Counter(lines) for lines in (a, b)]
+    only = [sum((counts[side] - counts[1 - side]).values()) for side in (0, 1)]
     shown: list[str] = []
     if max(len(a), len(b)) <= MOST_LINES:
         lines = difflib.unified_diff(a, b, n=0, lineterm="")

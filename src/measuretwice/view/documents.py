@@ -1,20 +1,22 @@
-"""A run's own documents made readable: what was set, and what was measured."""
+"""A run's own documents made readable: what was set, as far as it may be shown, and what was measured."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab, Value, complaints, load_lab
+from measuretwice.book.book import LabBook
+from measuretwice.lab import Lab, Value, complaints, listed_settings, load_lab, trial_params
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.fields import Meaning
+from measuretwice.runs.first_try_history import STEPS
 from measuretwice.view.blocks import Block, Row
-from measuretwice.view.listed import listed_of
 from measuretwice.view.source import RawFile, Source
 
 # Of a plan beside its parameters. Which mistake was staged is no setting of the network.
@@ -125,3 +127,54 @@ def plain(value: object) -> int | float | str | None:
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value if isinstance(value, int | float | str) or value is None else json.dumps(value)
+
+
+def listed_of(root: Path, lab: Lab | None, *sources: Source) -> set[str] | None:
+    """Return the names that may be shown of these sources; None where all may, of a lab that isn't here.
+
+    What the lab doesn't know, somebody wrote into the plan by hand: that is shown.
+    """
+    if lab is None:
+        return None
+    known: set[int] = set()
+    changed: set[str] = set()
+    for source in sources:
+        known |= _known_cases(lab, source.target.absolute())
+        changed |= set(_changed(root, lab, source))
+        params = source.plan.get("params")
+        changed |= set(params if isinstance(params, dict) else ()) - set(lab.file.parameters)
+    return set(listed_settings(lab, known, changed)) | (changed - set(lab.file.parameters))
+
+
+def _known_cases(lab: Lab, target: Path) -> set[int]:
+    """By the lab book beside a run, or of a first try's run by the one beside the lab's own runs."""
+    folders = [target.parent]
+    if _is_first_try(target):
+        folders.append(target.parents[2] / lab.name)
+    try:
+        return set().union(*(LabBook(folder, lab).known_cases() for folder in folders))
+    except UserError:
+        return set()
+
+
+def _is_first_try(target: Path) -> bool:
+    return (target.parent / STEPS).is_file() and len(target.parents) > 3
+
+
+def _changed(root: Path, lab: Lab, source: Source) -> Iterator[str]:
+    """The settings that a student chose. Of recorded runs and of a first try's the kit has chosen them."""
+    target, plan = source.target.absolute(), source.plan
+    if (root / "sample-data").absolute() in target.parents or _is_first_try(target):
+        return
+    params, trial, case = plan.get("params"), plan.get("trial"), plan.get("case")
+    if plan.get("pitfall") or not isinstance(params, dict):
+        return
+    if not isinstance(trial, int) or trial not in lab.trials:
+        return
+    try:
+        meant = trial_params(
+            lab, trial, case=case, stage=plan.get("stage"), seed=plan.get("seed", 1)
+        )
+    except (UserError, TypeError, ValueError, LookupError):
+        return
+    yield from (name for name in {**meant, **params} if meant.get(name) != params.get(name))

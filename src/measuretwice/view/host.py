@@ -1,12 +1,12 @@
-"""A node's counters and settings made readable: nstat, link, softnet, sysctl, ethtool, addresses."""
+"""What a node says of itself made readable: nstat, link, softnet, sysctl, ethtool, addresses, and its queueing disciplines."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from measuretwice.parse import ParseError, parse_nstat
-from measuretwice.parse.fields import UNKNOWN, Meanings
+from measuretwice.parse import ParseError, Qdisc, parse_nstat, parse_qdisc_samples, parse_tc_qdiscs
+from measuretwice.parse.fields import UNKNOWN, Meaning, Meanings
 from measuretwice.parse.host import (
     ETHTOOL,
     LINK,
@@ -18,9 +18,9 @@ from measuretwice.parse.host import (
     parse_ip,
     parse_softnet,
 )
+from measuretwice.parse.tc_fields import COUNTERS, QDISC, QDISC_OPTIONS
 from measuretwice.view.blocks import Block, Cell, Row, difference
-from measuretwice.view.pairs import Pair
-from measuretwice.view.source import RawFile
+from measuretwice.view.source import RawFile, SnapshotPair
 
 _LINK_FIELDS = ("mtu", "qdisc", "operstate", "txqlen")
 
@@ -29,7 +29,7 @@ def _titled(node: str, what: str) -> str:
     return f"{node}: {what}" if node else what
 
 
-def nstat_blocks(pair: Pair) -> list[Block]:
+def nstat_blocks(pair: SnapshotPair) -> list[Block]:
     """Return the counters that grew between two snapshots; of one alone, those that aren't 0."""
     before, after = (_of(file, parse_nstat) for file in (pair.before, pair.after))
     names = dict.fromkeys([*after, *before])
@@ -59,7 +59,7 @@ def _of(file: RawFile | None, parse: Callable[[str, str], dict[str, int]]) -> di
     return parse(file.read(), file.name) if file else {}
 
 
-def softnet_blocks(pair: Pair) -> list[Block]:
+def softnet_blocks(pair: SnapshotPair) -> list[Block]:
     """Return the sums over all CPUs of /proc/net/softnet_stat's first three columns."""
     sides = [_of(file, parse_softnet) for file in (pair.before, pair.after) if file]
     rows = []
@@ -77,7 +77,7 @@ def softnet_blocks(pair: Pair) -> list[Block]:
     ]
 
 
-def link_blocks(pair: Pair) -> list[Block]:
+def link_blocks(pair: SnapshotPair) -> list[Block]:
     """Return each interface but lo: its MTU and qdisc, and what it counted."""
     before = {name: dict(fields) for name, fields in _links(pair.before)}
     after = {name: dict(fields) for name, fields in _links(pair.after)}
@@ -87,7 +87,7 @@ def link_blocks(pair: Pair) -> list[Block]:
     for name in dict.fromkeys([*before, *after]):
         rows = []
         for field, meaning in LINK.items():
-            values = [each.get(name, {}).get(field) for each in sides]
+            values = [links.get(name, {}).get(field) for links in sides]
             if pair.both:
                 values.append(difference(*values) if "." in field else None)
             if any(value is not None for value in values):
@@ -174,3 +174,168 @@ def offload_blocks(file: RawFile) -> list[Block]:
         )
         for name, rows in blocks.items()
     ]
+
+
+# What a mean over samples says something of: the others only grow.
+LENGTHS = ("backlog", "qlen")
+_PER_BYTE = 8
+
+
+def qdisc_blocks(pair: SnapshotPair) -> list[Block]:
+    """Return a block for each qdisc of a node; those that only pass packets on, in one line."""
+    before = _by_place(pair.before)
+    after = _by_place(pair.after)
+    blocks, idle = [], []
+    for key in dict.fromkeys([*before, *after]):
+        first, last = before.get(key), after.get(key)
+        known = last or first
+        assert known is not None
+        if known[1].kind == "noqueue" and not any(
+            _counts(found[1]) for found in (first, last) if found
+        ):
+            idle.append(known[1].dev or "?")
+            continue
+        blocks.append(_block(pair, first, last))
+    if idle:
+        note = f"noqueue on {', '.join(idle)}: no queue there, and all its counters are 0"
+        blocks.append(
+            Block(f"{pair.node}: other interfaces".removeprefix(": "), pair.names, (), (), (note,))
+        )
+    return blocks
+
+
+def _by_place(file: RawFile | None) -> dict[tuple[str, str, str], tuple[int, Qdisc]]:
+    """The qdiscs of a file by device, parent and kind: what stays when a handle changes."""
+    if file is None:
+        return {}
+    text = file.read()
+    start = max(0, text.find("[") if '"kind"' in text else text.find("qdisc "))
+    return {
+        (qdisc.dev or "", qdisc.parent or "root", qdisc.kind): (number, qdisc)
+        for number, qdisc in enumerate(parse_tc_qdiscs(text[start:], file.name))
+    }
+
+
+def _counts(qdisc: Qdisc) -> bool:
+    return any(getattr(qdisc, field) for field in COUNTERS.values())
+
+
+def _block(
+    pair: SnapshotPair, first: tuple[int, Qdisc] | None, last: tuple[int, Qdisc] | None
+) -> Block:
+    both = [(file, found) for file, found in ((pair.before, first), (pair.after, last)) if found]
+    columns = tuple(when for when, found in (("before", first), ("after", last)) if found)
+    qdiscs = [found[1] for _, found in both]
+    known = qdiscs[-1]
+    if len(both) == 2:
+        columns = (*columns, "difference")
+    elif not pair.both:
+        columns = ("value",)
+    notes = []
+    if pair.both and len(both) == 1:
+        notes.append(f"only in the file taken {columns[0]} the test")
+    where = f"parent {known.parent}" if known.parent else "root"
+    title = f"{known.kind} {known.handle} {where}" + (f" on {known.dev}" if known.dev else "")
+    places = ", ".join(_place(file, found[0]) for file, found in both if file)
+    rows = [*_option_rows(qdiscs, len(columns)), *_counter_rows(qdiscs, len(columns))]
+    node = f"{pair.node}: " if pair.node else ""
+    return Block(f"{node}{title}", places, columns, tuple(rows), tuple(notes))
+
+
+def _place(file: RawFile, number: int) -> str:
+    """A qdisc's place among those of its file: in JSON the path, in text which of them it is."""
+    return (
+        f"{file.name} $[{number}]"
+        if file.base.endswith(".json")
+        else f"{file.name}, no. {number + 1}"
+    )
+
+
+def _option_rows(qdiscs: Sequence[Qdisc], width: int) -> Iterator[Row]:
+    """What was set. A difference of settings is left empty: they are no counters."""
+    meanings = QDISC_OPTIONS.get(qdiscs[-1].kind, {})
+    flat = [dict(_flat(qdisc.options)) for qdisc in qdiscs]
+    for name in dict.fromkeys(name for options in flat for name in options):
+        values = tuple(options.get(name) for options in flat)
+        known = meanings.get(name) or QDISC.get(name, UNKNOWN)
+        meaning = _in_other_units(known, values[-1])
+        yield Row(name, (*values, *[None] * (width - len(values))), meaning)
+
+
+def _counter_rows(qdiscs: Sequence[Qdisc], width: int) -> Iterator[Row]:
+    for name, field in COUNTERS.items():
+        yield _row(name, [getattr(qdisc, field) for qdisc in qdiscs], width)
+    flat = [dict(_flat(qdisc.stats)) for qdisc in qdiscs]
+    for name in dict.fromkeys(name for stats in flat for name in stats):
+        values = [stats.get(name) for stats in flat]
+        if any(values):
+            yield _row(name, values, width)
+
+
+def _row(name: str, values: Sequence[Cell], width: int) -> Row:
+    more = [difference(values[0], values[-1])] if width > len(values) else []
+    return Row(name, (*values, *more), QDISC.get(name, UNKNOWN))
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Cell]]:
+    """Options as tc prints them; one in an object as OBJECT.NAME, a list's as one text."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{name}.")
+        elif isinstance(value, list | tuple):
+            yield f"{above}{name}", " ".join(map(str, value))
+        else:
+            yield f"{above}{name}", value
+
+
+def _in_other_units(meaning: Meaning, value: Cell) -> Meaning:
+    """Beside a number in tc's unit for programs, the same in the unit that people set."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        # tc's text has its units beside its numbers.
+        return Meaning("", meaning.text, meaning.source) if isinstance(value, str) else meaning
+    factor, unit = {
+        "bytes/s": (_PER_BYTE / 1e6, "Mbit/s"),
+        "µs": (1e-3, "ms"),
+        "s": (1e3, "ms"),
+        "0 to 1": (100.0, "%"),
+    }.get(meaning.unit, (0.0, ""))
+    if not factor:
+        return meaning
+    return Meaning(meaning.unit, f"{value * factor:.6g} {unit}: {meaning.text}", meaning.source)
+
+
+def queue_blocks(file: RawFile) -> list[Block]:
+    """Return a block for each qdisc of a sampled queue: its length over all samples, its counters."""
+    samples = parse_qdisc_samples(file.read(), file.name, allow_truncated_tail=True)
+    if not samples:
+        raise ParseError(file.name, "file", "there is no whole sample in it")
+    kept: dict[tuple[str, str], list[Qdisc]] = {}
+    for sample in samples:
+        for qdisc in sample.qdiscs:
+            kept.setdefault((qdisc.kind, qdisc.parent or "root"), []).append(qdisc)
+    span_s = samples[-1].time_s - samples[0].time_s
+    note = f"{len(samples)} samples in {span_s:.1f} s; each stands after a line '# t=' with its Unix time"
+    node = f"{file.node}: " if file.node else ""
+    return [
+        Block(
+            f"{node}{kind} {qdiscs[0].handle} {parent}, sampled",
+            file.name,
+            ("first", "smallest", "mean", "largest", "last"),
+            tuple(_sampled_rows(qdiscs)),
+            (note,),
+        )
+        for (kind, parent), qdiscs in kept.items()
+    ]
+
+
+def _sampled_rows(qdiscs: Sequence[Qdisc]) -> Iterator[Row]:
+    meanings = QDISC_OPTIONS.get(qdiscs[0].kind, {})
+    for name, value in _flat(qdiscs[0].options):
+        meaning = _in_other_units(meanings.get(name, UNKNOWN), value)
+        yield Row(name, (value, None, None, None, None), meaning)
+    for name, field in COUNTERS.items():
+        values = [getattr(qdisc, field) or 0 for qdisc in qdiscs]
+        spread: tuple[Cell, ...] = (None, None, None)
+        if name in LENGTHS:
+            spread = (min(values), round(sum(values) / len(values), 3), max(values))
+        yield Row(name, (values[0], *spread, values[-1]), QDISC[name])

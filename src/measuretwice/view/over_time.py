@@ -13,8 +13,8 @@ from measuretwice.measure.imported import busiest_port
 from measuretwice.measure.over_time import OverTime, add_ping, add_queue, add_trace
 from measuretwice.measure.queue import Queue, queue_of
 from measuretwice.parse import ParseError, parse_ping
-from measuretwice.view.connections import data_ports, is_sampled, samples_of
 from measuretwice.view.documents import lab_of, settings_of
+from measuretwice.view.programs import data_ports, is_sampled, samples_of
 from measuretwice.view.source import RawFile, Source, opened, printable
 from measuretwice.view.words import word_of
 
@@ -43,7 +43,7 @@ def read_over_time(root: Path, target: Path, node: str | None) -> OverTime:
         subtitle = _subtitle(lab, source.plan, settings)
         run = OverTime(printable(source.title), settings, subtitle, notes=notes)
         times = [trace.time_s for trace in traces] or [queue.time_s for _, queue in queues]
-        start_s, end_s = min(each[0] for each in times), max(each[-1] for each in times)
+        start_s, end_s = min(moments[0] for moments in times), max(moments[-1] for moments in times)
         several = len({trace.node for trace in traces}) < len(traces)
         for trace in traces:
             node_name = printable(trace.node)
@@ -73,7 +73,7 @@ def _traces(source: Source, node: str | None) -> tuple[list[Trace], list[str]]:
     kept: list[Trace] = []
     count = 0
     for file in _logs(source, node):
-        ports = [port for each in data_ports(file.node, source.files).values() for port in each]
+        ports = [port for named in data_ports(file.node, source.files).values() for port in named]
         count += len(ports) or 1
         if len(kept) >= MOST_FLOWS:
             continue

@@ -7,8 +7,9 @@ device never end, and a link lead elsewhere.
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -212,3 +213,37 @@ def _walk(folder: Path) -> list[Path]:
         if len(found) > MAX_FILES:
             raise UserError(f"{folder}: more than {MAX_FILES} files; name a run's own folder")
     return sorted(found)
+
+
+_WHEN = re.compile(r"(?<![a-z])(before|after)(?![a-z])")
+
+
+@dataclass(frozen=True)
+class SnapshotPair:
+    """One node's file, taken before, after, or (as `after` alone) at some time."""
+
+    node: str
+    before: RawFile | None
+    after: RawFile | None
+
+    @property
+    def both(self) -> bool:
+        return self.before is not None and self.after is not None
+
+    @property
+    def names(self) -> str:
+        """The files' names."""
+        return ", ".join(file.name for file in (self.before, self.after) if file)
+
+
+def pairs(files: Sequence[RawFile]) -> list[SnapshotPair]:
+    """Return the files in pairs whose names differ by `before` and `after` only, in order."""
+    found: dict[str, dict[str, RawFile]] = {}
+    for file in files:
+        when = _WHEN.search(file.base)
+        key = _WHEN.sub("*", file.name) if when else file.name
+        found.setdefault(key, {})[when[1] if when else "after"] = file
+    return [
+        SnapshotPair(next(iter(files.values())).node, files.get("before"), files.get("after"))
+        for files in found.values()
+    ]

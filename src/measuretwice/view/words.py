@@ -12,10 +12,9 @@ from typing import TypedDict
 from measuretwice.base.errors import UserError
 from measuretwice.parse import ParseError
 from measuretwice.parse.formats import format_of
-from measuretwice.view import connections, documents, host, programs, tc
+from measuretwice.view import documents, host, programs
 from measuretwice.view.blocks import Block, Shown
-from measuretwice.view.pairs import Pair, pairs
-from measuretwice.view.source import RawFile, Source
+from measuretwice.view.source import RawFile, SnapshotPair, Source, pairs
 
 Blocks = Iterator[list[Block]]
 # What is read of a file to tell by its content what it is.
@@ -32,19 +31,23 @@ class Word:
     help: str
     patterns: tuple[str, ...]
     kind: str
-    view: Callable[[Pair, Source, Path], list[Block]]
+    view: Callable[[SnapshotPair, Source, Path], list[Block]]
     in_pairs: bool = False
 
 
-def _of_file(view: Callable[[RawFile], list[Block]]) -> Callable[[Pair, Source, Path], list[Block]]:
+def _of_file(
+    view: Callable[[RawFile], list[Block]],
+) -> Callable[[SnapshotPair, Source, Path], list[Block]]:
     return lambda pair, source, root: view(_file(pair))
 
 
-def _of_pair(view: Callable[[Pair], list[Block]]) -> Callable[[Pair, Source, Path], list[Block]]:
+def _of_pair(
+    view: Callable[[SnapshotPair], list[Block]],
+) -> Callable[[SnapshotPair, Source, Path], list[Block]]:
     return lambda pair, source, root: view(pair)
 
 
-def _file(pair: Pair) -> RawFile:
+def _file(pair: SnapshotPair) -> RawFile:
     file = pair.after or pair.before
     assert file is not None
     return file
@@ -59,11 +62,11 @@ WORDS = (
     Word("iperf3", "what was sent and received: iperf3", ("iperf3*.json", "iperf3.txt", "others.json"),
         "iperf3", _of_file(programs.iperf3_blocks)),
     Word("ss", "each connection's state, again and again: ss -tin", ("ss*.txt",), "ss",
-        lambda pair, source, root: connections.ss_blocks(_file(pair), source.files)),
+        lambda pair, source, root: programs.ss_blocks(_file(pair), source.files)),
     Word("qdisc", "queueing disciplines: tc -s qdisc show", ("qdisc.*.json", "tc.txt"), "tc",
-        _of_pair(tc.qdisc_blocks), in_pairs=True),
+        _of_pair(host.qdisc_blocks), in_pairs=True),
     Word("queue", "a queue over time: tc -s qdisc show, again and again", ("queue.txt",), "queue",
-        _of_file(tc.queue_blocks)),
+        _of_file(host.queue_blocks)),
     Word("nstat", "the kernel's counters: nstat -az", ("nstat.*.json",), "nstat",
         _of_pair(host.nstat_blocks), in_pairs=True),
     Word("link", "interfaces and what they counted: ip -s link", ("link.*.json",), "",
@@ -193,7 +196,9 @@ def files_of(word: Word, source: Source, node: str | None) -> list[RawFile]:
 def show(word: Word, files: Sequence[RawFile], source: Source, root: Path) -> Shown:
     """Make blocks of a word's files; what can't be read is a problem in words. UserError for all."""
     shown = Shown()
-    units = pairs(files) if word.in_pairs else [Pair(file.node, None, file) for file in files]
+    units = (
+        pairs(files) if word.in_pairs else [SnapshotPair(file.node, None, file) for file in files]
+    )
     for pair in units:
         try:
             shown.blocks += word.view(pair, source, root)

@@ -303,18 +303,18 @@ def _generally(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
         elif isinstance(piece.content, Frames):
             imported.measured |= from_frames(piece.content)
         elif isinstance(piece.content, tuple):
-            samples += tuple(one for one in piece.content if isinstance(one, SsSample))
-            qdiscs += [one for one in piece.content if isinstance(one, Qdisc)]
+            samples += tuple(sample for sample in piece.content if isinstance(sample, SsSample))
+            qdiscs += [qdisc for qdisc in piece.content if isinstance(qdisc, Qdisc)]
         imported.used[str(piece.path)] = piece.tool
     if samples:
         imported.measured |= from_samples(samples, ports or busiest_port(samples))
     if runs:
         _no_mean_window(runs, imported)
-    losing = [one for one in qdiscs if one.kind == "netem" and one.loss_ratio]
-    losing = losing or [one for one in qdiscs if one.drops]
+    losing = [qdisc for qdisc in qdiscs if qdisc.kind == "netem" and qdisc.loss_ratio]
+    losing = losing or [qdisc for qdisc in qdiscs if qdisc.drops]
     if losing:
         # Snapshots before and after a run: the later one has counted more.
-        last = max(losing, key=lambda one: one.sent_packets or 0)
+        last = max(losing, key=lambda qdisc: qdisc.sent_packets or 0)
         imported.measured |= from_counts(
             last.sent_packets or 0, last.sent_bytes or 0, last.drops or 0
         )

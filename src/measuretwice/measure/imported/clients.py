@@ -66,7 +66,7 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
     tests = Tests(unfit=list(found.failed))
     seen: dict[tuple[object, ...], Client] = {}
     for piece, run in sorted(
-        found.iperf3(server=False), key=lambda one: one[1].start_time_s is None
+        found.iperf3(server=False), key=lambda pair: pair[1].start_time_s is None
     ):
         if problem := problem_of(run):
             tests.unfit.append(f"{piece.path.name}: {problem}")
@@ -74,8 +74,8 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
             continue
         client = Client(piece, run, node_of(found, piece, run, sender))
         ends = tuple(
-            (one.local_host, one.local_port, one.remote_host, one.remote_port)
-            for one in run.connections
+            (named.local_host, named.local_port, named.remote_host, named.remote_port)
+            for named in run.connections
         )
         if ends and ends in seen:
             twin = seen[ends].piece.path
@@ -178,7 +178,9 @@ def _one_run(found: Pieces, tests: Tests, seen: Set[Path]) -> None:
     if len(groups) < 2:
         return
     tests.runs = groups
-    kept = max(reversed(groups), key=lambda group: sum(one.piece.path in seen for one in group))
+    kept = max(
+        reversed(groups), key=lambda group: sum(client.piece.path in seen for client in group)
+    )
     others = [client for group in groups if group is not kept for client in group]
     for client in others:
         found.left_out.append(f"{client.piece.path}: of another run than {kept[0].piece.path}")
@@ -191,9 +193,9 @@ def all_together(runs: Sequence[Iperf3Run]) -> Iperf3Run:
         return runs[0]
     return replace(
         runs[0],
-        connections=tuple(one for run in runs for one in run.connections),
+        connections=tuple(connection for run in runs for connection in run.connections),
         intervals=(),
-        streams=tuple(one for run in runs for one in run.streams),
+        streams=tuple(stream for run in runs for stream in run.streams),
         sent_bytes=_count([run.sent_bytes for run in runs]),
         sent_rate_bps=_sum([run.sent_rate_bps for run in runs]),
         sent_seconds=max((run.sent_seconds or 0.0 for run in runs), default=None),
@@ -220,20 +222,25 @@ def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connecti
     by_ends: dict[tuple[object, ...], Iperf2Connection] = {}
     copied = 0
     for piece in found.of("iperf2"):
-        for one in piece.content if isinstance(piece.content, tuple) else ():
-            if not isinstance(one, Iperf2Connection):
+        for connection in piece.content if isinstance(piece.content, tuple) else ():
+            if not isinstance(connection, Iperf2Connection):
                 continue
-            if one.udp or not one.total.bytes:
-                why = "a test of UDP" if one.udp else "nothing was sent or received"
+            if connection.udp or not connection.total.bytes:
+                why = "a test of UDP" if connection.udp else "nothing was sent or received"
                 tests.unfit.append(f"{piece.path.name}: {why}")
                 found.left_out.append(f"{piece.path}: {why}")
                 continue
-            ends = (one.from_address, one.from_port, one.to_address, one.to_port)
+            ends = (
+                connection.from_address,
+                connection.from_port,
+                connection.to_address,
+                connection.to_port,
+            )
             other = by_ends.get(ends)
-            if other is not None and other.server == one.server:
+            if other is not None and other.server == connection.server:
                 copied += 1
-            elif other is None or one.server:
-                by_ends[ends] = one
+            elif other is None or connection.server:
+                by_ends[ends] = connection
     return list(by_ends.values()), copied
 
 
@@ -262,13 +269,15 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
     result = Sockets()
     by_node: dict[str, list[Piece]] = defaultdict(list)
     seen = seen_by_ss(found, tests)
-    result.unseen = [one for one in tests.clients if one.ports and one.piece.path not in seen]
+    result.unseen = [
+        client for client in tests.clients if client.ports and client.piece.path not in seen
+    ]
     ports = {port for client in tests.clients for port in client.ports}
     named = ", ".join(str(port) for port in sorted(ports)[:3])
-    one = how.ss.node if how.ss else None
+    sender = how.ss.node if how.ss else None
     for piece in found.of("ss"):
         ends = _ends(piece)
-        client = next((one for one in tests.clients if _has(ends, one)), None)
+        client = next((client for client in tests.clients if _has(ends, client)), None)
         if client is None and ports:
             found.left_out.append(
                 f"{piece.path}: nothing of iperf3's connection (port {named}) is in it"
@@ -279,7 +288,7 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
                 )
             continue
         by_node[
-            piece.node or (client.node if client else _node_of(found, tests, piece, one))
+            piece.node or (client.node if client else _node_of(found, tests, piece, sender))
         ].append(piece)
     for node, pieces in by_node.items():
         timed = [piece for piece in pieces if _begin_s(piece)]
@@ -316,16 +325,17 @@ def _ends(piece: Piece) -> frozenset[tuple[str, int | None]]:
 def _has(ends: frozenset[tuple[str, int | None]], client: Client) -> bool:
     """Is a connection of this client in it? By address and port; behind a NAT by its port alone."""
     named = {
-        (one.local_host.removeprefix("::ffff:"), one.local_port) for one in client.run.connections
+        (connection.local_host.removeprefix("::ffff:"), connection.local_port)
+        for connection in client.run.connections
     }
     return bool(named & ends) or bool(client.ports & {port for _, port in ends})
 
 
-def _node_of(found: Pieces, tests: Tests, piece: Piece, one: str | None) -> str:
+def _node_of(found: Pieces, tests: Tests, piece: Piece, sender: str | None) -> str:
     """The node of a log where iperf3 names no ports: by its addresses, or the one that sends."""
     known = {found.owners[address] for address, _ in _ends(piece) if address in found.owners}
     senders = {client.node for client in tests.clients}
     for nodes in (known, senders):
         if len(nodes) == 1:
             return nodes.pop()
-    return one or "client"
+    return sender or "client"

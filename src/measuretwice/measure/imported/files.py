@@ -250,14 +250,14 @@ def read_pieces(lab: Lab | None, texts: list[TextFile], left_out: list[str]) -> 
 def own_names(lab: Lab) -> frozenset[str]:
     """The names of files that no tool prints, or that look like another's, in this lab's runs."""
     how = lab.file.collect
-    few, crowd, queue, one = how.flows, how.crowd, how.queue, how.one_sender
+    few, crowd, queue, sender = how.flows, how.crowd, how.queue, how.one_sender
     named = [
         *SNAPSHOT,
         how.ss_last and how.ss_last.file,
         *((few.rates, few.windows) if few else ()),
         *((crowd.events, crowd.counted, crowd.summary, crowd.groups) if crowd else ()),
         *((queue.lengths, queue.setup) if queue else ()),
-        *((one.table, one.queue, one.capture) if one else ()),
+        *((sender.table, sender.queue, sender.capture) if sender else ()),
     ]
     return frozenset(name for name in named if name)
 

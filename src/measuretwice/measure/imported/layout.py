@@ -78,17 +78,17 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
 
 def _qdiscs(piece: Piece) -> list[Qdisc]:
     content = piece.content if isinstance(piece.content, tuple) else ()
-    return [one for one in content if isinstance(one, Qdisc)]
+    return [qdisc for qdisc in content if isinstance(qdisc, Qdisc)]
 
 
 def _age(piece: Piece) -> tuple[int, int]:
     """What sorts snapshots of a node by their time: the packets counted, and their names where these are equal."""
-    packets = sum(one.sent_packets or 0 for one in _qdiscs(piece))
+    packets = sum(qdisc.sent_packets or 0 for qdisc in _qdiscs(piece))
     return packets, {"before": 0, None: 1, "after": 2}[piece.when]
 
 
 def _places(qdiscs: list[Qdisc]) -> frozenset[tuple[object, ...]]:
-    return frozenset((one.dev, one.kind, one.root, one.parent) for one in qdiscs)
+    return frozenset((qdisc.dev, qdisc.kind, qdisc.root, qdisc.parent) for qdisc in qdiscs)
 
 
 def _bottleneck(
@@ -102,8 +102,10 @@ def _bottleneck(
     fits = named or [key for key in groups if key[0] is None]
 
     def most(key: tuple[object, ...]) -> int:
-        qdiscs = [one for piece in groups[key] for one in _qdiscs(piece) if one.kind == place.kind]
-        return max((one.sent_bytes or 0 for one in qdiscs), default=-1)
+        qdiscs = [
+            qdisc for piece in groups[key] for qdisc in _qdiscs(piece) if qdisc.kind == place.kind
+        ]
+        return max((qdisc.sent_bytes or 0 for qdisc in qdiscs), default=-1)
 
     best = max(fits, key=most, default=None)
     return best if best is not None and most(best) >= 0 else None
@@ -114,26 +116,26 @@ def _place(shots: Snapshots, place: QdiscAt) -> None:
     pair = shots.pairs.get(place.node)
     if pair is None:
         return
-    before = {(one.dev, one.handle): one for one in parse_tc_qdiscs(pair["before"], "tc")}
+    before = {(qdisc.dev, qdisc.handle): qdisc for qdisc in parse_tc_qdiscs(pair["before"], "tc")}
     after = parse_tc_qdiscs(pair["after"], "tc")
 
-    def sent(one: Qdisc) -> int:
-        earlier = before.get((one.dev, one.handle))
-        return (one.sent_bytes or 0) - ((earlier.sent_bytes or 0) if earlier else 0)
+    def sent(qdisc: Qdisc) -> int:
+        earlier = before.get((qdisc.dev, qdisc.handle))
+        return (qdisc.sent_bytes or 0) - ((earlier.sent_bytes or 0) if earlier else 0)
 
-    busiest = max((one for one in after if one.root), key=sent, default=None)
-    of_kind = [one for one in after if one.kind == place.kind]
+    busiest = max((qdisc for qdisc in after if qdisc.root), key=sent, default=None)
+    of_kind = [qdisc for qdisc in after if qdisc.kind == place.kind]
     if busiest is None or not of_kind:
         return
     if sent(busiest) < DATA_BYTES:
         shots.idle = True
         return
-    here = [one for one in of_kind if one.dev == busiest.dev]
+    here = [qdisc for qdisc in of_kind if qdisc.dev == busiest.dev]
     if here:
         shots.node, shots.device = place.node, here[0].dev
     else:
         shots.misplaced = (
-            f"a {place.kind} on {', '.join(sorted({str(one.dev) for one in of_kind}))}; most bytes "
+            f"a {place.kind} on {', '.join(sorted({str(qdisc.dev) for qdisc in of_kind}))}; most bytes "
             f"left by {busiest.dev}, which has none"
         )
 
@@ -149,7 +151,7 @@ def _named(text: str) -> str:
     if '"kind"' in text:
         begin = re.search(r"^[ \t]*\[", text, re.M)
         qdiscs = json.loads(text[begin.start() :] if begin else text)
-        return json.dumps([{**one, "dev": one.get("dev", UNNAMED)} for one in qdiscs])
+        return json.dumps([{**qdisc, "dev": qdisc.get("dev", UNNAMED)} for qdisc in qdiscs])
     text = text[text.index("qdisc ") :]
     return re.sub(r"^(qdisc \S+ \S+: )(?!dev )", rf"\1dev {UNNAMED} ", text, flags=re.M)
 
@@ -160,8 +162,8 @@ def at_first(text: str, kinds: frozenset[str]) -> str:
     if text.startswith("["):
         return json.dumps(
             [
-                {**one, **dict.fromkeys(COUNTERS, 0)} if one.get("kind") in kinds else one
-                for one in json.loads(text)
+                {**qdisc, **dict.fromkeys(COUNTERS, 0)} if qdisc.get("kind") in kinds else qdisc
+                for qdisc in json.loads(text)
             ]
         )
     parts = re.split(r"^(?=qdisc )", text, flags=re.M)
@@ -243,8 +245,8 @@ def _own_names(lab: Lab, found: Pieces, layout: Layout) -> None:
         # What one snapshot counts may be of any time.
         if len([*lone.parent.glob("softnet_stat.*.txt")]) == 1:
             lone.unlink()
-    one = how.one_sender
-    if one and one.table and not (layout.raw / one.node / one.table).is_file():
+    sender = how.one_sender
+    if sender and sender.table and not (layout.raw / sender.node / sender.table).is_file():
         layout.within("one_sender", table=None)
 
 
@@ -281,16 +283,16 @@ def _sockets(layout: Layout) -> None:
 
 def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
     """A ping each of every sender: by its node, or by the address that it went to."""
-    few, crowd, one = lab.file.collect.flows, lab.file.collect.crowd, lab.file.collect.ping
+    few, crowd, ping_at = lab.file.collect.flows, lab.file.collect.crowd, lab.file.collect.ping
     files = few or crowd
     busy_name = few.ping_busy if few else None
-    idle_name = (files.ping if files else None) or (one.file if one else None)
+    idle_name = (files.ping if files else None) or (ping_at.file if ping_at else None)
     idle, busy = _idle_and_busy(found, want_busy=busy_name is not None)
     for name, pieces, key in ((idle_name, idle, "ping"), (busy_name, busy, "ping_busy")):
         if name is None:
             _leave_out(found, pieces, "this lab looks at no such ping")
             continue
-        taken = _by_sender(found, pieces, tests.clients, one.node if one else None)
+        taken = _by_sender(found, pieces, tests.clients, ping_at.node if ping_at else None)
         for node, piece in taken.items():
             layout.put(node, name, piece.text[max(piece.text.find("PING"), 0) :])
             layout.used[piece.path] = f"{node}'s ping" + (
@@ -299,10 +301,10 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
         what = (
             "the idle path's round-trip time" if key == "ping" else "round trips beside the flows"
         )
-        senders = {one.node} if one else {client.node for client in tests.clients}
+        senders = {ping_at.node} if ping_at else {client.node for client in tests.clients}
         if lacking := sorted(senders - {*taken}):
             layout.missing.append(f"{what}, since there is no ping of {', '.join(lacking)}")
-            if one:
+            if ping_at:
                 layout.without(ping=None)
             elif few:
                 layout.within("flows", **{key: None})
@@ -349,8 +351,8 @@ def _by_sender(
     for node, peer in wanted:
         if node in taken:
             continue
-        fits = [one for one in rest if peer is None or _ping(one).address == peer]
-        fits = fits or [one for one in rest if len(wanted) == 1 and one.node is None]
+        fits = [piece for piece in rest if peer is None or _ping(piece).address == peer]
+        fits = fits or [piece for piece in rest if len(wanted) == 1 and piece.node is None]
         if fits:
             taken[node] = fits[0]
             rest.remove(fits[0])
@@ -369,7 +371,9 @@ def _queue(found: Pieces, layout: Layout) -> None:
         _leave_out(found, pieces, "this lab samples no queue")
         return
     of_kind = [piece for piece in pieces if not place.kind or place.kind in _kinds(piece)]
-    _leave_out(found, (one for one in pieces if one not in of_kind), f"no {place.kind} is in it")
+    _leave_out(
+        found, (piece for piece in pieces if piece not in of_kind), f"no {place.kind} is in it"
+    )
     of_kind.sort(key=lambda piece: (piece.node == place.node, _fullest(piece)))
     if not of_kind:
         layout.without(queue=None)

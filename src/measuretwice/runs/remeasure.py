@@ -59,7 +59,7 @@ class RunData:
 
 
 @dataclass(frozen=True)
-class Reread:
+class Remeasured:
     """A finished run's lab and plan, what its raw files say by today's code, and its provenance, if that can be read."""
 
     lab: Lab
@@ -69,7 +69,7 @@ class Reread:
     provenance: Mapping[str, object] | None
 
 
-def measure_again(root: Path, run: Path) -> Reread:
+def remeasure(root: Path, run: Path) -> Remeasured:
     """Return a finished run's lab, its plan, and what its raw files hold.
 
     These may stand in a folder or, as recorded runs have them, in an archive. UserError where
@@ -96,7 +96,7 @@ def plan_in(root: Path, path: Path) -> tuple[Lab, Plan]:
     return lab, read_plan(lab, document, str(path))
 
 
-def _measure(root: Path, run: Path, raw: Path) -> Reread:
+def _measure(root: Path, run: Path, raw: Path) -> Remeasured:
     lab, plan = plan_in(root, run / PLAN)
     if not is_finished(run):
         raise UserError(f"{run}: this run was never finished; run it again")
@@ -119,11 +119,11 @@ def _measure(root: Path, run: Path, raw: Path) -> Reread:
     provenance = _read_provenance(run)
     if provenance and provenance.get("plan_digest", plan.digest) != plan.digest:
         raise UserError(f"{run}: plan.json and provenance.json are of two runs; run it again")
-    return Reread(lab, plan, measured, host_state, provenance)
+    return Remeasured(lab, plan, measured, host_state, provenance)
 
 
 def read_run(root: Path, run: Path, name: str) -> RunData:
-    """Read a finished run of ours whole; `name` is what the report calls it. UserError as measure_again."""
+    """Read a finished run of ours whole; `name` is what the report calls it. UserError as remeasure."""
     with raw_folder(run) as raw:
         return _read_run(root, run, raw, name)
 
@@ -173,9 +173,9 @@ def _not_there(error: OSError, path: Path, says: str) -> UserError:
 
 def _refuse_links(path: Path) -> None:
     """Nothing but files and folders: a link would bring a file of the reader's into the report."""
-    for each in (path, *path.rglob("*")) if path.is_dir() else (path,):
-        if each.is_symlink() or (each.exists() and not (each.is_file() or each.is_dir())):
-            raise UserError(f"{each}: neither a file nor a folder; remove it, or run it again")
+    for file in (path, *path.rglob("*")) if path.is_dir() else (path,):
+        if file.is_symlink() or (file.exists() and not (file.is_file() or file.is_dir())):
+            raise UserError(f"{file}: neither a file nor a folder; remove it, or run it again")
 
 
 def _refuse_endless(run: Path, raw: Path) -> None:

@@ -84,7 +84,7 @@ def read_tries(folder: Path) -> list[Try]:
 
 def write_tries(folder: Path, tries: Sequence[Try]) -> None:
     """Write the states; OSError where that can't be."""
-    write_json(folder / STEPS, {"steps": [asdict(each) for each in tries]})
+    write_json(folder / STEPS, {"steps": [asdict(known) for known in tries]})
 
 
 def with_try(tries: Sequence[Try], new: Try) -> list[Try]:
