@@ -44,8 +44,8 @@ from measuretwice.measure.connections import traces
 from measuretwice.measure.student_tables import read_rows
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
-from measuretwice.tcp import highspeed, model
-from measuretwice.tcp import window as windows
+from measuretwice.tcp import model
+from measuretwice.tcp import traces as windows
 
 lab = load_lab(root, "buffers")
 sets = Recordings(root, lab)
@@ -227,7 +227,7 @@ for number, run in enumerate(runs(source)):
                         "window": one.window_segments,
                         "kept": one.kept_ratio,
                         "RFC": says,
-                        "Linux": 1 - highspeed.decrease_ratio(one.window_segments)
+                        "Linux": 1 - model.linux_highspeed_decrease_ratio(one.window_segments)
                         if algorithm == "highspeed"
                         else says,
                     }

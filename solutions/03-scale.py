@@ -42,7 +42,6 @@ from common import Recordings, say
 from measuretwice.audit import audit_table
 from measuretwice.lab import load_lab
 from measuretwice.stats.intervals import mean_interval
-from measuretwice.tcp import headers as frames
 from measuretwice.tcp import model
 
 lab = load_lab(root, "scale")
@@ -81,8 +80,8 @@ display(
     pd.DataFrame(
         {
             name: {
-                "Mbit/s on Ethernet": frames.payload_limit(values["rate_mbit"]),
-                "Mbit/s by a shaper's count": frames.payload_limit(values["rate_mbit"], wire=False),
+                "Mbit/s on Ethernet": model.payload_limit(values["rate_mbit"]),
+                "Mbit/s by a shaper's count": model.payload_limit(values["rate_mbit"], wire=False),
                 "least index": 1 / values["flows"],
             }
             for name, values in scales.items()
@@ -173,7 +172,7 @@ params = runs("unequal-intervals-broken")[0].params
 spread_s = params["start_spread_ms"] / 1e3
 say(
     f"At most {(params['duration_s'] + spread_s) / params['duration_s']:.2f} times the link; "
-    f"seen: {runs('unequal-intervals-broken')[0].measured['own_sum_bps'] / frames.payload_limit(1e8, wire=False):.2f}."
+    f"seen: {runs('unequal-intervals-broken')[0].measured['own_sum_bps'] / model.payload_limit(1e8, wire=False):.2f}."
 )
 
 # %% [markdown]
@@ -231,7 +230,7 @@ display(
     )
 )
 rows = pd.read_csv(published)
-over = rows["total"] > rows["link"].map(frames.payload_limit)
+over = rows["total"] > rows["link"].map(model.payload_limit)
 say(f"{over.sum()} of {len(rows)} rows have more than an MTU of 1500 allows on Ethernet.")
 
 # %% [markdown]

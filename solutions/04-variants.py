@@ -43,8 +43,7 @@ from measuretwice.measure.connections import traces
 from measuretwice.stats.intervals import mean_interval
 from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model
-from measuretwice.tcp import steady_state as steady
-from measuretwice.tcp import window as windows
+from measuretwice.tcp import traces as windows
 
 lab = load_lab(root, "variants")
 sets = Recordings(root, lab)
@@ -128,7 +127,7 @@ with raw("terminated-tcp-broken") as folder:
     text = (folder / "client" / "ss.txt").read_text()
     (trace,) = traces(lab, folder)
     middle = len(trace.time_s) // 2
-    near = steady.rate_bps(trace, trace.time_s[middle - 10], trace.time_s[middle + 10])
+    near = windows.rate_bps(trace, trace.time_s[middle - 10], trace.time_s[middle + 10])
     window = trace.cwnd_segments[middle] * (trace.mss_bytes or 0)
     say(f"{window} B over {near / 1e6:.1f} Mbit/s: {8e3 * window / near:.1f} ms.")
     print((folder / "gateway" / "ss-gateway.txt").read_text()[:600])

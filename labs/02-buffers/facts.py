@@ -32,7 +32,7 @@ from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
 from measuretwice.stats import two_samples
 from measuretwice.stats.intervals import median_interval
-from measuretwice.tcp import highspeed, model
+from measuretwice.tcp import model
 
 FRAME_BYTES, DATA_BYTES = 1514, 1448
 # What the source meant by its large buffer, and what tc makes of it after each suffix.
@@ -424,7 +424,7 @@ def _after_a_loss(f: Facts, sets: RecordedSets) -> None:
     cuts = [(window, kept) for _, _, window, kept in _cuts(sets, "highspeed")]
     seen = [1 - kept for _, kept in cuts]
     rfc = [model.highspeed_decrease_ratio(window) for window, _ in cuts]
-    linux = [highspeed.decrease_ratio(window) for window, _ in cuts]
+    linux = [model.linux_highspeed_decrease_ratio(window) for window, _ in cuts]
     f.cut_least, f.cut_most = percent(min(seen), 2), percent(max(seen), 2)
     f.cut_by_rfc_least, f.cut_by_rfc_most = percent(min(rfc), 2), percent(max(rfc), 2)
     f.cut_by_linux_least, f.cut_by_linux_most = percent(min(linux), 2), percent(max(linux), 2)
@@ -455,7 +455,7 @@ def _kept_by_rfc(algorithm: str, window_segments: float) -> float:
 
 def _kept_by_linux(algorithm: str, window_segments: float) -> float:
     if algorithm == "highspeed":
-        return 1 - highspeed.decrease_ratio(window_segments)
+        return 1 - model.linux_highspeed_decrease_ratio(window_segments)
     return {"reno": 0.5, "cubic": LINUX_CUBIC_KEPT}[algorithm]
 
 

@@ -37,8 +37,7 @@ from measuretwice.facts.values import Cell
 from measuretwice.measure.arrivals import WINDOWS, window_arrivals
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
-from measuretwice.tcp.headers import payload_limit
-from measuretwice.tcp.model import MATHIS_CONSTANTS, bdp_bytes
+from measuretwice.tcp.model import MATHIS_CONSTANTS, bdp_bytes, payload_limit
 
 # Trials by number: three algorithms alone, then three mixes, the first half of CUBIC and half of Reno.
 RENO, CUBIC, BBR, CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC, ONE_FLOW = range(1, 8)

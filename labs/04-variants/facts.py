@@ -34,8 +34,7 @@ from measuretwice.measure.queue import Queue
 from measuretwice.runs.result import Result
 from measuretwice.stats import two_samples
 from measuretwice.stats.intervals import mean_interval
-from measuretwice.tcp.headers import payload_limit
-from measuretwice.tcp.model import CUBIC_KEPT_RATIO, bdp_bytes
+from measuretwice.tcp.model import CUBIC_KEPT_RATIO, bdp_bytes, payload_limit
 
 NAMES = {"reno": "Reno", "cubic": "CUBIC", "vegas": "Vegas", "bbr": "BBR"}
 # Trials 1 to 4 are the four by cable, 5 to 8 over radio, 9 to 12 behind a gateway that ends TCP.

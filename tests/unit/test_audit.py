@@ -16,7 +16,7 @@ from measuretwice.audit import Report, audit_table, read_choices
 from measuretwice.audit.numbers import Number, find_unit, read_cell
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index, slope_through_zero
-from measuretwice.tcp.headers import payload_limit
+from measuretwice.tcp.model import payload_limit
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs/reference/audit-example.csv"

@@ -15,7 +15,6 @@ from measuretwice.stats.distributions import (
     f_cdf,
     f_quantile,
     f_tail,
-    noncentral_t_cdf,
     student_cdf,
     student_quantile,
 )
@@ -93,18 +92,6 @@ def test_quantiles(n: float, m: float, a: float, b: float, share: float) -> None
     assert special.stdtr(n, math.nextafter(t, math.inf)) > low
     assert special.fdtr(n, m, math.nextafter(f, 0)) < high
     assert special.fdtr(n, m, math.nextafter(f, math.inf)) > low
-
-
-@given(FREEDOM, from_to(1e-6, 1e3), st.floats(-100, 100))
-def test_noncentral_t(freedom: float, away: float, t: float) -> None:
-    wanted = float(special.nctdtr(freedom, away, t))
-    assume(not math.isnan(wanted))
-    assert noncentral_t_cdf(freedom, away, t) == pytest.approx(wanted, abs=1e-12)
-
-
-@given(st.floats(0.5, 50), st.floats(-30, 30))
-def test_noncentral_t_without_its_distance_is_students(freedom: float, t: float) -> None:
-    assert noncentral_t_cdf(freedom, 0, t) == pytest.approx(student_cdf(freedom, t), abs=1e-12)
 
 
 def test_ends() -> None:

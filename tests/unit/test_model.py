@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from measuretwice.tcp.model import (
@@ -9,11 +10,9 @@ from measuretwice.tcp.model import (
     mathis_bandwidth_bps,
     mathis_expected_losses,
     mathis_time_for_losses_s,
-    pftk_approximate_segments_per_s,
     pftk_bandwidth_bps,
     pftk_expected_losses,
     pftk_segments_per_s,
-    random_loss_constant,
     sack_reno_constant,
 )
 
@@ -71,6 +70,20 @@ def test_time_for_losses_undoes_expected_losses() -> None:
     assert mathis_time_for_losses_s(600, 0, 1) == math.inf
 
 
+def random_loss_constant(loss_ratio: float, segments_per_window_step: int) -> float:
+    """The C of an ideal Reno sender when each packet is lost with probability p, by simulating what Mathis 1997, Table 1
+    assumes: a round trip without loss adds 1/`segments_per_window_step` segment, one with any loss halves the window,
+    once, and no timeouts happen. C is mean goodput in segments a round trip, times sqrt(p)."""
+    window, sent, rounds = 1.0 / math.sqrt(loss_ratio), 0.0, 400_000
+    for value in np.random.default_rng(1997).random(rounds):
+        sent += window
+        if value < -math.expm1(math.floor(window) * math.log1p(-loss_ratio)):
+            window = max(window / 2, 1.0)
+        else:
+            window += 1 / segments_per_window_step
+    return sent * (1 - loss_ratio) / rounds * math.sqrt(loss_ratio)
+
+
 @pytest.mark.parametrize(
     ("name", "step"), [("1.31", 1), ("0.93", 2)], ids=["each segment", "each second segment"]
 )
@@ -103,8 +116,11 @@ def test_pftk_becomes_mathis_where_loss_is_rare() -> None:
 @pytest.mark.parametrize("loss_ratio", [1e-4, 1e-3, 1e-2, 0.05])
 @pytest.mark.parametrize("per_ack", [1, 2])
 def test_pftk_short_and_full_form_agree(loss_ratio: float, per_ack: int) -> None:
+    """The short form: Padhye 1998, equation 31 (33 in the journal's version)."""
     full = pftk_segments_per_s(200, loss_ratio, rto_ms=1000, segments_per_ack=per_ack)
-    short = pftk_approximate_segments_per_s(200, loss_ratio, rto_ms=1000, segments_per_ack=per_ack)
+    p, b = loss_ratio, per_ack
+    timeouts = 1.0 * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
+    short = 1 / (0.2 * math.sqrt(2 * b * p / 3) + timeouts)
     assert short == pytest.approx(full, rel=0.35)
     assert full < math.sqrt(1.5 / per_ack) / 0.2 / math.sqrt(loss_ratio) * 1.1
 

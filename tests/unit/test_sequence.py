@@ -6,7 +6,7 @@ import pytest
 
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
-from measuretwice.tcp.time_sequence import data_connection, time_sequence
+from measuretwice.tcp.traces import data_connection, time_sequence
 
 OURS, THEIRS = "10.4.1.2.58422", "10.4.3.2.5201"
 TEXT = f"""\

@@ -1,4 +1,4 @@
-"""A sender that has settled, and a table that is held against its trace."""
+"""A sender that has steady_state, and a table that is held against its trace."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from measuretwice.measure.student_tables import TableRow, of_table, read_table
-from measuretwice.tcp.steady_state import lowest_tenth_bps, settled
+from measuretwice.tcp.traces import lowest_tenth_bps, steady_state
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def trace_of(rates_bps: list[float], cwnd: list[int] | None = None, step_s: floa
 
 
 def test_a_steady_flow() -> None:
-    values = settled(trace_of([10e6] * 100), 102, 110)
+    values = steady_state(trace_of([10e6] * 100), 102, 110)
     assert values["steady_goodput_bps"] == pytest.approx(10e6)
     assert values["rising_ratio"] == pytest.approx(1)
     # 50 segments of 1000 bytes at 10 Mbit/s.
@@ -46,13 +46,13 @@ def test_a_steady_flow() -> None:
 
 
 def test_a_rising_flow_rises_in_each_fifth() -> None:
-    values = settled(trace_of([1e6 * n for n in range(1, 101)]), 100, 110)
+    values = steady_state(trace_of([1e6 * n for n in range(1, 101)]), 100, 110)
     assert values["rising_steps"] == 4
     assert (values["rising_ratio"] or 0) > 5
 
 
 def test_too_short_a_time_says_nothing() -> None:
-    assert settled(trace_of([10e6] * 100), 109.8, 110) == {}
+    assert steady_state(trace_of([10e6] * 100), 109.8, 110) == {}
 
 
 def test_the_lowest_tenth() -> None:

@@ -56,9 +56,3 @@ def test_how_many_and_how_much_fit_each_other() -> None:
         )
     with pytest.raises(ValueError, match="ratio > 1"):
         two_samples.values_for_spread(1)
-
-
-def test_power_of_a_difference() -> None:
-    # Cohen (1988), table 2.3: d = 0.5 and n = 64 each give 0.80.
-    assert two_samples.power_of_difference(0.5, 1, 64) == pytest.approx(0.80, abs=0.005)
-    assert two_samples.power_of_difference(0, 1, 8) == pytest.approx(0.05, abs=1e-6)

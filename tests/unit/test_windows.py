@@ -6,8 +6,8 @@ import pytest
 
 from measuretwice.measure.student_tables import over_truth, read_rows
 from measuretwice.stats.two_samples import difference_interval
-from measuretwice.tcp import highspeed, model
-from measuretwice.tcp.window import at, convergence_s, decreases
+from measuretwice.tcp import model
+from measuretwice.tcp.traces import convergence_s, decreases, interpolate
 
 
 def test_a_decrease_is_a_change_of_ssthresh_against_the_window_before() -> None:
@@ -35,11 +35,11 @@ def test_below_its_low_window_highspeed_is_reno() -> None:
     ("window", "part"), [(1, 128), (38, 128), (39, 112), (851, 86), (852, 83), (905, 83), (89053, 24), (1e6, 24)],
 )  # fmt: skip
 def test_linux_highspeed_gives_up_a_steps_part(window: float, part: int) -> None:
-    assert highspeed.decrease_ratio(window) == part / 256
+    assert model.linux_highspeed_decrease_ratio(window) == part / 256
 
 
 def test_the_steps_of_linux_keep_near_the_rfcs_curve() -> None:
-    for until, part in highspeed.STEPS[:-2]:
+    for until, part in model.HIGHSPEED_STEPS[:-2]:
         assert part / 256 == pytest.approx(model.highspeed_decrease_ratio(until), abs=0.006)
 
 
@@ -68,9 +68,9 @@ def test_convergence_counts_from_the_start_to_the_first_even_ten_seconds() -> No
 
 
 def test_a_value_between_samples() -> None:
-    assert at([0, 10], [0, 100], 2.5) == 25
-    assert at([0, 10], [0, 100], -1) == 0
-    assert at([0, 10], [0, 100], 11) == 100
+    assert interpolate([0, 10], [0, 100], 2.5) == 25
+    assert interpolate([0, 10], [0, 100], -1) == 0
+    assert interpolate([0, 10], [0, 100], 11) == 100
 
 
 def test_rows_count_what_is_wrong_in_them() -> None:

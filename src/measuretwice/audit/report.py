@@ -22,8 +22,7 @@ from measuretwice.audit.together import (
 )
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index
-from measuretwice.tcp.headers import payload_limit
-from measuretwice.tcp.model import MATHIS_CONSTANTS
+from measuretwice.tcp.model import MATHIS_CONSTANTS, payload_limit
 
 # A C this many times beyond all of theory's is worth a remark; less is what queues and timeouts do.
 FAR_FROM_THEORY = 2.0

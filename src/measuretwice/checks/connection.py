@@ -9,7 +9,7 @@ from __future__ import annotations
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.tcp.headers import (
+from measuretwice.tcp.model import (
     IP_TCP_HEADERS_BYTES,
     TIMESTAMP_OPTION_BYTES,
     largest_packet_bytes,

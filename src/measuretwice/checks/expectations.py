@@ -13,7 +13,7 @@ from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.hosts import limited_by_buffers
 from measuretwice.checks.registry import Help, check
-from measuretwice.tcp.headers import payload_limit
+from measuretwice.tcp.model import payload_limit
 
 # An expectation is written for the usual run; chance and a short run go somewhat beyond.
 SLACK_RATIO = 0.1

@@ -12,7 +12,7 @@ from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
 from measuretwice.measure.host_state import Interface, Node, Socket
-from measuretwice.tcp.headers import (
+from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
     USUAL_MSS_BYTES,
     largest_packet_bytes,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.tcp.headers import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
+from measuretwice.tcp.model import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
 
 # How far a person's own number may be from the raw files, however long the interval: see _rate_off.
 RATE_TOLERANCE_RATIO = 0.03

@@ -10,7 +10,7 @@ from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
 from measuretwice.measure.host_state import Interface, place_of
 from measuretwice.parse import Qdisc
-from measuretwice.tcp.headers import (
+from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
     IP_TCP_HEADERS_BYTES,
     TIMESTAMP_OPTION_BYTES,

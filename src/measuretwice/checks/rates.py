@@ -9,8 +9,12 @@ import math
 from measuretwice.checks.case import Case
 from measuretwice.checks.finding import Finding
 from measuretwice.checks.registry import Help, check
-from measuretwice.tcp.headers import ETHERNET_HEADER_BYTES, IP_TCP_HEADERS_BYTES
-from measuretwice.tcp.model import MATHIS_CONSTANTS, mathis_bandwidth_bps
+from measuretwice.tcp.model import (
+    ETHERNET_HEADER_BYTES,
+    IP_TCP_HEADERS_BYTES,
+    MATHIS_CONSTANTS,
+    mathis_bandwidth_bps,
+)
 
 # With n losses the loss ratio is known to 1/sqrt(n): 100 make that 10 %.
 LOSSES_WANTED = 100

@@ -24,7 +24,7 @@ from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
 from measuretwice.runs.archive import raw_folder
 from measuretwice.runs.result import Result
-from measuretwice.tcp.time_sequence import TimeSequence, time_sequence
+from measuretwice.tcp.traces import TimeSequence, time_sequence
 
 # Around the first packet that was sent again.
 BEFORE_S, AFTER_S = 0.06, 0.12

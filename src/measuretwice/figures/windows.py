@@ -25,7 +25,7 @@ from measuretwice.figures.traces import first_of_each_trial, read_traces, summar
 from measuretwice.lab import Lab, WindowsFigure
 from measuretwice.measure.connections import Trace, common_interval
 from measuretwice.runs.result import Result
-from measuretwice.tcp.window import at
+from measuretwice.tcp.traces import interpolate
 
 
 @figure(WindowsFigure, needs="raw files")
@@ -67,8 +67,8 @@ def _draw_run(panel: Axes, run: Result, first: Trace, second: Trace) -> list[Row
     """Draw both windows while both flows are there; return the rows."""
     start_s, end_s = common_interval([first, second])
     times = [t for t in first.time_s if start_s <= t <= end_s]
-    x = [round(at(first.time_s, first.cwnd_segments, t), 1) for t in times]
-    y = [round(at(second.time_s, second.cwnd_segments, t), 1) for t in times]
+    x = [round(interpolate(first.time_s, first.cwnd_segments, t), 1) for t in times]
+    y = [round(interpolate(second.time_s, second.cwnd_segments, t), 1) for t in times]
     colour = colour_of(run.params.get("congestion_control"))
     panel.plot(x, y, color=FAINT if colour == INK else colour, linewidth=0.8)
     panel.plot(x[:1], y[:1], marker="o", markersize=MARKER_SIZE, color=INK)

@@ -19,7 +19,7 @@ from measuretwice.parse import (
     parse_iperf3_text,
     parse_ss_samples,
 )
-from measuretwice.tcp.window import at
+from measuretwice.tcp.traces import interpolate
 
 # include/uapi/linux/tcp.h: TCP_CA_Open and TCP_CA_Disorder; what comes after has a smaller window.
 LAST_NORMAL_STATE = 1
@@ -50,7 +50,7 @@ class Trace:
 
     def acked_at(self, time_s: float) -> float:
         """Return the bytes acknowledged up to a Unix time, by a straight line between samples."""
-        return at(self.time_s, self.acked_bytes, time_s)
+        return interpolate(self.time_s, self.acked_bytes, time_s)
 
 
 @dataclass(frozen=True)

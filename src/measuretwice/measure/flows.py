@@ -44,8 +44,13 @@ from measuretwice.measure.student_tables import (
 from measuretwice.parse import ParseError, PingRun, parse_ping, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
-from measuretwice.tcp.steady_state import lowest_tenth_bps, settled
-from measuretwice.tcp.window import at, convergence_s, decreases
+from measuretwice.tcp.traces import (
+    convergence_s,
+    decreases,
+    interpolate,
+    lowest_tenth_bps,
+    steady_state,
+)
 
 # With more flows than this, a run's measured values name no single one.
 NAMED_FLOWS = 8
@@ -277,7 +282,7 @@ def _one_sender(
     flows: Sequence[Flow],
     traces: Sequence[Trace],
 ) -> Measured:
-    """One node's flow once it has settled, and what was noted of it."""
+    """One node's flow once it has steady_state, and what was noted of it."""
     pairs = [
         (flow, trace)
         for flow, trace in zip(flows, traces, strict=True)
@@ -288,7 +293,7 @@ def _one_sender(
     flow, trace = pairs[0]
     start_s, end_s = common_interval(traces)
     steady_s = max(start_s, trace.time_s[0] + float(params[sender.average_from]))
-    values: Measured = {**settled(trace, steady_s, end_s)}
+    values: Measured = {**steady_state(trace, steady_s, end_s)}
     values |= {
         "congestion_control": flow.congestion_control,
         "lowest_tenth_bps": lowest_tenth_bps(trace),
@@ -366,7 +371,9 @@ def _flow_of_many(
         raise ParseError(trace.node, where, "has no sample while all flows were there and warm")
 
     def grown(counts: Sequence[int]) -> int:
-        return round(at(trace.time_s, counts, end_s) - at(trace.time_s, counts, start_s))
+        return round(
+            interpolate(trace.time_s, counts, end_s) - interpolate(trace.time_s, counts, start_s)
+        )
 
     return Flow(
         node=trace.node,
@@ -451,7 +458,7 @@ def _from_the_start(values: Measured, earlier: int, queue: Queue, end_s: float) 
     halvings = number(values, "halvings")
     if halvings is None:
         return {}
-    drops = round(at(queue.time_s, queue.drops, end_s) - queue.drops[0])
+    drops = round(interpolate(queue.time_s, queue.drops, end_s) - queue.drops[0])
     every = round(halvings) + earlier
     return {
         "all_queue_drops": drops,

@@ -16,7 +16,7 @@ from measuretwice.parse import (
     parse_qdisc_samples,
     parse_tc_qdiscs,
 )
-from measuretwice.tcp.window import at
+from measuretwice.tcp.traces import interpolate
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def queue_of_many(queue: Queue, start_s: float, end_s: float, rate_bps: float) -
     lengths = lengths_between(queue, start_s, end_s, rate_bps)
 
     def grown(values: Sequence[int]) -> float:
-        return at(queue.time_s, values, end_s) - at(queue.time_s, values, start_s)
+        return interpolate(queue.time_s, values, end_s) - interpolate(queue.time_s, values, start_s)
 
     packet_bytes = [
         queue.backlog_bytes[n] / queue.backlog_packets[n]

@@ -30,7 +30,7 @@ from measuretwice.parse import (
     parse_tc_qdiscs,
 )
 from measuretwice.parse.host import parse_ip, parse_softnet
-from measuretwice.tcp.headers import ETHERNET_HEADER_BYTES
+from measuretwice.tcp.model import ETHERNET_HEADER_BYTES
 
 
 def measure(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[Measured, list[Flow]]:

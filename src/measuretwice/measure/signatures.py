@@ -20,7 +20,7 @@ from measuretwice.measure.queue import Queue, queue
 from measuretwice.measure.raw import text_of
 from measuretwice.parse import SsSample, parse_ss_samples
 from measuretwice.tcp.model import CUBIC_KEPT_RATIO
-from measuretwice.tcp.window import decreases
+from measuretwice.tcp.traces import decreases
 
 CUBIC_C = 0.4
 # The last sample before a loss misses a segment or two. Where a link and its buffer stay as they are, a

@@ -17,8 +17,7 @@ from measuretwice.measure.fields import Measured
 from measuretwice.measure.queue import Queue
 from measuretwice.measure.raw import name_of, rows_of, text_of
 from measuretwice.parse import ParseError
-from measuretwice.tcp.steady_state import Traced, sampled_each_tenth
-from measuretwice.tcp.window import at
+from measuretwice.tcp.traces import TraceLike, interpolate, sampled_each_tenth
 
 # The table's clock starts when iperf3 begins to send, the trace's with the connection.
 LARGEST_OFFSET_S = 0.6
@@ -69,7 +68,7 @@ def over_truth(
     none: a row may be read a step or two of the window later. None without rows.
     """
     pairs = [
-        (value, at(times, truth, start_s + time_s))
+        (value, interpolate(times, truth, start_s + time_s))
         for time_s, value in zip(rows.time_s, rows.values, strict=True)
     ]
     large = sorted(((told, true) for told, true in pairs if true > 0), key=lambda pair: pair[1])
@@ -106,7 +105,7 @@ def lengths_taken(path: Path, queue: Queue) -> Measured:
     if not path.is_file():
         return {}
     rows = read_rows(text_of(path))
-    true = [at(queue.time_s, queue.backlog_packets, time_s) for time_s in rows.time_s]
+    true = [interpolate(queue.time_s, queue.backlog_packets, time_s) for time_s in rows.time_s]
     return {
         "length_rows": len(rows.values),
         "length_rows_unreadable": rows.unreadable,
@@ -168,7 +167,7 @@ def table_taken(path: Path, trace: Trace) -> Measured:
         raise ParseError(name_of(path), "file", str(error)) from None
 
 
-def of_table(rows: Sequence[TableRow], trace: Traced) -> Measured:
+def of_table(rows: Sequence[TableRow], trace: TraceLike) -> Measured:
     """A table against the trace of the run that it is said to be of.
 
     `table_rows_foreign` counts rows with a window that the connection did not have at that time.
@@ -190,7 +189,7 @@ def of_table(rows: Sequence[TableRow], trace: Traced) -> Measured:
     }
 
 
-def _foreign(rows: Sequence[TableRow], trace: Traced, offset_s: float) -> int:
+def _foreign(rows: Sequence[TableRow], trace: TraceLike, offset_s: float) -> int:
     """Rows whose window is none of the trace's around their end, if the clocks are so far apart."""
     mss = trace.mss_bytes or 1
     times = trace.time_s

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from measuretwice.lab import Lab, Value
 from measuretwice.runs.result import Result
-from measuretwice.tcp.headers import payload_limit
+from measuretwice.tcp.model import payload_limit
 
 # A sum above the link by less than this is rounding.
 ROUNDING_RATIO = 5e-4

@@ -1,6 +1,6 @@
-"""The distributions that intervals and tests need: beta, binomial, Student's t, F and noncentral t. Pure functions.
+"""The distributions that intervals and tests need: beta, binomial, Student's t and F. Pure functions.
 
-All but the last follow from the incomplete beta function (Abramowitz and Stegun, "Handbook of Mathematical Functions",
+All follow from the incomplete beta function (Abramowitz and Stegun, "Handbook of Mathematical Functions",
 26.5 to 26.7), which is computed by a continued fraction: Didonato and Morris, "Algorithm 708: Significant digit
 computation of the incomplete beta function ratios", ACM Transactions on Mathematical Software 18, 1992, equation 9.
 Quantiles are found by halving.
@@ -76,24 +76,6 @@ def f_quantile(n: float, m: float, share: float) -> float:
     while f_cdf(n, m, high) < share:
         high *= 2
     return _where(lambda x: f_cdf(n, m, x), share, 0.0, high)
-
-
-def noncentral_t_cdf(freedom: float, away: float, t: float) -> float:
-    """Return the probability of (Z + away) / sqrt(V / freedom) up to `t`: Z normal, V chi-square.
-
-    The mean over u = log sqrt(V / freedom) of the probability that Z < t exp(u) - away, by the trapezoidal rule,
-    which converges exponentially here: Trefethen and Weideman, "The exponentially convergent trapezoidal rule",
-    SIAM Review 56, 2014. Off by less than 1e-12 for t in -100..100.
-    """
-    step = 1 / (8 * max(1.0, math.sqrt(2 * freedom), abs(t)))
-    below = total = 0.0
-    for direction in (step, -step):
-        place = max(0.0, direction)
-        while (weight := math.exp(freedom * (place - math.expm1(2 * place) / 2))) > 1e-20:
-            total += weight
-            below += weight * math.erfc((away - t * math.exp(place)) / math.sqrt(2)) / 2
-            place += direction
-    return below / total
 
 
 def _beta_cdf(a: float, b: float, x: float, y: float) -> float:

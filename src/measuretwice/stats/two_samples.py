@@ -16,7 +16,6 @@ from measuretwice.stats.distributions import (
     f_cdf,
     f_quantile,
     f_tail,
-    noncentral_t_cdf,
     student_cdf,
     student_quantile,
 )
@@ -132,14 +131,3 @@ def noticeable_spread(count: int, power: float = 0.8, significance: float = 0.05
             else (middle, high)
         )
     return high
-
-
-def power_of_difference(
-    difference: float, deviation: float, count: int, significance: float = 0.05
-) -> float:
-    """Return how often a t test of two samples of `count` would notice a true `difference` of means,
-    where both have this deviation (noncentral t)."""
-    freedom = 2 * count - 2
-    away = abs(difference) / deviation * math.sqrt(count / 2)
-    limit = student_quantile(freedom, 1 - significance / 2)
-    return 1 - noncentral_t_cdf(freedom, away, limit) + noncentral_t_cdf(freedom, away, -limit)

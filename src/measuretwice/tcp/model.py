@@ -26,6 +26,28 @@ RENO_KEPT_RATIO = 0.5
 CUBIC_KEPT_RATIO = 0.7
 # Linux adds at least this to the smoothed round-trip time before it times out (TCP_RTO_MIN).
 LINUX_RTO_MARGIN_MS = 200.0
+# Linux' steps, of RFC 3649's appendix B (net/ipv4/tcp_highspeed.c of Linux 7.2): up to which window (segments), and which part of it, in 1/256, a loss takes.
+HIGHSPEED_STEPS = (
+    (38, 128), (118, 112), (221, 104), (347, 98), (495, 93), (663, 89), (851, 86), (1058, 83),
+    (1284, 81), (1529, 78), (1793, 76), (2076, 74), (2378, 72), (2699, 71), (3039, 69),
+    (3399, 68), (3778, 66), (4177, 65), (4596, 64), (5036, 62), (5497, 61), (5979, 60),
+    (6483, 59), (7009, 58), (7558, 57), (8130, 56), (8726, 55), (9346, 54), (9991, 53),
+    (10661, 52), (11358, 52), (12082, 51), (12834, 50), (13614, 49), (14424, 48), (15265, 48),
+    (16137, 47), (17042, 46), (17981, 45), (18955, 45), (19965, 44), (21013, 43), (22101, 43),
+    (23230, 42), (24402, 41), (25618, 41), (26881, 40), (28193, 39), (29557, 39), (30975, 38),
+    (32450, 38), (33986, 37), (35586, 36), (37253, 36), (38992, 35), (40808, 35), (42707, 34),
+    (44694, 33), (46776, 33), (48961, 32), (51258, 32), (53677, 31), (56230, 30), (58932, 30),
+    (61799, 29), (64851, 28), (68113, 28), (71617, 27), (75401, 26), (79517, 26), (84035, 25),
+    (89053, 24),
+)  # fmt: skip
+
+IP_TCP_HEADERS_BYTES = 40
+TIMESTAMP_OPTION_BYTES = 12
+ETHERNET_HEADER_BYTES = 14
+# A frame's check sequence, preamble and gap: on the wire, but not in what Linux' shapers count.
+ETHERNET_WIRE_BYTES = 24
+# An MTU of 1500 with TCP's timestamps.
+USUAL_MSS_BYTES = 1448
 
 
 @dataclass(frozen=True)
@@ -171,29 +193,6 @@ def _pftk_timeout_share(p: float, window: float) -> float:
     return min(1.0, share)
 
 
-def pftk_approximate_segments_per_s(
-    rtt_ms: float,
-    loss_ratio: float,
-    *,
-    rto_ms: float | None = None,
-    segments_per_ack: int = 1,
-    max_window_segments: float = math.inf,
-) -> float:
-    """Return PFTK's short form, Padhye 1998, equation 31 (33 in the journal's version).
-
-    Near the full model up to p of some 0.05; at p = 0.3 a third of it.
-
-    Units, defaults and errors as `pftk_segments_per_s`.
-    """
-    rtt_s, rto_s = _pftk_times_s(rtt_ms, rto_ms, loss_ratio, segments_per_ack, max_window_segments)
-    p, b = loss_ratio, segments_per_ack
-    window_limit = max_window_segments / rtt_s
-    if p == 0:
-        return window_limit
-    timeouts = rto_s * min(1.0, 3 * math.sqrt(3 * b * p / 8)) * p * (1 + 32 * p * p)
-    return min(window_limit, 1 / (rtt_s * math.sqrt(2 * b * p / 3) + timeouts))
-
-
 def pftk_bandwidth_bps(
     mss_bytes: float, rtt_ms: float, loss_ratio: float, constant: float = 1.0
 ) -> float:
@@ -221,31 +220,6 @@ def pftk_expected_losses(
     if loss_ratio <= 0:
         return 0.0
     return constant * duration_s * loss_ratio * pftk_segments_per_s(rtt_ms, loss_ratio)
-
-
-def random_loss_constant(
-    loss_ratio: float, segments_per_window_step: int = 1, rounds: int = 400_000, seed: int = 1997
-) -> float:
-    """Return the C that an ideal Reno sender has when each packet is lost with probability p.
-
-    A simulation of the assumptions behind Mathis 1997, Table 1, kept to the essentials: per round
-    trip one window is sent; a round without loss adds 1/`segments_per_window_step` segment; a
-    round with any loss halves the window, once, and no timeouts happen. C is mean goodput
-    in segments a round trip, times sqrt(p). It needs no network, and says what to expect of a
-    sender that does exactly this. Exact to about 1/sqrt(rounds * sqrt(p)).
-    """
-    import numpy as np
-
-    draw = np.random.default_rng(seed)
-    window, sent = 1.0 / math.sqrt(loss_ratio), 0.0
-    no_loss_log = math.log1p(-loss_ratio)
-    for value in draw.random(rounds):
-        sent += window
-        if value < -math.expm1(math.floor(window) * no_loss_log):
-            window = max(window / 2, 1.0)
-        else:
-            window += 1 / segments_per_window_step
-    return float(sent * (1 - loss_ratio) / rounds * math.sqrt(loss_ratio))
 
 
 def sack_reno_constant(
@@ -303,6 +277,33 @@ def highspeed_decrease_ratio(window_segments: float) -> float:
         return 0.5
     part = math.log(window_segments / low) / math.log(high / low)
     return 0.5 + (HIGHSPEED_HIGH_DECREASE_RATIO - 0.5) * part
+
+
+def linux_highspeed_decrease_ratio(window_segments: float) -> float:
+    """Return which share of its window Linux' HighSpeed TCP gives up after a loss.
+
+    That of the first step that isn't below the window. The loss that ends slow start takes the
+    first step's half instead: Linux looks for the step as the window grows in congestion avoidance.
+    """
+    parts = (part for until, part in HIGHSPEED_STEPS if window_segments <= until)
+    return next(parts, HIGHSPEED_STEPS[-1][1]) / 256
+
+
+def largest_packet_bytes(mss_bytes: float, *, timestamps: bool = True) -> float:
+    """Return the most that an IP packet with a segment of `mss_bytes` holds."""
+    return mss_bytes + IP_TCP_HEADERS_BYTES + (TIMESTAMP_OPTION_BYTES if timestamps else 0)
+
+
+def payload_limit(
+    link: float, mss_bytes: float = USUAL_MSS_BYTES, *, wire: bool = True, timestamps: bool = True
+) -> float:
+    """Return the most goodput that a link allows, in the link's own unit.
+
+    With `wire`, all that a frame takes on Ethernet counts; else only what Linux' shapers count.
+    Each segment of `mss_bytes` carries TCP's timestamps, unless there are none.
+    """
+    frame = largest_packet_bytes(mss_bytes, timestamps=timestamps) + ETHERNET_HEADER_BYTES
+    return link * mss_bytes / (frame + (ETHERNET_WIRE_BYTES if wire else 0))
 
 
 def bdp_bytes(rate_mbit: float, rtt_ms: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from measuretwice.site.words.registry import model_word
-from measuretwice.tcp import headers, highspeed, model
+from measuretwice.tcp import model
 
 MATHIS = "mss_bytes, rtt_ms, loss_ratio"
 
@@ -20,7 +20,7 @@ model_word("model.highspeed_decrease(window_segments)", name="highspeed_decrease
     model.highspeed_decrease_ratio
 )
 model_word("model.linux_highspeed_decrease(window_segments)", name="linux_highspeed_decrease")(
-    highspeed.decrease_ratio
+    model.linux_highspeed_decrease_ratio
 )
 model_word("model.bdp_bytes(rate_mbit, rtt_ms)")(model.bdp_bytes)
 
@@ -35,13 +35,13 @@ def reno_constant(loss_ratio: float, segments_per_window_step: int = 1) -> float
 @model_word("model.payload_limit(rate)")
 def payload_limit(
     link: float,
-    mss_bytes: float = headers.USUAL_MSS_BYTES,
+    mss_bytes: float = model.USUAL_MSS_BYTES,
     *,
     wire: bool = True,
     timestamps: bool = True,
 ) -> float:
     """The most goodput that a link allows with an MTU of 1500, in the link's own unit."""
-    return headers.payload_limit(link, mss_bytes, wire=wire, timestamps=timestamps)
+    return model.payload_limit(link, mss_bytes, wire=wire, timestamps=timestamps)
 
 
 @model_word("model.cubic_kept", fact=True)
