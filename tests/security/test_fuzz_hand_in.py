@@ -31,8 +31,7 @@ from measuretwice.grading.contents import CaseNotes, Contents, Reading
 from measuretwice.grading.read import read_submission
 from measuretwice.grading.remade import find_figures
 from measuretwice.grading.unpack import Opened
-from measuretwice.in_page.hand_in import pack
-from measuretwice.in_page.storage import RunStore, note_written
+from measuretwice.in_page.storage import RunStore, note_written, pack
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import raw_files, raw_folder
 from measuretwice.runs.remeasure import read_run

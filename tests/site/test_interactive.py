@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.course.trials import read_changes
+from measuretwice.course.case import read_changes
 from measuretwice.figures import rows as plot_data
 from measuretwice.lab import find_labs, read_lab
 from measuretwice.site.words import interactive as docs_interactive

@@ -7,8 +7,7 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.book.predicted import how_far_off, quantity_of
-from measuretwice.course.case import CaseRun
-from measuretwice.course.trials import read_changes
+from measuretwice.course.case import CaseRun, read_changes
 from measuretwice.course.wording import model_answer
 from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
 from measuretwice.measure import fields

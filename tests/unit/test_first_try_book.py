@@ -6,7 +6,7 @@ import pytest
 
 from measuretwice.book.book import LabBook
 from measuretwice.cli import start, terminal
-from measuretwice.course.first_try import changes_by_cases, open_try
+from measuretwice.course.progress import changes_by_cases, open_try
 from measuretwice.lab import load_lab, plan_try
 
 ROOT = Path(__file__).parents[2]

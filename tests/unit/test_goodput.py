@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.cli import terminal
-from measuretwice.course.results import in_brief
+from measuretwice.course.wording import in_brief
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.report.tables import key_values_table, summary_table
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.cli.terminal import print_table
-from measuretwice.course.results import HEADINGS, row_of
+from measuretwice.course.wording import HEADINGS, row_of
 from measuretwice.lab import load_lab
 from measuretwice.runs.recorded import read_set
 

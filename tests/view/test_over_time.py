@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from command_line import call_lab, start_lab
 
-from measuretwice.cli.text_plot import text_panel
+from measuretwice.cli.over_time import text_panel
 from measuretwice.measure.over_time import OverTime
 from measuretwice.view.over_time import read_over_time
 

@@ -1,26 +1,46 @@
-"""`lab grade`: a class's submissions, each measured anew and held against the lab's rubric."""
+"""`lab grade`: a class's submissions, each measured anew and compared with the lab's rubric; and runs of it run again."""
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
+from measuretwice.backends.backend import Backend
+from measuretwice.backends.registry import REPEATING
+from measuretwice.backends.virtual import Virtual
 from measuretwice.base.clock import now
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
-from measuretwice.cli.grade_again import run_chosen
-from measuretwice.cli.options import AS_JSON, PATH, root_folder
-from measuretwice.cli.types import Runs
+from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
+from measuretwice.execute.batch import open_batch
+from measuretwice.execute.estimate import expected_seconds
+from measuretwice.execute.job import Job
 from measuretwice.grading.again import FILE as AGAIN_FILE
-from measuretwice.grading.again import choose_runs, read_kept, remade_before
+from measuretwice.grading.again import (
+    FILE_BYTES,
+    WALL_S,
+    Chosen,
+    Kept,
+    Key,
+    choose_runs,
+    compare,
+    key_of,
+    plan_runs,
+    read_kept,
+    remade_before,
+    run_again,
+)
 from measuretwice.grading.contents import Reading
 from measuretwice.grading.exports import Export
 from measuretwice.grading.grade import choose_lab, contents_of, look
@@ -31,12 +51,14 @@ from measuretwice.grading.key import read_key
 from measuretwice.grading.marking import FILE, add_places, places_of, read_marks, with_marks
 from measuretwice.grading.output import CLASS_PAGE, ClassGrades, all_files, in_words, row
 from measuretwice.grading.recorded import read_recorded
-from measuretwice.grading.remarks import lines
+from measuretwice.grading.remarks import Remade, lines
 from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.grading.submissions import Submission, find_submissions
 from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, find_labs, load_lab
+
+FAILED = "could not be run again: see what ./lab grade says"
 
 
 @click.command()
@@ -126,26 +148,26 @@ def grade(
     # The lecturer's own: read before anything is written, and only ever added to.
     marks = read_marks(target / FILE, [place for place, _ in places_of(graded)])
     graded = [with_marks(entry, marks) for entry in graded]
-    it = ClassGrades(lab, labs[lab], read_key(root, lab), roster, graded, others, now())
+    grades = ClassGrades(lab, labs[lab], read_key(root, lab), roster, graded, others, now())
     title = assignment or f"Measure Twice: {lab.name}"
-    files, export = all_files(it, title, reports, target, named=assignment is not None)
+    files, export = all_files(grades, title, reports, target, named=assignment is not None)
     add_places(target / FILE, places_of(graded))
-    said = [*(roster.says if roster else ()), *ran, *it.advice, *marks.says]
+    said = [*(roster.says if roster else ()), *ran, *grades.advice, *marks.says]
     said += write_files(target, files)
     if as_json:
-        print(json.dumps(_document(it, said), indent=2))
+        print(json.dumps(_document(grades, said), indent=2))
     else:
-        print_grades(terminal.console(sys.stdout), it, said, export, target)
+        print_grades(terminal.console(sys.stdout), grades, said, export, target)
     return 1 if others or any(entry.odd for entry in graded) else 0
 
 
-def _document(it: ClassGrades, said: list[str]) -> dict[str, Any]:
+def _document(grades: ClassGrades, said: list[str]) -> dict[str, Any]:
     return {
-        "lab": it.lab.name,
-        "points": it.rubric.points,
-        "not_taken": it.others,
+        "lab": grades.lab.name,
+        "points": grades.rubric.points,
+        "not_taken": grades.others,
         "says": said,
-        "students": [entry.to_json() for entry in it.graded],
+        "students": [entry.to_json() for entry in grades.graded],
     }
 
 
@@ -210,17 +232,19 @@ def _read(
 
 
 def print_grades(
-    out: Console, it: ClassGrades, said: Sequence[str], export: Export, target: Path
+    out: Console, grades: ClassGrades, said: Sequence[str], export: Export, target: Path
 ) -> None:
     """Print a line a student, then what there is to say of each, and what was written."""
     headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
-    terminal.print_rows(out, headings, [row(entry) for entry in it.graded], numeric=range(2, 11))
+    terminal.print_rows(
+        out, headings, [row(entry) for entry in grades.graded], numeric=range(2, 11)
+    )
     column = f"a new column {export.column!r}" if export.added else f"the column {export.column!r}"
     for line in (
-        *(line for entry in it.graded for line in _lines(entry)),
-        *it.others,
+        *(line for entry in grades.graded for line in _lines(entry)),
+        *grades.others,
         *said,
-        f"Points of {it.rubric.points:g}: certain by machine, possible by hand. {in_words(it.graded)}.",
+        f"Points of {grades.rubric.points:g}: certain by machine, possible by hand. {in_words(grades.graded)}.",
         f"{target}/{CLASS_PAGE} leads to a page to mark from for each student. Your marks go into {FILE} there; "
         f"run this again, and {export.name} has them in {column}, and feedback/ what goes back to the students.",
     ):
@@ -233,3 +257,106 @@ def _lines(entry: Graded) -> list[str]:
         f"{entry.name}: {line}"
         for line in (*problem, *entry.says, *entry.notes, *lines(entry.remarks))
     ]
+
+
+def run_chosen(
+    root: Path,
+    lab: Lab,
+    chosen: Sequence[Chosen],
+    before: dict[Key, Remade],
+    kept: Kept,
+    path: Path,
+    costly: bool,
+    at_once: int | None,
+    quiet: bool,
+) -> tuple[dict[Key, Remade], list[str]]:
+    """Run the chosen runs again that aren't known from `before`; return what came of all, and lines to print.
+
+    What has ended stands in `path` at once: after Ctrl-C the same command goes on from there.
+    """
+    todo = [choice for choice in chosen if choice.key not in before]
+    began_s, failed = _children_s(), []
+    remade = dict(before)
+    for kind, choices in _by_place(todo).items():
+        with tempfile.TemporaryDirectory(prefix="measuretwice-again-") as out, ExitStack() as stack:
+            limit_s = None if costly else WALL_S
+            try:
+                backend = stack.enter_context(kind.opened(kind.name, lab, root))
+                batch = open_batch(root, lab, Path(out), backend, wall_limit_s=limit_s)
+            except UserError as error:
+                why = Remade(None, f"can't be run again here: {error}")
+                remade |= dict.fromkeys((choice.key for choice in choices), why)
+                continue
+            planned, refused = plan_runs(batch, choices, costly=costly)
+            # Two students may claim the same run: it is run once.
+            keys = {choice.key: key_of(choice.run) for choice in choices if choice.key in planned}
+            jobs = {keys[key]: job for key, job in planned.items()}
+            problems = _run(jobs, kept, path, costly, at_once, quiet)
+            failed += [line.replace(f"{out}/", "") for line in problems]
+        remade |= refused
+        for choice in choices:
+            if choice.key in planned:
+                digests = kept.get(keys[choice.key])
+                remade[choice.key] = (
+                    compare(choice.run, digests) if digests else Remade(None, FAILED)
+                )
+    return remade, [_in_words(chosen, remade, _children_s() - began_s), *failed]
+
+
+def _by_place(todo: Sequence[Chosen]) -> dict[type[Backend], list[Chosen]]:
+    """Runs by the place that repeats them; where none does, the virtual kernel's plan says why not."""
+    found: dict[type[Backend], list[Chosen]] = {}
+    for choice in todo:
+        found.setdefault(REPEATING.get(choice.run.where, Virtual), []).append(choice)
+    return found
+
+
+def _run(
+    jobs: dict[str, Job], kept: Kept, path: Path, costly: bool, at_once: int | None, quiet: bool
+) -> list[str]:
+    """Run the jobs with progress; return what failed."""
+    if not jobs:
+        return []
+    parallel = min(at_once or len(usable_cpus()), len(jobs))
+    if not quiet:
+        seconds = expected_seconds(list(jobs.values()), parallel)
+        print(
+            f"running {terminal.count(len(jobs), 'run')} again, {parallel} at a time: about {max(5, round(seconds))} "
+            "seconds. Ctrl-C loses nothing that is finished.",
+            file=sys.stderr,
+        )
+    failed = []
+    context, advance = terminal.counter("runs again", len(jobs), quiet)
+    with context, _small_files(costly):
+        for job, problem in run_again(jobs, at_once, kept, path):
+            advance(job.plan.trial, "")
+            if problem:
+                failed.append(problem)
+    return failed
+
+
+def _in_words(chosen: Sequence[Chosen], remade: dict[Key, Remade], cpu_s: float) -> str:
+    found = Counter(remade[choice.key].same for choice in chosen)
+    parts = [f"{found[True]} the same bytes", f"{found[False]} not"]
+    if found[None]:
+        parts.append(f"{found[None]} can't be, or weren't")
+    cost = f"{cpu_s:.0f} CPU seconds" if cpu_s >= 1 else "all known from before"
+    return f"Run again, of {terminal.count(len(chosen), 'run')}: {', '.join(parts)} ({cost})."
+
+
+def _children_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def _small_files(costly: bool) -> Iterator[None]:
+    """Runs write no larger file than any run of the labs: whatever settings somebody has thought of."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if not costly:
+        most = FILE_BYTES if soft == resource.RLIM_INFINITY else min(soft, FILE_BYTES)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -35,7 +35,7 @@ from measuretwice.cli.options import (
     refuse_beside_case,
     root_folder,
 )
-from measuretwice.course.trials import choose_live_trial, live_plan, read_changes
+from measuretwice.course.case import choose_live_trial, live_plan, read_changes
 from measuretwice.execute.batch import open_batch, without_edges
 from measuretwice.lab import Lab, StageName, load_lab
 from measuretwice.live import session as lives

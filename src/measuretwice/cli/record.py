@@ -71,9 +71,9 @@ def record(
         if note:
             noted = verified.verifications(samples)
             chosen = [
-                each
-                for each in chosen
-                if not verified.stands(noted, sets[each.name], batch.scripts)
+                wanted
+                for wanted in chosen
+                if not verified.stands(noted, sets[wanted.name], batch.scripts)
             ]
 
     problems: list[str] = []
@@ -137,7 +137,7 @@ def _verify(
     # --verify that works beside this one are left alone.
     if not note:
         shutil.rmtree(differing, ignore_errors=True)
-    for run in sorted({result.place for these in results.values() for result in these}):
+    for run in sorted({result.place for of_set in results.values() for result in of_set}):
         if problems:
             differing.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(differing / run.name, ignore_errors=True)

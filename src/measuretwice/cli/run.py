@@ -35,9 +35,8 @@ from measuretwice.cli.options import (
     root_folder,
 )
 from measuretwice.course import wording
-from measuretwice.course.case import CaseRun, open_case, raw_files_of
-from measuretwice.course.results import in_brief
-from measuretwice.course.trials import choose_trials, read_changes
+from measuretwice.course.case import CaseRun, choose_trials, open_case, raw_files_of, read_changes
+from measuretwice.course.wording import in_brief
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.estimate import expected_seconds, learn, longest_first
@@ -187,7 +186,7 @@ def _measure_all(
     while again and not failures and (odd := odd_trials(again, results)):
         if not as_json and not case:
             print(
-                f"{_count(len(odd), 'trial')} came out odd and, as the mistake has it, "
+                f"{terminal.count(len(odd), 'trial')} came out odd and, as the mistake has it, "
                 f"{'is' if len(odd) == 1 else 'are'} run once more",
                 file=sys.stderr,
             )
@@ -221,7 +220,7 @@ def measure_jobs(
         parallel = min(crew.at_once, len(todo))
         if not quiet:
             print(
-                f"measuring {_count(len(todo), 'trial')}, {parallel} at a time, {backend.place}: "
+                f"measuring {terminal.count(len(todo), 'trial')}, {parallel} at a time, {backend.place}: "
                 f"about {_roughly(expected_seconds(todo, parallel))}. "
                 "Ctrl-C loses nothing that is finished.",
                 file=sys.stderr,
@@ -250,7 +249,7 @@ def measure_jobs(
     if not quiet:
         virtual_s = sum(float(job.plan.params.get("duration_s", 0)) for job in measured)
         print(
-            f"{_count(len(measured), 'trial')}, {virtual_s:.0f} {'' if backend.real_time else 'virtual '}seconds in {wall_s:.1f} s "
+            f"{terminal.count(len(measured), 'trial')}, {virtual_s:.0f} {'' if backend.real_time else 'virtual '}seconds in {wall_s:.1f} s "
             f"of real time, {parallel} at a time",
             file=sys.stderr,
         )
@@ -263,10 +262,6 @@ def _say_shared(job: Job, trials: int) -> None:
         f"another ./lab run is measuring trial {job.plan.trial} in {job.out}: {then}",
         file=sys.stderr,
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _roughly(seconds: float) -> str:

@@ -12,7 +12,7 @@ from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, FRESH, JOBS, OUT, SEED, root_folder
 from measuretwice.cli.over_time import open_in_browser
 from measuretwice.cli.run import measure_jobs, remove_runs
-from measuretwice.course.first_try import (
+from measuretwice.course.progress import (
     OpenedTry,
     StartedTry,
     changes_by_cases,

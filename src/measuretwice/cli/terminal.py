@@ -24,8 +24,8 @@ from rich.text import Text
 
 from measuretwice.base.signs import without_controls
 from measuretwice.course.case import CaseRun
-from measuretwice.course.first_try import OpenedTry
-from measuretwice.course.results import HEADINGS, expectation_rows, row_of, verdict
+from measuretwice.course.progress import OpenedTry
+from measuretwice.course.wording import HEADINGS, expectation_rows, row_of, verdict
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
 from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
@@ -207,3 +207,8 @@ def say_new_book(begun: CaseRun | OpenedTry) -> None:
     """Say where a lab book is, and its seed, if it was begun just now."""
     if begun.book_is_new:
         print(f"Your lab book: {relative(begun.book.path)} (seed {begun.seed})", file=sys.stderr)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: `1 run`, `2 runs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

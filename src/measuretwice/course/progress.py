@@ -1,15 +1,42 @@
-"""Where a student is, by their lab books."""
+"""Where a student is, by their lab books; and their own first try of a lab, which comes out otherwise with each case solved."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from measuretwice.base.edition import is_release
+from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import Notes
-from measuretwice.course.first_try import try_so_far
-from measuretwice.lab import Lab, Pitfall, load_lab, published_labs
+from measuretwice.execute.batch import Batch
+from measuretwice.execute.job import Job
+from measuretwice.execute.record import duration_for_s
+from measuretwice.lab import (
+    FirstTry,
+    Lab,
+    Pitfall,
+    TryPlan,
+    Value,
+    after_cases,
+    first_try_of,
+    load_lab,
+    plan_try,
+    published_labs,
+)
+from measuretwice.runs.first_try_history import (
+    Outcome,
+    Try,
+    outcome_of,
+    read_tries,
+    so_far,
+    tries_folder,
+    with_try,
+    write_tries,
+)
+from measuretwice.runs.result import Result
 
 
 @dataclass(frozen=True)
@@ -91,3 +118,185 @@ def _of_case(number: int, pitfall: Pitfall, notes: Notes) -> CaseProgress:
         shown=notes.shown,
         done=notes.mended,
     )
+
+
+@dataclass(frozen=True)
+class OpenedTry:
+    """The first try as it stands: its plan by the cases that are solved, its seed, and the states before.
+
+    `folder` is where its runs are.
+    """
+
+    lab: Lab
+    plan: TryPlan
+    seed: int
+    book: LabBook
+    book_is_new: bool
+    folder: Path
+    tries: list[Try]
+
+    @property
+    def about(self) -> FirstTry:
+        return first_try_of(self.lab)
+
+    @property
+    def own_tries(self) -> list[Try]:
+        """The states with this seed."""
+        return [known for known in self.tries if known.seed == self.seed]
+
+    @property
+    def predicted(self) -> str:
+        """What was predicted of the first state that has a prediction; empty where none has."""
+        return next((known.predicted for known in self.own_tries if known.predicted), "")
+
+    @property
+    def next_case(self) -> int | None:
+        """The first case that isn't solved; None where all are."""
+        done = opened_cases(self.book)
+        cases = range(1, len(self.lab.file.pitfalls) + 1)
+        return next((number for number in cases if number not in done), None)
+
+    def jobs(self, batch: Batch) -> list[Job]:
+        """Return the trials to run, each with as many seeds as the plan repeats it."""
+        jobs = []
+        for trial in self.plan.trials:
+            changes: dict[str, Value] = dict(self.plan.changes)
+            if self.plan.losses:
+                changes["duration_s"] = duration_for_s(batch.lab, trial, self.plan.losses)
+            jobs += [
+                batch.job(trial, seed=self.seed + n, changes=changes)
+                for n in range(self.plan.repeat)
+            ]
+        return jobs
+
+    def note_prediction(self, words: str) -> None:
+        """Note in the book what is predicted, before anything is run: so a run that is broken off loses none."""
+        if words:
+            self.book.add_first_try("Prediction", words)
+
+    def note_results(self, root: Path, results: Sequence[Result], predicted: str) -> StartedTry:
+        """Keep what the runs came to, in the book and beside the runs; return it.
+
+        Where the kit has the recorded steps, the figure with the student's marks is written, too.
+        """
+        came = outcome_of(self.lab, self.plan.shown, list(results))
+        names = tuple(result.place.name for result in results)
+        this = Try(self.plan.cases, self.seed, names, came.brief, came.supports, predicted)
+        state = replace(self, tries=with_try(self.tries, this))
+        write_tries(self.folder, state.tries)
+        self.book.add_first_try("Run", f"{this.after}: {came.brief}")
+        return StartedTry(state, came, list(results), _write_figure(root, state))
+
+
+@dataclass(frozen=True)
+class StartedTry:
+    """What the first try came to. `figure` is the student's own, None where the kit can't draw it."""
+
+    state: OpenedTry
+    came: Outcome
+    results: list[Result]
+    figure: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `./lab start --json` prints it. Settings aren't in it: they tell causes."""
+        state, own = self.state, self.state.own_tries
+        return {
+            "lab": state.lab.name,
+            "claim": state.about.claim,
+            "cases": list(state.plan.cases),
+            "seed": own[-1].seed if own else None,
+            "counted": self.came.counted,
+            "brief": self.came.brief,
+            "supports": self.came.supports,
+            "last": state.plan.last,
+            "so_far": [
+                {
+                    "after": known.after,
+                    "cases": list(known.cases),
+                    "brief": known.brief,
+                    "predicted": known.predicted,
+                }
+                for known in own
+            ],
+            "runs": [
+                {
+                    "trial": result.trial,
+                    "run": str(result.place),
+                    "value": result.value(state.plan.shown.value),
+                }
+                for result in self.results
+            ],
+            "figure": str(self.figure) if self.figure else None,
+            "next_case": state.next_case,
+        }
+
+
+def lab_with_first_try(root: Path, name: str | None) -> Lab:
+    """Return the named lab, or the first that has a first try. UserError where it has none, or no lab has."""
+    if name:
+        lab = load_lab(root, name)
+        first_try_of(lab)
+        return lab
+    for lab in published_labs(root).values():
+        if lab.file.first_try:
+            return lab
+    raise UserError("no lab has a first try; ./lab list has the labs")
+
+
+def open_try(lab: Lab, out: Path, seed: int | None) -> OpenedTry:
+    """Return the first try as it stands, with the seed that is given or the lab book's; a book that isn't there is begun.
+
+    UserError where the book, or the states before, can't be read.
+    """
+    folder = tries_folder(out, lab)
+    tries = read_tries(folder)
+    book = LabBook(out / lab.name, lab)
+    is_new = not book.exists
+    books_seed = book.open(seed)
+    plan = plan_try(lab, opened_cases(book))
+    return OpenedTry(lab, plan, books_seed if seed is None else seed, book, is_new, folder, tries)
+
+
+def opened_cases(book: LabBook) -> set[int]:
+    """Return the cases that are solved, or whose fixed run was asked for: no secret is left in them."""
+    return {number for number, notes in book.all_notes().items() if notes.mended or notes.shown}
+
+
+def try_so_far(lab: Lab, out: Path, book: LabBook) -> str:
+    """Return the first try and what became of it, in a line; what to type where there is none yet, or more to see."""
+    if not lab.file.first_try:
+        return ""
+    tries = read_tries(tries_folder(out, lab))
+    if not tries:
+        return f"No first try yet: ./lab start {lab.name}"
+    plan = plan_try(lab, opened_cases(book))
+    known = any(plan.cases == state.cases for state in tries)
+    more = "" if known else f"\n./lab start {lab.name} shows what your last cases did to it."
+    return so_far(tries) + more
+
+
+def changes_by_cases(lab: Lab, plan: TryPlan) -> str:
+    """Return what solved cases change in the first try, in words: settings, which are no secret then."""
+    first = plan_try(lab, ())
+    parts = []
+    for name in dict.fromkeys([*first.changes, *plan.changes]):
+        before, now = first.changes.get(name), plan.changes.get(name)
+        if before != now:
+            parts.append(f"{name} {'as the trial has it' if now is None else now}")
+    if plan.losses != first.losses and plan.losses:
+        parts.append(f"each trial for {plan.losses} losses")
+    if plan.repeat != first.repeat:
+        parts.append(f"each trial {plan.repeat} times")
+    if plan.trials != first.trials:
+        parts.append(f"{len(plan.trials)} trials instead of {len(first.trials)}")
+    cases = after_cases(plan.cases).removeprefix("after ")
+    return f"With what you found in {cases}: {', '.join(parts)}." if parts else ""
+
+
+def _write_figure(root: Path, state: OpenedTry) -> Path | None:
+    """Lay the own marks over the recorded steps; a students' release has neither these nor the site's code."""
+    if is_release(root):
+        return None
+    from measuretwice.site.own_figure import own_figure
+
+    return own_figure(root, state.lab, state.folder, state.own_tries, opened_cases(state.book))

@@ -6,14 +6,14 @@ workshop/page-api.md lists the requests.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
 from measuretwice.book.predicted import measured_by
 from measuretwice.course.case import answer_of, changes_of
 from measuretwice.course.findings import Document
-from measuretwice.course.results import HEADINGS, expectation_rows, row_of, verdict
-from measuretwice.course.wording import finding_lines
+from measuretwice.course.wording import HEADINGS, expectation_rows, finding_lines, row_of, verdict
 from measuretwice.execute.job import Job
 from measuretwice.lab import Lab
 from measuretwice.measure.over_time import OverTime
@@ -150,19 +150,11 @@ class BlocksAnswer(TypedDict):
     problems: list[str]
 
 
-class LineAnswer(TypedDict):
-    """A measure.over_time.Line: times in seconds since the run's first sample, values in `unit`."""
-
-    label: str
-    unit: str
-    time_s: list[float]
-    values: list[float]
-    steady: bool
-
-
 class OverTimeAnswer(TypedDict):
+    """Each panel's lines, a measure.over_time.Line each, and notes on what isn't there."""
+
     notes: list[str]
-    panels: dict[str, list[LineAnswer]]
+    panels: dict[str, list[dict[str, Any]]]
 
 
 class LiveAnswer(GuestAnswer):
@@ -237,17 +229,5 @@ def over_time_to_json(run: OverTime) -> OverTimeAnswer:
     """Return a run over time as lists."""
     return {
         "notes": run.notes,
-        "panels": {
-            name: [
-                {
-                    "label": line.label,
-                    "unit": line.unit,
-                    "time_s": list(line.time_s),
-                    "values": list(line.values),
-                    "steady": line.steady,
-                }
-                for line in lines
-            ]
-            for name, lines in run.lines.items()
-        },
+        "panels": {name: [asdict(line) for line in lines] for name, lines in run.lines.items()},
     }

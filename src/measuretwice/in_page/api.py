@@ -16,18 +16,15 @@ from measuretwice.backends.browser import BrowserMachine, given_to_guest, guest_
 from measuretwice.base.errors import UserError
 from measuretwice.base.seeds import LAST_SEED
 from measuretwice.course import wording
-from measuretwice.course.case import open_case
+from measuretwice.course.case import choose_trials, open_case, read_changes
 from measuretwice.course.findings import check_live, check_one, check_together
 from measuretwice.course.lab_books import CaseBooks, note_live_outcome
-from measuretwice.course.trials import choose_trials, read_changes
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.job import finished
 from measuretwice.in_page import answers
 from measuretwice.in_page.answers import ArchiveAnswer
-from measuretwice.in_page.hand_in import pack
-from measuretwice.in_page.machine import PagesMachine, begin_live, keep_live_files
-from measuretwice.in_page.storage import RunStore, note_written
-from measuretwice.in_page.task import Task
+from measuretwice.in_page.machine import PagesMachine, Task, begin_live, keep_live_files
+from measuretwice.in_page.storage import RunStore, note_written, pack
 from measuretwice.lab import KernelFacts, load_lab, select_trials
 from measuretwice.runs.result import read_result
 from measuretwice.view import words
