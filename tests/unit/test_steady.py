@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from measuretwice.measure.student_tables import TableRow, of_table, read_table
+from measuretwice.measure.student_tables import TableRow, compare_rows, read_table
 from measuretwice.tcp.traces import lowest_tenth_bps, steady_state
 
 
@@ -83,19 +83,19 @@ def rows_of(cwnd: list[int], every: int, offset_s: float = 0.0) -> list[TableRow
 @pytest.mark.parametrize("offset_s", [0.0, 0.2])
 def test_a_table_of_the_same_run_has_no_foreign_row(offset_s: float) -> None:
     trace = trace_of([10e6] * 100, SAW)
-    assert of_table(rows_of(SAW, 1, offset_s), trace)["table_rows_foreign"] == 0
+    assert compare_rows(rows_of(SAW, 1, offset_s), trace)["table_rows_foreign"] == 0
 
 
 def test_a_table_of_another_run_has_many() -> None:
     other = [40 + (7 * n) % 60 for n in range(101)]
-    values = of_table(rows_of(other, 1), trace_of([10e6] * 100, SAW))
+    values = compare_rows(rows_of(other, 1), trace_of([10e6] * 100, SAW))
     assert (values["table_rows_foreign"] or 0) > 50
 
 
 def test_the_lowest_row_leaves_out_the_first_second_and_a_cut_off_last_one() -> None:
     rows = [TableRow(n, n + 1, rate, 50_000, 0) for n, rate in enumerate((1e6, 9e6, 8e6, 9e6))]
     rows.append(TableRow(4, 4.1, 0, 50_000, 0))
-    assert of_table(rows, trace_of([10e6] * 100))["table_lowest_bps"] == 8e6
+    assert compare_rows(rows, trace_of([10e6] * 100))["table_lowest_bps"] == 8e6
 
 
 def test_a_table_is_read_whole_or_not_at_all() -> None:
@@ -106,4 +106,4 @@ def test_a_table_is_read_whole_or_not_at_all() -> None:
 
 def test_a_coarse_trace_does_not_judge_a_table() -> None:
     trace = trace_of([10e6] * 20, step_s=0.5)
-    assert of_table(rows_of(SAW, 1), trace)["table_rows_foreign"] is None
+    assert compare_rows(rows_of(SAW, 1), trace)["table_rows_foreign"] is None

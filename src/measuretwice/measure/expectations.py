@@ -23,7 +23,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One expectation held against a run: what was measured, the range expected, and `ok`.
+    """One expectation compared with a run: what was measured, the range expected, and `ok`.
 
     `ok` is None where nothing can be said: nothing was measured, or the model doesn't apply.
     """
@@ -48,7 +48,7 @@ class AgainstModel:
 
 
 def against_model(use: ModelUse, params: Mapping[str, Value], measured: Measured) -> AgainstModel:
-    """Return the model's bandwidth for these settings, and whether this run can be held against it."""
+    """Return the model's bandwidth for these settings, and whether this run can be compared with it."""
     mss_bytes, rtt_ms, loss_ratio = (float(params[key]) for key in (use.mss, use.rtt, use.loss))
     bandwidth_bps = models.BANDWIDTH_BPS[use.name](mss_bytes, rtt_ms, loss_ratio, use.constant)
     duration_s = number(measured, "duration_s") or 0.0

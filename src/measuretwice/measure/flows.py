@@ -33,13 +33,13 @@ from measuretwice.measure.queue import (
     read_queue,
     red_setup,
 )
-from measuretwice.measure.raw import counters_grown, key_of, name_of, text_of
+from measuretwice.measure.raw import counters_grown, key_of, name_of, node_of_address, text_of
 from measuretwice.measure.student_tables import (
-    lengths_taken,
+    compare_lengths,
+    compare_results,
+    compare_table,
+    compare_windows,
     rate_rows,
-    results_taken,
-    table_taken,
-    windows_taken,
 )
 from measuretwice.parse import ParseError, PingRun, parse_ping, parse_tc_qdiscs
 from measuretwice.stats.intervals import jains_index
@@ -152,7 +152,7 @@ def _few(
     acked = [(trace.time_s, trace.acked_bytes) for trace in traces]
     values["convergence_s"] = convergence_s(acked, start_s, end_s) if len(traces) > 1 else None
     if files.windows:
-        values |= windows_taken(raw, files.windows, traces)
+        values |= compare_windows(raw, files.windows, traces)
     if sender := lab.file.collect.one_sender:
         values |= _one_sender(sender, raw, params, flows, traces)
     if place := lab.file.collect.queue:
@@ -246,11 +246,7 @@ def _if_equal(values: Iterable[int | None]) -> int | None:
 
 def received(lab: Lab, addresses: Sequence[str | None]) -> Measured:
     """Return how many flows each node received, by the addresses that iperf3 itself names."""
-    owners = {
-        end.address.split("/")[0]: end.node
-        for link in lab.file.topology.links
-        for end in (link.a, link.b)
-    }
+    owners = node_of_address(lab)
     nodes = [owners[address] for address in addresses if address in owners]
     return {f"{key_of(node)}_received_flows": nodes.count(node) for node in sorted(set(nodes))}
 
@@ -269,7 +265,7 @@ def _at_the_queue(
     values |= in_bdp(queue, rate_bps, [flow.path_rtt_ms for flow in flows])
     folder = file_of(place, raw).parent
     if place.lengths:
-        values |= lengths_taken(folder / place.lengths, queue)
+        values |= compare_lengths(folder / place.lengths, queue)
     if place.setup:
         values |= red_setup(folder / place.setup)
     return values
@@ -301,7 +297,7 @@ def _one_sender(
         "sender_retransmits": flow.retransmits,
     }
     if sender.table:
-        values |= table_taken(raw / sender.node / sender.table, trace)
+        values |= compare_table(raw / sender.node / sender.table, trace)
     if sender.queue and (path := raw / sender.node / sender.queue).is_file():
         # Several where one stands within the other.
         kinds = [qdisc.kind for qdisc in parse_tc_qdiscs(text_of(path), name_of(path))]
@@ -350,7 +346,7 @@ def _many(
     sums_bps: dict[str, float] = defaultdict(float)
     for flow in flows:
         sums_bps[str(flow.congestion_control)] += flow.goodput_bps
-    return flows, values | results_taken(files, raw, set(sharing), sums_bps, interval_s, rival)
+    return flows, values | compare_results(files, raw, set(sharing), sums_bps, interval_s, rival)
 
 
 def _port_of(connection: Connection) -> tuple[str, int]:

@@ -267,14 +267,14 @@ def _interface(
         for what in ("packets", "bytes", "errors", "dropped")
     }
     lost = [counted[f"{way}.{what}"] for way in ("rx", "tx") for what in ("errors", "dropped")]
-    earlier = {_place(qdisc): qdisc.drops or 0 for qdisc in qdiscs["before"]}
+    earlier = {place_of(qdisc): qdisc.drops or 0 for qdisc in qdiscs["before"]}
     return Interface(
         name,
         addresses,
         settings,
         tuple(before),
         {
-            _place(qdisc): (qdisc.drops or 0) - earlier.get(_place(qdisc), 0)
+            place_of(qdisc): (qdisc.drops or 0) - earlier.get(place_of(qdisc), 0)
             for qdisc in qdiscs["after"]
             if qdiscs["before"]
         },
@@ -287,14 +287,10 @@ def _interface(
     )
 
 
-def _place(qdisc: Qdisc) -> str:
-    """A qdisc's place on its interface: handles that the kernel gave by itself differ from run to run."""
-    return f"{qdisc.kind} {'root' if qdisc.root else qdisc.parent}"
-
-
 def place_of(qdisc: Qdisc) -> str:
-    """Return where a qdisc stands on its interface, as a key of `Interface.drops`."""
-    return _place(qdisc)
+    """Return where a qdisc stands on its interface, as a key of `Interface.drops`: handles that the kernel gave
+    by itself differ from run to run."""
+    return f"{qdisc.kind} {'root' if qdisc.root else qdisc.parent}"
 
 
 def _grown(links: Mapping[str, Any], way: str, what: str) -> int | None:

@@ -101,7 +101,7 @@ def _of_kind(sample: QdiscSample, kind: str | None, source: str) -> Qdisc:
 
 
 def marks(qdisc: Qdisc) -> int:
-    """Packets that were marked instead of dropped: red, codel and its kin, and cake by its tins."""
+    """Return the packets that were marked instead of dropped: by red, codel and its kin, and cake by its tins."""
     tins = qdisc.stats.get("tins") or []
     stats = [qdisc.stats, *tins] if isinstance(tins, list) else [qdisc.stats]
     marked = sum(
@@ -187,7 +187,7 @@ def in_bdp(queue: Queue, rate_bps: float, path_rtts_ms: Sequence[float | None]) 
 
 
 def red_setup(path: Path) -> Measured:
-    """What red was told, as `tc -d` prints it: its limits, and the logarithms that follow from burst
+    """Return what red was told, as `tc -d` prints it: its limits, and the logarithms that follow from burst
     and bandwidth (tc-red(8)); nothing for other disciplines."""
     for qdisc in parse_tc_qdiscs(text_of(path), name_of(path)):
         if qdisc.kind == "red":

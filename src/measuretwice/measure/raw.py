@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from measuretwice.lab import NodeFile
+from measuretwice.lab import Lab, NodeFile
 from measuretwice.parse import ParseError, parse_nstat
 
 Row = TypeVar("Row")
@@ -30,6 +30,12 @@ def name_of(path: Path) -> str:
 def key_of(node: str) -> str:
     """Return a node's name as part of a measured value's name."""
     return node.replace("-", "_")
+
+
+def node_of_address(lab: Lab) -> dict[str, str]:
+    """Return a lab's nodes by their addresses."""
+    links = lab.file.topology.links
+    return {end.address.split("/")[0]: end.node for link in links for end in (link.a, link.b)}
 
 
 def rows_of(path: Path, read: Callable[[str], Row], expected: str) -> list[Row]:

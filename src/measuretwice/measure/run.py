@@ -75,7 +75,7 @@ def read_totals(files: Collect, raw: Path) -> Measured:
 
 
 def from_ping(ping: PingRun) -> Measured:
-    """The idle path: its round-trip times and losses, before the test."""
+    """Return the idle path's round-trip times (ms) and the share of losses, before the test."""
     return {
         "ping_sent_packets": ping.transmitted,
         "ping_loss_ratio": ping.loss_ratio,
@@ -85,7 +85,7 @@ def from_ping(ping: PingRun) -> Measured:
 
 
 def from_iperf3(run: Iperf3Run) -> Measured:
-    """What both programs say of the whole test."""
+    """Return what both programs of iperf3 say of the whole test."""
     return {
         # What the receiving program got: RFC 2647 calls this goodput.
         "goodput_bps": run.received_rate_bps,
@@ -98,7 +98,7 @@ def from_iperf3(run: Iperf3Run) -> Measured:
 
 
 def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
-    """Senders' CSV: from the totals of the whole test, each over its own time."""
+    """Return what iperf 2's senders say: from the totals of the whole test, each over its own time."""
     totals = [connection.total for connection in connections]
     return {
         "goodput_bps": sum(
@@ -112,7 +112,7 @@ def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
 
 
 def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
-    """The connections from `ports`: told by them from iperf3's control connection."""
+    """Return what ss says of the connections from `ports`, by which these are told from iperf3's control connection."""
     last: dict[int, SsSocket] = {}
     rtt_sum_ms, rtt_count = 0.0, 0
     cwnd_sum, cwnd_max = 0, 0
@@ -159,7 +159,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def from_frames(frames: Frames) -> Measured:
-    """tcpdump -e on the router: how large the IP packet in the largest frame was."""
+    """Return how many frames tcpdump -e saw on the router, and how large the IP packet in the largest was."""
     largest = max(frames.bytes, default=None)
     return {
         "captured_packets": len(frames.bytes),
@@ -204,7 +204,7 @@ def _other_drops(raw: Path, node: str, device: str) -> int:
 
 
 def from_counts(sent: int, sent_bytes: int, drops: int) -> Measured:
-    """A qdisc's counts: what it was offered is what it sent and what it dropped."""
+    """Return a qdisc's counts: what it was offered is what it sent and what it dropped."""
     offered = sent + drops
     return {
         "qdisc_sent_packets": sent,

@@ -79,8 +79,8 @@ def over_truth(
     return round(statistics.median(told / true for told, true in nearest), 6)
 
 
-def windows_taken(raw: Path, file: str, traces: Sequence[Trace]) -> Measured:
-    """What a person took from iperf3's text, against ss: the worst of all nodes that have it."""
+def compare_windows(raw: Path, file: str, traces: Sequence[Trace]) -> Measured:
+    """Return how the windows that a student took from iperf3's text compare with ss: the worst of all nodes that have them."""
     taken: list[tuple[Rows, float | None]] = []
     for trace in traces:
         path = raw / trace.node / file
@@ -100,8 +100,8 @@ def windows_taken(raw: Path, file: str, traces: Sequence[Trace]) -> Measured:
     }
 
 
-def lengths_taken(path: Path, queue: Queue) -> Measured:
-    """What a person took from tc's text, against its JSON over the same time."""
+def compare_lengths(path: Path, queue: Queue) -> Measured:
+    """Return the queue lengths that a student took from tc's text beside those of its JSON at the same times, in packets."""
     if not path.is_file():
         return {}
     rows = read_rows(text_of(path))
@@ -119,7 +119,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def rate_rows(raw: Path, name: str) -> Measured:
-    """The rows that averages were taken from, and how many of them span others.
+    """Return from how many rows averages were taken, and how many of these span others.
 
     A line each in `raw`/<node>/`name`: start, end (seconds) and bit/s.
     """
@@ -159,16 +159,16 @@ def read_table(text: str) -> list[TableRow]:
     return rows
 
 
-def table_taken(path: Path, trace: Trace) -> Measured:
-    """A table that was made of a run's report, against that run. ParseError for other lines."""
+def compare_table(path: Path, trace: Trace) -> Measured:
+    """Return how a table that was made of a run's report compares with that run. ParseError for other lines."""
     try:
-        return of_table(read_table(text_of(path)), trace)
+        return compare_rows(read_table(text_of(path)), trace)
     except ValueError as error:
         raise ParseError(name_of(path), "file", str(error)) from None
 
 
-def of_table(rows: Sequence[TableRow], trace: TraceLike) -> Measured:
-    """A table against the trace of the run that it is said to be of.
+def compare_rows(rows: Sequence[TableRow], trace: TraceLike) -> Measured:
+    """Return how a table compares with the trace of the run that it is said to be of.
 
     `table_rows_foreign` counts rows with a window that the connection did not have at that time.
     """
@@ -210,7 +210,7 @@ def _foreign(rows: Sequence[TableRow], trace: TraceLike, offset_s: float) -> int
     return count
 
 
-def results_taken(
+def compare_results(
     files: CrowdFiles,
     raw: Path,
     ports: set[tuple[str, int]],

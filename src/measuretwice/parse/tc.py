@@ -115,15 +115,15 @@ def parse_qdisc_samples(
     if len(lines) % 2 and whole and not allow_truncated_tail:
         raise cut_off(source, len(lines), "tc's JSON after the last '# t='")
     samples = []
-    for place in range(0, len(lines) - 1, 2):
-        mark = SAMPLE_MARK.fullmatch(lines[place])
+    for index in range(0, len(lines) - 1, 2):
+        mark = SAMPLE_MARK.fullmatch(lines[index])
         if not mark:
             raise ParseError(
                 source,
-                f"line {place + 1}",
-                f"found {excerpt(lines[place])}; expected '# t=SECONDS' with nine decimals",
+                f"line {index + 1}",
+                f"found {excerpt(lines[index])}; expected '# t=SECONDS' with nine decimals",
             )
-        qdiscs = parse_tc_qdiscs(lines[place + 1], f"{source}, line {place + 2}")
+        qdiscs = parse_tc_qdiscs(lines[index + 1], f"{source}, line {index + 2}")
         samples.append(QdiscSample(float(f"{mark[1]}.{mark[2]}"), qdiscs))
     return tuple(samples)
 

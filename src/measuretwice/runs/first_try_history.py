@@ -89,10 +89,10 @@ def write_tries(folder: Path, tries: Sequence[Try]) -> None:
 
 def with_try(tries: Sequence[Try], new: Try) -> list[Try]:
     """Return the states with this one: in place of one after the same cases with the same seed, else last."""
-    for place, known in enumerate(tries):
+    for index, known in enumerate(tries):
         if (known.cases, known.seed) == (new.cases, new.seed):
             new = replace(new, predicted=new.predicted or known.predicted)
-            return [*tries[:place], new, *tries[place + 1 :]]
+            return [*tries[:index], new, *tries[index + 1 :]]
     return [*tries, new]
 
 

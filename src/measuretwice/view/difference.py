@@ -1,4 +1,4 @@
-"""Two runs held against each other: settings, measured values, raw files. Nothing is judged."""
+"""Two runs compared: settings, measured values, raw files. Nothing is judged."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def _values(content: object, path: str) -> Iterator[tuple[str, str]]:
         for name, value in content.items():
             yield from _values(value, f"{path}.{name}")
     elif isinstance(content, list):
-        for place, value in enumerate(content):
-            yield from _values(value, f"{path}[{place}]")
+        for index, value in enumerate(content):
+            yield from _values(value, f"{path}[{index}]")
     else:
         yield path, json.dumps(content)

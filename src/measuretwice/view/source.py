@@ -205,11 +205,11 @@ def _source(target: Path, sort: Sort, raw: Path, plan: dict[str, Any]) -> Source
 def _walk(folder: Path) -> list[Path]:
     """What stands below a folder but folders, by name; no link is followed, and what is hidden is left."""
     found: list[Path] = []
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        links = [name for name in folders if Path(place, name).is_symlink()]
+        links = [name for name in folders if Path(parent, name).is_symlink()]
         plain = [name for name in names if not name.startswith(".")]
-        found += [Path(place, name) for name in [*plain, *links]]
+        found += [Path(parent, name) for name in [*plain, *links]]
         if len(found) > MAX_FILES:
             raise UserError(f"{folder}: more than {MAX_FILES} files; name a run's own folder")
     return sorted(found)

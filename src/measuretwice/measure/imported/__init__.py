@@ -138,9 +138,9 @@ def from_texts(
             layout = lay_out(lab, found, tests, Path(folder))
             _measure(lab, params, found, tests, layout, imported)
     else:
-        _generally(found, tests, imported)
-    _of_iperf2(found, connections, copied, imported)
-    _words(found, tests, imported)
+        _measure_without_lab(found, tests, imported)
+    _add_iperf2(found, connections, copied, imported)
+    _note_problems(found, tests, imported)
     fields.require(imported.measured, "imported files")
     return imported
 
@@ -182,7 +182,7 @@ def _measure(
             continue
         if name == "ss_last" and not (layout.raw / part.node / part.file).is_file():
             continue
-        _try(partial(read_totals, Collect(**{name: part}), layout.raw), what, imported)
+        _add(partial(read_totals, Collect(**{name: part}), layout.raw), what, imported)
     _flows(lab, params, tests, layout, imported)
     host_state: list[HostState] = []
     ss_name = layout.collect.ss_name
@@ -192,13 +192,13 @@ def _measure(
         host_state.append(read_host_state(layout.raw, ss_name, queue.file if queue else None))
         return {}
 
-    _try(nodes, "how the nodes were set", imported)
+    _add(nodes, "how the nodes were set", imported)
     imported.host_state = host_state[0] if host_state else None
     if not tests.clients and not found.of("iperf2"):
         imported.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
     if not layout.sockets.texts:
         imported.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
-    imported.missing += [*layout.missing, *_not_there(lab, found)]
+    imported.missing += [*layout.missing, *_missing_files(lab, found)]
     if layout.snapshots.misplaced:
         measured["misplaced"] = layout.snapshots.misplaced
     if layout.sockets.foreign:
@@ -213,7 +213,7 @@ def _measure(
     imported.refused.sort(key=lambda line: line.endswith(NO_TOOL))
 
 
-def _not_there(lab: Lab, found: Pieces) -> Iterator[str]:
+def _missing_files(lab: Lab, found: Pieces) -> Iterator[str]:
     """Which checks need files that are known by their names, and that nobody brought."""
     imported = {piece.tool for piece in found.pieces}
     if not imported & {*SNAPSHOT}:
@@ -236,13 +236,13 @@ def _flows(
             )
         elif layout.sockets.texts:
             before = len(imported.missing)
-            _try(lambda: read_flows(reduced, layout.raw, params)[1], "each flow", imported)
+            _add(lambda: read_flows(reduced, layout.raw, params)[1], "each flow", imported)
             if len(imported.missing) == before:
                 return
     _all_flows(tests, layout, imported)
 
 
-def _try(read: Callable[[], Measured], what: str, imported: ImportedFiles) -> None:
+def _add(read: Callable[[], Measured], what: str, imported: ImportedFiles) -> None:
     """Add what can be read; what can't is said with the reason."""
     try:
         imported.measured |= read()
@@ -266,7 +266,7 @@ def _all_flows(tests: Tests, layout: Layout, imported: ImportedFiles) -> None:
         # What nstat counts of the whole host, ss does of each connection.
         imported.measured.setdefault("spurious_retransmits", _needless(samples, ports))
         if layout.sockets.unseen:
-            # Of some flows alone, and so nothing to hold against what iperf3 says of all.
+            # Of some flows alone, and so nothing to compare with what iperf3 says of all.
             imported.measured |= dict.fromkeys(OF_ALL)
     if runs:
         _no_mean_window(runs, imported)
@@ -289,7 +289,7 @@ def _needless(samples: tuple[SsSample, ...], ports: set[int]) -> int:
     return sum(last.values())
 
 
-def _generally(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
+def _measure_without_lab(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
     """What the tools say where no lab is named: of one path, as far as it can be told."""
     runs = [client.run for client in tests.clients] or [run for _, run in tests.servers]
     if runs:
@@ -322,7 +322,7 @@ def _generally(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
     imported.missing = [what for tool, what in WANTED.items() if tool not in imported.tools]
 
 
-def _of_iperf2(
+def _add_iperf2(
     found: Pieces, connections: list[Iperf2Connection], copied: int, imported: ImportedFiles
 ) -> None:
     if not found.of("iperf2"):
@@ -333,7 +333,7 @@ def _of_iperf2(
         imported.measured |= from_iperf2(tuple(connections))
 
 
-def _words(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
+def _note_problems(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
     """What no number says: tests that are no such test, and files of several runs."""
     if unfit := [*dict.fromkeys([*tests.unfit, *found.failed])]:
         imported.measured["unfit"] = "; ".join(unfit)

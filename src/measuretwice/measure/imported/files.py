@@ -22,6 +22,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
+from measuretwice.measure.raw import node_of_address
 from measuretwice.parse import Iperf3Run, ParseError
 from measuretwice.parse.formats import Content, format_of
 
@@ -220,13 +221,7 @@ class Pieces:
     @cached_property
     def owners(self) -> Mapping[str, str]:
         """The lab's nodes by their addresses."""
-        if self.lab is None:
-            return {}
-        return {
-            end.address.split("/")[0]: end.node
-            for link in self.lab.file.topology.links
-            for end in (link.a, link.b)
-        }
+        return node_of_address(self.lab) if self.lab else {}
 
     def iperf3(self, *, server: bool) -> Iterator[tuple[Piece, Iperf3Run]]:
         """Yield what iperf3's clients said, or its servers."""
