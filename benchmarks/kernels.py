@@ -21,14 +21,14 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from measuretwice.backends import uml  # noqa: E402
+from measuretwice.backends import virtual  # noqa: E402
 from measuretwice.backends.virtual import Virtual  # noqa: E402
 from measuretwice.execute.batch import open_batch  # noqa: E402
 from measuretwice.lab import load_lab  # noqa: E402
 from measuretwice.runs.archive import digest_of  # noqa: E402
 
 WALL_LIMIT_S = 3600
-WALL = uml._wall
+WALL = virtual._wall
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,16 @@ def works(sixty_s: int, core_s: int) -> list[Work]:
     ]  # fmt: skip
 
 
-def wall_of(kernel: uml.Kernel) -> Callable[[tuple[str, ...]], str]:
+def wall_of(kernel: virtual.Kernel) -> Callable[[tuple[str, ...]], str]:
     """An older kernel doesn't know of folders that don't change."""
     if "sparing_sha256" in kernel.facts.others:
         return WALL
     return lambda folders: WALL(folders).replace("as:", "ro:")
 
 
-def measure(kernel: uml.Kernel, work: Work) -> tuple[float, float, list[str]]:
+def measure(kernel: virtual.Kernel, work: Work) -> tuple[float, float, list[str]]:
     """CPU seconds and real seconds of the kernel and its children, and each run's digest."""
-    uml._wall = wall_of(kernel)
+    virtual._wall = wall_of(kernel)
     lab = load_lab(ROOT, work.lab)
     cpu_s = real_s = 0.0
     digests = []
@@ -92,7 +92,7 @@ def main() -> None:
     if len(chosen.kernels) != 2:
         print("name two kernels' folders to compare them")
         return
-    kernels = [uml._read(folder) for folder in chosen.kernels]
+    kernels = [virtual.Kernel.read(folder, virtual.FACTS, "kernel") for folder in chosen.kernels]
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     different = 0
     for work in works(chosen.sixty, chosen.core):

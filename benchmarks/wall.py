@@ -19,13 +19,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from measuretwice.backends import uml  # noqa: E402
+from measuretwice.backends import virtual  # noqa: E402
 from measuretwice.backends.virtual import Virtual  # noqa: E402
 from measuretwice.execute.batch import open_batch  # noqa: E402
 from measuretwice.execute.dispatch import dispatcher  # noqa: E402
 from measuretwice.lab import load_lab  # noqa: E402
 
-WALL = uml._wall
+WALL = virtual._wall
 STARTS = 20
 
 
@@ -39,14 +39,14 @@ def seconds(work: Callable[[], None]) -> tuple[float, float]:
 
 def starts() -> None:
     """So many runs of nothing, one after the other on one CPU."""
-    kernel = uml.ensure_kernel()
+    kernel = virtual.ensure_kernel()
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cpus)})
     try:
         for _ in range(STARTS):
             with tempfile.TemporaryDirectory(prefix="measuretwice-bench-") as folder:
                 Path(folder, "experiment.sh").write_text("ip netns add a\n")
-                uml.run_inside(kernel, ROOT, Path(folder), 1, 60)
+                virtual.run_inside(kernel, ROOT, Path(folder), 1, 60)
     finally:
         os.sched_setaffinity(0, cpus)
 
@@ -55,7 +55,7 @@ def sixty(duration_s: int) -> None:
     """Lab 01's sixty trials, so many virtual seconds each."""
     lab = load_lab(ROOT, "mathis")
     with tempfile.TemporaryDirectory(prefix="measuretwice-bench-") as out:
-        batch = open_batch(ROOT, lab, Path(out), Virtual(uml.ensure_kernel()))
+        batch = open_batch(ROOT, lab, Path(out), Virtual(virtual.ensure_kernel()))
         jobs = [
             batch.job(trial, seed=1, changes={"duration_s": duration_s}) for trial in lab.trials
         ]
@@ -70,11 +70,11 @@ def compare(name: str, work: Callable[[], None], pairs: int) -> None:
     for pair in range(pairs):
         took = {}
         for walled in (pair % 2 == 0, pair % 2 != 0):
-            uml._wall = WALL if walled else lambda folders: "MT_NO_WALL=1"
+            virtual._wall = WALL if walled else lambda folders: "MT_NO_WALL=1"
             took[walled] = seconds(work)
             spent[walled].append(took[walled][0])
         ratios.append((took[True][0] / took[False][0], took[True][1] / took[False][1]))
-    uml._wall = WALL
+    virtual._wall = WALL
     for what, each in zip(("real time", "CPU time"), zip(*ratios, strict=True), strict=True):
         print(
             f"{name}: {what} with the wall over without, {pairs} pairs: "

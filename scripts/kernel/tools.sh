@@ -207,7 +207,7 @@ begin_build() {
 }
 
 # write_sums FOLDER: the checksum of every file in it but its facts, which are changed afterwards; by these a damaged
-# one is told later (backends/intact.py).
+# one is told later (backends/machines.py).
 write_sums() {
   (cd -- "$1" && find . -type f ! -name kernel.json ! -name machine.json ! -name SHA256SUMS -printf '%P\0' |
     LC_ALL=C sort -z | xargs -0 sha256sum --) >"$work/sums" && mv -- "$work/sums" "$1/SHA256SUMS"

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from measuretwice.backends import uml
+from measuretwice.backends import virtual
 from measuretwice.backends.virtual import Virtual
 from measuretwice.execute.batch import open_batch
 from measuretwice.lab import load_lab
@@ -32,9 +32,9 @@ WALL_LIMIT_S = 3600
 
 def main() -> None:
     kernel_folder, counts = (Path(word) for word in sys.argv[1:])
-    kernel = uml._read(kernel_folder)
-    wall = uml._wall
-    uml._wall = lambda folders: f"{wall(folders)},rw:{counts}"
+    kernel = virtual.Kernel.read(kernel_folder, virtual.FACTS, "kernel")
+    wall = virtual._wall
+    virtual._wall = lambda folders: f"{wall(folders)},rw:{counts}"
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True)
     print(f"{kernel.name}, counted by {compiler.stdout.splitlines()[0]}")

@@ -36,7 +36,7 @@ BUILDERS = {
     "libraries": "scripts/browser/libraries.sh",
 }
 # The checksums of a machine's files, but for what a builder says of it, as sha256sum(1) has them: by these a damaged
-# file is told later (backends/intact.py).
+# file is told later (backends/machines.py).
 SUMS = "SHA256SUMS"
 # Most of it is programs for x86: their calls are given by absolute addresses, which repeat. The dictionary holds the
 # largest machine whole.

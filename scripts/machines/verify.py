@@ -29,7 +29,7 @@ from typing import Any
 
 import shipped
 
-from measuretwice.backends.shipped import NOTE
+from measuretwice.backends.machines import VERIFIED_FILE
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import cache_folder
 from measuretwice.lab import Lab, published_labs
@@ -198,7 +198,7 @@ def _lab(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def note(kind: str, what: dict[str, Any]) -> None:
     """Keep what came out beside the cache."""
-    path = cache_folder() / NOTE
+    path = cache_folder() / VERIFIED_FILE
     noted = json.loads(path.read_text("utf-8")) if path.is_file() else {}
     write_json(path, {**noted, kind: what})
 

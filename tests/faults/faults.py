@@ -32,16 +32,15 @@ from pathlib import Path
 
 from confusion import RECORD, TITLES, Table, record, verdict
 
-from measuretwice.backends.script import experiment_script, memory_mb, reader_interval_us
-from measuretwice.backends.uml import (
+from measuretwice.backends.script import (
     INSIDE_ROOT,
     INSIDE_RUN,
     INSIDE_SAMPLER,
-    Kernel,
-    find_kernel,
-    run_inside,
+    experiment_script,
+    memory_mb,
+    reader_interval_us,
 )
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Kernel, Virtual, find_kernel, run_inside
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.imports import digest_of_code

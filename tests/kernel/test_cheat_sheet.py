@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.backends.uml import find_kernel, run_inside
+from measuretwice.backends.virtual import find_kernel, run_inside
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/tc.md").read_text(encoding="utf-8")

@@ -23,8 +23,8 @@ from typing import Any
 import pytest
 
 from measuretwice.backends.script import kernel_settings
-from measuretwice.backends.uml import HUGE_FROM_MB, find_kernel, open_huge_memory
-from measuretwice.backends.uml import run_inside as uml_run_inside
+from measuretwice.backends.virtual import HUGE_FROM_MB, find_kernel, open_huge_memory
+from measuretwice.backends.virtual import run_inside as uml_run_inside
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "scripts" / "kernel" / "build.sh"

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from command_line import start_lab
 
-from measuretwice.backends.intact import SUMS, changed_files
-from measuretwice.backends.uml import find_kernel
+from measuretwice.backends.machines import SUMS, changed_files
+from measuretwice.backends.virtual import find_kernel
 
 pytestmark = pytest.mark.kernel
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from own_network import Network, own_network
 
-from measuretwice.backends.uml import find_kernel
+from measuretwice.backends.virtual import find_kernel
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]

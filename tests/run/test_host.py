@@ -9,12 +9,8 @@ from pathlib import Path
 import pytest
 from inside import seen_inside
 
-from measuretwice.backends.uml import (
-    INSIDE_ROOT,
-    INSIDE_RUN,
-    ensure_kernel,
-    run_inside,
-)
+from measuretwice.backends.script import INSIDE_ROOT, INSIDE_RUN
+from measuretwice.backends.virtual import ensure_kernel, run_inside
 from measuretwice.runs.folder import give_back
 
 ROOT = Path(__file__).parents[2]

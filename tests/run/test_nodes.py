@@ -15,13 +15,8 @@ from pathlib import Path
 import pytest
 from inside import seen_inside
 
-from measuretwice.backends.namespaces import build_commands
-from measuretwice.backends.uml import (
-    INSIDE_ROOT,
-    INSIDE_RUN,
-    ensure_kernel,
-    run_inside,
-)
+from measuretwice.backends.script import INSIDE_ROOT, INSIDE_RUN, build_commands
+from measuretwice.backends.virtual import ensure_kernel, run_inside
 from measuretwice.lab import Lab, load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -227,7 +222,7 @@ def test_sshd_lets_in_whoever_runs_this(tmp_path: Path) -> None:
         done
         """,
     )
-    names = [node.name for node in the_lab().file.topology.nodes]
+    names = the_lab().file.topology.node_names
     # The second has what sshd's programs say before they know of a log of their own.
     complaints = "".join((tmp_path / name).read_text() for name in ("complaints", "experiment.log"))
     assert (tmp_path / "who").read_text().split() == names, complaints
@@ -327,7 +322,7 @@ def test_it_measures_and_is_undone_whatever_ends_it(tmp_path: Path) -> None:
 
 def list_order(line: str) -> int:
     """Of a line that names a node: its place in the topology."""
-    names = [node.name for node in the_lab().file.topology.nodes]
+    names = the_lab().file.topology.node_names
     return names.index(line.split(": ")[1])
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.backends.uml import find_kernel, run_inside
+from measuretwice.backends.virtual import find_kernel, run_inside
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.kernel

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.backends.namespaces import build_commands
-from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, ensure_kernel, run_inside
+from measuretwice.backends.script import INSIDE_ROOT, INSIDE_RUN, build_commands
+from measuretwice.backends.virtual import ensure_kernel, run_inside
 from measuretwice.lab import find_labs, load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -57,7 +57,7 @@ LABS = [
 @pytest.mark.parametrize("name", LABS)
 def test_a_node_is_what_it_was(tmp_path: Path, name: str) -> None:
     lab = load_lab(ROOT, name)
-    nodes = [node.name for node in lab.file.topology.nodes]
+    nodes = lab.file.topology.node_names
     settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in SETTINGS[name].items())
     lines = [
         "set -euo pipefail",

@@ -11,20 +11,20 @@ from pathlib import Path
 import pytest
 from outside import ROOT, SECRET, Machine
 
-from measuretwice.backends import uml
+from measuretwice.backends import virtual
 
 pytestmark = pytest.mark.kernel
 
 
 @pytest.fixture
-def kernel() -> uml.Kernel:
-    found = uml.find_kernel()
+def kernel() -> virtual.Kernel:
+    found = virtual.find_kernel()
     if found is None:
         pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
     return found
 
 
-def seen(machine: Machine, kernel: uml.Kernel) -> dict[str, tuple[int, float]]:
+def seen(machine: Machine, kernel: virtual.Kernel) -> dict[str, tuple[int, float]]:
     """What can be seen of the files that nobody may change: size and time of each."""
     watched = [machine.outside, kernel.folder, *(ROOT / name for name in ("labs", "scripts"))]
     return {
@@ -35,7 +35,7 @@ def seen(machine: Machine, kernel: uml.Kernel) -> dict[str, tuple[int, float]]:
     }
 
 
-def check_nothing_got_out(machine: Machine, kernel: uml.Kernel, before: object) -> None:
+def check_nothing_got_out(machine: Machine, kernel: virtual.Kernel, before: object) -> None:
     said = (machine.run / "experiment.log").read_text(errors="replace")
     assert said.endswith("all tried\n"), said[-2000:]
     assert [line for line in said.splitlines() if line.endswith(": OUT")] == []
@@ -56,19 +56,21 @@ def check_nothing_got_out(machine: Machine, kernel: uml.Kernel, before: object) 
 @pytest.mark.slow
 @pytest.mark.parametrize("real_time", [False, True], ids=["virtual", "live"])
 def test_root_inside_gets_nowhere(
-    machine: Machine, kernel: uml.Kernel, real_time: bool, monkeypatch: pytest.MonkeyPatch
+    machine: Machine, kernel: virtual.Kernel, real_time: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = seen(machine, kernel)
     (machine.run / "experiment.sh").write_text(machine.script())
     if real_time:
         # As live labs have it: the same process without virtual time, and with the package's Python.
-        process = uml.start(kernel, ROOT, machine.run, memory_mb=512, folders=uml.LIVE_FOLDERS)
+        process = virtual.start(
+            kernel, ROOT, machine.run, memory_mb=512, folders=virtual.LIVE_FOLDERS
+        )
         try:
             process.wait(timeout=120)
         finally:
-            uml.end(process, machine.run)
+            virtual.end(process, machine.run)
     else:
-        uml.run_inside(kernel, ROOT, machine.run, 1, 120)
+        virtual.run_inside(kernel, ROOT, machine.run, 1, 120)
     check_nothing_got_out(machine, kernel, before)
 
 
@@ -76,17 +78,17 @@ IN_A_PROCESS = """
 import sys
 from pathlib import Path
 import outside
-from measuretwice.backends import uml
+from measuretwice.backends import virtual
 from measuretwice.base import landlock
 outside.without_landlock()
 assert landlock.version() == 0, landlock.version()
-kernel = uml.find_kernel()
-print(uml.run_inside(kernel, outside.ROOT, Path(sys.argv[1]), 1, 120))
+kernel = virtual.find_kernel()
+print(virtual.run_inside(kernel, outside.ROOT, Path(sys.argv[1]), 1, 120))
 """
 
 
 @pytest.mark.slow
-def test_nor_on_a_machine_without_landlock(machine: Machine, kernel: uml.Kernel) -> None:
+def test_nor_on_a_machine_without_landlock(machine: Machine, kernel: virtual.Kernel) -> None:
     """There hostfs alone keeps to the folders."""
     before = seen(machine, kernel)
     (machine.run / "experiment.sh").write_text(machine.script())
@@ -114,10 +116,10 @@ def processes_of(session: int) -> int:
 
 
 @pytest.mark.slow
-def test_it_gives_up_what_it_has(kernel: uml.Kernel, tmp_path: Path) -> None:
+def test_it_gives_up_what_it_has(kernel: virtual.Kernel, tmp_path: Path) -> None:
     """No new rights for it and its programs, a filter on all, and of root's capabilities but one."""
     (tmp_path / "experiment.sh").write_text(": >/run/measuretwice/up; read -rt 60 <> <(:)\n")
-    process = uml.start(kernel, ROOT, tmp_path, memory_mb=256)
+    process = virtual.start(kernel, ROOT, tmp_path, memory_mb=256)
     try:
         for _ in range(400):
             if (tmp_path / "up").exists():
@@ -137,21 +139,21 @@ def test_it_gives_up_what_it_has(kernel: uml.Kernel, tmp_path: Path) -> None:
         opened = {os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()}
         assert not {str(Path.home()), "/dev/shm", str(kernel.folder)} & opened
     finally:
-        uml.end(process, tmp_path)
+        virtual.end(process, tmp_path)
 
 
 @pytest.mark.slow
 def test_processes_without_end(
-    kernel: uml.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: virtual.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each process of the guest's is one of this machine's: there is a most of them, whatever root sets inside."""
-    monkeypatch.setattr(uml, "MOST_PROCESSES", 150)
+    monkeypatch.setattr(virtual, "MOST_PROCESSES", 150)
     (tmp_path / "experiment.sh").write_text(
         "echo 4000000 >/proc/sys/kernel/threads-max; ulimit -u unlimited\n"
         "for i in {1..400}; do sleep 60 & done\n"
         ": >/run/measuretwice/all; read -rt 60 <> <(:)\n"
     )
-    process = uml.start(kernel, ROOT, tmp_path, memory_mb=512)
+    process = virtual.start(kernel, ROOT, tmp_path, memory_mb=512)
     most = 0
     try:
         for _ in range(600):
@@ -161,7 +163,7 @@ def test_processes_without_end(
             time.sleep(0.05)
         most = max(most, processes_of(process.pid))
     finally:
-        uml.end(process, tmp_path)
+        virtual.end(process, tmp_path)
     assert 100 < most <= 152, most
     for _ in range(100):
         if not processes_of(process.pid):
@@ -173,10 +175,10 @@ def test_processes_without_end(
 
 @pytest.mark.slow
 def test_a_disk_isnt_filled(
-    kernel: uml.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: virtual.Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(uml, "MOST_BYTES", 20 * 2**20)
-    monkeypatch.setattr(uml, "MOST_FILES", 300)
+    monkeypatch.setattr(virtual, "MOST_BYTES", 20 * 2**20)
+    monkeypatch.setattr(virtual, "MOST_FILES", 300)
     (tmp_path / "experiment.sh").write_text(
         "cd /run/measuretwice\n"
         "for i in {1..500}; do : >empty-$i; done\n"
@@ -185,7 +187,7 @@ def test_a_disk_isnt_filled(
         "dd if=/dev/zero of=empty-5 bs=1 count=1 seek=1000000000000 && echo 'a sparse file: OUT'\n"
         "echo the end >/run/the-end; cat /run/the-end\n"
     )
-    assert uml.run_inside(kernel, ROOT, tmp_path, 1, 60) == 0
+    assert virtual.run_inside(kernel, ROOT, tmp_path, 1, 60) == 0
     files = list(tmp_path.iterdir())
     assert 290 < len(files) <= 305
     assert sum(path.stat().st_blocks * 512 for path in files) <= 22 * 2**20
@@ -194,13 +196,13 @@ def test_a_disk_isnt_filled(
 
 
 @pytest.mark.slow
-def test_memory_has_an_end(kernel: uml.Kernel, tmp_path: Path) -> None:
+def test_memory_has_an_end(kernel: virtual.Kernel, tmp_path: Path) -> None:
     """What a guest fills is its own: a file of one size, that goes with it."""
     (tmp_path / "experiment.sh").write_text(
         "mount -o remount,size=100G /tmp; dd if=/dev/zero of=/tmp/full bs=1M count=4000\n"
         "echo survived\n"
     )
-    process = uml.start(kernel, ROOT, tmp_path, "panic=-1", memory_mb=256)
+    process = virtual.start(kernel, ROOT, tmp_path, "panic=-1", memory_mb=256)
     most_kib = 0
     try:
         while process.poll() is None:
@@ -212,5 +214,5 @@ def test_memory_has_an_end(kernel: uml.Kernel, tmp_path: Path) -> None:
                 break
         process.wait(timeout=60)
     finally:
-        uml.end(process, tmp_path)
+        virtual.end(process, tmp_path)
     assert most_kib < 400 * 1024

@@ -12,7 +12,7 @@ import pytest
 from hostile import KEYS, LEAVES, ROOT, Hostile, amounts, explore, files, watched
 from hypothesis import strategies as st
 
-from measuretwice.backends.node_list import NodeList, read_node_list
+from measuretwice.backends.ssh_nodes import NodeList, read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import CheckedParams, load_lab
 from measuretwice.lab.own_copy import OwnCopy, copy_folder, make_copy, read_copy

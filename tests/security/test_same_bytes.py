@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from outside import ROOT
 
-from measuretwice.backends import uml
+from measuretwice.backends import virtual
 from measuretwice.backends.virtual import Virtual
 from measuretwice.execute.batch import open_batch
 from measuretwice.lab import load_lab
 from measuretwice.runs.archive import digest_of
 
-WALL = uml._wall
+WALL = virtual._wall
 
 
 # Trial 17 of buffers: two programs begin together, and which comes first follows from all that the guest does.
@@ -32,7 +32,7 @@ def test_the_same_whatever_the_wall(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kernel = uml.find_kernel()
+    kernel = virtual.find_kernel()
     if kernel is None:
         pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
     lab = load_lab(ROOT, name)
@@ -40,7 +40,7 @@ def test_the_same_whatever_the_wall(
     job = batch.job(trial, seed=3, changes={"duration_s": 10})
     digests = []
     for wall in (WALL, other):
-        monkeypatch.setattr(uml, "_wall", wall)
+        monkeypatch.setattr(virtual, "_wall", wall)
         work = tmp_path / str(len(digests))
         (work / "raw").mkdir(parents=True)
         job.backend.measure(lab, job.plan, ROOT, work, 120)

@@ -6,7 +6,7 @@ import re
 import tarfile
 from pathlib import Path
 
-from measuretwice.backends import uml as kernel
+from measuretwice.backends import virtual as kernel
 from measuretwice.cli.describe import described
 
 ROOT = Path(__file__).parents[2]

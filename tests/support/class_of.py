@@ -17,8 +17,7 @@ from typing import Any
 
 from example_class import write_plan
 
-from measuretwice.backends.script import experiment_script
-from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
+from measuretwice.backends.script import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER, experiment_script
 from measuretwice.base.errors import UserError
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.execute.dispatch import dispatcher

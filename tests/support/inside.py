@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from measuretwice.backends.uml import INSIDE_ROOT
+from measuretwice.backends.script import INSIDE_ROOT
 
 ROOT = Path(__file__).parents[2]
 

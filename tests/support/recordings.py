@@ -13,8 +13,7 @@ import functools
 import json
 from pathlib import Path
 
-from measuretwice.backends.uml import find_kernel
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.execute.batch import Batch
 from measuretwice.execute.record import choose, jobs_of
 from measuretwice.lab import digest_scripts, load_lab

@@ -25,7 +25,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from pip_wheel import pip_command
 
-from measuretwice.backends.node_list import read_node_list
+from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.lab import Lab, read_lab
 from measuretwice.testbeds.files import TEMPLATES, fabric_notebook
 

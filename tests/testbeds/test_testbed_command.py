@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command_line import call_lab
 
-from measuretwice.backends.node_list import read_node_list
+from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, LabFile
 from measuretwice.testbeds.layout import Layout, layout_of

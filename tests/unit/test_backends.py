@@ -9,8 +9,7 @@ from measuretwice.backends.backend import Backend
 from measuretwice.backends.host import Host
 from measuretwice.backends.registry import BACKENDS, backend_for
 from measuretwice.backends.ssh import SshNodes
-from measuretwice.backends.uml import Kernel
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Kernel, Virtual
 from measuretwice.base.errors import UserError
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.pool import InTurn, Pool

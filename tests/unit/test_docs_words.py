@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.backends.node_list import read_node_list
+from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import load_lab
 from measuretwice.site.words.numbers import in_words

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
+from measuretwice.backends.backend import VIRTUAL_COST, CostModel
 from measuretwice.execute.estimate import expected_seconds, learn, likely_seconds, most_seconds
 from measuretwice.execute.job import Job
 from measuretwice.runs.recorded import read_set
@@ -16,11 +16,11 @@ from measuretwice.runs.recorded import read_set
 ROOT = Path(__file__).parents[2]
 
 
-def jobs(count: int, *, real_time: bool = False, pace: Pace = OF_THE_VIRTUAL_KERNEL) -> list[Job]:
+def jobs(count: int, *, real_time: bool = False, cost: CostModel = VIRTUAL_COST) -> list[Job]:
     plan = SimpleNamespace(
         lab="mathis", params={"duration_s": 240, "rtt_ms": 6, "loss_ratio": 0.01}
     )
-    one = SimpleNamespace(plan=plan, backend=SimpleNamespace(real_time=real_time, pace=pace))
+    one = SimpleNamespace(plan=plan, backend=SimpleNamespace(real_time=real_time, cost=cost))
     return [cast(Job, one)] * count
 
 
@@ -39,8 +39,8 @@ def test_a_second_guess_is_what_the_first_time_took() -> None:
 
 def test_a_slower_place_takes_longer_and_teaches_the_same_pace() -> None:
     first = expected_seconds(jobs(10), 2)
-    assert expected_seconds(jobs(10, pace=Pace(6 * 0.9, 6)), 2) == pytest.approx(6 * first)
-    learn(jobs(10, pace=Pace(6 * 0.9, 6)), 2, 12 * first)
+    assert expected_seconds(jobs(10, cost=CostModel(6 * 0.9, 6)), 2) == pytest.approx(6 * first)
+    learn(jobs(10, cost=CostModel(6 * 0.9, 6)), 2, 12 * first)
     assert expected_seconds(jobs(10), 2) == pytest.approx(2 * first)
 
 

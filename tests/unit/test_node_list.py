@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.backends.node_list import node_list_text, read_node_list
+from measuretwice.backends.ssh_nodes import node_list_text, read_node_list
 from measuretwice.base.errors import UserError
 
 NAMES = ["romeo", "router", "juliet"]

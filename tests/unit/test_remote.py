@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.backends import ssh_channel as remote_channel
-from measuretwice.backends.node_list import NodeList
-from measuretwice.backends.ssh_nodes import NodeLost, Nodes, clock_problems
-from measuretwice.backends.ssh_trial import unpack
+from measuretwice.backends import ssh_nodes
+from measuretwice.backends.ssh import unpack
+from measuretwice.backends.ssh_nodes import NodeList, NodeLost, Nodes, clock_problems
 
 Connect = Callable[[str], Nodes]
 
@@ -73,8 +72,8 @@ def test_what_a_login_says_first_is_no_matter(connect: Connect) -> None:
 def test_silence_is_noticed_and_beats_are_not_silence(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_channel, "BEAT_S", 0.1)
-    monkeypatch.setattr(remote_channel, "SILENCE_S", 1.0)
+    monkeypatch.setattr(ssh_nodes, "BEAT_S", 0.1)
+    monkeypatch.setattr(ssh_nodes, "SILENCE_S", 1.0)
     nodes = connect(
         "echo measuretwice\n"
         "while read -r word; do case $word in tell) echo told ;; .) [[ $node == at-b ]] || echo . ;; esac; done"

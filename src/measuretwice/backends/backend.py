@@ -1,10 +1,13 @@
-"""What a place where trials run is, and what it is asked: the virtual kernel, the machine's own, nodes.
+"""Where trials run: what each backend answers and does, and what plans need of a kernel that isn't ours.
 
-A new one is a module with a Backend of its own, named in registry.py; nothing else asks which it is.
+A new backend is a module with a Backend of its own, named in registry.py; nothing else asks which it is.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -13,7 +16,23 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import KernelFacts, Lab, Plan, Value
+from measuretwice.lab import KernelFacts, Lab, Plan, Value, refers
+
+# The tools that node scripts call: their versions are part of each plan.
+TOOLS = {
+    "iperf3": ["iperf3", "--version"],
+    "iproute2": ["ip", "-V"],
+    "ethtool": ["ethtool", "--version"],
+    "tcpdump": ["tcpdump", "--version"],
+    "ping": ["ping", "-V"],
+    "bash": ["bash", "--version"],
+}
+# What tc wants to be told of these kinds; others do without.
+LEAST_OPTIONS = {
+    "tbf": "rate 1mbit burst 10000 limit 10000",
+    "red": "limit 60000 min 10000 max 30000 avpkt 1000 burst 20",
+    "bfifo": "limit 10000",
+}
 
 
 class BackendLost(UserError):
@@ -21,15 +40,15 @@ class BackendLost(UserError):
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How long a trial takes one CPU: what it takes in any case, and how many times the virtual kernel's time a
-    packet costs."""
+class CostModel:
+    """How long a trial takes one CPU: `start_s` in any case, and for each packet `slowness` times what it takes the
+    virtual kernel."""
 
     start_s: float = 0.9
     slowness: float = 1.0
 
 
-OF_THE_VIRTUAL_KERNEL = Pace()
+VIRTUAL_COST = CostModel()
 
 
 class Backend(ABC):
@@ -43,7 +62,7 @@ class Backend(ABC):
     # In real time trials would disturb each other, and last as long as they say.
     real_time: ClassVar[bool]
     # How long a trial takes there, roughly.
-    pace: ClassVar[Pace] = OF_THE_VIRTUAL_KERNEL
+    cost: ClassVar[CostModel] = VIRTUAL_COST
     # What is to be known of its runs beside the virtual kernel's.
     differs: ClassVar[str] = ""
     # Does it make the same bytes of the same plan, on any machine?
@@ -55,7 +74,7 @@ class Backend(ABC):
     # The moment, by the clock inside, that each trial begins at; None where that is today's.
     start_ns: ClassVar[int | None] = None
     # How messages name where trials run, and what it is that runs one.
-    place: ClassVar[str]
+    location: ClassVar[str]
     runner: ClassVar[str] = "its script"
 
     # What a plan calls the kernel.
@@ -65,18 +84,18 @@ class Backend(ABC):
 
     @classmethod
     @abstractmethod
-    def is_meant(cls, where: str) -> bool:
-        """Does --on `where` mean this place?"""
+    def matches(cls, where: str) -> bool:
+        """Return whether --on `where` means this place."""
 
     @classmethod
     @abstractmethod
-    def opened(cls, where: str, lab: Lab, root: Path) -> AbstractContextManager[Self]:
+    def open(cls, where: str, lab: Lab, root: Path) -> AbstractContextManager[Self]:
         """Reach the place for a lab's trials, and let it go at the end.
 
         UserError names what is missing.
         """
 
-    def fitted(
+    def adapted(
         self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
     ) -> dict[str, Value]:
         """Return `changes`, and what else the place sets otherwise than a trial was `meant` to have it."""
@@ -121,3 +140,52 @@ class Backend(ABC):
     def remarks(self) -> list[str]:
         """What could not be put back, a line each."""
         return []
+
+
+def tool_versions() -> dict[str, str]:
+    """Return each tool's own word for its version; UserError names a tool that is missing."""
+    versions = {}
+    path = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
+    for name, command in TOOLS.items():
+        program = shutil.which(command[0], path=path)
+        if program is None:
+            raise UserError(f"{command[0]} is missing: run ./lab doctor to see what to install")
+        done = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+        versions[name] = ((done.stdout or done.stderr).strip().splitlines() or ["unknown"])[0]
+    return versions
+
+
+def needs(lab: Lab, plans: Iterable[Plan]) -> dict[str, str]:
+    """Return what these plans need of a kernel, in words, each with the command that tries it.
+
+    To be tried in a network namespace of its own.
+    """
+    plans = list(plans)
+    qdiscs = {
+        f"the queue discipline {kind} (sch_{kind})": (
+            f"tc qdisc add dev lo root {kind} {LEAST_OPTIONS.get(kind, '')}"
+        )
+        for kind in _resolved(lab.file.run.qdiscs, plans)
+    }
+    return qdiscs | {
+        f"the congestion control {name} (tcp_{name})": (
+            f"sysctl -qw net.ipv4.tcp_congestion_control={name}"
+        )
+        for name in algorithms_of(lab, plans)
+    }
+
+
+def algorithms_of(lab: Lab, plans: Iterable[Plan]) -> list[str]:
+    """Return the congestion controls that these plans name."""
+    return _resolved(lab.file.run.algorithms, list(plans))
+
+
+def _resolved(names: list[str], plans: list[Plan]) -> list[str]:
+    """The names, with `=parameter` replaced by what that is in these plans."""
+    found: set[str] = set()
+    for name in names:
+        if refers(name):
+            found |= {str(plan.params[name[1:]]) for plan in plans if name[1:] in plan.params}
+        else:
+            found.add(name)
+    return sorted(found - {"none"})

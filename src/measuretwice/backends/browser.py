@@ -16,15 +16,19 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-from measuretwice.backends.backend import Backend, Pace
-from measuretwice.backends.builder import run_builder
-from measuretwice.backends.intact import damage
-from measuretwice.backends.needs import algorithms_of
-from measuretwice.backends.script import EDITED, guest_script, reader_interval_us
-from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, START_NS
+from measuretwice.backends.backend import Backend, CostModel, algorithms_of
+from measuretwice.backends.machines import CachedMachine, damage, run_builder
+from measuretwice.backends.script import (
+    EDITED,
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    START_NS,
+    guest_script,
+    reader_interval_us,
+)
 from measuretwice.base import landlock
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import read_object, unpack_tar
+from measuretwice.base.files import unpack_tar
 from measuretwice.base.landlock import confined
 from measuretwice.base.paths import BROWSER_BUILDER, BROWSER_RUNNER
 from measuretwice.lab import KernelFacts, Lab, Plan, Value
@@ -49,26 +53,17 @@ ALGORITHMS = frozenset(
     "bbr bic cubic dctcp highspeed htcp hybla illinois reno scalable vegas veno westwood yeah".split()
 )
 # Measured: trial 7 of lab 01 takes some 30 s for 60, a trial of few packets 8 s.
-PACE = Pace(start_s=8.0, slowness=40.0)
+COST = CostModel(start_s=8.0, slowness=40.0)
 
 
 @dataclass(frozen=True)
-class BrowserMachine:
-    """A ready machine: its folder and what machine.json says of it."""
-
-    folder: Path
-    facts: KernelFacts
+class BrowserMachine(CachedMachine):
+    """A ready machine of the browser's."""
 
     @property
     def name(self) -> str:
         """What a plan calls its kernel: version, processor, and the digest of all that it is built from."""
         return f"linux {self.facts.version} i686 {self.folder.name[:16]}"
-
-    @property
-    def programs(self) -> dict[str, str]:
-        programs = self.facts.others["programs"]
-        assert isinstance(programs, Mapping)
-        return dict(programs)
 
 
 def ensure_machine() -> BrowserMachine:
@@ -93,18 +88,7 @@ def _built(*options: str) -> BrowserMachine:
         raise UserError(
             "the browser's machine can't be built; its builder's last line says what to fix", 1
         )
-    folder = Path(done.stdout.strip())
-    try:
-        machine = BrowserMachine(folder, KernelFacts.from_json(read_object(folder / FACTS)))
-        if not isinstance(machine.facts.others["programs"], Mapping):
-            raise TypeError("its programs are no table")
-        return machine
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = f"{FACTS} lacks {error}" if isinstance(error, KeyError) else error
-        raise UserError(
-            f"{folder}: the cached machine is broken ({reason}); delete that folder and run again",
-            1,
-        ) from None
+    return BrowserMachine.read(Path(done.stdout.strip()), FACTS, "machine")
 
 
 def fitted_memory(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
@@ -127,14 +111,14 @@ def fitted_sampling(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
 def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     """Return the files of the checkout that a trial reads inside, by their places in the guest."""
     nodes = lab.folder / "nodes"
-    place = "/".join(lab.folder.parts[-2:])
+    folder = "/".join(lab.folder.parts[-2:])
     scripts = root / "scripts"
     found = {f"scripts/{path.name}": path for path in sorted(scripts.glob("*.sh"))}
     for path in (scripts, *found.values()):
         if path.is_symlink():
             raise UserError(f"{path}: a link, which a run isn't given; put the file itself there")
     found |= {
-        f"{place}/nodes/{path.relative_to(nodes).as_posix()}": path
+        f"{folder}/nodes/{path.relative_to(nodes).as_posix()}": path
         for path in sorted(nodes.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
@@ -191,10 +175,10 @@ class Browser(Backend):
     real_time = False
     repeats = True
     differs = "the browser's machine: the virtual kernel's source, compiled for 32 bits; so its bytes are others"
-    pace = PACE
+    cost = COST
     has_edges = True
     start_ns = START_NS
-    place = "each in the browser's machine, in node"
+    location = "each in the browser's machine, in node"
     runner = "the browser's machine"
 
     def __init__(self, machine: BrowserMachine) -> None:
@@ -202,17 +186,17 @@ class Browser(Backend):
         self.kernel, self.tools = machine.name, machine.programs
 
     @classmethod
-    def is_meant(cls, where: str) -> bool:
+    def matches(cls, where: str) -> bool:
         return where == cls.name
 
     @classmethod
     @contextmanager
-    def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
+    def open(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
         if shutil.which("node") is None:
             raise UserError("--on browser: needs node (Debian's package nodejs)")
         yield cls(ensure_machine())
 
-    def fitted(
+    def adapted(
         self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
     ) -> dict[str, Value]:
         return changes | fitted_memory(lab, meant) | fitted_sampling(lab, meant)

@@ -17,10 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from measuretwice.backends.backend import Backend
-from measuretwice.backends.needs import needs
+from measuretwice.backends.backend import Backend, needs, tool_versions
 from measuretwice.backends.script import experiment_script
-from measuretwice.backends.tools import tool_versions
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import HOST_GUARD
 from measuretwice.lab import KernelFacts, Lab, Plan
@@ -40,19 +38,19 @@ class Host(Backend):
     accepts = "host"
     option = " --on host"
     real_time = True
-    place = "on this machine's own kernel"
+    location = "on this machine's own kernel"
 
     def __init__(self, tools: dict[str, str], owner: int) -> None:
         self.kernel, self.tools = f"host linux {platform.release()}", tools
         self._owner = owner
 
     @classmethod
-    def is_meant(cls, where: str) -> bool:
+    def matches(cls, where: str) -> bool:
         return where == cls.name
 
     @classmethod
     @contextmanager
-    def opened(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
+    def open(cls, where: str, lab: Lab, root: Path) -> Iterator[Self]:
         tools = tool_versions()
         sweep()
         yield cls(tools, os.getpid())

@@ -11,12 +11,14 @@ import shlex
 from pathlib import Path
 
 from measuretwice.backends.script import (
+    INSIDE_ROOT,
+    INSIDE_RUN,
+    INSIDE_SAMPLER,
     LARGE_BACKLOG_PACKETS,
     SETTLE_SECONDS,
-    beginning,
     edited_folder,
+    preamble,
 )
-from measuretwice.backends.uml import INSIDE_ROOT, INSIDE_RUN, INSIDE_SAMPLER
 from measuretwice.lab import Lab, Plan
 
 # So many serial lines for shells the browser's machine has.
@@ -83,20 +85,20 @@ def _network_and_commands(
     lab: Lab, plan: Plan, root: Path, folder: str, sampler: str, locale: str
 ) -> list[str]:
     """The lines that all live labs have: topology, sudo's stand-in, what a node's shell reads first."""
-    place = f"/run/lab/{'/'.join(lab.folder.parts[-2:])}"
+    lab_folder = f"{INSIDE_ROOT}/{'/'.join(lab.folder.parts[-2:])}"
     if plan.edited:
-        place = f"{folder}/{edited_folder(lab)}"
+        lab_folder = f"{folder}/{edited_folder(lab)}"
     return [
-        *beginning(lab, plan, root, f"{folder}/raw", sampler, ""),
+        *preamble(lab, plan, root, f"{folder}/raw", sampler, ""),
         # In real time a packet waits between driver and IP while the one CPU is elsewhere. Real
         # hosts have a CPU each: there it would be no loss, so here it mustn't be one either.
         f"echo {LARGE_BACKLOG_PACKETS} >/proc/sys/net/core/netdev_max_backlog",
         "mkdir -p /run/bin",
         *_program("/run/bin/sudo", _SUDO),
-        *_program("/run/bin/node-script", _node_script(lab, place)),
-        f'for script in {place}/nodes/*.sh; do ln -s node-script "/run/bin/${{script##*/}}"; done',
+        *_program("/run/bin/node-script", _node_script(lab, lab_folder)),
+        f'for script in {lab_folder}/nodes/*.sh; do ln -s node-script "/run/bin/${{script##*/}}"; done',
         "cat >/run/bashrc <<'END'",
-        f"PATH=/run/bin:{place}/nodes:$root/scripts:$PATH",
+        f"PATH=/run/bin:{lab_folder}/nodes:$root/scripts:$PATH",
         f"HISTFILE={folder}/history-$NODE LC_ALL={locale}",
         *_BASHRC.splitlines(),
         "END",
@@ -107,13 +109,12 @@ def _program(path: str, text: str) -> list[str]:
     return [f"cat >{path} <<'END'", *text.splitlines(), "END", f"chmod +x {path}"]
 
 
-def _node_script(lab: Lab, place: str) -> str:
+def _node_script(lab: Lab, lab_folder: str) -> str:
     """What a node's shell finds under its scripts' names: what stays until it is told is told by Ctrl-C, as a run tells it."""
-    steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
-    staying = sorted({step.phase for step in steps if step.stop})
+    staying = sorted({step.phase for step in lab.file.run.steps if step.stop})
     return f"""\
 #!/bin/bash
-script={place}/nodes/${{0##*/}}
+script={lab_folder}/nodes/${{0##*/}}
 case ${{1:-}} in
   {"|".join(staying) or "-"}) ;;
   *) exec bash "$script" "$@" ;;

@@ -29,7 +29,7 @@ def option_of(where: str) -> str:
 def backend_for(where: str) -> type[Backend]:
     """Return the backend that --on `where` means; UserError where none is."""
     for backend in BACKENDS:
-        if backend.is_meant(where):
+        if backend.matches(where):
             return backend
     *others, last = (backend.accepts for backend in BACKENDS)
     raise UserError(f"--on {where}: expected {', '.join(others)}, or {last}")

@@ -7,17 +7,29 @@ the run's folder as experiment.sh: what happened can be read, and done again by 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Interface
 from pathlib import Path
+from typing import Literal
 
-from measuretwice.backends import namespaces as topology
-from measuretwice.backends.uml import (
-    GUEST_MEMORY_MB,
-    INSIDE_ROOT,
-    INSIDE_RUN,
-    INSIDE_SAMPLER,
-    READER_INTERVAL_US,
-)
-from measuretwice.lab import Lab, Plan, Step
+from measuretwice.lab import Lab, Plan, Step, Topology
+from measuretwice.lab.schema import Run
+
+# Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
+GUEST_MEMORY_MB = 512
+# A program that waits for a connection's data gets them in portions of this many microseconds; to TCP
+# it reads at once (scripts/kernel/patches/0006). Like the memory, part of every result, and where a lab
+# has no parameter for it, not of a plan: whoever changes it raises RECIPE in scripts/kernel/build.sh, by
+# which plans name the kernel.
+READER_INTERVAL_US = 10_000
+# All runs start at the same moment, 2023-11-14 22:13:20 UTC, so that nothing depends on today.
+START_NS = 1_700_000_000 * 10**9
+# Where the run's folder and the checkout appear inside (guest-init.c), and two of its programs are.
+INSIDE_RUN = "/run/measuretwice"
+INSIDE_ROOT = "/run/lab"
+INSIDE_SAMPLER = "/usr/bin/ss-sampler"
+INSIDE_PYTHON = "/usr/bin/python3"
 
 READY_SECONDS = 30
 SETTLE_SECONDS = 2
@@ -32,6 +44,18 @@ LARGE_BACKLOG_PACKETS = 100_000
 PAGE_BYTES = 4096
 # In a run's folder, while it is measured: the part of a checkout that own node scripts need.
 EDITED = "edited"
+
+Action = Step | Literal["snapshot before", "end_background", "snapshot after"]
+
+
+def actions(run: Run) -> Iterator[Action]:
+    """Yield what a trial does, in order, wherever it runs: the lab's steps, and what comes between."""
+    yield from run.prepare
+    yield "snapshot before"
+    yield from run.measure
+    yield "end_background"
+    yield from run.conclude
+    yield "snapshot after"
 
 
 def reader_interval_us(lab: Lab, plan: Plan) -> int:
@@ -64,27 +88,27 @@ def kernel_settings(memory: int, *, many_hosts: bool = False) -> dict[str, str]:
 
 
 def environment(plan: Plan) -> dict[str, str]:
-    """Return the plan's parameters as the environment variables that node scripts read."""
-    return {name.upper(): _number(value) for name, value in plan.params.items()}
+    """Return the plan's parameters as the environment variables that node scripts read.
+
+    Numbers in plain decimals: shells and tc read no exponents.
+    """
+    return {
+        name.upper(): f"{value:.20f}".rstrip("0").rstrip(".")
+        if isinstance(value, float)
+        else str(value)
+        for name, value in plan.params.items()
+    }
 
 
-def _number(value: float | int | str) -> str:
-    """A number in plain decimals: shells and tc read no exponents."""
-    if isinstance(value, float):
-        return f"{value:.20f}".rstrip("0").rstrip(".")
-    return str(value)
-
-
-def beginning(
+def preamble(
     lab: Lab, plan: Plan, root: Path, out: str, sampler: str | None, prefix: str
 ) -> list[str]:
     """Return the lines that a trial and a live lab begin with: settings and topology."""
-    nodes = [node.name for node in lab.file.topology.nodes]
     lines = [
         "set -euo pipefail",
         f"root={shlex.quote(str(root))}",
         f"out={shlex.quote(out)}",
-        f'mkdir -p "$out"/{{{",".join(nodes)},}}',
+        f'mkdir -p "$out"/{{{",".join(lab.file.topology.node_names)},}}',
         "",
         "# Settings of this trial",
         *(f"export {name}={shlex.quote(value)}" for name, value in environment(plan).items()),
@@ -93,38 +117,17 @@ def beginning(
         # In the virtual kernel, whose settings are all ours: TCP's memory limits follow from the
         # guest's free memory, which some machines vary by a percent (no fixed addresses), and a
         # longer path on its command line by some bytes. The nodes' namespaces inherit them.
+        settings = kernel_settings(memory_mb(lab, plan), many_hosts=bool(lab.file.run.memory))
         lines += [
             f"export SS_SAMPLER={shlex.quote(sampler)}",
-            *(
-                f"echo {value!r} >/proc/sys/net/{name}"
-                for name, value in kernel_settings(
-                    memory_mb(lab, plan), many_hosts=bool(lab.file.run.memory)
-                ).items()
-            ),
+            *(f"echo {value!r} >/proc/sys/net/{name}" for name, value in settings.items()),
         ]
-    return [*lines, "", "# Topology", *topology.build_commands(lab.file.topology, prefix), ""]
-
-
-def _edges(lab: Lab, plan: Plan) -> list[str]:
-    """The lines that make cables and hosts as real ones are, where the plan wants it."""
-    edges = lab.file.topology.edges
-    if not edges:
-        return []
-    speed_mbit, processing_us = (int(plan.params[name]) for name in (edges.speed, edges.processing))
-    commands = topology.edge_commands(edges, lab.file.topology, speed_mbit, processing_us)
-    return ["# Edges", *commands, ""] if commands else []
+    return [*lines, "", "# Topology", *build_commands(lab.file.topology, prefix), ""]
 
 
 def edited_folder(lab: Lab) -> str:
     """Where in a run's folder the student's own node scripts are laid out, as in a checkout."""
     return f"{EDITED}/labs/{lab.folder.name}"
-
-
-def _lab_folder(lab: Lab, plan: Plan) -> str:
-    """The lab's folder as the script has it: the checkout's, or the run's own."""
-    if plan.edited:
-        return f'"${{out%/*}}"/{shlex.quote(edited_folder(lab))}'
-    return f'"$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}'
 
 
 def experiment_script(
@@ -134,23 +137,22 @@ def experiment_script(
 
     `sampler` is the path of ss-sampler, which only the virtual kernel brings; else None.
     """
-    nodes = [node.name for node in lab.file.topology.nodes]
+    nodes = lab.file.topology.node_names
+    folder = f'"$root"/{shlex.quote("/".join(lab.folder.parts[-2:]))}'
+    if plan.edited:
+        folder = f'"${{out%/*}}"/{shlex.quote(edited_folder(lab))}'
+    edges = edge_commands(lab, plan)
     lines = [
         "#!/bin/bash",
         f"# {lab.name}, trial {plan.trial}, seed {plan.seed}: made by ./lab, see plan.json beside this file.",
-        *beginning(lab, plan, root, out, sampler, prefix),
-        *_edges(lab, plan),
+        *preamble(lab, plan, root, out, sampler, prefix),
+        *(["# Edges", *edges, ""] if edges else []),
         *_STEP_FUNCTIONS.splitlines(),
-        f"lab={_lab_folder(lab, plan)}",
+        f"lab={folder}",
         f"declare -A script=({' '.join(f'[{name}]={lab.script_name(name)}' for name in nodes)})",
         f"prefix={shlex.quote(prefix)}",
         "",
-        *_steps(lab.file.run.prepare),
-        f"snapshot before {' '.join(nodes)}",
-        *_steps(lab.file.run.measure),
-        "end_background",
-        *_steps(lab.file.run.conclude),
-        f"snapshot after {' '.join(nodes)}",
+        *(_shell_line(action, nodes) for action in actions(lab.file.run)),
         ': >"$out/finished"',
         "",
     ]
@@ -162,13 +164,12 @@ def guest_script(lab: Lab, plan: Plan) -> str:
     return experiment_script(lab, plan, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
 
 
-def _steps(steps: list[Step]) -> list[str]:
-    return [
-        f"background {step.node} {step.phase} {'stop' if step.stop else 'wait'}"
-        if step.background
-        else f"step {step.node} {step.phase}"
-        for step in steps
-    ]
+def _shell_line(action: Action, nodes: Iterable[str]) -> str:
+    if isinstance(action, str):
+        return action if action == "end_background" else f"{action} {' '.join(nodes)}"
+    if action.background:
+        return f"background {action.node} {action.phase} {'stop' if action.stop else 'wait'}"
+    return f"step {action.node} {action.phase}"
 
 
 _STEP_FUNCTIONS = f"""\
@@ -225,3 +226,89 @@ exec {{clock}}<> <(:)
 # takes for 'not yet started': it would send without waiting.
 read -rt {SETTLE_SECONDS} -u "$clock" || true
 """
+
+
+@dataclass(frozen=True)
+class Interface:
+    """One end of a link. MAC addresses are fixed: they are part of what makes runs repeat."""
+
+    node: str
+    name: str
+    address: IPv4Interface
+    mac: str
+    peer_mac: str
+    peer_address: IPv4Interface
+
+
+def interfaces(topology: Topology) -> list[Interface]:
+    """Return both ends of every link, named eth0, eth1 ... on each node in order of links."""
+    used: dict[str, int] = {}
+    ends: list[Interface] = []
+    for number, link in enumerate(topology.links, start=1):
+        macs = [f"02:00:00:00:{number:02x}:{end:02x}" for end in (1, 2)]
+        addresses = [IPv4Interface(link.a.address), IPv4Interface(link.b.address)]
+        for end, (node, other) in enumerate(((link.a.node, 1), (link.b.node, 0))):
+            index = used.get(node, 0)
+            used[node] = index + 1
+            ends.append(
+                Interface(
+                    node, f"eth{index}", addresses[end], macs[end], macs[other], addresses[other]
+                )
+            )
+    return ends
+
+
+def build_commands(topology: Topology, prefix: str = "") -> list[str]:
+    """Return shell lines that make the topology. `prefix` goes before each namespace's name.
+
+    Neighbours are static: address resolution would add packets whose time varies.
+    """
+    ends = interfaces(topology)
+    links = [f"netns add {prefix}{node.name}" for node in topology.nodes]
+    for a, b in zip(ends[::2], ends[1::2], strict=True):
+        links.append(
+            f"link add {a.name} netns {prefix}{a.node} address {a.mac} type veth "
+            f"peer name {b.name} netns {prefix}{b.node} address {b.mac}"
+        )
+    lines = [f"# {line}".rstrip() for line in topology.art.strip("\n").splitlines()]
+    lines += _batch("ip -batch -", links)
+    for node in topology.nodes:
+        inside = ["link set lo up"]
+        for end in (end for end in ends if end.node == node.name):
+            inside += [
+                f"addr add {end.address} dev {end.name}",
+                f"link set {end.name} up",
+                f"neigh add {end.peer_address.ip} lladdr {end.peer_mac} dev {end.name} nud permanent",
+            ]
+        inside += [f"route add {route}" for route in node.routes]
+        lines += _batch(f"ip -n {prefix}{node.name} -batch -", inside)
+        if node.forward:
+            lines.append(f"ip netns exec {prefix}{node.name} sysctl -qw net.ipv4.ip_forward=1")
+    return lines
+
+
+def edge_commands(lab: Lab, plan: Plan) -> list[str]:
+    """Return shell lines that give the hosts' cables their speed, and the hosts their processing, where the plan
+    wants it.
+
+    They are for the virtual kernel, whose cables can have both: a cable's two ends have one speed,
+    and what ethtool calls rx-usecs is the most that a packet waits for its host.
+    """
+    edges = lab.file.topology.edges
+    if not edges:
+        return []
+    speed_mbit, processing_us = (int(plan.params[name]) for name in (edges.speed, edges.processing))
+    lines = []
+    for end in interfaces(lab.file.topology):
+        if end.node not in edges.hosts:
+            continue
+        ethtool = f"ip netns exec {end.node} ethtool"
+        if speed_mbit:
+            lines.append(f"{ethtool} -s {end.name} speed {speed_mbit} duplex full autoneg off")
+        if processing_us:
+            lines.append(f"{ethtool} -C {end.name} rx-usecs {processing_us}")
+    return lines
+
+
+def _batch(command: str, lines: list[str]) -> list[str]:
+    return [f"{command} <<'END'", *lines, "END"]

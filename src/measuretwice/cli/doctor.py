@@ -12,11 +12,15 @@ from typing import Any
 
 import click
 
-from measuretwice.backends.builder import run_builder
-from measuretwice.backends.intact import changed_files, named
-from measuretwice.backends.shipped import damaged_archive, verification
-from measuretwice.backends.tools import TOOLS
-from measuretwice.backends.uml import find_kernel, memory_folder
+from measuretwice.backends.backend import TOOLS
+from measuretwice.backends.machines import (
+    changed_files,
+    damaged_archive,
+    run_builder,
+    shortened,
+    verification,
+)
+from measuretwice.backends.virtual import find_kernel, memory_folder
 from measuretwice.base import landlock
 from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
@@ -123,7 +127,7 @@ def _damage() -> list[str]:
     if kernel is None or not changed:
         return []
     return [
-        f"the cached virtual kernel is damaged ({named(changed)}): delete {kernel.folder}, the next ./lab run makes it anew"
+        f"the cached virtual kernel is damaged ({shortened(changed)}): delete {kernel.folder}, the next ./lab run makes it anew"
     ]
 
 

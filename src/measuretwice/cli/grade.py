@@ -281,7 +281,7 @@ def run_chosen(
         with tempfile.TemporaryDirectory(prefix="measuretwice-again-") as out, ExitStack() as stack:
             limit_s = None if costly else WALL_S
             try:
-                backend = stack.enter_context(kind.opened(kind.name, lab, root))
+                backend = stack.enter_context(kind.open(kind.name, lab, root))
                 batch = open_batch(root, lab, Path(out), backend, wall_limit_s=limit_s)
             except UserError as error:
                 why = Remade(None, f"can't be run again here: {error}")

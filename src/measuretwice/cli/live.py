@@ -266,7 +266,7 @@ def status(as_json: bool) -> int:
         print(json.dumps(rows, indent=2))
         return 0
     for live in up:
-        nodes = [node.name for node in load_lab(root, live.lab).file.topology.nodes]
+        nodes = load_lab(root, live.lab).file.topology.node_names
         print(
             f"{live.lab}, trial {live.trial}: up since {live.since}, files in {terminal.relative(live.folder)}"
         )

@@ -141,7 +141,7 @@ def run(
         terminal.say_new_book(case)
     check_stage(pitfall, stage)
     choice = choose_trials(lab, trials, case, pitfall=pitfall, stage=stage, repeat=repeat)
-    with kind.opened(where, lab, root) as backend:
+    with kind.open(where, lab, root) as backend:
         batch = open_batch(root, lab, out, backend, wall_limit_s=wall_limit, own=own.scripts)
         stage = case.stage if case else stage
         job = partial(batch.job, changes=settings, pitfall=pitfall, stage=stage, case=case_number)
@@ -220,7 +220,7 @@ def measure_jobs(
         parallel = min(crew.at_once, len(todo))
         if not quiet:
             print(
-                f"measuring {terminal.count(len(todo), 'trial')}, {parallel} at a time, {backend.place}: "
+                f"measuring {terminal.count(len(todo), 'trial')}, {parallel} at a time, {backend.location}: "
                 f"about {_roughly(expected_seconds(todo, parallel))}. "
                 "Ctrl-C loses nothing that is finished.",
                 file=sys.stderr,

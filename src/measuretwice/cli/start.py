@@ -62,7 +62,7 @@ def start(
     state = open_try(lab, out, seed)
     if not as_json:
         terminal.say_new_book(state)
-    with backend_for("virtual").opened("virtual", lab, root) as backend:
+    with backend_for("virtual").open("virtual", lab, root) as backend:
         work = state.jobs(open_batch(root, lab, out / START, backend))
         if fresh:
             remove_runs(work)

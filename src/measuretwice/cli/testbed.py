@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from measuretwice.backends.node_list import node_list_text
+from measuretwice.backends.ssh_nodes import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import PATH, root_folder
 from measuretwice.lab import load_lab

@@ -59,7 +59,7 @@ class Batch:
         meant = trial_params(
             self.lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
         )
-        changes = self.backend.fitted(self.lab, meant, changes)
+        changes = self.backend.adapted(self.lab, meant, changes)
         plan = make_plan(
             self.lab,
             trial,
@@ -73,7 +73,7 @@ class Batch:
         limit_s = self.wall_limit_s or (
             WALL_LIMIT_S
             + float(plan.params.get("duration_s", 0))
-            + PATIENCE * most_seconds(plan.params, self.backend.pace)
+            + PATIENCE * most_seconds(plan.params, self.backend.cost)
         )
         return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s, self.own)
 

@@ -15,8 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.uml import ensure_kernel, memory_folder
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Virtual, ensure_kernel, memory_folder
 from measuretwice.base.cpus import take_cpu
 from measuretwice.base.errors import UserError
 from measuretwice.execute.job import Busy, Job, check_writable, finished, run_job

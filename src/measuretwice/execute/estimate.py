@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from measuretwice.backends.backend import OF_THE_VIRTUAL_KERNEL, Pace
+from measuretwice.backends.backend import VIRTUAL_COST, CostModel
 from measuretwice.base.files import read_object, write_json
 from measuretwice.base.paths import cache_folder
 from measuretwice.execute.job import Job
@@ -23,7 +23,7 @@ WEIGHT_OF_LAST = 0.5
 
 def likely_seconds(
     params: Mapping[str, Value],
-    pace: Pace = OF_THE_VIRTUAL_KERNEL,
+    cost: CostModel = VIRTUAL_COST,
     sent_packets: float | None = None,
 ) -> float:
     """Guess how long a trial takes one CPU: a fixed part, and some microseconds a packet.
@@ -49,10 +49,10 @@ def likely_seconds(
     if sent_packets and params.get("offloads") != "on":
         packets = sent_packets
     each_s = 3.5e-6 if "loss_ratio" in params else 7e-6
-    return pace.start_s + pace.slowness * each_s * packets
+    return cost.start_s + cost.slowness * each_s * packets
 
 
-def most_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERNEL) -> float:
+def most_seconds(params: Mapping[str, Value], cost: CostModel = VIRTUAL_COST) -> float:
     """Guess how long a trial takes one CPU at most: settings may be wrong on purpose.
 
     What stands there as a share may be taken for a percentage, and then ten times the packets are sent.
@@ -60,7 +60,7 @@ def most_seconds(params: Mapping[str, Value], pace: Pace = OF_THE_VIRTUAL_KERNEL
     loss_ratio = params.get("loss_ratio")
     if isinstance(loss_ratio, int | float):
         params = {**params, "loss_ratio": loss_ratio / 100}
-    return likely_seconds(params, pace)
+    return likely_seconds(params, cost)
 
 
 def longest_first(jobs: list[Job]) -> list[Job]:
@@ -77,7 +77,7 @@ def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
 
 
 def _likely(jobs: Sequence[Job]) -> float:
-    return sum(likely_seconds(job.plan.params, job.backend.pace) for job in jobs)
+    return sum(likely_seconds(job.plan.params, job.backend.cost) for job in jobs)
 
 
 def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:

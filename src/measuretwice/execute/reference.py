@@ -15,8 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from measuretwice.backends.uml import find_kernel
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import CHECKOUT
 from measuretwice.execute.batch import open_batch

@@ -82,7 +82,7 @@ def keep_live_files(folder: Path, given: Path) -> bool:
 
 
 def _check_nodes(lab: Lab, nodes: Sequence[str]) -> None:
-    known = [node.name for node in lab.file.topology.nodes]
+    known = lab.file.topology.node_names
     for node in nodes:
         if node not in known:
             raise UserError(f"{node}: there is no such node: {lab.name} has {', '.join(known)}")

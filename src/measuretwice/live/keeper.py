@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from measuretwice.backends import uml
+from measuretwice.backends import virtual
 from measuretwice.live import wire
 
 # Where the kernel's second console is: its first is for the kernel's own messages.
@@ -149,17 +149,17 @@ def keep(state: Path, folder: Path, root: Path, memory_mb: int, tells: int) -> N
     keeper = Keeper(listener, console)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: keeper.switch_off())
-    kernel = uml.find_kernel()
+    kernel = virtual.find_kernel()
     assert kernel is not None  # session.py has seen to it
-    process = uml.start(
+    process = virtual.start(
         kernel, root, folder, f"con{CONSOLE}=fd:{far_end.fileno()}",
-        memory_mb=memory_mb, pass_fd=far_end.fileno(), folders=uml.LIVE_FOLDERS,
+        memory_mb=memory_mb, pass_fd=far_end.fileno(), folders=virtual.LIVE_FOLDERS,
     )  # fmt: skip
     far_end.close()
     try:
         _serve(keeper, os.pidfd_open(process.pid), tells)
     finally:
-        uml.end(process, folder)
+        virtual.end(process, folder)
 
 
 def _serve(keeper: Keeper, kernel: int, tells: int) -> None:

@@ -24,15 +24,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.backends.live_script import live_script
-from measuretwice.backends.script import EDITED, memory_mb
-from measuretwice.backends.uml import (
+from measuretwice.backends.script import (
+    EDITED,
     INSIDE_PYTHON,
     INSIDE_ROOT,
     INSIDE_RUN,
     INSIDE_SAMPLER,
-    find_kernel,
+    memory_mb,
 )
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold

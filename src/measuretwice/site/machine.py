@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends.browser import (
-    PACE,
+    COST,
     PYTHON,
     Browser,
     BrowserMachine,
@@ -30,7 +30,7 @@ from measuretwice.backends.browser import (
     guest_words,
     packs_of,
 )
-from measuretwice.backends.builder import run_builder
+from measuretwice.backends.machines import run_builder
 from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import BROWSER_LIBRARIES, PACKAGE
 from measuretwice.execute.batch import open_batch
@@ -130,7 +130,7 @@ def rehearsal(root: Path, lab: Lab, machine: BrowserMachine) -> dict[str, Any] |
         return None
 
     def likely_s(plan: Plan) -> float:
-        return likely_seconds(plan.params, PACE)
+        return likely_seconds(plan.params, COST)
 
     plan = max(
         (plan for plan in able if likely_s(plan) <= LONGEST_REHEARSAL_S),

@@ -43,3 +43,8 @@ class Run(Strict):
     too_much_for_browser: dict[Name, list[str]] = {}
     qdiscs: list[str] = []
     algorithms: list[str] = []
+
+    @property
+    def steps(self) -> list[Step]:
+        """All steps, in order."""
+        return [*self.prepare, *self.measure, *self.conclude]

@@ -84,6 +84,11 @@ class Topology(Strict):
     edges: Edges | None = None
     acts: list[Act] = []
 
+    @property
+    def node_names(self) -> list[str]:
+        """The nodes' names, in their order."""
+        return [node.name for node in self.nodes]
+
     def nodes_at(self, place: str) -> list[tuple[str, str]]:
         """Return the nodes that a place stands for, each with the node towards which it is, or "".
 

@@ -235,7 +235,7 @@ class Pieces:
 def read_pieces(lab: Lab | None, texts: list[TextFile], left_out: list[str]) -> Pieces:
     """Return what each of the texts is; the rest is named in `left_out`."""
     found = Pieces(lab, left_out=left_out)
-    nodes = [node.name for node in lab.file.topology.nodes] if lab else []
+    nodes = lab.file.topology.node_names if lab else []
     names = own_names(lab) if lab else frozenset()
     for text in texts:
         _read(found, text, nodes, names)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from measuretwice.backends.browser import MEMORY_BYTES, PACE, fitted_memory, packs_of, too_much
+from measuretwice.backends.browser import COST, MEMORY_BYTES, fitted_memory, packs_of, too_much
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.book.predicted import quantity_of
 from measuretwice.execute.estimate import likely_seconds
@@ -109,7 +109,7 @@ def _live_place(words: LabWords, params: Params, **what: str | int) -> str:
     lab = words.lab
     if not words.runs_here or _cannot(lab, [params]):
         return ""
-    nodes = [node.name for node in lab.file.topology.nodes]
+    nodes = lab.file.topology.node_names
     asked = {
         "lab": lab.name,
         **what,
@@ -154,7 +154,7 @@ def _place(
     if why:
         return f"{why} Use a terminal, or look at the recorded run.\n\n"
     sent = _packets_of(words, like) if like else None
-    seconds = sum(likely_seconds(params, PACE, sent) for params in runs)
+    seconds = sum(likely_seconds(params, COST, sent) for params in runs)
     asked = {
         "lab": words.lab.name, "kind": kind, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(words.lab),
     }  # fmt: skip
@@ -170,7 +170,7 @@ def _packets_of(words: LabWords, name: str) -> float | None:
 
 
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
-    seconds = sum(likely_seconds(params, PACE) for params in runs)
+    seconds = sum(likely_seconds(params, COST) for params in runs)
     if not (why := _cannot(lab, runs)) and seconds > LONGEST_S:
         return f"In a page this would take some {round(seconds / 3600, 1):g} hours."
     return why

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from measuretwice.backends.node_list import node_list_text
+from measuretwice.backends.ssh_nodes import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab import About, ModelUse
@@ -75,7 +75,7 @@ def goodput(words: LabWords) -> str:
 @word("nodes", fact=True)
 def nodes(words: LabWords) -> list[str]:
     """The names of its nodes that have a script."""
-    names = [node.name for node in words.lab.file.topology.nodes]
+    names = words.lab.file.topology.node_names
     return [node for node in names if words.lab.script(node).is_file()]
 
 

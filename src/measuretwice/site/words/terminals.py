@@ -73,7 +73,7 @@ def _code(text: str, title: str = "") -> str:
 def _live(lab: Lab, options: str, here: str) -> str:
     """What to type in which terminal, in order; settings stand in the shells' environment. `here` is the page's place."""
     rows = ["| terminal | type |", "|---|---|"]
-    steps = [*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude]
+    steps = lab.file.run.steps
     for alike in _alike(lab, steps):
         first = alike[0]
         waits = " (may stay)" if first.stop else " (don't wait for it)" if first.background else ""
@@ -118,7 +118,7 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> s
     """
     phases: dict[str, list[str]] = {}
     sharing: dict[str, list[str]] = {}
-    for step in (*lab.file.run.prepare, *lab.file.run.measure, *lab.file.run.conclude):
+    for step in lab.file.run.steps:
         phases.setdefault(step.node, []).append(step.phase)
     for node in phases:
         sharing.setdefault(lab.script_name(node), []).append(node)
