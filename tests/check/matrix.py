@@ -21,8 +21,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
-from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
+from measuretwice.base.locks import usable_cpus
 from measuretwice.checks import case_of, check_run, check_set
 from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher

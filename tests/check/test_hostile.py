@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from command_line import call_lab
 
-from measuretwice.base import apart
+from measuretwice.base import limited_process
 from measuretwice.base.files import pack_zip
 from measuretwice.course import check as command
 from measuretwice.course import reading
@@ -171,7 +171,7 @@ def leave_a_folder_and_die() -> None:
 
 def write_much() -> None:
     with tempfile.TemporaryFile() as file:
-        file.truncate(2 * apart.FILE_BYTES)
+        file.truncate(2 * limited_process.FILE_BYTES)
 
 
 @pytest.mark.slow
@@ -194,8 +194,8 @@ def write_much() -> None:
 def test_what_needs_more_than_the_limits_is_named_and_the_rest_checked(
     does: Callable[[], object], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(apart, "CPU_S", 1)
-    monkeypatch.setattr(apart, "WALL_S", 5.0 if "longer" in says else 120.0)
+    monkeypatch.setattr(limited_process, "CPU_S", 1)
+    monkeypatch.setattr(limited_process, "WALL_S", 5.0 if "longer" in says else 120.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     before, bad, after = (copied(tmp_path / name) for name in ("a", "bad", "c"))
@@ -214,7 +214,7 @@ def test_each_run_of_a_folder_has_the_whole_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A class's runs are many: what one may need isn't shared among them."""
-    monkeypatch.setattr(apart, "CPU_S", 4)
+    monkeypatch.setattr(limited_process, "CPU_S", 4)
     real = command.check_one
 
     def check_one(*arguments: Any) -> Any:

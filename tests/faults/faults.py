@@ -43,13 +43,14 @@ from measuretwice.backends.script import (
 from measuretwice.backends.virtual import Kernel, Virtual, find_kernel, run_inside
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
-from measuretwice.base.imports import digest_of_code
+from measuretwice.base.paths import digest_of_packages
 from measuretwice.checks import case_of, check_run
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
 from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import Lab, Plan, Value, load_lab
+from measuretwice.runs.derive import DERIVING
 from measuretwice.runs.folder import is_finished
 from measuretwice.runs.remeasure import remeasure
 
@@ -280,7 +281,7 @@ def findings(case: Case) -> list[str]:
     """
     if case.failed.exists():
         return ["refused"]
-    code = digest_of_code("measuretwice.runs.remeasure").hex()
+    code = digest_of_packages(*DERIVING).hex()
     own = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
     facts = (case.lab.folder / "lab.toml").read_bytes() + (own if case.fault.damage else b"")
     known_by = hashlib.sha256(code.encode() + facts).hexdigest()

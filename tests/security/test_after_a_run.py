@@ -77,7 +77,8 @@ def test_a_logs_end_is_all_that_is_read(tmp_path: Path) -> None:
     assert len(tail_of(log)) == TAIL_BYTES
     (tmp_path / "link").symlink_to(log)
     os.mkfifo(tmp_path / "pipe")
-    assert [tail_of(tmp_path / name) for name in ("link", "pipe", "nothing")] == ["", "", ""]
+    (tmp_path / "folder").mkdir()
+    assert [tail_of(tmp_path / name) for name in ("link", "pipe", "nothing", "folder")] == [""] * 4
 
 
 def test_folders_however_deep_are_removed(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
-from measuretwice.base.seeds import LAST_SEED
 from measuretwice.lab import CheckedParams, complaints, load_lab, read_lab, read_plan, trial_params
 from measuretwice.lab.schema import is_reserved
 

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the time that is written into them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import tarfile
 import zipfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ TAIL_BYTES = 64 * 2**10
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write to a neighbour file first, then rename it. OSError where that can't be."""
+    """Write `content` as JSON. OSError where that can't be."""
     text = json.dumps(content, indent=2, sort_keys=False) + "\n"
     part = path.with_name(path.name + ".part")
     with open(part, "w", encoding="utf-8") as file:
@@ -42,11 +43,12 @@ def tail_of(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        return ""
     with open(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        if not stat.S_ISREG(about.st_mode):
-            return ""
-        file.seek(max(0, about.st_size - TAIL_BYTES))
+        file.seek(max(0, status.st_size - TAIL_BYTES))
         return file.read(TAIL_BYTES).decode("utf-8", errors="replace")
 
 
@@ -85,7 +87,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """The same for bytes."""
+    """Write bytes that a person asked for; UserError where that can't be."""
     part = path.with_name(path.name + ".part")
     try:
         part.write_bytes(content)
@@ -105,10 +107,10 @@ def unpack_tar(path: Path, into: Path, *, plain: bool = False) -> None:
     with tarfile.open(path) as tar:
         # https://docs.python.org/3/library/tarfile.html#supporting-older-python-versions
         tar.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-        members = [one for one in tar if not plain or one.isfile() or one.isdir()]
-        for one in members:
+        members = [entry for entry in tar if not plain or entry.isfile() or entry.isdir()]
+        for entry in members:
             # Whoever unpacks it may look into it.
-            one.mode |= 0o700 if one.isdir() else 0o600
+            entry.mode |= 0o700 if entry.isdir() else 0o600
         tar.extractall(into, members)
 
 
@@ -122,3 +124,16 @@ def pack_zip(files: Mapping[str, Path | bytes]) -> bytes:
             given = content.read_bytes() if isinstance(content, Path) else content
             archive.writestr(entry, given, zipfile.ZIP_DEFLATED)
     return out.getvalue()
+
+
+def now() -> datetime:
+    """Now, or the time in SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch)."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    if given is None:
+        return datetime.now(UTC)
+    try:
+        return datetime.fromtimestamp(int(given), UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UserError(
+            f"SOURCE_DATE_EPOCH={given}: expected seconds since 1970; unset it"
+        ) from None

@@ -1,15 +1,18 @@
-"""Locks between processes: a file, held by whoever has it open and locked (flock).
+"""Locks between processes, each gone with the last process that holds it, however that ends.
 
-A lock goes with the last process that has its descriptor, however that ends.
+Of a file (flock): held by whoever has it open and locked. Of a CPU: a name in Linux's abstract namespace.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+MOST_ON_ONE_CPU = 100
 
 
 @contextmanager
@@ -78,3 +81,27 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:
         return False
+
+
+def usable_cpus() -> list[int]:
+    """Return the numbers of the CPUs that this process may run on, in order."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def take_cpu(name: str = "measuretwice-cpu") -> socket.socket:
+    """Keep this process to a CPU that no other trial on this machine has, as long as the returned socket is open.
+
+    Where all are taken, one is shared with as few others as can be.
+    """
+    cpus = usable_cpus()
+    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    for sharing in range(MOST_ON_ONE_CPU):
+        for cpu in cpus:
+            try:
+                taken.bind(f"\0{name}-{cpu}-{sharing}")
+            except OSError:
+                continue
+            os.sched_setaffinity(0, {cpu})
+            return taken
+    os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
+    return taken

@@ -6,6 +6,7 @@ a virtual kernel, is always the running package's own.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -19,6 +20,13 @@ BROWSER_LIBRARIES = CHECKOUT / "scripts/browser/libraries.sh"
 BROWSER_RUNNER = CHECKOUT / "scripts/browser/run.mjs"
 HOST_GUARD = CHECKOUT / "scripts/host/guard.sh"
 REMOTE_GUARD = CHECKOUT / "scripts/remote/guard.sh"
+# What `./lab release` writes at the top of a release, and no checkout has.
+RELEASE_FILE = "release.json"
+
+
+def is_release(root: Path) -> bool:
+    """Is the kit in `root` a students' release, without answers, and no checkout?"""
+    return (root / RELEASE_FILE).is_file()
 
 
 def cache_folder() -> Path:
@@ -26,3 +34,11 @@ def cache_folder() -> Path:
     if given := os.environ.get("MEASURETWICE_CACHE"):
         return Path(given)
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "measuretwice"
+
+
+def digest_of_packages(*names: str, root: Path = PACKAGE) -> bytes:
+    """Return the SHA-256 of all modules of these packages in `root`, by path and content."""
+    digest = hashlib.sha256()
+    for path in sorted(path for name in names for path in (root / name).rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.digest()

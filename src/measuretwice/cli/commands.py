@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from measuretwice import __version__
-from measuretwice.base.edition import is_release
+from measuretwice.base.paths import is_release
 from measuretwice.cli.options import refuse, root_folder
 
 # Each command: its function in this package, and its line in the list of commands, which is its help's first.

@@ -13,10 +13,10 @@ from typing import Literal
 
 import click
 
-from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip, write_text
 from measuretwice.base.locks import wait_for
+from measuretwice.base.paths import is_release
 from measuretwice.cli.options import PATH, refuse, root_folder
 
 What = Literal["build", "serve", "offline"]

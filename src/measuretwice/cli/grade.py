@@ -18,9 +18,9 @@ from rich.console import Console
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.registry import REPEATING
 from measuretwice.backends.virtual import Virtual
-from measuretwice.base.clock import now
-from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
+from measuretwice.base.files import now
+from measuretwice.base.locks import usable_cpus
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
 from measuretwice.execute.batch import open_batch

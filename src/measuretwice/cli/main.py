@@ -11,7 +11,7 @@ import time
 import click
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.signs import without_controls
+from measuretwice.base.text import without_controls
 from measuretwice.cli.commands import cli
 
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from measuretwice.base.edition import is_release
+from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
-from measuretwice.base.paths import CHECKOUT
-from measuretwice.base.seeds import LAST_SEED
+from measuretwice.base.paths import CHECKOUT, is_release
 from measuretwice.execute.scheduler import Scheduler
 
 MOST_JOBS = 1024

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
-from measuretwice.base.apart import unforeseen
 from measuretwice.base.errors import UserError
+from measuretwice.base.limited_process import describe_unforeseen
 from measuretwice.course.archives import Unpacked, lay_open, places_for
 from measuretwice.course.findings import (
     DeclaredRun,
@@ -173,7 +173,9 @@ class Check:
             self.unread.append(str(error))
         except Exception as error:
             # Their values are strangers'.
-            self.unread.append(f"{len(documents)} runs taken together: {unforeseen(error)}")
+            self.unread.append(
+                f"{len(documents)} runs taken together: {describe_unforeseen(error)}"
+            )
         return []
 
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from measuretwice.base.edition import is_release
 from measuretwice.base.errors import UserError
+from measuretwice.base.paths import is_release
 from measuretwice.book.book import LabBook
 from measuretwice.book.notes import Notes
 from measuretwice.execute.batch import Batch

@@ -15,9 +15,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from measuretwice.base import apart
-from measuretwice.base.apart import Apart
+from measuretwice.base import limited_process
 from measuretwice.base.errors import UserError
+from measuretwice.base.limited_process import (
+    LimitedProcess,
+    allow_more_work,
+    describe_unforeseen,
+)
 from measuretwice.course.findings import Reference
 from measuretwice.course.wording import UNNAMED
 from measuretwice.execute.reference import reference_host_state
@@ -51,7 +55,7 @@ def read_apart(root: Path, parts: Sequence[Part], scratch: Path) -> Iterator[Any
     """
     left = list(parts)
     while left:
-        process = Apart(partial(_read, tuple(left), scratch))
+        process = LimitedProcess(partial(_read, tuple(left), scratch))
         try:
             lives = True
             while left and lives:
@@ -61,16 +65,18 @@ def read_apart(root: Path, parts: Sequence[Part], scratch: Path) -> Iterator[Any
             process.end()
 
 
-def _answer(root: Path, process: Apart, part: Part) -> tuple[Any, bool]:
+def _answer(root: Path, process: LimitedProcess, part: Part) -> tuple[Any, bool]:
     """What came of a part, and whether the process goes on to the next."""
-    deadline = time.monotonic() + apart.WALL_S
+    deadline = time.monotonic() + limited_process.WALL_S
     while True:
         if not process.pipe.poll(max(0.0, deadline - time.monotonic())):
-            return Unread(f"{part.name}: not read: took longer than {apart.WALL_S:.0f} s"), False
+            return Unread(
+                f"{part.name}: not read: took longer than {limited_process.WALL_S:.0f} s"
+            ), False
         try:
             said = json.loads(process.pipe.recv_bytes(MOST_ANSWER_BYTES))
         except (EOFError, OSError):
-            return Unread(f"{part.name}: {process.why_silent()}"), False
+            return Unread(f"{part.name}: {process.failure()}"), False
         except (ValueError, RecursionError):
             return Unread(f"{part.name}: {NONSENSE}"), False
         match said:
@@ -94,7 +100,7 @@ def _reference(root: Path, lab: str, params: Mapping[str, Value]) -> HostState |
         return str(error)
     except Exception as error:
         # The settings are a stranger's.
-        return apart.unforeseen(error)
+        return describe_unforeseen(error)
 
 
 def _read(parts: Sequence[Part], scratch: Path, pipe: Connection) -> None:
@@ -110,7 +116,7 @@ def _read(parts: Sequence[Part], scratch: Path, pipe: Connection) -> None:
         return known or None
 
     for part in parts:
-        apart.allow_more_work()
+        allow_more_work()
         pipe.send_bytes(_said(part, partial(ask, part)))
 
 
@@ -120,7 +126,7 @@ def _said(part: Part, ask: Reference) -> bytes:
     except UserError as error:
         problem = str(error)
     except Exception as error:
-        problem = f"{part.name}: {apart.unforeseen(error)}"
+        problem = f"{part.name}: {describe_unforeseen(error)}"
     return json.dumps({"problem": problem}).encode()
 
 

@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measuretwice.base.clock import now
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_text
+from measuretwice.base.files import now, write_text
 from measuretwice.book.book import LabBook
 from measuretwice.course.archives import Unpacked, unpacked
 from measuretwice.figures.rows import ModelRuns, ParameterNames

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from measuretwice.backends.backend import Backend
-from measuretwice.base.cpus import usable_cpus
 from measuretwice.base.errors import UserError
+from measuretwice.base.locks import usable_cpus
 from measuretwice.execute.cluster import connect
 from measuretwice.execute.job import Job
 from measuretwice.execute.pool import InTurn, OnBusy, Outcome, Pool

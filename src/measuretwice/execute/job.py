@@ -21,7 +21,7 @@ from measuretwice.backends.script import EDITED
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold, is_held
-from measuretwice.base.signs import without_controls
+from measuretwice.base.text import without_controls
 from measuretwice.execute.same_packets import run_with_same_packets, take_raw_files
 from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError

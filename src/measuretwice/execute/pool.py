@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from measuretwice.backends.backend import Backend, BackendLost
-from measuretwice.base.cpus import take_cpu
 from measuretwice.base.errors import UserError
+from measuretwice.base.locks import take_cpu
 from measuretwice.execute.job import Busy, Job, run_job
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result

@@ -7,8 +7,8 @@ import hmac
 from collections.abc import Mapping
 from pathlib import Path
 
+from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
-from measuretwice.base.seeds import LAST_SEED
 from measuretwice.grading.roster import (
     COMMANDS_COLUMN,
     LAB_COLUMN,

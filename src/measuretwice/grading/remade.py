@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from measuretwice.base.clock import now
+from measuretwice.base.files import now
 from measuretwice.grading.contents import Figure
 from measuretwice.report.render import render_html
 from measuretwice.report.report import make_report

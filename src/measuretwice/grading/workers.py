@@ -11,7 +11,7 @@ from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from measuretwice.base.apart import WALL_S, Apart, unforeseen
+from measuretwice.base.limited_process import WALL_S, LimitedProcess, describe_unforeseen
 from measuretwice.grading.contents import Reading
 from measuretwice.grading.read import read_submission
 from measuretwice.lab import Lab
@@ -21,7 +21,7 @@ from measuretwice.stats.intervals import binomial_interval
 @dataclass
 class _Work:
     key: int
-    process: Apart
+    process: LimitedProcess
     tree: Path
     deadline: float
 
@@ -51,7 +51,7 @@ def read_all(
                     tree = Path(folder) / str(key) / "files"
                     tree.parent.mkdir()
                     report = reports / f"{key}.html" if reports else None
-                    process = Apart(partial(_read, root, sources, tree, report, lab))
+                    process = LimitedProcess(partial(_read, root, sources, tree, report, lab))
                     working.append(_Work(key, process, tree, time.monotonic() + wall_s))
                 ready = wait([work.process.pipe for work in working], timeout=1.0)
                 for work in [*working]:
@@ -75,7 +75,7 @@ def _read(
     try:
         reading = Reading(read_submission(root, sources, tree, report, lab)).to_json()
     except Exception as error:
-        reading = Reading(problem=unforeseen(error)).to_json()
+        reading = Reading(problem=describe_unforeseen(error)).to_json()
     answer.send_bytes(reading)
 
 
@@ -87,7 +87,7 @@ def _outcome(work: _Work, ready: bool) -> Reading:
             # The process has worked on files from outside: what it says is data from outside, too.
             reading = Reading.from_json(work.process.pipe.recv_bytes())
         except (EOFError, OSError):
-            reading = Reading(problem=work.process.why_silent())
+            reading = Reading(problem=work.process.failure())
         except ValueError:
             reading = Reading(problem="not read: what was read of it is no description of runs")
     _end(work)

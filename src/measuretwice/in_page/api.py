@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.backends.browser import BrowserMachine, given_to_guest, guest_words, packs_of
+from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
-from measuretwice.base.seeds import LAST_SEED
 from measuretwice.course import wording
 from measuretwice.course.case import choose_trials, open_case, read_changes
 from measuretwice.course.findings import check_live, check_one, check_together

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Self
 
+from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
-from measuretwice.base.seeds import LAST_SEED
+from measuretwice.base.text import shortened
 from measuretwice.lab.schema import Value
 
 if TYPE_CHECKING:
@@ -67,21 +68,21 @@ def complaints(lab: Lab, values: Mapping[Any, object]) -> dict[str, str]:
     found = {}
     for name, value in values.items():
         if why := _complaint(lab, name, value):
-            found[_short(name)] = why
+            found[shortened(name)] = why
     return found
 
 
 def _complaint(lab: Lab, name: object, value: object) -> str:
     if not isinstance(name, str):
-        return f"a setting's name is {_short(name)}, no text"
+        return f"a setting's name is {shortened(name)}, no text"
     parameter = lab.file.parameters.get(name)
     if parameter is None:
-        return f"{lab.name} has no setting {_short(name)}"
+        return f"{lab.name} has no setting {shortened(name)}"
     # Text for a number is what --set has, and no file.
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if parameter.numeric is not is_number or not isinstance(value, int | float | str):
         expected = "a number" if parameter.numeric else "a word"
-        return f"{name}: expected {expected}, got {_short(value)}"
+        return f"{name}: expected {expected}, got {shortened(value)}"
     try:
         if is_number and not math.isfinite(float(value)):
             return f"{name}: expected a number, got {value}"
@@ -89,7 +90,7 @@ def _complaint(lab: Lab, name: object, value: object) -> str:
     except OverflowError:
         return f"{name}: expected a number, got one of {len(str(value))} digits"
     except ValueError as error:
-        return _short(error, 300)
+        return shortened(error, 300)
     return ""
 
 
@@ -110,7 +111,7 @@ def read_plan(lab: Lab, document: Mapping[str, Any], where: str) -> Plan:
     for name in sorted(known - OPTIONAL - decided.keys()):
         raise UserError(f"{where}: {name}: field required; run it again")
     for name in sorted(map(str, decided.keys() - known)):
-        raise UserError(f"{where}: {_short(name)}: no field of a plan; run it again")
+        raise UserError(f"{where}: {shortened(name)}: no field of a plan; run it again")
     try:
         plan = Plan(**{**decided, "params": _settings(lab, decided["params"])})
         _check_fields(lab, plan)
@@ -137,21 +138,21 @@ def _settings(lab: Lab, values: object) -> CheckedParams:
 def _check_fields(lab: Lab, plan: Plan) -> None:
     """UserError where a field isn't of its type, or is none that this lab's plans can have."""
     if plan.lab != lab.name:
-        raise UserError(f"lab: expected {lab.name}, got {_short(plan.lab)}")
+        raise UserError(f"lab: expected {lab.name}, got {shortened(plan.lab)}")
     for name in ("trial", "seed", "recipe"):
         _check_whole(name, getattr(plan, name))
     if plan.trial not in lab.trials:
         raise UserError(f"{lab.name} has no trial {plan.trial}")
     if not 0 <= plan.seed <= LAST_SEED:
-        raise UserError(f"seed: expected 0 to {LAST_SEED}, got {_short(plan.seed)}")
+        raise UserError(f"seed: expected 0 to {LAST_SEED}, got {shortened(plan.seed)}")
     if plan.case is not None:
         _check_whole("case", plan.case)
         if not 1 <= plan.case <= len(lab.file.pitfalls):
-            raise UserError(f"{lab.name} has no case {_short(plan.case)}")
+            raise UserError(f"{lab.name} has no case {shortened(plan.case)}")
     if plan.pitfall is not None and plan.pitfall not in [each.id for each in lab.file.pitfalls]:
-        raise UserError(f"{lab.name} has no pitfall {_short(plan.pitfall)}")
+        raise UserError(f"{lab.name} has no pitfall {shortened(plan.pitfall)}")
     if plan.stage not in (None, "broken", "fixed"):
-        raise UserError(f"stage: expected broken, fixed or none, got {_short(plan.stage)}")
+        raise UserError(f"stage: expected broken, fixed or none, got {shortened(plan.stage)}")
     for name in ("where", "kernel"):
         _check_word(name, getattr(plan, name))
     for name in ("scripts", "tools", "edited"):
@@ -162,10 +163,10 @@ def _check_fields(lab: Lab, plan: Plan) -> None:
             raise UserError(f"{name}: input should be an object")
         for key, word in words.items():
             _check_word(name, key)
-            _check_word(f"{name}.{_short(key)}", word)
+            _check_word(f"{name}.{shortened(key)}", word)
     for name in (*plan.scripts, *(plan.edited or {})):
         if not SCRIPT_NAME.fullmatch(name):
-            raise UserError(f"scripts: {_short(name)} is no script's name")
+            raise UserError(f"scripts: {shortened(name)} is no script's name")
 
 
 def _check_whole(name: str, value: object) -> None:
@@ -177,15 +178,4 @@ def _check_word(name: str, value: object) -> None:
     if not isinstance(value, str):
         raise UserError(f"{name}: input should be a valid string")
     if len(value) > MOST_CHARACTERS or not value.isprintable():
-        raise UserError(f"{name}: expected a short line of text, got {_short(value)}")
-
-
-def _short(value: object, most: int = 60) -> str:
-    """A value as a line of a message has it: no control characters, and not without end."""
-    try:
-        text = str(value)
-    except ValueError:
-        # Python writes no number of more than 4300 digits.
-        text = "a very long number"
-    text = "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)
-    return text if len(text) <= most else f"{text[:most]}..."
+        raise UserError(f"{name}: expected a short line of text, got {shortened(value)}")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from measuretwice.base.errors import UserError
+from measuretwice.base.text import shortened
 from measuretwice.lab.schema import LabFile, Pitfall, Stage, Value, refers
 from measuretwice.lab.schema.near import near_settings
 
@@ -138,12 +139,12 @@ class Lab:
         """Return a parameter's value from text or number; UserError names `where`."""
         parameter = self.file.parameters.get(name)
         if parameter is None:
-            said = f"{self.name} has no parameter {_short(repr(name))}; {self._meant(name)}"
+            said = f"{self.name} has no parameter {shortened(repr(name), 80)}; {self._meant(name)}"
             raise UserError(f"{where}: {said}")
         try:
             return parameter.read(name, given)
         except ValueError as error:
-            raise UserError(f"{where}: {_short(str(error), 300)}") from None
+            raise UserError(f"{where}: {shortened(error, 300)}") from None
 
     def _meant(self, name: str) -> str:
         """What may be meant by a name that isn't known; else what is listed."""
@@ -201,8 +202,3 @@ def name_of(folder: Path) -> str:
 def short_path(path: Path) -> str:
     """The path of a lab's file as its reader knows it: from the labs folder on."""
     return "/".join(path.parts[-3:])
-
-
-def _short(text: str, most: int = 80) -> str:
-    """What a person or a file named, in a message: a value may be a whole file."""
-    return text if len(text) <= most else f"{text[:most]}..."

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.signs import has_controls
+from measuretwice.base.text import has_controls
 from measuretwice.lab.lab import Lab, name_of, short_path
 from measuretwice.lab.schema import FORMAT_VERSION, LabFile
 from measuretwice.lab.schema.problems import first_problem

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.signs import has_controls
+from measuretwice.base.text import has_controls
 from measuretwice.lab.lab import Lab, Trial, short_path
 from measuretwice.lab.schema import TrialTable, Value
 

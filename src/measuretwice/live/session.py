@@ -37,7 +37,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.base.signs import without_controls
+from measuretwice.base.text import without_controls
 from measuretwice.lab import Lab, OwnScripts, Plan
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from measuretwice import __version__
-from measuretwice.base.edition import RELEASE_FILE, is_release
 from measuretwice.base.errors import UserError
+from measuretwice.base.paths import RELEASE_FILE, is_release
 from measuretwice.lab import Lab, published_labs
 from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
 from measuretwice.lab.schema.json_schema import SCHEMA_FILE

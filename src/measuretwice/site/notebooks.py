@@ -21,10 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.imports import files_of_code, names_in
+from measuretwice.base.paths import digest_of_packages
 from measuretwice.figures.palette import in_the_dark
 from measuretwice.report.markdown import fence
+from measuretwice.runs.derive import DERIVING
 from measuretwice.runs.recorded import SET_FILE, set_folders
+
+# What notebooks import.
+NOTEBOOK_PACKAGES = (*DERIVING, "audit", "facts", "figures")
 
 
 def notebook_pages(root: Path, sources: Sequence[Path], kept: Path) -> dict[str, bytes]:
@@ -79,9 +83,8 @@ def _digest(root: Path, source: Path) -> str:
     taken = [source, shared, root / "solutions/build.py", Path(__file__)]
     taken += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
     taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
-    # Of the package only what the notebook imports, and what that does.
-    taken += files_of_code(names_in(source) | names_in(shared))
-    return hashlib.sha256(b"".join(path.read_bytes() for path in taken)).hexdigest()[:16]
+    code = digest_of_packages(*NOTEBOOK_PACKAGES)
+    return hashlib.sha256(b"".join(path.read_bytes() for path in taken) + code).hexdigest()[:16]
 
 
 def _execute(root: Path, source: Path, out: Path) -> None:

@@ -20,7 +20,7 @@ MOST_CHARACTERS = 300
 TOO_LARGE = "not read: it needs more memory than a hand-in may have"
 
 
-class Apart:
+class LimitedProcess:
     """A process that works within limits, and `pipe`, which is our end of what leads to it.
 
     What comes through that is data from outside, as the files are: take it with recv_bytes. recv would run it.
@@ -33,8 +33,8 @@ class Apart:
         self._process.start()
         theirs.close()
 
-    def why_silent(self) -> str:
-        """Say why it ended without an answer."""
+    def failure(self) -> str:
+        """Wait for its end, and return why it ended without an answer."""
         self._process.join()
         killed = -(self._process.exitcode or 0)
         if killed in (signal.SIGXCPU, signal.SIGKILL):
@@ -54,8 +54,8 @@ def allow_more_work() -> None:
     _limit(resource.RLIMIT_CPU, CPU_S + math.ceil(used.ru_utime + used.ru_stime))
 
 
-def unforeseen(error: Exception) -> str:
-    """Say what reading came to that raised what nobody foresaw."""
+def describe_unforeseen(error: Exception) -> str:
+    """Return a line for a file whose reading raised what nobody foresaw."""
     if isinstance(error, MemoryError):
         return f"{TOO_LARGE} (MemoryError)"
     return f"can't be read ({type(error).__name__}: {error})"[:MOST_CHARACTERS]
@@ -66,17 +66,17 @@ def _limited(work: Callable[[Connection], None], ours: Connection, pipe: Connect
     ours.close()
     # Ctrl-C reaches all processes of a terminal: we end this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for what, most in (
+    for resource_id, most in (
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_CPU, CPU_S),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
-        _limit(what, most)
+        _limit(resource_id, most)
     work(pipe)
 
 
-def _limit(what: int, most: int) -> None:
-    hard = resource.getrlimit(what)[1]
+def _limit(resource_id: int, most: int) -> None:
+    hard = resource.getrlimit(resource_id)[1]
     most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (most, hard))
+    resource.setrlimit(resource_id, (most, hard))
