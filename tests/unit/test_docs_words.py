@@ -4,41 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from measuretwice.backends.ssh_nodes import read_node_list
-from measuretwice.base.errors import UserError
 from measuretwice.lab import load_lab
 from measuretwice.site.words.numbers import in_words
 from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]
 CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
-NETEM = {"kind": "netem", "parent": "1:3"}
-
-
-def test_seen_is_what_the_tool_printed() -> None:
-    last = {"trial": 3, "last": 1}
-    assert CALIBRATE.seen("readings", "romeo/ping.txt", "= ([0-9.]+)/", **last) == "20.000"
-    # Without a group, all that the pattern found.
-    assert CALIBRATE.seen("readings", "romeo/ping.txt", "rtt min", **last) == "rtt min"
-
-
-def test_seen_of_an_object() -> None:
-    def at(key: str) -> object:
-        return CALIBRATE.seen("readings", "router/qdisc.after.json", key, trial=3, where=NETEM)
-
-    assert at("options.loss-random.loss") == 0.02
-    assert at("kind") == "netem"
-    for key in ("nosuchkey", "options.nosuchkey", "kind.deeper"):
-        with pytest.raises(UserError, match=key):
-            at(key)
-
-
-@pytest.mark.parametrize("pattern", ["nosuchword", "^icmp"])
-def test_seen_makes_nothing_up(pattern: str) -> None:
-    with pytest.raises(UserError, match=r"no line of romeo/ping\.txt"):
-        CALIBRATE.seen("readings", "romeo/ping.txt", pattern, trial=3)
 
 
 def test_provenance_says_how_long_it_took() -> None:

@@ -46,9 +46,9 @@ def test_every_fact_of_each_lab_has_an_answer() -> None:
 
 def test_a_rare_word_is_not_everywhere_and_says_where_it_has_no_answer() -> None:
     words = LabWords(ROOT, load_lab(ROOT, "calibrate"))
-    assert "bounds" not in words.everywhere()
-    with pytest.raises(UserError, match="no \\[model\\]"):
-        words.bounds  # noqa: B018
+    assert "expected_ratio" not in words.everywhere()
+    with pytest.raises(UserError, match="expects no range of the ratio"):
+        words.expected_ratio  # noqa: B018
 
 
 def test_an_unknown_word_is_none() -> None:

@@ -74,7 +74,6 @@ def hours_and_minutes(value: float) -> str:
     return " ".join([f"{hours} h"] * bool(hours) + [f"{rest} min"] * bool(rest or not hours))
 
 
-@number_filter("n | half_hours")
 def half_hours(value: float) -> str:
     """Minutes as `20½ hours`; what is shorter in tens of minutes. As docs/assets/progress.js."""
     if value < 90:
@@ -110,15 +109,15 @@ def time_in_all(site: SiteWords) -> str:
 @site_word('teaching_pages("slides")')
 def teaching_pages(site: SiteWords, kind: str) -> str:
     """Links to the labs' `slides`, `answers` or `notes`, those that there are, from a page in docs/instructors/."""
-    text, file = {
-        "slides": ("{0}", "key/{1}-slides.md"),
-        "answers": ("Answers, {0}", "key/{1}.md"),
-        "notes": ("Teaching notes, {0}", "key/{1}-notes.md"),
+    text, page, source = {
+        "slides": ("{0}", "key/{1}-slides.md", "docs/instructors/key/{1}-slides.md"),
+        "answers": ("Answers, {0}", "key/{1}.md", "solutions/{1}.py"),
+        "notes": ("Teaching notes, {0}", "key/{1}-notes.md", "docs/instructors/key/{1}-notes.md"),
     }[kind]
     return ", ".join(
-        f"[{text}]({file})".format(words.lab.name, words.lab.folder.name)
+        f"[{text}]({page})".format(words.lab.name, words.lab.folder.name)
         for words in site.labs.values()
-        if {"slides": True, "answers": words.answered, "notes": words.noted}[kind]
+        if (site.root / source.format(words.lab.name, words.lab.folder.name)).is_file()
     )
 
 

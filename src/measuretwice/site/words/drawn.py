@@ -156,6 +156,6 @@ def _spread(words: LabWords) -> Callable[[], DescribedFigure] | None:
     from measuretwice.figures.spread import spread
 
     last_two = [words.results_of(step) for step in words.steps[-2:]]
-    most = words.bounds.max_loss_ratio
+    most = words.model_use.max_loss_ratio
     draw = partial(spread, last_two[0], last_two[-1], most)
     return draw if draw() else None  # type: ignore[return-value]

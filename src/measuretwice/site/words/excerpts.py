@@ -16,7 +16,6 @@ from typing import Any, TypedDict, Unpack
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import QdiscAt
-from measuretwice.parse import SsSocket, parse_ss
 from measuretwice.parse.host import parse_nstat
 from measuretwice.runs.archive import raw_files
 from measuretwice.site.words.blocks import UNSEARCHED, Block, verbatim
@@ -175,14 +174,6 @@ def counters_excerpt(place: Path, node: str, names: Sequence[str]) -> Block:
     return _block("\n".join(lines), f"{node}: nstat -az", what, place)
 
 
-def found_in(place: Path, file: str, pattern: str, cut: Cut) -> str:
-    """What stands in the first line that `pattern` is found in: its group, as it was printed."""
-    for line in cut.apply(raw_text(place, file).rstrip("\n").split("\n")):
-        if found := re.search(pattern, line):
-            return found[1] if found.re.groups else found[0]
-    raise UserError(f"{place.parent.name}: no line of {file} has {pattern!r}")
-
-
 def _block(text: str, file: str, what: str, place: Path) -> Block:
     # A line of ss is far longer than a page is wide, and all of it is to be read.
     long = max(map(len, text.split("\n"))) > WRAPPED_FROM
@@ -236,50 +227,12 @@ def excerpt(
     return excerpt_of(place, file, Cut(**lines))
 
 
-@word('seen("mtu-broken", "romeo/ss-last.txt", "mss:([0-9]+)", last=1)', name="seen")
-def printed_value(
-    words: LabWords,
-    name: str,
-    file: str,
-    what: str,
-    *,
-    where: dict[str, Any] | None = None,
-    trial: int | None = None,
-    seed: int | None = None,
-    **lines: Unpack[Lines],
-) -> Any:
-    """One value as it was printed: a pattern's group, in the lines that `excerpt` would show; with
-    `where=`, a key of that object (`"options.limit"`)."""
-    place = run(words, name, trial, seed).place
-    if where is None:
-        return found_in(place, file, what, Cut(**lines))
-    found: Any = json_object(place, file, where)
-    for key in what.split("."):
-        if not isinstance(found, dict) or key not in found:
-            raise UserError(f"{name}: {file} has no {what}")
-        found = found[key]
-    return found
-
-
 @word('counters("mtu-broken", "juliet", ["TcpInSegs"])')
 def counters(
     words: LabWords, name: str, node: str, names: Sequence[str], **which: Unpack[Which]
 ) -> Block:
     """nstat's counters of a node: before, after and the difference."""
     return counters_excerpt(run(words, name, **which).place, node, names)
-
-
-@word('sockets("mtu-broken", "romeo/ss-last.txt")')
-def sockets(words: LabWords, name: str, file: str, **which: Unpack[Which]) -> tuple[SsSocket, ...]:
-    """Lines of ss, read: `[-1].bytes_sent`, `.cwnd_segments`, ..."""
-    return parse_ss(raw_text(run(words, name, **which).place, file), file)
-
-
-@word('nstat("mtu-broken", "romeo")')
-def nstat(words: LabWords, name: str, node: str, **which: Unpack[Which]) -> dict[str, int]:
-    """By how much a node's counters grew in a recorded run, by name; 0 is left out."""
-    grown = words.sets.counters_grown(run(words, name, **which), node)
-    return {key: value for key, value in grown.items() if value}
 
 
 @word('outputs("mtu-broken")')

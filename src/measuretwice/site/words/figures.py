@@ -58,13 +58,13 @@ def interactive(words: LabWords, name: str, steps: Sequence[Mapping[str, Any]] =
         return interactive_figures.element(name, *moving.edges_figure(words, steps))
     alt = "Goodput against the model, one panel for each step"
     drawn = figure(words, "stages", alt, bare=True)
-    return interactive_figures.block(words.lab, words.bounds, _named_steps(words), name, drawn)
+    return interactive_figures.block(words.lab, words.model_use, _named_steps(words), name, drawn)
 
 
 @word("steps_table()")
 def steps_table(words: LabWords) -> Block:
     """Each trial's goodput over the model at each recorded step, as a table."""
-    return interactive_figures.steps_table(words.bounds, _named_steps(words))
+    return interactive_figures.steps_table(words.model_use, _named_steps(words))
 
 
 def _named_steps(words: LabWords) -> list[StepRuns]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from measuretwice.backends.ssh_nodes import node_list_text
-from measuretwice.base.errors import UserError
 from measuretwice.grading.rubric import Rubric, read_rubric
-from measuretwice.lab import About, ModelUse
+from measuretwice.lab import About
 from measuretwice.lab.schema import Parameter
 from measuretwice.report.markdown import fence
 from measuretwice.runs.goodput import goodput_means
@@ -72,13 +71,6 @@ def goodput(words: LabWords) -> str:
     return goodput_means(lab, {**lab.defaults(), **next(iter(lab.trials.values())).set})
 
 
-@word("nodes", fact=True)
-def nodes(words: LabWords) -> list[str]:
-    """The names of its nodes that have a script."""
-    names = words.lab.file.topology.node_names
-    return [node for node in names if words.lab.script(node).is_file()]
-
-
 @word("layout", fact=True)
 def layout(words: LabWords) -> Layout:
     """What a testbed builds for the lab: `.machines`, `.networks`, `.interfaces`,
@@ -95,14 +87,6 @@ def node_list(words: LabWords) -> Block:
     return Block(fence(text, 'toml title="nodes.toml"'))
 
 
-@word("own.bounds", fact=True, rare=True)
-def bounds(words: LabWords) -> ModelUse:
-    """Where the lab's model ends: `.max_loss_ratio`, `.min_expected_losses`."""
-    if words.lab.file.model is None:
-        raise UserError(f"{words.lab.name}: its lab.toml has no [model]")
-    return words.lab.file.model
-
-
 @word("runs_here", fact=True)
 def runs_here(words: LabWords) -> bool:
     """Whether the site has the browser's machine, so that its pages make runs themselves."""
@@ -114,16 +98,3 @@ def rubric(words: LabWords) -> Rubric | None:
     """How the report is marked: `.criteria`, `.ladder`, `.points`; none where the lab has no
     rubric. Its CSV is at `/assets/rubrics/NN-<lab>.csv`."""
     return read_rubric(words.lab)
-
-
-@word("answered", fact=True)
-def answered(words: LabWords) -> bool:
-    """Whether the instructors' site has an answer key of the lab."""
-    return (words.root / f"solutions/{words.lab.folder.name}.py").is_file()
-
-
-@word("noted", fact=True)
-def noted(words: LabWords) -> bool:
-    """Whether it has teaching notes there."""
-    name = f"{words.lab.folder.name}-notes.md"
-    return (words.root / "docs/instructors/key" / name).is_file()

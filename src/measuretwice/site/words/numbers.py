@@ -21,7 +21,6 @@ def mbit(value: float, digits: int = 3) -> str:
     return f"{sig(value / 1e6, digits)}{SPACE}Mbit/s"
 
 
-@number_filter("x | ms")
 def ms(value: float, digits: int = 4) -> str:
     """Milliseconds, with four significant digits."""
     return f"{sig(value, digits)}{SPACE}ms"

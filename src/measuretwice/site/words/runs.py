@@ -6,12 +6,10 @@ import json
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.figures import rows as figure_rows
 from measuretwice.runs.result import Result
 from measuretwice.site.words.numbers import seconds
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
-from measuretwice.stats.intervals import ConstantFit
 
 
 @word('recorded("long")')
@@ -51,18 +49,6 @@ def took(words: LabWords, name: str) -> str:
     return seconds(sum(map(words.sets.real_s, runs(words, name))))
 
 
-@word('fit("step-8-long")')
-def fit(words: LabWords, name: str) -> ConstantFit:
-    """C over the trials that the model speaks of, and the slope on logarithmic axes, with 95 %
-    intervals: `.constant`, `.low`, `.high`, `.slope`, `.slope_low`, `.slope_high`, `.points`."""
-    results = words.results_of(name)
-    rows = figure_rows.rows_for_table(results)
-    found = figure_rows.fit_rows(rows, figure_rows.model_constant(results))
-    if found is None:
-        raise UserError(f"{name}: too few trials in which the model makes a claim, to fit C")
-    return found
-
-
 @word("steps", fact=True)
 def steps(words: LabWords) -> list[str]:
     """The recorded sets that lead from the first try to the result, in order."""
@@ -78,11 +64,3 @@ def expected_ratio(words: LabWords) -> tuple[float, float]:
         if expectation.measured == "ratio" and low is not None and high is not None:
             return low, high
     raise UserError(f"{words.lab.name}: lab.toml expects no range of the ratio")
-
-
-@word('within("step-1-first-try")')
-def within(words: LabWords, name: str) -> int:
-    """How many runs of a set have a ratio in that range: what the figures count, too."""
-    low, high = words.expected_ratio
-    results = words.results_of(name)
-    return sum(result.ratio is not None and low <= result.ratio <= high for result in results)

@@ -96,7 +96,7 @@ def scatter(words: LabWords, alt: str) -> Block:
 
 def _step(words: LabWords, name: str) -> Step:
     lab = words.lab
-    rows = figure_rows.rows_for_table(words.results_of(name), names_of(words.bounds))
+    rows = figure_rows.rows_for_table(words.results_of(name), names_of(words.model_use))
     cases = step_cases(lab, name)
     single = lab.case(cases[0]) if len(cases) == 1 else None
     page = case_page(words, single.id).removesuffix(".md") if single else ""

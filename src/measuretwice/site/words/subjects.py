@@ -8,7 +8,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts, RecordedSets, read_facts
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, ModelUse
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import Words, word
 
@@ -28,6 +28,13 @@ class LabWords(Words):
     def results_of(self, name: str) -> list[Result]:
         """Return the runs of a recorded set, read once; UserError where it isn't recorded."""
         return self.sets.runs(name)
+
+    @property
+    def model_use(self) -> ModelUse:
+        """Which parameters the lab's model takes, and where it ends; UserError for a lab without a model."""
+        if self.lab.file.model is None:
+            raise UserError(f"{self.lab.name}: its lab.toml has no [model]")
+        return self.lab.file.model
 
     def set_folder(self, name: str) -> Path:
         """Return where a recorded set stands."""
