@@ -33,7 +33,7 @@ from playwright.sync_api import sync_playwright
 
 from measuretwice.backends.browser import BrowserMachine, given_to_guest, guest_words
 from measuretwice.base.files import read_object
-from measuretwice.lab import Apparatus, KernelFacts, load_lab, make_plan
+from measuretwice.lab import KernelFacts, Toolchain, load_lab, make_plan
 
 ROOT = Path(__file__).parents[1]
 LOOK_S = 0.2
@@ -81,8 +81,8 @@ class _Quiet(SimpleHTTPRequestHandler):
 def trial_7(folder: Path, duration_s: int) -> Trial:
     lab = load_lab(ROOT, "mathis")
     machine = BrowserMachine(folder, KernelFacts.from_json(read_object(folder / "machine.json")))
-    apparatus = Apparatus("browser", machine.name, machine.programs, {}, None)
-    plan = make_plan(lab, 7, seed=1, apparatus=apparatus, changes={"duration_s": duration_s})
+    toolchain = Toolchain("browser", machine.name, machine.programs, {}, None)
+    plan = make_plan(lab, 7, seed=1, toolchain=toolchain, changes={"duration_s": duration_s})
     return Trial(guest_words(lab, plan), given_to_guest(lab, plan, ROOT))
 
 

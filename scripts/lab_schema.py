@@ -2,6 +2,6 @@
 
 from pathlib import Path
 
-from measuretwice.lab.schema.json_schema import SCHEMA_FILE, json_schema_text
+from measuretwice.lab.schema.file import SCHEMA_FILE, json_schema_text
 
 (Path(__file__).parents[1] / SCHEMA_FILE).write_text(json_schema_text(), encoding="utf-8")

@@ -29,7 +29,7 @@ from measuretwice.backends.browser import (  # noqa: E402
 )
 from measuretwice.base.files import read_object  # noqa: E402
 from measuretwice.base.paths import BROWSER_BUILDER, BROWSER_RUNNER  # noqa: E402
-from measuretwice.lab import Apparatus, KernelFacts, load_lab, make_plan  # noqa: E402
+from measuretwice.lab import KernelFacts, Toolchain, load_lab, make_plan  # noqa: E402
 
 OUT = ROOT / "scripts/browser"
 # Lab, trial, seconds: what most packets pass through in one, and a share of the others' own code.
@@ -103,9 +103,9 @@ def run_trial(
     machine: BrowserMachine, name: str, trial: int, duration_s: int, option: str, file: Path
 ) -> None:
     """A trial of a lab in node; `option` is run.mjs', with its file."""
-    apparatus = Apparatus("browser", machine.name, machine.programs, {}, None)
+    toolchain = Toolchain("browser", machine.name, machine.programs, {}, None)
     lab = load_lab(ROOT, name)
-    plan = make_plan(lab, trial, seed=1, apparatus=apparatus, changes={"duration_s": duration_s})
+    plan = make_plan(lab, trial, seed=1, toolchain=toolchain, changes={"duration_s": duration_s})
     print(f"{name}, trial {trial}, {duration_s} s", flush=True)
     with tempfile.TemporaryDirectory(prefix="measuretwice-profile-") as work:
         for place, text in given_to_guest(lab, plan, ROOT).items():

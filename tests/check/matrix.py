@@ -28,7 +28,8 @@ from measuretwice.execute.batch import odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.estimate import longest_first
 from measuretwice.execute.job import Job
-from measuretwice.lab import Again, Lab, StageName, load_lab, select_trials
+from measuretwice.lab import Lab, StageName, load_lab, select_trials
+from measuretwice.lab.schema.cases import Again
 from measuretwice.runs.remeasure import remeasure
 from measuretwice.runs.result import Result
 

@@ -12,7 +12,7 @@ from command_line import call_lab
 
 from measuretwice.backends.browser import find_machine, fitted_sampling, guest_files, guest_words
 from measuretwice.in_page.machine import given_to_live_guest
-from measuretwice.lab import Apparatus, load_lab, make_plan
+from measuretwice.lab import Toolchain, load_lab, make_plan
 from measuretwice.runs.archive import digest_of
 
 ROOT = Path(__file__).parents[2]
@@ -137,9 +137,9 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
     assert machine is not None
     lab = load_lab(ROOT, "mathis")
     nodes = ["romeo", "router", "juliet"]
-    apparatus = Apparatus("browser", machine.name, machine.programs, {}, None)
+    toolchain = Toolchain("browser", machine.name, machine.programs, {}, None)
     plan = make_plan(
-        lab, 7, seed=1, apparatus=apparatus, changes={"cable_mbit": 0, "processing_us": 0}
+        lab, 7, seed=1, toolchain=toolchain, changes={"cable_mbit": 0, "processing_us": 0}
     )
     asked = {
         "words": guest_words(lab, plan, nodes),

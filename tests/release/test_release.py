@@ -21,7 +21,7 @@ from same_sentences import Sentences
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, load_lab, published_labs, read_lab, read_questions
-from measuretwice.lab.sealed import OPEN_TABLES, SEALED, seal, split_facts, unseal
+from measuretwice.lab.spoilers import READABLE_TABLES, SEALED, seal, split_spoilers, unseal
 from measuretwice.release.students import archive
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +154,7 @@ def test_no_name_tells_a_cause(release: Path) -> None:
 def test_what_is_read_openly_is_the_labs_facts(release: Path, lab: Lab) -> None:
     """But for its settings; and of recorded runs only first tries."""
     facts = tomllib.loads((release / "labs" / lab.folder.name / "lab.toml").read_text())
-    assert set(facts) - {"format_version"} <= OPEN_TABLES
+    assert set(facts) - {"format_version"} <= READABLE_TABLES
     samples = release / "sample-data" / lab.folder.name
     assert not list(samples.glob("*-fixed"))
     ids = [pitfall.id for pitfall in lab.file.pitfalls]
@@ -369,7 +369,7 @@ def test_a_seal_cut_short_is_no_seal(tmp_path: Path) -> None:
 
 def test_facts_are_split_by_table() -> None:
     text = '#: schema\n# a\nv = 1\n\n[lab]\nt = """\n[[pitfalls]]\n# kept\n"""\n\n# b\n[[pitfalls]]\nid = 1\n[pitfalls.x]\ny = 1\n[trials]\nz = 1\n'
-    open_text, other = split_facts(text)
+    open_text, other = split_spoilers(text)
     assert "# b" not in open_text
     assert "# a" not in open_text
     assert tomllib.loads(open_text + other) == tomllib.loads(text)

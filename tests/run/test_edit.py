@@ -14,7 +14,7 @@ from command_line import call_lab, start_lab
 
 from measuretwice.backends.script import EDITED, experiment_script
 from measuretwice.grading.read import read_submission
-from measuretwice.lab import Apparatus, OwnScripts, load_lab, make_plan, read_copy
+from measuretwice.lab import OwnScripts, Toolchain, load_lab, make_plan, read_copy
 
 ROOT = Path(__file__).parents[2]
 MATHIS = load_lab(ROOT, "mathis")
@@ -123,15 +123,15 @@ def test_a_folder_that_cant_be_written_to_is_one_line(tmp_path: Path) -> None:
 
 
 def test_plans_tell_own_scripts_and_others_keep_their_digests() -> None:
-    apparatus = Apparatus("virtual", "linux", {}, {"romeo.sh": "0" * 16, "lib.sh": "1" * 16})
-    plain = make_plan(MATHIS, 7, seed=1, apparatus=apparatus)
+    toolchain = Toolchain("virtual", "linux", {}, {"romeo.sh": "0" * 16, "lib.sh": "1" * 16})
+    plain = make_plan(MATHIS, 7, seed=1, toolchain=toolchain)
     assert "edited" not in plain.to_json()
     own = OwnScripts((("romeo.sh", b"true\n"),))
-    used = Apparatus("virtual", "linux", {}, apparatus.scripts, own.digests)
-    edited = make_plan(MATHIS, 7, seed=1, apparatus=used)
+    used = Toolchain("virtual", "linux", {}, toolchain.scripts, own.digests)
+    edited = make_plan(MATHIS, 7, seed=1, toolchain=used)
     assert edited.digest != plain.digest
     assert edited.to_json()["edited"] == own.digests
-    assert edited.scripts == {**apparatus.scripts, **own.digests}
+    assert edited.scripts == {**toolchain.scripts, **own.digests}
     script = experiment_script(MATHIS, edited, ROOT, "/run/x/raw", None)
     assert f'lab="${{out%/*}}"/{EDITED}/labs/01-mathis' in script
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.lab import Lab, Pitfall, find_labs, load_lab
+from measuretwice.lab import Lab, find_labs, load_lab
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.runs.recorded import read_set
 from measuretwice.runs.result import Result
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command_line import call_lab
 
-from measuretwice.lab import Apparatus, Lab, load_lab, make_plan
+from measuretwice.lab import Lab, Toolchain, load_lab, make_plan
 from measuretwice.runs.result import make_result
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 def write_run(folder: Path, lab: Lab, trial: int, ratio: float = 1.25, **plan: Any) -> None:
     """A finished run whose goodput is `ratio` of the model's."""
-    made = make_plan(lab, trial, apparatus=Apparatus("virtual", "", {}, {}), **{"seed": 1, **plan})
+    made = make_plan(lab, trial, toolchain=Toolchain("virtual", "", {}, {}), **{"seed": 1, **plan})
     measured = {"duration_s": 240.0, "qdisc_drops": 900, "qdisc_offered_packets": 300_000}
     bandwidth_bps = make_result(lab, made, measured).model_bps
     result = make_result(lab, made, {**measured, "goodput_bps": ratio * bandwidth_bps})

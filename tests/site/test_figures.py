@@ -13,7 +13,7 @@ from all_cases import LABS
 from page_kinds import covering, texts_of
 
 from measuretwice.lab import Lab
-from measuretwice.lab.schema.figures import AgainstFigure
+from measuretwice.lab.schema.results import AgainstFigure
 
 TAKES_THE_SITE = "takes the instructors' site; by day the students' is looked at, and the other's pages as they are prepared"
 RUNS = re.compile(r"\b(\d[\d,]*|one) (runs?|trials)\b", re.IGNORECASE)

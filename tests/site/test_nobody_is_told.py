@@ -24,7 +24,8 @@ from all_cases import LABS, told
 from click.testing import CliRunner
 
 from measuretwice.cli.commands import cli
-from measuretwice.lab import Lab, Pitfall, trial_params
+from measuretwice.lab import Lab, trial_params
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.site.words import here
 from measuretwice.site.words.networks import network
 from measuretwice.site.words.subjects import LabWords

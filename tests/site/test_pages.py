@@ -21,7 +21,8 @@ from same_sentences import Sentences
 from measuretwice.base.errors import UserError
 from measuretwice.checks import KINDS
 from measuretwice.cli.commands import cli
-from measuretwice.lab import Lab, Pitfall, published_labs
+from measuretwice.lab import Lab, published_labs
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.site.build import prepare
 from measuretwice.site.navigation import KEY
 from measuretwice.site.words.subjects import LabWords

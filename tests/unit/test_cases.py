@@ -9,7 +9,7 @@ from measuretwice.book.book import LabBook
 from measuretwice.book.predicted import how_far_off, quantity_of
 from measuretwice.course.case import CaseRun, read_changes
 from measuretwice.course.wording import model_answer
-from measuretwice.lab import Apparatus, Plan, load_lab, make_plan, trial_params
+from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
 from measuretwice.site.words.cases import predict
 from measuretwice.site.words.subjects import LabWords
@@ -21,8 +21,8 @@ CASE = LAB.case_number(MTU)
 
 
 def plan(**settings: object) -> Plan:
-    apparatus = Apparatus("virtual", "k", {}, {})
-    return make_plan(LAB, MTU.trial, apparatus=apparatus, **{"seed": 1, **settings})  # type: ignore[arg-type]
+    toolchain = Toolchain("virtual", "k", {}, {})
+    return make_plan(LAB, MTU.trial, toolchain=toolchain, **{"seed": 1, **settings})  # type: ignore[arg-type]
 
 
 def test_a_case_is_its_place_in_the_file() -> None:

@@ -16,7 +16,7 @@ import pytest
 from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
 from measuretwice.lab import CheckedParams, complaints, load_lab, read_lab, read_plan, trial_params
-from measuretwice.lab.schema import is_reserved
+from measuretwice.lab.schema.parameters import is_reserved
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")

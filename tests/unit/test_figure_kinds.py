@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 
 from measuretwice.figures.registry import declared_kinds, figures_of, model_figures
-from measuretwice.lab import FIGURE_TABLES, FigureOf, find_labs, load_lab
+from measuretwice.lab import find_labs, load_lab
+from measuretwice.lab.schema.results import FIGURE_TABLES, FigureOf
 
 ROOT = Path(__file__).parents[2]
 LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]

@@ -14,7 +14,6 @@ from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
 from measuretwice.lab import (
     Lab,
-    Shown,
     find_labs,
     first_try_of,
     load_lab,
@@ -27,6 +26,7 @@ from measuretwice.lab import (
     select_trials,
     step_cases,
 )
+from measuretwice.lab.schema.cases import Shown
 from measuretwice.measure import fields
 from measuretwice.runs.first_try_history import (
     Try,

@@ -10,7 +10,7 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.lab.schema.json_schema import SCHEMA_FILE, json_schema_text
+from measuretwice.lab.schema.file import SCHEMA_FILE, json_schema_text
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)

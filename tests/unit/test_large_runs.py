@@ -9,7 +9,7 @@ import pytest
 from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
-from measuretwice.lab import Apparatus, Lab, Plan, Value, load_lab, make_plan, read_lab
+from measuretwice.lab import Lab, Plan, Toolchain, Value, load_lab, make_plan, read_lab
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
 from measuretwice.site.words.terminals import terminals
@@ -19,8 +19,8 @@ LAB = load_lab(ROOT, "scale")
 
 
 def plan(lab: Lab = LAB, trial: int = 1, **changes: Value) -> Plan:
-    apparatus = Apparatus("virtual", "k", tools={}, scripts={})
-    return make_plan(lab, trial, seed=1, apparatus=apparatus, changes=changes)
+    toolchain = Toolchain("virtual", "k", tools={}, scripts={})
+    return make_plan(lab, trial, seed=1, toolchain=toolchain, changes=changes)
 
 
 def test_a_choice_sets_others_and_is_overruled_by_what_is_said() -> None:

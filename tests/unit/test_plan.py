@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from measuretwice.backends import script as nodes
-from measuretwice.lab import Apparatus, Plan, load_lab, make_plan
+from measuretwice.lab import Plan, Toolchain, load_lab, make_plan
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -25,8 +25,8 @@ def plan(**changes: Any) -> Plan:
         "scripts": {"a.sh": "0"},
     }
     settings |= changes
-    apparatus = Apparatus(*(settings.pop(key) for key in ("where", "kernel", "tools", "scripts")))
-    return make_plan(LAB, settings.pop("trial"), apparatus=apparatus, **settings)
+    toolchain = Toolchain(*(settings.pop(key) for key in ("where", "kernel", "tools", "scripts")))
+    return make_plan(LAB, settings.pop("trial"), toolchain=toolchain, **settings)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.figures.registry import draw_declared
 from measuretwice.figures.style import svg_text
-from measuretwice.lab import BoxesFigure, load_lab
+from measuretwice.lab import load_lab
+from measuretwice.lab.schema.results import BoxesFigure
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 

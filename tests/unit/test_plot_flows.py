@@ -10,7 +10,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.figures.over_time import thinned
 from measuretwice.figures.registry import draw_declared
 from measuretwice.figures.style import svg_text
-from measuretwice.lab import FigureOf, load_lab, read_lab
+from measuretwice.lab import load_lab, read_lab
+from measuretwice.lab.schema.results import FigureOf
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 from measuretwice.site.words.terminals import terminals

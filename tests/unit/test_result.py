@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Apparatus, Expectation, load_lab, make_plan
+from measuretwice.lab import Toolchain, load_lab, make_plan
+from measuretwice.lab.schema.results import Expectation
 from measuretwice.measure.expectations import judge
 from measuretwice.runs.result import make_result, read_result
 
@@ -37,7 +38,7 @@ def test_judge_by_parameter_range_and_probability() -> None:
 )
 def test_what_the_model_does_not_cover_says_why(trial: int, because: str | None) -> None:
     lab = load_lab(ROOT, "mathis")
-    plan = make_plan(lab, trial, seed=1, apparatus=Apparatus("virtual", "", {}, {}))
+    plan = make_plan(lab, trial, seed=1, toolchain=Toolchain("virtual", "", {}, {}))
     result = make_result(lab, plan, {"goodput_bps": 3e7, "duration_s": 240.0})
     assert result.comparable is (because is None)
     if because:

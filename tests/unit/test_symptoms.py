@@ -23,8 +23,8 @@ from measuretwice.figures.symptoms import (
     number_in_words,
     symptom_kinds,
 )
-from measuretwice.lab import SYMPTOM_TABLES, Lab, Pitfall, SymptomOf, find_labs, load_lab
-from measuretwice.lab.schema.symptoms import AnySymptom
+from measuretwice.lab import Lab, find_labs, load_lab
+from measuretwice.lab.schema.cases import SYMPTOM_TABLES, AnySymptom, Pitfall, SymptomOf
 from measuretwice.measure.over_time import OverTime
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.symptoms import symptom_pictures

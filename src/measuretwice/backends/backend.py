@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import KernelFacts, Lab, Plan, Value, refers
+from measuretwice.lab import KernelFacts, Lab, Plan, Value
+from measuretwice.lab.schema.parameters import refers
 
 # The tools that node scripts call: their versions are part of each plan.
 TOOLS = {

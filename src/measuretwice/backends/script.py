@@ -13,8 +13,8 @@ from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Literal
 
-from measuretwice.lab import Lab, Plan, Step, Topology
-from measuretwice.lab.schema import Run
+from measuretwice.lab import Lab, Plan
+from measuretwice.lab.schema.network import Run, Step, Topology
 
 # Part of every result: tcp_mem and with it TCP's behaviour under pressure follow from it.
 GUEST_MEMORY_MB = 512

@@ -16,7 +16,8 @@ from measuretwice.backends.backend import TOOLS, Backend
 from measuretwice.backends.script import READY_SECONDS, actions, edited_folder, environment
 from measuretwice.backends.ssh_nodes import NodeLost, Nodes, read_node_list
 from measuretwice.base.errors import UserError
-from measuretwice.lab import KernelFacts, Lab, Plan, Step
+from measuretwice.lab import KernelFacts, Lab, Plan
+from measuretwice.lab.schema.network import Step
 
 UNDO_S = 30.0
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from measuretwice.book.notes import MAX_WORDS, numbers_in_place
-from measuretwice.lab import Predict
+from measuretwice.lab.schema.cases import Predict
 from measuretwice.measure.fields import unit_of
 
 # The unit of a share.

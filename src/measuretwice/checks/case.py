@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from measuretwice.lab import Value
-from measuretwice.lab.schema.expect import Meaning
+from measuretwice.lab.schema.results import Meaning
 from measuretwice.measure import fields
 from measuretwice.measure.expectations import Verdict
 from measuretwice.measure.fields import Measured, number

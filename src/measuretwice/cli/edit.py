@@ -16,16 +16,7 @@ from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.options import OUT, root_folder
 from measuretwice.execute.job import check_writable
-from measuretwice.lab import (
-    Lab,
-    OwnCopy,
-    copy_folder,
-    listed_settings,
-    load_lab,
-    make_copy,
-    put_aside,
-    read_copy,
-)
+from measuretwice.lab import Lab, OwnCopy, copy_folder, load_lab, make_copy, put_aside, read_copy
 from measuretwice.runs.folder import give_back
 
 
@@ -51,7 +42,7 @@ def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
     editor = _editor() if open_it else []
     check_writable(runs)
     known = LabBook(runs / lab.name, lab).known_cases()
-    made, folder = make_copy(runs, lab, listed_settings(lab, known)), copy_folder(runs, lab)
+    made, folder = make_copy(runs, lab, lab.visible_settings(known)), copy_folder(runs, lab)
     if made:
         give_back(folder, runs)
     if editor and (failed := subprocess.run([*editor, str(folder)], check=False).returncode):

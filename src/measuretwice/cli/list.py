@@ -12,8 +12,8 @@ import click
 from measuretwice.book.book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, refuse, root_folder
-from measuretwice.lab import Lab, Trial, find_labs, listed_settings, load_lab, read_lab
-from measuretwice.lab.schema import Parameter
+from measuretwice.lab import Lab, Trial, find_labs, load_lab, read_lab
+from measuretwice.lab.schema.parameters import Parameter
 
 
 @click.command("list")
@@ -75,7 +75,7 @@ def _settings(root: Path, lab: Lab, every: bool) -> dict[str, Parameter]:
     """The settings to list: those that tell a cause only once the lab book has it."""
     if every:
         return lab.file.parameters
-    return listed_settings(lab, LabBook(terminal.default_out(root) / lab.name, lab).known_cases())
+    return lab.visible_settings(LabBook(terminal.default_out(root) / lab.name, lab).known_cases())
 
 
 def _values(parameter: Parameter) -> str:

@@ -42,7 +42,8 @@ from measuretwice.execute.dispatch import dispatcher, refuse_jobs
 from measuretwice.execute.estimate import expected_seconds, learn, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.lab import Again, Lab, OwnCopy, StageName, load_lab, read_lab
+from measuretwice.lab import Lab, OwnCopy, StageName, load_lab, read_lab
+from measuretwice.lab.schema.cases import Again
 from measuretwice.runs.result import Result
 
 

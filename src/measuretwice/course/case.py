@@ -17,17 +17,15 @@ from measuretwice.book.predicted import OF_ALL, how_far_off, measured_by
 from measuretwice.execute.batch import Batch
 from measuretwice.lab import (
     UNSET,
-    Again,
     Lab,
     OwnScripts,
-    Pitfall,
     Plan,
-    Predict,
     StageName,
     Value,
     select_trials,
     trial_params,
 )
+from measuretwice.lab.schema.cases import Again, Pitfall, Predict
 from measuretwice.measure.expectations import against_model
 from measuretwice.runs.folder import PROVENANCE
 from measuretwice.runs.result import Result

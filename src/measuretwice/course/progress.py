@@ -15,9 +15,7 @@ from measuretwice.execute.batch import Batch
 from measuretwice.execute.job import Job
 from measuretwice.execute.record import duration_for_s
 from measuretwice.lab import (
-    FirstTry,
     Lab,
-    Pitfall,
     TryPlan,
     Value,
     after_cases,
@@ -26,6 +24,7 @@ from measuretwice.lab import (
     plan_try,
     published_labs,
 )
+from measuretwice.lab.schema.cases import FirstTry, Pitfall
 from measuretwice.runs.first_try_history import (
     Outcome,
     Try,

@@ -11,16 +11,16 @@ from measuretwice.base.errors import UserError
 from measuretwice.execute.estimate import most_seconds
 from measuretwice.execute.job import Job, check_writable, sweep
 from measuretwice.lab import (
-    Again,
-    Apparatus,
     Lab,
     OwnScripts,
     StageName,
+    Toolchain,
     Value,
     digest_scripts,
     make_plan,
     trial_params,
 )
+from measuretwice.lab.schema.cases import Again
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
@@ -64,7 +64,7 @@ class Batch:
             self.lab,
             trial,
             seed=seed,
-            apparatus=self.apparatus,
+            toolchain=self.toolchain,
             changes=changes,
             pitfall=pitfall,
             stage=stage,
@@ -78,9 +78,9 @@ class Batch:
         return Job(plan, self.lab.folder, self.root, self.out, self.backend, limit_s, self.own)
 
     @property
-    def apparatus(self) -> Apparatus:
+    def toolchain(self) -> Toolchain:
         edited = self.own.digests if self.own else None
-        return Apparatus(
+        return Toolchain(
             self.backend.name, self.backend.kernel, self.backend.tools, self.scripts, edited
         )
 

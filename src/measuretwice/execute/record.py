@@ -17,7 +17,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
 from measuretwice.execute.batch import Batch, odd_trials
 from measuretwice.execute.job import Job
-from measuretwice.lab import Again, Lab, StageName, Value, select_trials
+from measuretwice.lab import Lab, StageName, Value, select_trials
+from measuretwice.lab.schema.cases import Again
 from measuretwice.runs import archive
 from measuretwice.runs.folder import DONE, PLAN, PROVENANCE, RESULT
 from measuretwice.runs.provenance import Machine

@@ -21,7 +21,8 @@ from measuretwice.figures.style import (
     sized,
     spread_apart,
 )
-from measuretwice.lab import AgainstFigure, Lab
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.results import AgainstFigure
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import mean_interval_within
 

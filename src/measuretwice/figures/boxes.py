@@ -24,7 +24,8 @@ from measuretwice.figures.style import (
     plain,
     sized,
 )
-from measuretwice.lab import BoxesFigure, Lab, Panel, Value
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.results import BoxesFigure, Panel
 from measuretwice.runs.result import Result
 
 # Of fewer values points alone are shown.

@@ -23,7 +23,8 @@ from measuretwice.figures.style import (
     sized,
 )
 from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
-from measuretwice.lab import Lab, OverTimeFigure
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.results import OverTimeFigure
 from measuretwice.runs.result import Result
 
 # A line for each flow, the first stands out; more of them begin anew.

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.rows import ModelRuns
-from measuretwice.lab import FigureOf, Lab, select_trials
+from measuretwice.lab import Lab, select_trials
+from measuretwice.lab.schema.results import FigureOf
 from measuretwice.runs.result import Result
 
 if TYPE_CHECKING:

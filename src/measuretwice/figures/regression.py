@@ -20,7 +20,8 @@ from measuretwice.figures.style import (
     plain_axes,
     sized,
 )
-from measuretwice.lab import Lab, RegressionFigure
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.results import RegressionFigure
 from measuretwice.runs.result import Result
 from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
 

@@ -19,7 +19,8 @@ from measuretwice.figures.style import (
     plain_axes,
     sized,
 )
-from measuretwice.lab import Lab, SequenceFigure
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.results import SequenceFigure
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
 from measuretwice.runs.archive import raw_folder

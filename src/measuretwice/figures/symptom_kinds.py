@@ -22,7 +22,7 @@ from measuretwice.figures.style import (
     plain_axes,
 )
 from measuretwice.figures.symptoms import BAR_PX, Subject, number_in_words, symptom
-from measuretwice.lab import (
+from measuretwice.lab.schema.cases import (
     AgainstModelSymptom,
     Bar,
     FlowsSymptom,

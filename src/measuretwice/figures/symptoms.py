@@ -18,7 +18,8 @@ from matplotlib import rc_context
 
 from measuretwice.figures.palette import COLOURS
 from measuretwice.figures.style import FONT_PX, PX_AN_INCH, DescribedFigure, in_style
-from measuretwice.lab import Lab, SymptomOf
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.cases import SymptomOf
 from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.result import Result
 

@@ -22,7 +22,8 @@ from measuretwice.figures.style import (
     sized,
 )
 from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
-from measuretwice.lab import Lab, WindowsFigure
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.results import WindowsFigure
 from measuretwice.measure.connections import Trace, common_interval
 from measuretwice.runs.result import Result
 from measuretwice.tcp.traces import interpolate

@@ -20,7 +20,8 @@ from measuretwice.grading.graded import AnyRun, Graded, JudgedFiles, Mark
 from measuretwice.grading.predictions import BY_HAND, mark_of_prediction, notes_of
 from measuretwice.grading.remarks import brief
 from measuretwice.grading.rubric import Criterion, Rubric
-from measuretwice.lab import Lab, Pitfall, read_questions, select_trials, trial_params
+from measuretwice.lab import Lab, read_questions, select_trials, trial_params
+from measuretwice.lab.schema.cases import Pitfall
 
 # The rungs of every rubric's ladder that can be judged in part; rubric.toml says what each is worth.
 SHOWN, DIAGNOSED, AGAIN = "Shown", "Diagnosed", "Run again"

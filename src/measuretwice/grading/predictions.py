@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from measuretwice.grading.contents import CaseNotes, Contents, OurRun
 from measuretwice.grading.graded import AnyRun, Mark
 from measuretwice.grading.rubric import Criterion
-from measuretwice.lab import Lab, Pitfall
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.measure.fields import unit_of
 
 BY_HAND = "by hand"

@@ -19,7 +19,8 @@ from measuretwice.course.case import CaseRun, choose_live_trial, live_plan, read
 from measuretwice.course.wording import prediction_compared
 from measuretwice.execute.batch import Batch, odd_trials, without_edges
 from measuretwice.execute.job import Job, finished, run_job
-from measuretwice.lab import Again, Lab, Plan, Value
+from measuretwice.lab import Lab, Plan, Value
+from measuretwice.lab.schema.cases import Again
 from measuretwice.live.session import make_folder
 from measuretwice.runs.result import Result, read_result
 

@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab.lab import Lab
-from measuretwice.lab.schema import FirstTry, Recording, Shown, Value
-from measuretwice.lab.trials import select_trials
+from measuretwice.lab.lab import Lab, select_trials
+from measuretwice.lab.schema.cases import FirstTry, Recording, Shown
+from measuretwice.lab.schema.parameters import Value
 
 
 @dataclass(frozen=True)

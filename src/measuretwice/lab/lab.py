@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.text import shortened
-from measuretwice.lab.schema import LabFile, Pitfall, Stage, Value, refers
-from measuretwice.lab.schema.near import near_settings
+from measuretwice.lab.schema.cases import Pitfall, Stage
+from measuretwice.lab.schema.file import LabFile
+from measuretwice.lab.schema.parameters import Parameter, Value, refers, suggestions
+
+# More numbers than any lab has trials: a typing error.
+MOST_NUMBERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -149,7 +154,7 @@ class Lab:
     def _meant(self, name: str) -> str:
         """What may be meant by a name that isn't known; else what is listed."""
         parameters = self.file.parameters
-        if near := near_settings(parameters, name):
+        if near := suggestions(parameters, name):
             return f"near it are {', '.join(near)}" if near[1:] else f"near it is {near[0]}"
         return f"it has {', '.join(n for n, its in parameters.items() if not its.unlisted)}"
 
@@ -193,6 +198,22 @@ class Lab:
         """What is wrong at `key` of lab.toml, to be raised."""
         return UserError(f"{self.place}: {key}: {what}")
 
+    def visible_settings(
+        self, known_cases: Collection[int] = (), changed: Collection[str] = ()
+    ) -> dict[str, Parameter]:
+        """Return the settings to list, in their order; `known_cases` are those whose cause the student knows.
+
+        A parameter that is `unlisted` in lab.toml tells a case's cause: it is listed only once a case that is about
+        it holds no secret any more, or where the student has `changed` it. It is set like any other.
+        """
+        cases = enumerate(self.file.pitfalls, start=1)
+        due = {*changed}.union(*(case.settings for n, case in cases if n in known_cases))
+        return {
+            name: parameter
+            for name, parameter in self.file.parameters.items()
+            if not parameter.unlisted or name in due
+        }
+
 
 def name_of(folder: Path) -> str:
     """A lab's name: its folder's, without the number."""
@@ -202,3 +223,38 @@ def name_of(folder: Path) -> str:
 def short_path(path: Path) -> str:
     """The path of a lab's file as its reader knows it: from the labs folder on."""
     return "/".join(path.parts[-3:])
+
+
+def select_trials(lab: Lab, text: str) -> list[int]:
+    """Read `all`, `7` or `1-12,20` as trial numbers of `lab`, in order, each once."""
+    if text == "all":
+        return sorted(lab.trials)
+    chosen: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?", part)
+        if match is None:
+            raise UserError(f"--trial {text}: expected numbers such as 7, 1-12,20, or all")
+        first = int(match[1])
+        last = int(match[2] or first)
+        if last < first:
+            raise UserError(f"--trial {text}: {part.strip()} runs backwards; write {last}-{first}")
+        if last - first > MOST_NUMBERS:
+            raise UserError(f"--trial {text}: {lab.name} has trials {spans(lab.trials)}")
+        chosen.update(range(first, last + 1))
+    unknown = sorted(chosen - set(lab.trials))
+    if unknown:
+        raise UserError(
+            f"--trial {text}: {lab.name} has no trial {unknown[0]}; it has {spans(lab.trials)}"
+        )
+    return sorted(chosen)
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """Trial numbers for a person: 1-60, or 1-4,7."""
+    ranges: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], number)
+        else:
+            ranges.append((number, number))
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ranges)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab.lab import Lab
-from measuretwice.lab.schema import Parameter, Value
+from measuretwice.lab.schema.parameters import Parameter, Value
 
 FOLDER = "edit"
 NODES, SETTINGS = "nodes", "settings.toml"

@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from measuretwice.lab import CrowdFiles, FlowFiles, Lab
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.network import CrowdFiles, FlowFiles
 from measuretwice.measure.raw import name_of, rows_of, text_of
 from measuretwice.parse import (
     Iperf3Connection,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from measuretwice.lab import Expectation, Lab, ModelUse, Value
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.results import Expectation, ModelUse
 from measuretwice.measure.fields import Measured, number
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from measuretwice.lab import CrowdFiles, FlowFiles, Lab, QueueAt, SenderAt, Value
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.network import CrowdFiles, FlowFiles, QueueAt, SenderAt
 from measuretwice.measure.connections import (
     Connection,
     Trace,

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from measuretwice.lab import Lab, QueueAt
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.network import QueueAt
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import (

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from measuretwice.lab import Lab, NodeFile
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.network import NodeFile
 from measuretwice.parse import ParseError, parse_nstat
 
 Row = TypeVar("Row")

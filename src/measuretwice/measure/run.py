@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from measuretwice.lab import Collect, Lab, QdiscAt, Value
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.network import Collect, QdiscAt
 from measuretwice.measure import fields
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.flows import Flow, read_flows

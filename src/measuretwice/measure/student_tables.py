@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuretwice.lab import CrowdFiles
+from measuretwice.lab.schema.network import CrowdFiles
 from measuretwice.measure.connections import Trace
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.queue import Queue

@@ -24,9 +24,15 @@ from measuretwice import __version__
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import RELEASE_FILE, is_release
 from measuretwice.lab import Lab, published_labs
-from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
-from measuretwice.lab.schema.json_schema import SCHEMA_FILE
-from measuretwice.lab.sealed import INSTRUCTORS_ONLY, SEALED, seal, split_facts
+from measuretwice.lab.schema.file import SCHEMA_FILE
+from measuretwice.lab.spoilers import (
+    INSTRUCTORS_ONLY,
+    QUESTIONS,
+    SEALED,
+    SEALED_QUESTIONS,
+    seal,
+    split_spoilers,
+)
 from measuretwice.runs.recorded import SET_FILE
 from measuretwice.site.build import prepare
 from measuretwice.site.navigation import release_settings
@@ -139,7 +145,7 @@ def _add_lab(lab: Lab, part: Path) -> None:
         if name.split("/")[0] not in LEFT_OUT_OF_LAB
     ]
     _copy(lab.folder, target, names)
-    open_text, other = split_facts(lab.path.read_text(encoding="utf-8"))
+    open_text, other = split_spoilers(lab.path.read_text(encoding="utf-8"))
     target.mkdir(parents=True, exist_ok=True)
     (target / lab.path.name).write_text(open_text, encoding="utf-8")
     (target / SEALED).write_text(seal(other), encoding="ascii")

@@ -13,7 +13,7 @@ from typing import Any
 from measuretwice.book.notes import Notes, read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
-from measuretwice.lab.questions import cases_asked_about
+from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.report.book import BookOfLab, book_of_lab, is_known, without_cause
 from measuretwice.report.tables import (
     Table,

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 
 from measuretwice.backends.registry import option_of, what_differs
 from measuretwice.base.errors import UserError
-from measuretwice.lab import UNITS, trial_params
+from measuretwice.lab import trial_params
+from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.expectations import Verdict
 from measuretwice.runs.goodput import goodput_means, goodput_of
 from measuretwice.runs.provenance import command_again

@@ -15,7 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.lab import Lab, Shown, after_cases, range_of
+from measuretwice.lab import Lab, after_cases, range_of
+from measuretwice.lab.schema.cases import Shown
 from measuretwice.runs.result import Result, read_result
 
 # Below the folder of runs, beside the labs' own.

@@ -16,7 +16,8 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.checks import case_of, check_run
-from measuretwice.lab import Lab, NodeFile, Plan, load_lab, read_plan
+from measuretwice.lab import Lab, Plan, load_lab, read_plan
+from measuretwice.lab.schema.network import NodeFile
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.measure.run import measure

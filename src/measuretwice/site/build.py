@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.lab import find_labs, published_labs
-from measuretwice.lab.schema.json_schema import SCHEMA_FILE
+from measuretwice.lab.schema.file import SCHEMA_FILE
 from measuretwice.site import assets, reference
 from measuretwice.site import print as paper
 from measuretwice.site.cards import add_cards

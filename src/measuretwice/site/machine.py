@@ -35,10 +35,16 @@ from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import BROWSER_LIBRARIES, PACKAGE
 from measuretwice.execute.batch import open_batch
 from measuretwice.execute.estimate import likely_seconds
-from measuretwice.lab import Lab, Plan, listed_settings, published_labs
-from measuretwice.lab.questions import QUESTIONS, SEALED_QUESTIONS
-from measuretwice.lab.schema import Parameter
-from measuretwice.lab.sealed import INSTRUCTORS_ONLY, SEALED, seal, split_facts
+from measuretwice.lab import Lab, Plan, published_labs
+from measuretwice.lab.schema.parameters import Parameter
+from measuretwice.lab.spoilers import (
+    INSTRUCTORS_ONLY,
+    QUESTIONS,
+    SEALED,
+    SEALED_QUESTIONS,
+    seal,
+    split_spoilers,
+)
 from measuretwice.site.folder import Folder
 from measuretwice.view.documents import parameter_meaning
 
@@ -110,7 +116,7 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> Non
         "packs": {
             name.split(".")[0]: file for name, file in zip(packs, _listed(packs), strict=True)
         },
-        "parameters": {lab.name: settings_for_pages(lab, listed_settings(lab)) for lab in labs},
+        "parameters": {lab.name: settings_for_pages(lab, lab.visible_settings()) for lab in labs},
     }
     pages.write(f"{PLACE}/loads.json", json.dumps(loads, indent=1) + "\n")
     for lab in labs:
@@ -191,7 +197,7 @@ def kit_archive(root: Path) -> bytes:
 def _lab_files(lab: Lab) -> dict[str, bytes | Path]:
     """A lab as students may have it: what tells the causes of its cases is sealed, as in a students' release."""
     place = f"labs/{lab.folder.name}"
-    facts, other = split_facts(lab.path.read_text(encoding="utf-8"))
+    facts, other = split_spoilers(lab.path.read_text(encoding="utf-8"))
     files: dict[str, bytes | Path] = {
         f"{place}/{path.relative_to(lab.folder).as_posix()}": path
         for path in lab.folder.rglob("*")

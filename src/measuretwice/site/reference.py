@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from measuretwice.checks import KINDS
-from measuretwice.lab import FigureOf, Lab, SymptomOf, schema
+from measuretwice.lab import Lab, schema
+from measuretwice.lab.schema.cases import SymptomOf
+from measuretwice.lab.schema.results import FigureOf
 from measuretwice.site.words.blocks import Block, folded_hints
 
 # The command line

@@ -10,7 +10,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
-from measuretwice.lab import Lab, Value, complaints, listed_settings, load_lab, trial_params
+from measuretwice.lab import Lab, Value, complaints, load_lab, trial_params
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
@@ -143,7 +143,7 @@ def listed_of(root: Path, lab: Lab | None, *sources: Source) -> set[str] | None:
         changed |= set(_changed(root, lab, source))
         params = source.plan.get("params")
         changed |= set(params if isinstance(params, dict) else ()) - set(lab.file.parameters)
-    return set(listed_settings(lab, known, changed)) | (changed - set(lab.file.parameters))
+    return set(lab.visible_settings(known, changed)) | (changed - set(lab.file.parameters))
 
 
 def _known_cases(lab: Lab, target: Path) -> set[int]:

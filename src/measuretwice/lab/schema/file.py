@@ -1,24 +1,31 @@
-"""lab.toml as a whole."""
+"""lab.toml as a whole, its JSON Schema, and what is wrong with one in words for its author.
+
+Editors complete, explain and refuse by the schema, which holds what can be said of a table by itself. What one table
+refers to in another, and numbers in range of their parameter, only ./lab knows. (json-schema.org, draft 2020-12; each
+lab.toml names the file in a `#:schema` line, as taplo and its editors' extensions read it.)
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+import json
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
-from measuretwice.lab.schema.base import Name, Strict
-from measuretwice.lab.schema.collect import Collect
-from measuretwice.lab.schema.expect import Checks, Expectation, ModelUse
-from measuretwice.lab.schema.figures import AnyFigure
-from measuretwice.lab.schema.first_try import FirstTry
-from measuretwice.lab.schema.parameters import InlineTrial, Parameter, TrialTable
-from measuretwice.lab.schema.pitfalls import Pitfall
-from measuretwice.lab.schema.recordings import Recording
-from measuretwice.lab.schema.run import Run
-from measuretwice.lab.schema.topology import Topology
+from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
+from measuretwice.lab.schema.network import Collect, Run, Topology
+from measuretwice.lab.schema.parameters import InlineTrial, Name, Parameter, Strict, TrialTable
+from measuretwice.lab.schema.results import FIGURE_TABLES, AnyFigure, Checks, Expectation, ModelUse
 
 # What `format_version` is: raised when a table changes so that an older file would be misread.
 FORMAT_VERSION = 1
+
+
+# Where it stands in a checkout; `make schema` writes it.
+SCHEMA_FILE = "labs/lab.schema.json"
 
 
 class About(Strict):
@@ -51,3 +58,85 @@ class LabFile(Strict):
     recordings: list[Recording] = []
     figures: list[AnyFigure] = []
     first_try: FirstTry | None = None
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first of pydantic's findings as 'key: what was expected'."""
+    # A union reports each branch's complaint; the deepest is about what was written.
+    first = max(error.errors(include_url=False), key=lambda e: len(e["loc"]))
+    place = first["loc"]
+    # By its kind a figure's table is chosen: that is no key that leads to it.
+    key = ".".join(str(p) for n, p in enumerate(place) if (n, place[0]) != (2, "figures"))
+    if first["type"] == "union_tag_not_found":
+        return f"{key}.kind: this key is missing"
+    if first["type"] == "union_tag_invalid":
+        expected = " or ".join(first["ctx"]["expected_tags"].rsplit(", ", 1))
+        return f"{key}.kind: input should be {expected}, got {first['ctx']['tag']!r}"
+    if first["type"] == "extra_forbidden":
+        table = table_at(place[:-1])
+        expected = f"; expected one of {', '.join(table.model_fields)}" if table else ""
+        return f"{key}: no such key{expected}"
+    if first["type"] == "missing":
+        return f"{key}: this key is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
+
+
+def table_at(place: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The model that a place in lab.toml is read into; None where no table stands there."""
+    kind: Any = LabFile
+    for part in place:
+        kind = _kind_below(kind, part)
+    return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
+
+
+def _kind_below(kind: Any, part: str | int) -> Any:
+    """The type of what stands at `part` of a value of type `kind`.
+
+    Among several kinds of value pydantic puts the name of the one that was tried into the place,
+    such as `TrialTable` or `list[InlineTrial]`: that is a part of its own.
+    """
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return _without_none(kind.model_fields[str(part)].annotation)
+    members = get_args(kind)
+    if get_origin(kind) is list:
+        return members[0]
+    if get_origin(kind) is dict:
+        return members[1]
+    if kind is AnyFigure:
+        return FIGURE_TABLES[str(part)]
+    return next(m for m in members if str(part).startswith((get_origin(m) or m).__name__))
+
+
+def _without_none(kind: Any) -> Any:
+    """`X | None` as X: pydantic's places don't tell the two apart."""
+    members = [member for member in get_args(kind) if member is not NoneType]
+    return members[0] if len(members) == 1 and NoneType in get_args(kind) else kind
+
+
+def json_schema_text() -> str:
+    """Return the schema as the text of its file."""
+    schema = LabFile.model_json_schema(schema_generator=_ForToml)
+    document = {"$schema": _ForToml.schema_dialect, **schema, "title": "lab.toml"}
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+class _ForToml(GenerateJsonSchema):
+    """TOML has no null: what may be missing is left out. Names stand once, without a title."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        if schema.get("default", "") is None:
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        made = super().dict_schema(schema)
+        if "patternProperties" in made:
+            made["additionalProperties"] = False
+        return made
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False

@@ -1,13 +1,18 @@
-"""[parameters] and [[trials]]: what a lab can set, in which units, and what its trials set."""
+"""[parameters] and [[trials]]: what a lab can set, in which units, and what its trials set; and what all tables share."""
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
+from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
-from measuretwice.lab.schema.base import Name, Strict
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+NodeName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]*$")]
+
 
 # Every numeric parameter's name ends in one of these, so that no number stands without a unit.
 UNITS = {
@@ -43,6 +48,17 @@ RESERVED_PREFIXES = (
 )  # fmt: skip
 # What a word may be made of, whatever pattern a lab gives: nothing that a shell, awk or tc takes for its own.
 PLAIN_WORD = re.compile(r"[A-Za-z0-9_./:+@%-]{1,64}")
+# So many names are offered for one that isn't known.
+MOST_OFFERED = 5
+# Words that stand in too many meanings to ask for one of them.
+EMPTY = frozenset(
+    "the and for with what how who its all each one first may that between before is are was set unless "
+    "number test time data link path tcp iperf3 nothing else idle together".split()
+)
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Parameter(Strict):
@@ -147,3 +163,29 @@ class InlineTrial(Strict):
     trial: int = Field(gt=0)
     title: str
     set: dict[str, Value] = {}
+
+
+def suggestions(parameters: Mapping[str, Parameter], asked: str) -> list[str]:
+    """Return names that may be meant by one that isn't known: near in letters, or with one of its words.
+
+    Whoever names a thing knows of it: so those that are unlisted are found, too, where no other is.
+    """
+    words = {
+        word
+        for word in re.findall(r"[a-z0-9]+", asked.casefold())
+        if len(word) > 2 and word not in EMPTY and word not in UNITS
+    }
+    close = difflib.get_close_matches(asked.casefold(), parameters, n=2, cutoff=0.75)
+    named = [
+        name
+        for name in parameters
+        if any(part.startswith(word) for word in words for part in name.split("_"))
+    ]
+    meant = [
+        name
+        for name, parameter in parameters.items()
+        if words & {*re.findall(r"[a-z0-9]+", parameter.help.casefold())}
+    ]
+    found = list(dict.fromkeys([*close, *named] or meant))
+    listed = [name for name in found if not parameters[name].unlisted]
+    return (listed or found)[:MOST_OFFERED]

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Collect, Lab, Value
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.network import Collect
 from measuretwice.measure import fields
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.flows import read_flows

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from measuretwice.lab import Collect
+from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import Iperf2Connection, Iperf3Run, SsSample

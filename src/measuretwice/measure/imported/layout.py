@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from measuretwice.lab import Collect, Lab, QdiscAt
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.network import Collect, QdiscAt
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
 from measuretwice.measure.imported.files import SNAPSHOT, Piece, Pieces
 from measuretwice.parse import PingRun, Qdisc, QdiscSample, parse_tc_qdiscs

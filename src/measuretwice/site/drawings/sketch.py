@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.facts.notation import SPACE
-from measuretwice.lab import IN_BRACES, Act, Lab, Value
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.network import IN_BRACES, Act
 from measuretwice.site.drawings.svg import short
 
 # Nodes of one script are a bundle from so many on.

@@ -17,7 +17,8 @@ from measuretwice.base.files import read_object
 from measuretwice.base.paths import PACKAGE
 from measuretwice.figures.files import DARK, DESK, PHONE, Facts, draw_figure, write_for_pages
 from measuretwice.figures.rows import NamedSet, Row, csv_text
-from measuretwice.lab import FigureOf, Lab, after_cases, step_cases
+from measuretwice.lab import Lab, after_cases, step_cases
+from measuretwice.lab.schema.results import FigureOf
 from measuretwice.runs.recorded import SET_FILE, read_set, results_of
 from measuretwice.site.words.blocks import CAPTION
 from measuretwice.site.words.subjects import LabWords

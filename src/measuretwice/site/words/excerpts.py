@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import QdiscAt
+from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.parse.host import parse_nstat
 from measuretwice.runs.archive import raw_files
 from measuretwice.site.words.blocks import UNSEARCHED, Block, verbatim

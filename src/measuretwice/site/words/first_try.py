@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from measuretwice.lab import FirstTry, Shown, after_cases, first_try_of, step_cases
+from measuretwice.lab import after_cases, first_try_of, step_cases
+from measuretwice.lab.schema.cases import FirstTry, Shown
 from measuretwice.runs.first_try_history import Outcome, outcome_of
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.cases import answer_field, closes_fold, opens_fold

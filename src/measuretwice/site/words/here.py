@@ -11,15 +11,8 @@ from measuretwice.backends.browser import COST, MEMORY_BYTES, fitted_memory, pac
 from measuretwice.backends.live_script import PAGE_TERMINALS
 from measuretwice.book.predicted import quantity_of
 from measuretwice.execute.estimate import likely_seconds
-from measuretwice.lab import (
-    Lab,
-    StageName,
-    Value,
-    select_trials,
-    settings_of,
-    trial_params,
-)
-from measuretwice.lab.schema import Parameter
+from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
+from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.site.machine import settings_for_pages
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.pitfalls import pitfall
@@ -74,7 +67,7 @@ def _quantity(words: LabWords, name: str) -> dict[str, str]:
 
 def unlisted_of(words: LabWords, name: str) -> dict[str, Parameter]:
     """Return the settings that a case is about and no list has: a page names them once the case is diagnosed."""
-    about = settings_of(pitfall(words, name))
+    about = pitfall(words, name).settings
     parameters = words.lab.file.parameters
     return {key: its for key, its in parameters.items() if its.unlisted and key in about}
 

@@ -16,7 +16,8 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
 from measuretwice.figures.rows import ParameterNames
-from measuretwice.lab import Lab, ModelUse, after_cases
+from measuretwice.lab import Lab, after_cases
+from measuretwice.lab.schema.results import ModelUse
 from measuretwice.runs.result import Result
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.numbers import mbit, seconds, sig

@@ -6,8 +6,8 @@ from typing import Any
 
 from measuretwice.backends.ssh_nodes import node_list_text
 from measuretwice.grading.rubric import Rubric, read_rubric
-from measuretwice.lab import About
-from measuretwice.lab.schema import Parameter
+from measuretwice.lab.schema.file import About
+from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.report.markdown import fence
 from measuretwice.runs.goodput import goodput_means
 from measuretwice.site.words.blocks import Block

@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from decimal import Decimal
 
-from measuretwice.lab import Pitfall, Value, refers
+from measuretwice.lab import Value
+from measuretwice.lab.schema.cases import Pitfall
+from measuretwice.lab.schema.parameters import refers
 from measuretwice.site.words.blocks import Block, hints_of_case
 from measuretwice.site.words.lab_facts import trial
 from measuretwice.site.words.registry import word

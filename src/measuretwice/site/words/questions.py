@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from measuretwice.lab import read_questions
-from measuretwice.lab.questions import cases_asked_about
+from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.site.words import here
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.cases import answer_field

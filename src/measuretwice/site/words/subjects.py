@@ -8,7 +8,8 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts, RecordedSets, read_facts
-from measuretwice.lab import Lab, ModelUse
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.results import ModelUse
 from measuretwice.runs.result import Result
 from measuretwice.site.words.registry import Words, word
 

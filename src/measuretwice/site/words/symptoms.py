@@ -14,7 +14,7 @@ from measuretwice.base.paths import PACKAGE
 from measuretwice.figures.files import DARK, Facts
 from measuretwice.figures.palette import in_the_dark
 from measuretwice.figures.rows import counted_runs
-from measuretwice.lab import Pitfall
+from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.recorded import SET_FILE
 from measuretwice.site.words.blocks import Block

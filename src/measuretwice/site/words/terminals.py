@@ -10,7 +10,8 @@ from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 
-from measuretwice.lab import Lab, StageName, Step, Value
+from measuretwice.lab import Lab, StageName, Value
+from measuretwice.lab.schema.network import Step
 from measuretwice.site.words import here
 from measuretwice.site.words.blocks import Block, verbatim
 from measuretwice.site.words.pitfalls import case_options, pitfall, stage_set

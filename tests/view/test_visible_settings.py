@@ -10,7 +10,7 @@ from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.book import LabBook
-from measuretwice.lab import listed_settings, make_copy, trial_params
+from measuretwice.lab import make_copy, trial_params
 from measuretwice.site.machine import settings_for_pages
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def no_design(lab: object, text: str) -> str:
 def test_no_list_of_settings_tells_a_cause(lab, pitfall, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     number = lab.case_number(pitfall)
     unlisted = [name for name, its in lab.file.parameters.items() if its.unlisted]
-    make_copy(tmp_path, lab, listed_settings(lab))
+    make_copy(tmp_path, lab, lab.visible_settings())
     run = next((ROOT / "sample-data" / lab.folder.name / f"case-{number:02d}-broken").glob("*/"))
     shown = {
         "./lab list": call_lab("list", lab.name).stdout.partition("  --case 1:")[0],
@@ -40,7 +40,7 @@ def test_no_list_of_settings_tells_a_cause(lab, pitfall, tmp_path: Path) -> None
         "a page's fields": json.dumps(
             {
                 name: [its["help"], its["choices"]]
-                for name, its in settings_for_pages(lab, listed_settings(lab)).items()
+                for name, its in settings_for_pages(lab, lab.visible_settings()).items()
             }
         ),
     }
@@ -86,7 +86,7 @@ def test_a_known_cases_settings_are_listed(
     tmp_path: Path, kind: str, text: str, knows: bool
 ) -> None:
     book = book_of(tmp_path, 5, kind, text)
-    listed = listed_settings(MATHIS, book.known_cases())
+    listed = MATHIS.visible_settings(book.known_cases())
     assert ("mtu_bytes" in listed) is knows
     assert "offloads" not in listed
 

@@ -1,9 +1,9 @@
-"""A lab's cases in a students' release: kept from eyes that only pass by, not from a will to read.
+"""A lab's cases and questions in a students' release: kept from eyes that only pass by, not from a will to read.
 
 The kit itself needs each case's settings, hints and cause: to run it, to check it, to help a step at
 a time. So lab.toml holds what a student may read, and cases.sealed beside it the rest of the same
 TOML, compressed and written in letters: no search finds a cause in it, and nobody reads one by
-accident. Whoever wants to open it can. Pure but for reading that file.
+accident. Whoever wants to open it can. The questions are sealed likewise: many name what was off in a case.
 """
 
 from __future__ import annotations
@@ -13,16 +13,21 @@ import binascii
 import re
 import textwrap
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
+from measuretwice.lab.lab import Lab, short_path
 
+QUESTIONS = "questions.md"
+SEALED_QUESTIONS = "questions.sealed"
+
+_CASES = re.compile(r"\b[Cc]ases? (\d+(?:(?:, | and )\d+)*)")
+_NUMBERED = re.compile(r"^[0-9]+[.)] +", re.MULTILINE)
 # What of a lab's folder students never get: points, and what the recorded runs of its cases say.
 INSTRUCTORS_ONLY = frozenset({"rubric.toml", "facts.py", "facts"})
 SEALED = "cases.sealed"
 # What a student may read in lab.toml; any other table may say a cause, as a case or a figure's title.
-OPEN_TABLES = frozenset(
+READABLE_TABLES = frozenset(
     {"lab", "topology", "parameters", "trials", "run", "collect", "model", "expect"}
 )
 HEAD = """\
@@ -36,50 +41,23 @@ DIRECTIVE = "#:"
 QUOTES = '"""'
 
 
-def split_facts(text: str) -> tuple[str, str]:
-    """Return lab.toml's text in two: what students may read, without comments, and all other tables."""
-    open_parts: list[str] = []
-    other_parts: list[str] = []
-    for table, lines in _tables(text):
-        if table is None or table in OPEN_TABLES:
-            open_parts += _without_comments(lines)
-        else:
-            other_parts += lines
-    return _tidy(open_parts), _tidy(other_parts)
-
-
-def _tables(text: str) -> Iterator[tuple[str | None, list[str]]]:
-    """Each table with its lines; the first has no name. A comment belongs to the table below it."""
-    name: str | None = None
-    lines: list[str] = []
-    in_text = False  # between three quotes, where anything may stand
+def split_spoilers(text: str) -> tuple[str, str]:
+    """Return lab.toml's text in two, both without comments: what students may read, and all other tables."""
+    readable: list[str] = []
+    spoilers: list[str] = []
+    lines, in_text = readable, False  # between three quotes, where anything may stand
     for line in text.splitlines():
-        found = None if in_text else HEADER.match(line)
-        if found:
-            below = len(lines)
-            while below and (_is_comment(lines[below - 1]) or not lines[below - 1].strip()):
-                below -= 1
-            yield name, lines[:below]
-            name, lines = found[1], lines[below:]
+        if not in_text:
+            if line.startswith("#") and not line.startswith(DIRECTIVE):
+                continue
+            if header := HEADER.match(line):
+                lines = readable if header[1] in READABLE_TABLES else spoilers
         lines.append(line)
         in_text ^= line.count(QUOTES) % 2 == 1
-    yield name, lines
+    return _joined(readable), _joined(spoilers)
 
 
-def _without_comments(lines: list[str]) -> list[str]:
-    kept, in_text = [], False
-    for line in lines:
-        if in_text or not _is_comment(line):
-            kept.append(line)
-        in_text ^= line.count(QUOTES) % 2 == 1
-    return kept
-
-
-def _is_comment(line: str) -> bool:
-    return line.startswith("#") and not line.startswith(DIRECTIVE)
-
-
-def _tidy(lines: list[str]) -> str:
+def _joined(lines: list[str]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n") + "\n"
 
 
@@ -113,5 +91,25 @@ def unseal(path: Path) -> str:
 
 def _damaged(path: Path) -> UserError:
     return UserError(
-        f"{'/'.join(path.parts[-3:])}: is damaged; take it again from the release that you were given"
+        f"{short_path(path)}: is damaged; take it again from the release that you were given"
     )
+
+
+def cases_asked_about(question: str) -> list[int]:
+    """Return the cases that a question names, in order: it may say what was off in them."""
+    return sorted({int(n) for named in _CASES.findall(question) for n in re.findall(r"\d+", named)})
+
+
+def read_questions(lab: Lab) -> list[str]:
+    """Return the questions of a lab's questions.md: its numbered list, each item as one line.
+
+    In a students' release they are sealed: many name what was off in a case.
+    """
+    path = lab.folder / QUESTIONS
+    text = (
+        path.read_text(encoding="utf-8")
+        if path.is_file()
+        else unseal(lab.folder / SEALED_QUESTIONS)
+    )
+    items = _NUMBERED.split("\n" + text)[1:]
+    return [" ".join(item.split("\n\n")[0].split()) for item in items]

@@ -1,0 +1,295 @@
+"""[[pitfalls]], [[recordings]] and [first_try]: mistakes that can be made for real, what a case's page shows of one, the
+runs that sample-data/ holds, and what one would like to believe of them.
+
+How a kind of symptom is drawn stands in measuretwice.figures.symptoms; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, model_validator
+
+from measuretwice.lab.schema.parameters import Name, Strict, Value
+
+
+class SymptomOf(Strict):
+    """A panel of the figure that shows a case's symptom, on its page, once the prediction stands.
+
+    Kinds: `against-model` (the run's goodput against the model's, the recorded steps' last trials behind it), `over-time` (`of`: the
+    run's cwnd, rtt, queue, losses or goodput), `values` (`bars`, one below the other), `runs` (`value` of each run, by the parameter
+    `by`), `flows` (`value` of each flow, by a parameter or a flow's own field), `rows` (of a raw
+    `file`: column `y` against column `x`, counted from 0; without `x` against the row's number, and where `x` is
+    a word as bars; a word as `y` is what stands behind it, as in `cwnd:10`). No label, and no line, may have a word in it that gives the cause away.
+    """
+
+    kind: str
+
+
+class AgainstModelSymptom(SymptomOf):
+    kind: Literal["against-model"]
+
+
+class OverTimeSymptom(SymptomOf):
+    kind: Literal["over-time"]
+    of: Literal["cwnd", "rtt", "queue", "losses", "goodput"]
+
+
+class Bar(Strict):
+    """One bar: a measured `value`, `"=name"` for a parameter's, `"model_bps"`, or a number, `times` that
+    of another; or by how much a node's nstat `counter` grew."""
+
+    label: str
+    value: float | str | None = None
+    times: float | str = 1
+    node: str = ""
+    counter: str = ""
+
+
+class ValuesSymptom(SymptomOf):
+    kind: Literal["values"]
+    label: str
+    unit: float = Field(default=1, gt=0)
+    bars: list[Bar] = Field(min_length=1)
+
+
+class RunsSymptom(SymptomOf):
+    kind: Literal["runs"]
+    label: str
+    unit: float = Field(default=1, gt=0)
+    value: str
+    by: str
+    by_label: str = ""
+    from_zero: bool = True
+
+
+class FlowsSymptom(SymptomOf):
+    kind: Literal["flows"]
+    label: str
+    unit: float = Field(default=1, gt=0)
+    value: str = "goodput_bps"
+    by: Name
+    by_label: str = ""
+
+
+class RowsSymptom(SymptomOf):
+    kind: Literal["rows"]
+    file: Annotated[str, Field(pattern=r"^[^/]+/[^/]+$")]
+    x: int | None = Field(default=None, ge=0)
+    y: int | str
+    x_label: str = ""
+    label: str
+    unit: float = Field(default=1, gt=0)
+
+
+AnySymptom = Annotated[
+    AgainstModelSymptom
+    | OverTimeSymptom
+    | ValuesSymptom
+    | RunsSymptom
+    | FlowsSymptom
+    | RowsSymptom,
+    Field(discriminator="kind"),
+]
+# Each kind's table, by its name in lab.toml.
+SYMPTOM_TABLES: dict[str, type[SymptomOf]] = {
+    get_args(table.model_fields["kind"].annotation)[0]: table
+    for table in get_args(get_args(AnySymptom)[0])
+}
+
+
+class Again(Strict):
+    """Run once more what came out odd: whose `measured` value lies outside min..max.
+
+    With the next seed each time, at most `tries` times, and the last try counts: a way to fool
+    oneself, staged so that it can be caught.
+    """
+
+    measured: str
+    min: float | int
+    max: float | int
+    tries: int = Field(gt=0)
+
+
+class Stage(Strict):
+    """One stage of a pitfall: the parameters that differ from the trial's own.
+
+    A value `"=name"` stands for what parameter `name` has. Each trial is run `repeat` times, with
+    seeds that count up; then, with `again`, what came out odd is run once more.
+    """
+
+    set: dict[Name, Value] = {}
+    repeat: int = Field(default=1, gt=0)
+    again: Again | None = None
+
+
+class Factors(Strict):
+    """From which to which factor of its value a parameter may be varied."""
+
+    low: float = Field(gt=0, le=1)
+    high: float = Field(ge=1)
+
+
+class Elsewhere(Strict):
+    """A pitfall on another trial than its own, so that not every student has the same numbers.
+
+    `both` is set in both stages, `broken` in that one besides. `make checker-matrix` proves each
+    over several seeds.
+    """
+
+    trial: int
+    broken: dict[Name, Value]
+    both: dict[Name, Value] = {}
+
+
+class Predict(Strict):
+    """What a case asks before its first run: a question, and the measured `value` that answers it.
+
+    `name` and `unit` stand at the field for the prediction, and where it is compared with what was measured;
+    the unit only where the value's name doesn't end in it.
+    Where the answer is none of the measured values, `compared` is false: then `value` only says what
+    mending did.
+    """
+
+    ask: str = "How many Mbit/s will you measure?"
+    value: str = "goodput_bps"
+    name: str = "goodput"
+    unit: Literal["", "packets", "segments", "losses", "times", "0 to 1", "B", "%"] = ""
+    compared: bool = True
+
+
+class Pitfall(Strict):
+    """A mistake that can be made for real: in which trial, how, and how it is fixed.
+
+    To a student it is a case with a number, its place in lab.toml counted from 1, and a `symptom`:
+    what is seen, without the cause. Menus, pages, commands and folders say no more. `title` and
+    `id` name the cause; `key_words` are the words that would give it away, and stand nowhere
+    before the last hint.
+    `trials`, where given, names more of them than `trial`: the mistake is in the set, and the
+    checker must be given all of its runs.
+    `predict` is the question that is asked before the first run. `figure` shows on its page what is seen of that run.
+    `finding` is what the checker must raise on `broken` and must not raise on `fixed`;
+    `follows` are findings that the same mistake brings along. `hints` lead from where to look,
+    by what to compare, to the cause.
+
+    For the instructors' map: `minutes` that its page takes, the pitfalls of this lab that it `needs`
+    first, and what it `teaches`: a skill, in words that don't give the cause away.
+    `settled_by` is the parameter that the experiment changes which decides, where a claim that merely fits what
+    was measured would leave nothing off.
+    `place` says where in the network it was, for a drawing that comes after the diagnosis: places as in
+    `[topology]` `acts`.
+    `elsewhere` are other trials on which it shows as well; `vary` names parameters whose values
+    may be multiplied by anything between two factors, all at once.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")]
+    symptom: str
+    title: str
+    key_words: list[str] = Field(min_length=1)
+    trial: int
+    trials: str | None = None
+    finding: str
+    follows: list[str] = []
+    predict: Predict = Predict()
+    broken: Stage
+    fixed: Stage
+    hints: list[str] = Field(min_length=3, max_length=3)
+    minutes: int = Field(default=10, gt=0)
+    needs: list[str] = []
+    teaches: str | None = None
+    settled_by: Name | None = None
+    elsewhere: list[Elsewhere] = []
+    vary: dict[Name, Factors] = {}
+    figure: list[AnySymptom] = []
+    place: list[str] = []
+
+    @property
+    def settings(self) -> set[str]:
+        """The parameters that it is about: those of both stages, and the one that decides."""
+        decides = {self.settled_by} if self.settled_by else set()
+        return {*self.broken.set, *self.fixed.set, *decides}
+
+    def stage(self, name: Literal["broken", "fixed"]) -> Stage:
+        return self.broken if name == "broken" else self.fixed
+
+
+class Recording(Strict):
+    """A set of runs that sample-data/ holds, besides both stages of each pitfall.
+
+    Each of `trials` is run `repeat` times, with `set` over its own parameters (`"=name"` as in a
+    stage). With `losses`, each trial lasts until the model expects that many losses.
+    `keep`: the tools' own output of each run, or its numbers and a digest of that output.
+    `for_students`: a students' release has it; it says no cause.
+    `step`: this set is a panel in the figure that tells how the result came to be, in order.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    title: str
+    trials: str = "all"
+    repeat: int = Field(default=1, gt=0)
+    set: dict[Name, Value] = {}
+    losses: int | None = Field(default=None, gt=0)
+    keep: Literal["raw", "digests"] = "raw"
+    step: bool = False
+    for_students: bool = False
+
+
+class Shown(Strict):
+    """What runs are counted by: the measured `value`, called `label`, and when it supports the claim.
+
+    With `min`, `max` or both: in each run it lies between them. With `most`: its mean is highest in the
+    runs whose parameter `by` has that value. With `alike_ratio`: the means of all values of `by` differ
+    by no more than that share. `names` say what a value of `by` is called. With none of these the range is the one that the lab's own `[[expect]]`
+    has of the value.
+    """
+
+    value: str
+    label: str
+    by: Name | None = None
+    min: float | None = None
+    max: float | None = None
+    most: str | None = None
+    alike_ratio: float | None = Field(default=None, gt=0)
+    names: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Shown:
+        ways = [
+            self.min is not None or self.max is not None,
+            bool(self.most),
+            bool(self.alike_ratio),
+        ]
+        if sum(ways) > 1:
+            raise ValueError("one of min and max, most, or alike_ratio")
+        if (self.most or self.alike_ratio) and not self.by:
+            raise ValueError("most and alike_ratio compare by a parameter: by is missing")
+        return self
+
+
+class TryStep(Strict):
+    """A state of the first try: the recorded set `of` it, reached `after` these pitfalls are solved.
+
+    The first one is the first try itself, after none. A student's own state is the first one's
+    settings with what each step changes whose pitfalls are all solved, in any order: what a step
+    changes is what differs between its set and the one before. `shown` is what it is counted by, if
+    that is another value than the first try's.
+    """
+
+    of: str
+    after: list[str] = []
+    shown: Shown | None = None
+
+
+class FirstTry(Strict):
+    """What `./lab start` runs: a `claim` that one would like to believe, a question to predict
+    (`ask`), what is counted (`shown`), and the `steps` from the first try on.
+
+    Claim, question and labels are read before any case is solved: they tell no cause. `found` is what
+    there is to say of the claim once the last step is reached.
+    """
+
+    claim: str
+    ask: str
+    shown: Shown
+    found: str
+    steps: list[TryStep] = Field(min_length=1)
