@@ -24,9 +24,8 @@ from typing import Any, cast
 from measuretwice.base.errors import UserError
 from measuretwice.base.locks import usable_cpus
 from measuretwice.checks import case_of, check_run, check_set
-from measuretwice.execute.batch import odd_trials, open_batch
+from measuretwice.execute.batch import longest_first, odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher
-from measuretwice.execute.estimate import longest_first
 from measuretwice.execute.job import Job
 from measuretwice.lab import Lab, StageName, load_lab, select_trials
 from measuretwice.lab.schema.cases import Again

@@ -11,8 +11,7 @@ from measuretwice.backends.registry import BACKENDS, backend_for
 from measuretwice.backends.ssh import SshNodes
 from measuretwice.backends.virtual import Kernel, Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.execute.dispatch import dispatcher, refuse_jobs
-from measuretwice.execute.pool import InTurn, Pool
+from measuretwice.execute.dispatch import Pool, SerialDispatcher, dispatcher, refuse_jobs
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.lab import KernelFacts
 
@@ -77,7 +76,7 @@ def test_who_hands_out_trials() -> None:
         assert isinstance(crew, Pool)
         assert crew.at_once == 1
     with dispatcher(Tied({}, owner=1), None, 5) as crew:
-        assert isinstance(crew, InTurn)
+        assert isinstance(crew, SerialDispatcher)
         assert crew.at_once == 1
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import Jobs
-from measuretwice.execute.cluster_ports import Port, refuse_open
+from measuretwice.execute.cluster import Port, refuse_open
 from measuretwice.execute.scheduler import Scheduler, is_loopback
 from measuretwice.runs.derive import code_digest
 

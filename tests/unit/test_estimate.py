@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from measuretwice.backends.backend import VIRTUAL_COST, CostModel
-from measuretwice.execute.estimate import expected_seconds, learn, likely_seconds, most_seconds
+from measuretwice.execute.batch import expected_seconds, learn, likely_seconds, most_seconds
 from measuretwice.execute.job import Job
 from measuretwice.runs.recorded import read_set
 

@@ -23,8 +23,7 @@ from measuretwice.base.files import now
 from measuretwice.base.locks import usable_cpus
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
-from measuretwice.execute.batch import open_batch
-from measuretwice.execute.estimate import expected_seconds
+from measuretwice.execute.batch import expected_seconds, open_batch
 from measuretwice.execute.job import Job
 from measuretwice.grading.again import FILE as AGAIN_FILE
 from measuretwice.grading.again import (

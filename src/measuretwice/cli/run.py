@@ -37,9 +37,14 @@ from measuretwice.cli.options import (
 from measuretwice.course import wording
 from measuretwice.course.case import CaseRun, choose_trials, open_case, raw_files_of, read_changes
 from measuretwice.course.wording import in_brief
-from measuretwice.execute.batch import odd_trials, open_batch
+from measuretwice.execute.batch import (
+    expected_seconds,
+    learn,
+    longest_first,
+    odd_trials,
+    open_batch,
+)
 from measuretwice.execute.dispatch import dispatcher, refuse_jobs
-from measuretwice.execute.estimate import expected_seconds, learn, longest_first
 from measuretwice.execute.job import Job, check_writable, finished
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.lab import Lab, OwnCopy, StageName, load_lab, read_lab

@@ -1,14 +1,18 @@
-"""Many runs of one lab: what they have in common, and the jobs that are made from it."""
+"""Many runs of one lab: what they have in common, the jobs that are made from it, and how long these take."""
 
 from __future__ import annotations
 
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuretwice.backends.backend import Backend
+from measuretwice.backends.backend import VIRTUAL_COST, Backend, CostModel
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.execute.estimate import most_seconds
+from measuretwice.base.files import read_object, write_json
+from measuretwice.base.paths import cache_folder
 from measuretwice.execute.job import Job, check_writable, sweep
 from measuretwice.lab import (
     Lab,
@@ -27,6 +31,12 @@ from measuretwice.runs.result import Result
 # it takes at most: a fast link's seconds are long.
 WALL_LIMIT_S = 120.0
 PATIENCE = 4
+# In real time a trial takes as long as it says, and so much for what comes before and after.
+REAL_TIME_EXTRA_S = 5
+# Shorter measurements say little of a machine's pace: one trial is not like another.
+LEAST_LEARNT_S = 10.0
+# What one measurement weighs against all before it.
+WEIGHT_OF_LAST = 0.5
 
 
 @dataclass(frozen=True)
@@ -137,3 +147,96 @@ def odd_trials(again: Again, results: list[Result]) -> list[tuple[int, int]]:
         if is_odd and len(runs) <= again.tries:
             odd.append((trial, int(last.seed) + 1))
     return odd
+
+
+def likely_seconds(
+    params: Mapping[str, Value],
+    cost: CostModel = VIRTUAL_COST,
+    sent_packets: float | None = None,
+) -> float:
+    """Guess how long a trial takes one CPU: a fixed part, and some microseconds a packet.
+
+    The packets are `sent_packets` where such a trial was measured before. Else they follow from
+    parameters that a lab may have (a Reno flow sends t/(RTT sqrt(p)) packets). It decides only in
+    what order work is begun and what is said beforehand.
+    """
+
+    def number(name: str, default: float) -> float:
+        value = params.get(name, default)
+        return float(value) if isinstance(value, int | float) else default
+
+    duration_s = number("duration_s", 1.0)
+    rtt_s = max(number("rtt_ms", 1.0), 0.1) / 1e3
+    loss_ratio = max(number("loss_ratio", 1e-5), 1e-6)
+    narrowest_mbit = min(number("rate_mbit", 1e4), number("access_mbit", 1e4))
+    packets = narrowest_mbit * 1e6 / 8 / number("mss_bytes", 1460) * duration_s
+    # Else only the link limits these flows, and they fill it.
+    if "loss_ratio" in params:
+        packets = min(packets, 1.25 * duration_s / rtt_s / math.sqrt(loss_ratio))
+    # A host with segment offload handles many packets as one.
+    if sent_packets and params.get("offloads") != "on":
+        packets = sent_packets
+    each_s = 3.5e-6 if "loss_ratio" in params else 7e-6
+    return cost.start_s + cost.slowness * each_s * packets
+
+
+def most_seconds(params: Mapping[str, Value], cost: CostModel = VIRTUAL_COST) -> float:
+    """Guess how long a trial takes one CPU at most: settings may be wrong on purpose.
+
+    What stands there as a share may be taken for a percentage, and then ten times the packets are sent.
+    """
+    loss_ratio = params.get("loss_ratio")
+    if isinstance(loss_ratio, int | float):
+        params = {**params, "loss_ratio": loss_ratio / 100}
+    return likely_seconds(params, cost)
+
+
+def longest_first(jobs: list[Job]) -> list[Job]:
+    """Order jobs so that no CPU waits for a long one at the end."""
+    return sorted(jobs, key=lambda job: likely_seconds(job.plan.params), reverse=True)
+
+
+def expected_seconds(jobs: Sequence[Job], at_once: int) -> float:
+    """Guess how long these jobs take together, `at_once` at a time, by this machine's pace so far."""
+    if jobs[0].backend.real_time:
+        return sum(float(job.plan.params.get("duration_s", 0)) + REAL_TIME_EXTRA_S for job in jobs)
+    pace = _paces().get(jobs[0].plan.lab, 1.0)
+    return pace * _likely(jobs) / at_once
+
+
+def _likely(jobs: Sequence[Job]) -> float:
+    return sum(likely_seconds(job.plan.params, job.backend.cost) for job in jobs)
+
+
+def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:
+    """Note how long these jobs took together, for the next guess.
+
+    A lab's pace is the time that its trials took over what was guessed of them, in pace.json in the
+    cache. A cache that can't be written to is no failure: then nothing is learnt.
+    """
+    if not jobs or jobs[0].backend.real_time or took_s < LEAST_LEARNT_S:
+        return
+    lab = jobs[0].plan.lab
+    now = took_s * at_once / _likely(jobs)
+    paces = _paces()
+    paces[lab] = (1 - WEIGHT_OF_LAST) * paces.get(lab, now) + WEIGHT_OF_LAST * now
+    with contextlib.suppress(OSError):
+        _pace_file().parent.mkdir(parents=True, exist_ok=True)
+        write_json(_pace_file(), paces)
+
+
+def _paces() -> dict[str, float]:
+    """What is known of this machine, by lab; nothing where the file is missing or no such file."""
+    try:
+        content = read_object(_pace_file())
+    except (OSError, ValueError, RecursionError, TypeError):
+        return {}
+    return {
+        lab: float(pace)
+        for lab, pace in content.items()
+        if isinstance(pace, int | float) and 0 < pace < math.inf
+    }
+
+
+def _pace_file() -> Path:
+    return cache_folder() / "pace.json"

@@ -1,14 +1,18 @@
 """Trials on a cluster: a dask.distributed scheduler hands them to its workers.
 
 A worker is asked for nothing but to start a program (`subprocess.run`): the checkout's own Python
-with measuretwice.execute.cluster_worker, at the same path as here. Before, each process is asked where it
-listens (see cluster_ports.py). So neither scheduler nor workers import this package, and a worker that was started
-before a change of the code runs today's code.
+with measuretwice.execute.cluster_worker, at the same path as here. So neither scheduler nor workers import this
+package, and a worker that was started before a change of the code runs today's code.
+
+Before, each process is asked for its own listening sockets: does the cluster listen where others reach it? What its
+processes tell the scheduler of themselves won't do: a worker that others reach by 192.0.2.2 may well listen on
+0.0.0.0, and one on 127.0.0.1 as well.
 """
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import os
@@ -23,15 +27,14 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.execute.cluster_ports import GUIDE, Guard, Port, open_anyway, refuse_open
+from measuretwice.execute.dispatch import OnBusy, Outcome, interrupts_noted, run_on
 from measuretwice.execute.job import Job
-from measuretwice.execute.pool import OnBusy, Outcome, interrupts_noted, run_on
-from measuretwice.execute.scheduler import Scheduler
+from measuretwice.execute.scheduler import NO_PAGES, Scheduler, is_loopback
 from measuretwice.runs.derive import code_digest
 from measuretwice.runs.result import Result, from_json
 
@@ -42,6 +45,8 @@ PATIENCE_S = 30.0
 LOOK_EVERY_S = 1.0
 INSTALL = "MEASURETWICE_SETUP=cluster ./lab"
 KEPT = "finished trials are kept, and the same command goes on from there"
+OPEN_ANYWAY = "MEASURETWICE_OPEN_CLUSTER"
+GUIDE = "docs/reference/cluster.md"
 
 
 class Cluster:
@@ -291,3 +296,153 @@ def _order(job: Job, lease: Path) -> bytes:
 def _last(done: subprocess.CompletedProcess[bytes]) -> str:
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""
+
+
+class Port(NamedTuple):
+    """A port that a process of the cluster listens on. `whose` as listening_sockets says."""
+
+    whose: str
+    machine: str
+    ip: str
+    port: int
+    tls: bool
+
+    def is_open(self) -> bool:
+        """Can others reach it who have no certificate of the cluster's?"""
+        return not self.tls and not is_loopback(self.ip)
+
+    def __str__(self) -> str:
+        place = f"[{self.ip}]" if ":" in self.ip else self.ip
+        article = "the" if self.whose.startswith("scheduler") else "a"
+        return f"{article} {self.whose} on {self.machine} listens on {place}:{self.port}"
+
+
+class Guard:
+    """Looks at every process of a cluster once, also at workers that come later."""
+
+    def __init__(self, scheduler: Scheduler, client: Any, patience_s: float) -> None:
+        self._scheduler, self._client, self._patience_s = scheduler, client, patience_s
+        self._scheduler_seen = False
+        self._order = _question()
+        self.seen: set[str] = set()
+
+    async def look(self) -> None:
+        """Look at what there was no look at yet, in the loop of the client's; UserError where one is open."""
+        workers = await self._workers()
+        new = {address: of for address, of in workers.items() if address not in self.seen}
+        asked = [(address, False) for address in new]
+        asked += [(address, True) for address, of in new.items() if of.get("nanny")]
+        if not self._scheduler_seen:
+            asked.append(("", False))
+        answers = await asyncio.gather(
+            *(self._ask(*whom) for whom in asked), return_exceptions=True
+        )
+        if any(isinstance(answer, BaseException) for answer in answers):
+            # One that has gone meanwhile owes no answer.
+            workers = await self._workers()
+        ports: set[Port] = set()
+        for (address, _), answer in zip(asked, answers, strict=True):
+            if not isinstance(answer, BaseException):
+                ports.update(answer)
+            elif not address or address in workers:
+                who = f"the worker {address}" if address else "the scheduler"
+                raise UserError(
+                    f"{self._scheduler.url()}: {who} does not say where it listens ({answer!r}): it "
+                    f"may be open to anybody. {OPEN_ANYWAY}=1 uses it all the same"
+                )
+        refuse_open(self._scheduler, ports)
+        self._scheduler_seen = True
+        self.seen |= set(new)
+
+    async def _workers(self) -> dict[str, dict[str, Any]]:
+        answer = await asyncio.wait_for(self._client.scheduler.identity(), self._patience_s)
+        return dict(answer["workers"])
+
+    async def _ask(self, address: str, nanny: bool) -> list[Port]:
+        """What the worker there listens on, its nanny, or without an address the scheduler."""
+        if address:
+            answer = self._client.run(eval, self._order, workers=[address], nanny=nanny)
+        else:
+            answer = self._client.run_on_scheduler(eval, self._order)
+        said = await asyncio.wait_for(answer, self._patience_s)
+        return [Port(*each) for each in (said[address] if address else said)]
+
+
+def listening_sockets() -> list[tuple[str, str, str, int, bool]]:
+    """Return of each socket that this process listens on: whose it is, the machine, the address, the
+    port, and whether who connects must show a certificate of the cluster's.
+
+    Whose: "scheduler", "worker" or "nanny", with "'s dashboard" for its pages, or with "'s process" for
+    what isn't dask's own. The text of this function is run inside schedulers, workers and nannies. They don't know
+    this package, and may have another version of Python: so it stands alone.
+    """
+    import importlib
+    import socket
+
+    distributed = importlib.import_module("distributed")
+    # Of each port who has opened it, and whether with TLS.
+    owners: dict[int, list[tuple[str, bool]]] = {}
+    for kind in ("Scheduler", "Worker", "Nanny"):
+        for server in getattr(distributed, kind)._instances:
+            for listener in server.listeners:
+                scheme, _, address = listener.listen_address.partition("://")
+                port = address.rpartition(":")[2]
+                if port.isdigit():
+                    owners.setdefault(int(port), []).append((kind.lower(), scheme == "tls"))
+            pages = getattr(server, "http_server", None)
+            for page_socket in pages._sockets.values() if pages else ():
+                port = page_socket.getsockname()[1]
+                owners.setdefault(port, []).append((f"{kind.lower()}'s dashboard", False))
+    process_kind = next(iter(owners.values()))[0][0].partition("'")[0]
+    unknown = [(f"{process_kind}'s process", False)]
+    found = []
+    for connection in importlib.import_module("psutil").Process().net_connections(kind="tcp"):
+        if connection.status == "LISTEN":
+            # Two may have one port, at two addresses: it counts as one with TLS where both have it.
+            port_owners = owners.get(connection.laddr.port, unknown)
+            tls = all(with_tls for _, with_tls in port_owners)
+            ip, port = connection.laddr.ip, connection.laddr.port
+            found.append((port_owners[0][0], socket.gethostname(), ip, port, tls))
+    return found
+
+
+def _question() -> str:
+    """The expression that asks a process for its sockets.
+
+    Text and not a function: a function would be sent as byte code, which another version of Python can't
+    read, or by its name, and then they would have to import this package. `eval` everybody has.
+    """
+    text = f"from __future__ import annotations\n{inspect.getsource(listening_sockets)}"
+    return f"[scope := {{}}, exec({text!r}, scope), scope['listening_sockets']()][-1]"
+
+
+def open_anyway() -> bool:
+    """Does who calls us know that the cluster is open?"""
+    return bool(os.environ.get(OPEN_ANYWAY))
+
+
+def refuse_open(scheduler: Scheduler, ports: set[Port]) -> None:
+    """UserError where anybody may reach one of these ports: which, and how to start it instead."""
+    opened = sorted(port for port in ports if port.is_open())
+    if not opened:
+        return
+    # One of each kind is enough to act on: all workers of a cluster are mostly started alike. And
+    # 0.0.0.0 and :: may be one port.
+    shown = list({port.whose: port for port in reversed(opened)}.values())[::-1]
+    more = len({(port.whose, port.machine, port.port) for port in opened}) - len(shown)
+    places = ", ".join(map(str, shown)) + (f", and so on at {more} more" if more else "")
+    pages_alone = all(port.whose.endswith("dashboard") for port in opened)
+    harm = "sees what runs there" if pages_alone else "runs programs as you"
+    host = "" if pages_alone else "--host 127.0.0.1 "
+    machines = "" if pages_alone else f" (for several machines by TLS, as {GUIDE} says)"
+    raise UserError(
+        f"{scheduler.url()}: {places}: whoever reaches such a port {harm}. Start the "
+        f"{_kinds(opened)} again with {host}{NO_PAGES}{machines}, or set {OPEN_ANYWAY}=1 to use it all the same"
+    )
+
+
+def _kinds(ports: list[Port]) -> str:
+    """Which of dask's two programs are meant: a nanny is part of the workers'."""
+    scheduler = any(port.whose.startswith("scheduler") for port in ports)
+    others = any(not port.whose.startswith("scheduler") for port in ports)
+    return " and the ".join(["scheduler"] * scheduler + ["workers"] * others)

@@ -10,23 +10,32 @@ import datetime
 import errno
 import os
 import re
+import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from measuretwice.backends.backend import Backend
-from measuretwice.backends.script import EDITED
+from measuretwice.backends.script import EDITED, environment
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import remove_folder, tail_of, write_json
+from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold, is_held
 from measuretwice.base.text import without_controls
-from measuretwice.execute.same_packets import run_with_same_packets, take_raw_files
 from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result
-from measuretwice.runs.folder import DONE, EDIT_DIFF, PLAN, PROVENANCE, RESULT, give_back
+from measuretwice.runs.folder import (
+    DONE,
+    EDIT_DIFF,
+    PLAN,
+    PROVENANCE,
+    RESULT,
+    give_back,
+    is_finished,
+)
 from measuretwice.runs.provenance import provenance_now
 from measuretwice.runs.result import Result
 
@@ -35,6 +44,10 @@ DISK_NEEDED_BYTES = 50 * 2**20
 DISK_RESERVE_BYTES = 2**20
 # Before the name of an own script, in what bash says of it: a place that is gone after the run.
 _OWN_PLACE = re.compile(rf"\S*/{EDITED}/labs/[^/\s]+/nodes/")
+
+# What of a plan besides its settings decides what is sent.
+DECIDING_KEYS = ("lab", "trial", "seed", "where", "kernel", "scripts", "tools", "recipe", "edited")
+SCRIPT = "experiment.sh"
 
 
 class Busy(UserError):
@@ -69,11 +82,80 @@ class Job:
         return is_held(self.lock)
 
     def same_packets(self) -> Path | None:
-        """The run beside it whose raw files are this one's, too, byte for byte; None where it has to be measured."""
-        if self.backend.real_time:
+        """Return a finished run beside it whose raw files are this one's, too, byte for byte; None where it has to be
+        measured.
+
+        A setting that no script reads changes no packet: where time is virtual, equal scripts, kernel and seed make
+        equal bytes, and a student who changes a claim of a case waits for nothing.
+        """
+        plan = self.plan
+        if self.backend.real_time or plan.case is None:
+            return None
+        beside = self.folder.parent.glob(f"*-seed{plan.seed}-*/{PLAN}")
+        runs = [file.parent for file in sorted(beside)]
+        others = [run for run in runs if run != self.folder and is_finished(run)]
+        if not others:
             return None
         lab = read_lab(self.lab_folder)
-        return run_with_same_packets(self.folder, self.plan, lab, self.root, self.own)
+        read = _read_settings(lab, plan, _script_texts(lab, self.root, self.own))
+        return next((run for run in others if _sends_the_same(_plan_of(run), plan, read)), None)
+
+
+def _script_texts(lab: Lab, root: Path, own: OwnScripts | None) -> list[str]:
+    """The texts of the scripts that take part in a run, a student's own among them."""
+    paths = [
+        path
+        for folder in (lab.folder / "nodes", root / "scripts")
+        for path in folder.glob("*")
+        if path.suffix in (".sh", ".py")
+    ]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+    return [*texts, *(text.decode("utf-8", "replace") for _, text in (own.files if own else ()))]
+
+
+def _read_settings(lab: Lab, plan: Plan, scripts: Iterable[str]) -> set[str]:
+    """The settings that scripts or the set-up of the network read."""
+    words = set(re.findall(r"[A-Z][A-Z0-9_]+", "\n".join(scripts)))
+    topology = lab.file.topology
+    tables = " ".join(map(str, (lab.file.run, topology.edges, topology.links)))
+    named = set(re.findall(r"[a-z][a-z0-9_]+", tables))
+    return {name for name in plan.params if name.upper() in words or name in named}
+
+
+def _plan_of(run: Path) -> dict[str, Any]:
+    try:
+        return read_object(run / PLAN)
+    except (OSError, ValueError, TypeError, RecursionError):
+        return {}
+
+
+def _sends_the_same(other: Mapping[str, Any], plan: Plan, read: set[str]) -> bool:
+    document, params = plan.to_json(), other.get("params")
+    if any(other.get(key) != document.get(key) for key in DECIDING_KEYS):
+        return False
+    if not isinstance(params, dict):
+        return False
+    differ = {
+        name for name in {**params, **plan.params} if params.get(name) != plan.params.get(name)
+    }
+    return not differ & (read | (params.keys() - plan.params.keys()))
+
+
+def _copy_raw_files(run: Path, work: Path, plan: Plan) -> None:
+    """Copy a run's raw files into the folder `work`, and its script with this plan's settings."""
+    shutil.copytree(run / "raw", work / "raw", dirs_exist_ok=True)
+    for name in (SCRIPT, "experiment.log", "console.txt"):
+        if (run / name).is_file():
+            shutil.copy2(run / name, work / name)
+    script = work / SCRIPT
+    if script.is_file():
+        exports = {
+            f"export {name}": f"export {name}={shlex.quote(value)}"
+            for name, value in environment(plan).items()
+        }
+        lines = script.read_text(encoding="utf-8").split("\n")
+        lines = [exports.get(line.partition("=")[0], line) for line in lines]
+        script.write_text("\n".join(lines), encoding="utf-8")
 
 
 def check_writable(out: Path) -> None:
@@ -170,7 +252,7 @@ def _run_in(work: Path, job: Job) -> Result:
     same = job.same_packets()
     try:
         if same:
-            take_raw_files(same, work, plan)
+            _copy_raw_files(same, work, plan)
         else:
             backend.measure(lab, plan, job.root, work, job.wall_limit_s)
     except TimeoutError:

@@ -19,9 +19,8 @@ from pydantic import TypeAdapter
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
-from measuretwice.execute.batch import Batch
+from measuretwice.execute.batch import Batch, expected_seconds, longest_first
 from measuretwice.execute.dispatch import dispatcher
-from measuretwice.execute.estimate import expected_seconds, longest_first
 from measuretwice.execute.job import Job
 from measuretwice.grading.contents import Contents, OurRun
 from measuretwice.grading.remarks import Remade, Remark, few

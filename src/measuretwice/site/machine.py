@@ -33,8 +33,7 @@ from measuretwice.backends.browser import (
 from measuretwice.backends.machines import run_builder
 from measuretwice.base.files import pack_zip
 from measuretwice.base.paths import BROWSER_LIBRARIES, PACKAGE
-from measuretwice.execute.batch import open_batch
-from measuretwice.execute.estimate import likely_seconds
+from measuretwice.execute.batch import likely_seconds, open_batch
 from measuretwice.lab import Lab, Plan, published_labs
 from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.lab.spoilers import (
