@@ -23,7 +23,7 @@ from measuretwice.grading.read import cookies, read_submission
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.workers import read_all
 from measuretwice.lab import find_labs, load_lab
-from measuretwice.report.answers import read_places
+from measuretwice.report.markdown import read_places
 from measuretwice.report.render import render_html
 from measuretwice.report.report import make_report
 from measuretwice.runs.archive import digest_of

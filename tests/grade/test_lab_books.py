@@ -13,7 +13,8 @@ import pytest
 from command_line import call_lab
 from example_class import copy_run, write_plan
 
-from measuretwice.book.notes import has_reason, has_unit, read_notes
+from measuretwice.book.lab_book import read_notes
+from measuretwice.book.prediction import has_reason, has_unit
 from measuretwice.grading.books import read_books
 from measuretwice.grading.read import read_submission
 from measuretwice.lab import Lab, load_lab, read_plan

@@ -23,10 +23,10 @@ from command_line import call_lab
 
 from measuretwice.backends.browser import ALGORITHMS
 from measuretwice.base.files import read_object
-from measuretwice.book.notes import read_notes
+from measuretwice.book.lab_book import read_notes
 from measuretwice.in_page.api import PageApi
 from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
-from measuretwice.report.answers import read_answers
+from measuretwice.report.markdown import read_answers
 from measuretwice.runs.archive import raw_folder
 from measuretwice.site.machine import kit_archive
 from measuretwice.site.words.here import of_mending, of_stage

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command_line import call_lab, lab_on_terminal
 
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]

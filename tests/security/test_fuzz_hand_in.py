@@ -22,9 +22,8 @@ from hypothesis import strategies as st
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import unpack_tar
-from measuretwice.book.book import BOOK, LabBook
-from measuretwice.book.notes import with_entry, with_first_try
-from measuretwice.book.predicted import how_far_off, quantity_of, stated_number
+from measuretwice.book.lab_book import BOOK, LabBook, with_entry, with_first_try
+from measuretwice.book.prediction import how_far_off, quantity_of, stated_number
 from measuretwice.grading.answers import find_quotes, read_reports, reported_books
 from measuretwice.grading.books import read_books
 from measuretwice.grading.contents import CaseNotes, Contents, Reading
@@ -105,7 +104,7 @@ def test_a_lab_book_is_read_and_added_to_or_refused(amount: str, tmp_path: Path)
                     told = notes.prediction or ""
                     assert how_far_off(told, 5.2, quantity.unit) is not None
                     number = stated_number(told, quantity.unit)
-                    assert number is None or isinstance(number, float)
+                    assert number is None or isinstance(number[0], float)
             text = book.text
             assert with_entry(text, 1, "Too slow", "Hint", "2").count("- Hint: 2") >= 1
             assert "- Prediction: 7" in with_first_try(text, "Prediction", "7")

@@ -29,7 +29,7 @@ from command_line import call_lab
 from firefox import firefox_path, started_firefox
 
 from measuretwice.backends.browser import find_machine
-from measuretwice.report.answers import read_answers
+from measuretwice.report.markdown import read_answers
 
 PAGE = "modules/01-mathis/case-04/"
 SEED = 4711

@@ -129,7 +129,7 @@ def own_words(lab: Lab, who: str) -> dict[int, str]:
 
 
 def write_report(it: Class, who: str, answers: Mapping[int, str]) -> None:
-    """Write a report as a student fills it in; places by report/answers.py."""
+    """Write a report as a student fills it in; places by report/markdown.py."""
     questions = read_questions(it.lab)
     lines = ["# Report", ""]
     for number, question in enumerate(questions, start=1):

@@ -23,8 +23,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from measuretwice.book.book import BOOK
-from measuretwice.book.notes import with_entry
+from measuretwice.book.lab_book import BOOK, with_entry
 from measuretwice.cli.grade import print_grades
 from measuretwice.grading.deal import deal, dealt_file
 from measuretwice.grading.grade import contents_of, grade, look

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import LabBook
-from measuretwice.book.predicted import how_far_off, quantity_of
+from measuretwice.book.lab_book import LabBook
+from measuretwice.book.prediction import how_far_off, quantity_of
 from measuretwice.course.case import CaseRun, read_changes
 from measuretwice.course.wording import model_answer
 from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.lab import (
     Lab,
     find_labs,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.cli import start, terminal
 from measuretwice.course.progress import changes_by_cases, open_try
 from measuretwice.lab import load_lab, plan_try

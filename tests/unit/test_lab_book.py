@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import BOOK, LabBook
-from measuretwice.book.notes import number_in, read_notes, read_seed, with_entry
+from measuretwice.book.lab_book import BOOK, LabBook, read_notes, read_seed, with_entry
+from measuretwice.book.prediction import number_in
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from all_cases import CASES, LABS, told
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.lab import make_copy, trial_params
 from measuretwice.site.machine import settings_for_pages
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.options import OUT, root_folder
 from measuretwice.execute.job import check_writable

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, refuse, root_folder
 from measuretwice.lab import Lab, Trial, find_labs, load_lab, read_lab

@@ -10,8 +10,7 @@ import time
 
 import click
 
-from measuretwice.base.errors import UserError
-from measuretwice.base.text import without_controls
+from measuretwice.base.errors import UserError, without_controls
 from measuretwice.cli.commands import cli
 
 

@@ -15,8 +15,7 @@ import click
 
 from measuretwice.backends.registry import backend_for
 from measuretwice.base.errors import UserError
-from measuretwice.book.notes import numbers_in
-from measuretwice.book.predicted import quantity_of
+from measuretwice.book.prediction import numbers_in, quantity_of
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
 from measuretwice.cli.options import (

@@ -22,7 +22,7 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from measuretwice.base.text import without_controls
+from measuretwice.base.errors import without_controls
 from measuretwice.course.case import CaseRun
 from measuretwice.course.progress import OpenedTry
 from measuretwice.course.wording import HEADINGS, expectation_rows, row_of, verdict

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.book.book import LabBook
-from measuretwice.book.notes import NONE, Entry
-from measuretwice.book.predicted import OF_ALL, how_far_off, measured_by
+from measuretwice.book.lab_book import NONE, Entry, LabBook
+from measuretwice.book.prediction import OF_ALL, how_far_off, measured_by
 from measuretwice.execute.batch import Batch
 from measuretwice.lab import (
     UNSET,

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.book.book import LabBook
-from measuretwice.book.notes import NONE
-from measuretwice.book.predicted import Quantity, measured_by
+from measuretwice.book.lab_book import NONE, LabBook
+from measuretwice.book.prediction import Quantity, measured_by
 from measuretwice.course.case import changes_of
 from measuretwice.course.findings import Document
 from measuretwice.lab import Lab, load_lab, moving_cases

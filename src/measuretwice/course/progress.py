@@ -9,8 +9,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import is_release
-from measuretwice.book.book import LabBook
-from measuretwice.book.notes import Notes
+from measuretwice.book.lab_book import LabBook, Notes
 from measuretwice.execute.batch import Batch
 from measuretwice.execute.job import Job
 from measuretwice.execute.record import duration_for_s

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import now, write_text
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.course.archives import Unpacked, unpacked
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.lab import find_labs
-from measuretwice.report.answers import read_answers
+from measuretwice.report.markdown import read_answers
 from measuretwice.report.render import render_html, render_markdown
 from measuretwice.report.report import Report, make_report
 from measuretwice.runs.folder import runs_in

@@ -20,10 +20,9 @@ from typing import Any
 
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.script import EDITED, environment
-from measuretwice.base.errors import UserError
+from measuretwice.base.errors import UserError, without_controls
 from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold, is_held
-from measuretwice.base.text import without_controls
 from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.derive import derive, finished_result

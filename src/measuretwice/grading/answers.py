@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measuretwice.grading.unpack import shown
 from measuretwice.measure.imported import tidy
-from measuretwice.report.answers import read_books, read_places
+from measuretwice.report.markdown import read_books, read_places
 
 MAX_REPORT_BYTES = 8 * 2**20
 MAX_ANSWER = 20_000

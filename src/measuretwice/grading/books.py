@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import BOOK, LabBook
-from measuretwice.book.notes import Notes, has_reason, has_unit, number_in, read_notes
+from measuretwice.book.lab_book import BOOK, LabBook, Notes, read_notes
+from measuretwice.book.prediction import has_reason, has_unit, number_in
 from measuretwice.grading.contents import CaseNotes
 from measuretwice.grading.unpack import shown
 from measuretwice.lab import Lab, published_labs

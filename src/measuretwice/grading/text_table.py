@@ -15,8 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from measuretwice.base.errors import UserError
-from measuretwice.base.text import is_control
+from measuretwice.base.errors import UserError, is_control
 
 MAX_BYTES = 16 * 2**20
 MAX_LINES = 20_000

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from measuretwice.base.text import without_controls
+from measuretwice.base.errors import without_controls
 from measuretwice.measure.imported import MAX_FILE_BYTES
 from measuretwice.runs.archive import ARCHIVE, is_archive
 

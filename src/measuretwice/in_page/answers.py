@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
-from measuretwice.book.predicted import measured_by
+from measuretwice.book.prediction import measured_by
 from measuretwice.course.case import answer_of, changes_of
 from measuretwice.course.findings import Document
 from measuretwice.course.wording import HEADINGS, expectation_rows, finding_lines, row_of, verdict

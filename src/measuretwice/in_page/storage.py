@@ -9,13 +9,12 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip
-from measuretwice.book.book import LabBook
-from measuretwice.book.notes import NONE
+from measuretwice.book.lab_book import NONE, LabBook
 from measuretwice.course.report import opened_for_report, read_report_runs, write_report
 from measuretwice.in_page.answers import ArchiveAnswer
 from measuretwice.lab import Lab, read_questions
 from measuretwice.live.session import FACTS
-from measuretwice.report.answers import as_answer
+from measuretwice.report.markdown import as_answer
 from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import read_result
 

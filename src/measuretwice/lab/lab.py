@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from measuretwice.base.errors import UserError
-from measuretwice.base.text import shortened
+from measuretwice.base.errors import UserError, shortened
 from measuretwice.lab.schema.cases import Pitfall, Stage
 from measuretwice.lab.schema.file import LabFile
 from measuretwice.lab.schema.parameters import Parameter, Value, refers, suggestions

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from measuretwice.base.errors import UserError
-from measuretwice.base.text import has_controls
+from measuretwice.base.errors import UserError, has_controls
 from measuretwice.lab.first_try import range_of
 from measuretwice.lab.lab import Lab, Trial, name_of, select_trials, short_path
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from measuretwice.base import LAST_SEED
-from measuretwice.base.errors import UserError
-from measuretwice.base.text import shortened
+from measuretwice.base.errors import UserError, shortened
 from measuretwice.lab.lab import Lab
 from measuretwice.lab.schema.parameters import Value, refers
 

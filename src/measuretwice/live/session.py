@@ -33,11 +33,10 @@ from measuretwice.backends.script import (
     memory_mb,
 )
 from measuretwice.backends.virtual import Virtual, find_kernel
-from measuretwice.base.errors import UserError
+from measuretwice.base.errors import UserError, without_controls
 from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
 from measuretwice.base.locks import hold
 from measuretwice.base.paths import SOURCE
-from measuretwice.base.text import without_controls
 from measuretwice.lab import Lab, OwnScripts, Plan
 from measuretwice.live import wire
 from measuretwice.live.keeper import CONSOLE

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.book.book import LabBook
+from measuretwice.book.lab_book import LabBook
 from measuretwice.lab import Lab, Value, complaints, load_lab, trial_params
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.fields import fields_of, unit_of

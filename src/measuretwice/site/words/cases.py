@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-from measuretwice.book.predicted import quantity_of
+from measuretwice.book.prediction import quantity_of
 from measuretwice.site.words import here
 from measuretwice.site.words.blocks import UNSEARCHED, Block
 from measuretwice.site.words.pitfalls import pitfall

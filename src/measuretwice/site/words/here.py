@@ -9,7 +9,7 @@ from typing import Any
 
 from measuretwice.backends.browser import COST, MEMORY_BYTES, fitted_memory, packs_of, too_much
 from measuretwice.backends.live_script import PAGE_TERMINALS
-from measuretwice.book.predicted import quantity_of
+from measuretwice.book.prediction import quantity_of
 from measuretwice.execute.batch import likely_seconds
 from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
 from measuretwice.lab.schema.parameters import Parameter

@@ -1,4 +1,4 @@
-"""What a case asks for, by name and unit, and how far a prediction of it was off.
+"""Predictions: their numbers, units and reasons; and how far one was off from what was measured.
 
 Text and numbers in, words out. A factor stands only between two values of one unit: where what was
 predicted is of another kind, the words say so instead.
@@ -10,10 +10,22 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from measuretwice.book.notes import MAX_WORDS, numbers_in_place
 from measuretwice.lab.schema.cases import Predict
 from measuretwice.measure.fields import unit_of
 
+# A number as people write it: 66, 66.5 and, in many languages, 66,5; 1,200, where three digits follow; 3e-4.
+NUMBER = re.compile(
+    r"[-+]?(?:(?P<grouped>[1-9]\d{0,2}(?:,\d{3})+(?![\d,])(?:\.\d+)?)|\d+(?:[.,]\d+)?|\.\d+)(?:[eE][-+]?\d+)?"
+)
+# A number, and the word behind it, which is its unit where it is none of these.
+MEASURE = re.compile(r"(?<![\w.])\d[\d.,]*+(?:[eE][-+]?\d+)?+\s?([%‰×]|[A-Za-zµμ][A-Za-zµμ/²]*)")
+NO_UNITS = frozenset(
+    "a about again all also and as at because but by for from if in is it more of or since so than that "
+    "the then to was when which with".split()
+)
+# Of a text that is longer, the rest is no prediction's.
+MAX_CHARACTERS = 4000
+REASON_WORDS = 4
 # The unit of a share.
 SHARE = "0 to 1"
 OF_ALL = "(1 = all)"
@@ -71,7 +83,7 @@ class Quantity:
 
 def quantity_of(asked: Predict) -> Quantity:
     """Return what a case's question asks for."""
-    scale, unit = unit_for_people(asked.value)
+    scale, unit = display_unit(asked.value)
     return Quantity(asked.name, OF_ALL if asked.unit == SHARE else asked.unit or unit, scale)
 
 
@@ -79,11 +91,11 @@ def measured_by(asked: Predict) -> Quantity:
     """Return what is measured: what the question asks for, or where it asks for something else the value beside it."""
     if asked.compared:
         return quantity_of(asked)
-    scale, unit = unit_for_people(asked.value)
+    scale, unit = display_unit(asked.value)
     return Quantity(asked.value, unit, scale)
 
 
-def unit_for_people(name: str) -> tuple[float, str]:
+def display_unit(name: str) -> tuple[float, str]:
     """Return by what to multiply a measured value, and its unit then."""
     if name.endswith("_bps"):
         return 1e-6, "Mbit/s"
@@ -91,27 +103,19 @@ def unit_for_people(name: str) -> tuple[float, str]:
     return 1.0, OF_ALL if unit == SHARE else unit
 
 
-def how_far_off(told: str, value: float | None, unit: str) -> str:
-    """Return what stands behind a measured value: how many times what was told it is, or why that can't be said.
+def how_far_off(prediction: str, value: float | None, unit: str) -> str:
+    """Return what stands behind a measured value: how many times the prediction it is, or why that can't be said.
 
-    Nothing where no number was told, or one with which this hardly compares.
+    Nothing where no number was predicted, or one with which this hardly compares.
     """
-    if value is None:
+    stated = stated_number(prediction, unit)
+    if value is None or stated is None:
         return ""
-    found = _stated(told, unit)
-    if found is None:
-        return ""
-    number, kind, by = found
+    number, kind, scale = stated
     if kind not in (None, _kind(unit)):
-        asked = f"{SHARE}, or in %" if unit == OF_ALL else unit
-        wanted = (
-            f"The question asks for {asked}"
-            if asked
-            else "The question asks for a number without a unit"
-        )
-        return f". {wanted}, so the two can't be compared"
-    wants = KINDS[kind].get(_as_known(unit, kind) or "", 1.0) if kind else 1.0
-    number *= by / wants
+        asked = f"{SHARE}, or in %" if unit == OF_ALL else unit or "a number without a unit"
+        return f". The question asks for {asked}, so the two can't be compared"
+    number *= scale / (KINDS[kind].get(_as_known(unit, kind) or "", 1.0) if kind else 1.0)
     # A share above all of them was meant otherwise.
     if not number or (unit == OF_ALL and number > 1):
         return ""
@@ -121,35 +125,29 @@ def how_far_off(told: str, value: float | None, unit: str) -> str:
     return f", {factor:.{2 if factor >= 10 else 3}g} times that"
 
 
-def stated_number(words: str, unit: str = "") -> float | None:
-    """Return the number that a prediction states.
+def stated_number(prediction: str, unit: str = "") -> tuple[float, str | None, float] | None:
+    """Return the number that a prediction states, what its unit measures (None without one), and how much of that
+    kind's first unit it is; None where none is stated, as in a calculation (25.7*0.93).
 
-    That is the one that it begins with (`about 5`, too), unless that one's unit is of another kind than `unit` and a later
-    one's isn't. Else it is the last with a unit of that kind, else the last.
-
-    A number in a calculation (25.7*0.93) isn't stated. None where there is none.
+    It is the number that the text begins with (`about 5`, too), unless that one's unit is of another kind than `unit`
+    and a later one's isn't. Else it is the last with a unit of that kind, else the last.
     """
-    found = _stated(words, unit)
-    return found[0] if found else None
-
-
-def _stated(words: str, unit: str) -> tuple[float, str | None, float] | None:
-    """The number stated, what kind its unit is of (None without one), and how much of that kind's first it is."""
-    text = words[:MAX_WORDS]
-    stated = list(_outside_sums(text))
-    if not stated:
+    text = prediction[:MAX_CHARACTERS]
+    numbers = list(_outside_sums(text))
+    if not numbers:
         return None
-    start, _, after = stated[0]
-    found = [(value, *_unit_behind(rest, unit)) for _, value, rest in stated]
-    fitting = [each for each in found if each[1] is not None and each[1] == _kind(unit)]
-    begins = BEFORE_THE_FIRST.fullmatch(text[:start]) and not re.match(r"=", after)
+    start, _, after = numbers[0]
+    found = [(value, *_unit_behind(rest, unit)) for _, value, rest in numbers]
+    fitting = [number for number in found if number[1] is not None and number[1] == _kind(unit)]
+    begins = BEFORE_THE_FIRST.fullmatch(text[:start]) and not after.startswith("=")
     if begins and (found[0][1] is None or found[0] in fitting or not fitting):
         return found[0]
     return (fitting or found)[-1]
 
 
 def _outside_sums(text: str) -> Iterator[tuple[int, float, str]]:
-    for found, value in numbers_in_place(text):
+    """Yield each number that is no part of a calculation: where it begins, its value, and the text behind it."""
+    for found, value in number_matches(text):
         before, after = text[: found.start()], text[found.end() :]
         if not re.match(r"\s*(?:[*·/^+]|[x×]\s*\d)", after) and not re.search(
             r"(?:[*·/^+]|\d\s*[x×])\s*$", before
@@ -178,3 +176,36 @@ def _as_known(text: str, kind: str) -> str | None:
 def _kind(unit: str) -> str | None:
     """What a unit that is asked for measures: a number without one compares with shares and multiples."""
     return next((kind for kind in KINDS if _as_known(unit, kind)), "ratio" if not unit else None)
+
+
+def has_unit(words: str) -> bool:
+    """Does a unit stand behind a number of a prediction?"""
+    return any(
+        found[1].casefold() not in NO_UNITS for found in MEASURE.finditer(words[:MAX_CHARACTERS])
+    )
+
+
+def has_reason(words: str) -> bool:
+    """Are there words beside the number and its unit, enough for a reason? If it is one, a person says."""
+    rest = MEASURE.sub(_without_unit, words[:MAX_CHARACTERS])
+    return len(re.findall(r"[^\W\d_]{2,}", rest)) >= REASON_WORDS
+
+
+def _without_unit(found: re.Match[str]) -> str:
+    return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
+
+
+def number_matches(words: str) -> Iterator[tuple[re.Match[str], float]]:
+    """Where numbers stand in a prediction, and what they are."""
+    for found in NUMBER.finditer(words[:MAX_CHARACTERS]):
+        yield found, float(found[0].replace(",", "" if found["grouped"] else "."))
+
+
+def numbers_in(words: str) -> list[float]:
+    """Return all numbers of a prediction, in order."""
+    return [value for _, value in number_matches(words)]
+
+
+def number_in(words: str) -> float | None:
+    """Return the first number of a prediction; None where it has none."""
+    return next(iter(numbers_in(words)), None)
