@@ -9,9 +9,41 @@ from typing import Any, Literal, get_args, get_origin
 from pydantic import BaseModel
 
 from measuretwice.checks import KINDS
-from measuretwice.lab import Lab, schema
-from measuretwice.lab.schema.cases import SymptomOf
-from measuretwice.lab.schema.results import FigureOf
+from measuretwice.lab import Lab
+from measuretwice.lab.schema.cases import (
+    Again,
+    Bar,
+    Elsewhere,
+    Factors,
+    FirstTry,
+    Pitfall,
+    Predict,
+    Recording,
+    Shown,
+    Stage,
+    SymptomOf,
+    TryStep,
+)
+from measuretwice.lab.schema.file import About, LabFile
+from measuretwice.lab.schema.network import (
+    Act,
+    Collect,
+    CrowdFiles,
+    Edges,
+    End,
+    FlowFiles,
+    Link,
+    Node,
+    NodeFile,
+    QdiscAt,
+    QueueAt,
+    Run,
+    SenderAt,
+    Step,
+    Topology,
+)
+from measuretwice.lab.schema.parameters import InlineTrial, Parameter, TrialTable
+from measuretwice.lab.schema.results import Checks, Expectation, FigureOf, ModelUse, Panel
 from measuretwice.site.words.blocks import Block, folded_hints
 
 # The command line
@@ -40,6 +72,14 @@ def cell(text: str) -> str:
 
 # lab.toml
 
+# Outermost first; kinds of figures, and of symptoms, are one table each.
+TABLES = (
+    LabFile, About, Topology, Act, Node, Link, End, Edges, Parameter, TrialTable, InlineTrial, Run, Step,
+    Collect, NodeFile, QdiscAt, FlowFiles, CrowdFiles, QueueAt, SenderAt, ModelUse, Checks, Expectation,
+    Pitfall, Predict, Stage, Again, Elsewhere, Factors, SymptomOf, Bar, Recording, FirstTry, TryStep, Shown,
+    FigureOf, Panel,
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Key:
@@ -59,12 +99,7 @@ class Table:
 
 def lab_file_tables() -> list[Table]:
     """Return the tables of lab.toml, outermost first, from the models that read it."""
-    names = (
-        "LabFile About Topology Act Node Link End Edges Parameter TrialTable InlineTrial Run Step Collect NodeFile "
-        "QdiscAt FlowFiles CrowdFiles QueueAt SenderAt ModelUse Checks Expectation Pitfall Predict Stage Again Elsewhere "
-        "Factors SymptomOf Bar Recording FirstTry TryStep Shown FigureOf Panel"
-    ).split()
-    return [_table(getattr(schema, name)) for name in names]
+    return [_table(model) for model in TABLES]
 
 
 def _table(model: type[BaseModel]) -> Table:
