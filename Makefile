@@ -122,7 +122,7 @@ site-assets: setup ## what pages show that was recorded, but for runs: the grade
 	PYTHONPATH=src $(PYTHON) tests/support/example_class.py
 
 schema: setup ## lab.toml's JSON Schema, after a change of its tables: labs/lab.schema.json
-	PYTHONPATH=src $(PYTHON) scripts/lab_schema.py
+	PYTHONPATH=src $(PYTHON) scripts/lab_schema.py >labs/lab.schema.json
 
 machines: setup ## after a change of what machines are built from: build them, and pack what comes with the checkout
 	@echo "building both machines, ten minutes on two cores, then packing them"

@@ -1,19 +1,11 @@
-"""lab.toml as a whole, its JSON Schema, and what is wrong with one in words for its author.
-
-Editors complete, explain and refuse by the schema, which holds what can be said of a table by itself. What one table
-refers to in another, and numbers in range of their parameter, only ./lab knows. (json-schema.org, draft 2020-12; each
-lab.toml names the file in a `#:schema` line, as taplo and its editors' extensions read it.)
-"""
+"""lab.toml as a whole, and what is wrong with one in words for its author."""
 
 from __future__ import annotations
 
-import json
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, Field, ValidationError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
 
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
 from measuretwice.lab.schema.network import Collect, Run, Topology
@@ -22,9 +14,7 @@ from measuretwice.lab.schema.results import FIGURE_TABLES, AnyFigure, Checks, Ex
 
 # What `format_version` is: raised when a table changes so that an older file would be misread.
 FORMAT_VERSION = 1
-
-
-# Where it stands in a checkout; `make schema` writes it.
+# Its JSON Schema, by which editors complete and refuse; `make schema` writes it.
 SCHEMA_FILE = "labs/lab.schema.json"
 
 
@@ -112,31 +102,3 @@ def _without_none(kind: Any) -> Any:
     """`X | None` as X: pydantic's places don't tell the two apart."""
     members = [member for member in get_args(kind) if member is not NoneType]
     return members[0] if len(members) == 1 and NoneType in get_args(kind) else kind
-
-
-def json_schema_text() -> str:
-    """Return the schema as the text of its file."""
-    schema = LabFile.model_json_schema(schema_generator=_ForToml)
-    document = {"$schema": _ForToml.schema_dialect, **schema, "title": "lab.toml"}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-
-
-class _ForToml(GenerateJsonSchema):
-    """TOML has no null: what may be missing is left out. Names stand once, without a title."""
-
-    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        return self.generate_inner(schema["schema"])
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        if schema.get("default", "") is None:
-            return self.generate_inner(schema["schema"])
-        return super().default_schema(schema)
-
-    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
-        made = super().dict_schema(schema)
-        if "patternProperties" in made:
-            made["additionalProperties"] = False
-        return made
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
