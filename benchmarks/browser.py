@@ -32,7 +32,7 @@ from typing import Any
 from firefox import firefox_path, started_firefox
 
 from measuretwice.base.files import write_json
-from measuretwice.runs.verified import processor
+from measuretwice.runs.recorded import processor
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "sample-data" / "browser-stopwatch.json"

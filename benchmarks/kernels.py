@@ -25,7 +25,7 @@ from measuretwice.backends import virtual  # noqa: E402
 from measuretwice.backends.virtual import Virtual  # noqa: E402
 from measuretwice.execute.batch import open_batch  # noqa: E402
 from measuretwice.lab import load_lab  # noqa: E402
-from measuretwice.runs.archive import digest_of  # noqa: E402
+from measuretwice.runs.folder import digest_of  # noqa: E402
 
 WALL_LIMIT_S = 3600
 WALL = virtual._wall

@@ -41,7 +41,8 @@ from common import say
 from measuretwice import parse
 from measuretwice.figures import style as plot_style
 from measuretwice.lab import load_lab
-from measuretwice.runs import archive, recorded
+from measuretwice.runs import recorded
+from measuretwice.runs.folder import raw_folder
 from measuretwice.stats import intervals as statistics
 
 lab = load_lab(root, "calibrate")
@@ -51,7 +52,7 @@ readings = {run.trial: run for run in recorded.results_of(lab, samples / "readin
 
 def raw(trial: int, name: str) -> str:
     """One raw file of a trial's recorded run."""
-    with archive.raw_folder(samples / "readings" / recorded.short_name(trial, 1)) as folder:
+    with raw_folder(samples / "readings" / recorded.short_name(trial, 1)) as folder:
         return (folder / name).read_text()
 
 

@@ -10,8 +10,8 @@ from IPython.display import SVG, Markdown, display
 
 from measuretwice.facts import RecordedSets
 from measuretwice.figures import registry, style
-from measuretwice.runs import archive
 from measuretwice.runs import recorded as samples
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 
 
@@ -30,7 +30,7 @@ class Recordings(RecordedSets):
         """The raw files of one run of a set: what the tools printed."""
         chosen = self.runs(name)[run]
         short = samples.short_name(chosen.trial, chosen.seed)
-        with archive.raw_folder(self.set_folder(name) / short) as folder:
+        with raw_folder(self.set_folder(name) / short) as folder:
             yield folder
 
     def figure(self, name: str, results: list[Result]) -> None:

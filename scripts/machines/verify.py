@@ -33,7 +33,7 @@ from measuretwice.backends.machines import VERIFIED_FILE
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import cache_folder
 from measuretwice.lab import Lab, published_labs
-from measuretwice.runs.archive import digest_of
+from measuretwice.runs.folder import digest_of
 
 ROOT = shipped.CHECKOUT
 # A trial on the browser's machine: long enough to send some thousand packets.

@@ -22,7 +22,7 @@ from command_line import call_lab, start_lab
 from measuretwice.checks import case_of, check_run
 from measuretwice.measure import imported
 from measuretwice.parse.formats import NO_TOOL
-from measuretwice.runs.archive import ARCHIVE, raw_folder
+from measuretwice.runs.folder import ARCHIVE, raw_folder
 from measuretwice.runs.remeasure import remeasure
 
 QUICK = 1

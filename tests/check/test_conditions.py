@@ -10,7 +10,7 @@ from command_line import call_lab
 
 from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.checks.configuration import differences
-from measuretwice.execute.reference import reference_host_state
+from measuretwice.execute.batch import reference_host_state
 from measuretwice.lab import load_lab
 from measuretwice.measure.host_state import (
     HostState,
@@ -20,7 +20,7 @@ from measuretwice.measure.host_state import (
     sockets_of,
     why_unfit,
 )
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.remeasure import Remeasured, remeasure
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,7 @@ import pytest
 from measuretwice.base.files import read_object
 from measuretwice.course.findings import DeclaredRun, check_brought
 from measuretwice.lab import load_lab
-from measuretwice.runs.archive import raw_folder
-from measuretwice.runs.folder import PLAN
+from measuretwice.runs.folder import PLAN, raw_folder
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "sample-data"

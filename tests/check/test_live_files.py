@@ -13,8 +13,7 @@ from measuretwice.checks import case_of, check_run
 from measuretwice.course.findings import check_live
 from measuretwice.lab import load_lab
 from measuretwice.live.session import FACTS
-from measuretwice.runs.archive import ARCHIVE, raw_folder
-from measuretwice.runs.folder import PLAN
+from measuretwice.runs.folder import ARCHIVE, PLAN, raw_folder
 from measuretwice.runs.remeasure import remeasure
 
 # Of each lab so many sets, the smallest run of each; the others are left to the night.

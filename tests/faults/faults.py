@@ -45,14 +45,13 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import digest_of_packages
 from measuretwice.checks import case_of, check_run
-from measuretwice.execute.batch import open_batch
+from measuretwice.execute.batch import open_batch, reference_host_state
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
-from measuretwice.execute.reference import reference_host_state
 from measuretwice.lab import Lab, Plan, Value, load_lab
-from measuretwice.runs.derive import DERIVING
 from measuretwice.runs.folder import is_finished
 from measuretwice.runs.remeasure import remeasure
+from measuretwice.runs.result import DERIVING
 
 ROOT = Path(__file__).parents[2]
 LABS = ("mathis", "buffers", "scale", "variants", "queues", "calibrate")

@@ -15,7 +15,7 @@ from measuretwice.grading.recorded import Recorded, read_recorded
 from measuretwice.grading.remarks import Remark, advice
 from measuretwice.grading.same_words import find_same_words
 from measuretwice.lab import load_lab
-from measuretwice.runs.archive import raw_files
+from measuretwice.runs.folder import raw_files
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]

@@ -26,7 +26,7 @@ from measuretwice.lab import find_labs, load_lab
 from measuretwice.report.markdown import read_places
 from measuretwice.report.render import render_html
 from measuretwice.report.report import make_report
-from measuretwice.runs.archive import digest_of
+from measuretwice.runs.folder import digest_of
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]

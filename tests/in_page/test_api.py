@@ -27,7 +27,7 @@ from measuretwice.book.lab_book import read_notes
 from measuretwice.in_page.api import PageApi
 from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
 from measuretwice.report.markdown import read_answers
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import raw_folder
 from measuretwice.site.machine import kit_archive
 from measuretwice.site.words.here import of_mending, of_stage
 from measuretwice.site.words.subjects import LabWords

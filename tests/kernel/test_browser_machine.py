@@ -13,7 +13,7 @@ from command_line import call_lab
 from measuretwice.backends.browser import find_machine, fitted_sampling, guest_files, guest_words
 from measuretwice.in_page.machine import given_to_live_guest
 from measuretwice.lab import Toolchain, load_lab, make_plan
-from measuretwice.runs.archive import digest_of
+from measuretwice.runs.folder import digest_of
 
 ROOT = Path(__file__).parents[2]
 BUILDER = ROOT / "scripts/browser/build.sh"

@@ -81,7 +81,7 @@ class Checkout:
                 line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
             except OSError:
                 continue
-            if str(self.folder) in line and ("keeper" in line or "MT_FOLDER" in line):
+            if str(self.folder) in line and ("live.session" in line or "MT_FOLDER" in line):
                 found.append(f"{process.name} {line}")
         return found
 
@@ -325,7 +325,7 @@ def test_a_killed_keeper_leaves_nothing(checkout: Checkout) -> None:
     folder = checkout.up()
     romeo = checkout.enter("romeo")
     do(romeo, "echo kept >kept.txt")
-    os.kill(checkout.process("live.keeper"), signal.SIGKILL)
+    os.kill(checkout.process("live.session"), signal.SIGKILL)
     romeo.expect("the network has gone down")
     eventually(lambda: not checkout.processes())
     assert checkout.status() == []

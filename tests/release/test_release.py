@@ -22,7 +22,7 @@ from same_sentences import Sentences
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, load_lab, published_labs, read_lab, read_questions
 from measuretwice.lab.spoilers import READABLE_TABLES, SEALED, seal, split_spoilers, unseal
-from measuretwice.release.students import archive
+from measuretwice.release import archive
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/site"))

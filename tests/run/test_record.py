@@ -14,10 +14,25 @@ from measuretwice.base.errors import UserError
 from measuretwice.course.findings import check_one, check_together
 from measuretwice.execute import record
 from measuretwice.lab import find_labs, load_lab, trial_params
-from measuretwice.runs import archive
-from measuretwice.runs.folder import DONE
-from measuretwice.runs.recorded import SET_FILE, read_set, results_of, set_folders, short_name
-from measuretwice.runs.verified import VERIFIED_FILE, stands, verifications
+from measuretwice.runs.folder import (
+    ARCHIVE,
+    DONE,
+    digest_of,
+    digest_of_files,
+    pack,
+    raw_files,
+    raw_folder,
+)
+from measuretwice.runs.recorded import (
+    SET_FILE,
+    VERIFIED_FILE,
+    read_set,
+    results_of,
+    set_folders,
+    short_name,
+    still_verified,
+    verifications,
+)
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -71,12 +86,12 @@ def test_recorded_set_is_whole(folder: Path) -> None:
         assert kept.is_dir() == (meant.keep == "raw")
         if kept.is_dir():
             assert (kept / DONE).is_file()
-            files = archive.raw_files(kept)
-            assert archive.digest_of_files(files.items()) == run.raw_sha256
+            files = raw_files(kept)
+            assert digest_of_files(files.items()) == run.raw_sha256
 
 
 def test_a_set_read_and_written_is_the_same() -> None:
-    """So a set recorded anew differs from what stands there in nothing but what was measured."""
+    """So a set recorded anew differs from what still_verified there in nothing but what was measured."""
     for folder in RECORDED:
         found = read_set(folder)
         # What is said of flows has grown since some sets were recorded.
@@ -157,7 +172,7 @@ def test_a_value_that_was_not_measured_then_is_no_difference(tmp_path: Path) -> 
     lab, name = load_lab(ROOT, "scale"), "case-07-broken"
     shutil.copytree(SAMPLES / lab.folder.name / name, tmp_path / name)
     [result] = results_of(lab, tmp_path / name)
-    with archive.raw_folder(tmp_path / name / short_name(result.trial, result.seed)) as raw:
+    with raw_folder(tmp_path / name / short_name(result.trial, result.seed)) as raw:
         shutil.copytree(raw, tmp_path / "run" / "raw")
     now = replace(result, folder=tmp_path / "run")
     assert record.compare(tmp_path / name, [now]) == []
@@ -200,7 +215,7 @@ def test_each_note_is_of_what_is_recorded_now(folder: Path) -> None:
     noted = verifications(folder.parent)
     assert noted
     for name in noted:
-        assert stands(noted, read_set(folder.parent / name)), name
+        assert still_verified(noted, read_set(folder.parent / name)), name
 
 
 # Of each lab a set that takes a few seconds.
@@ -259,10 +274,10 @@ def test_runs_come_out_as_recorded_and_a_change_is_named(tmp_path: Path) -> None
     folder = tmp_path / "sample-data" / "05-queues" / "case-03-fixed"
     path = folder / "results.json"
     document = json.loads(path.read_text())
-    with archive.raw_folder(folder / "trial-01-seed1") as raw:
+    with raw_folder(folder / "trial-01-seed1") as raw:
         (raw / "host-1" / "ping.txt").write_text("PING\n")
-        document["runs"][0]["raw_sha256"] = archive.digest_of(raw)
-        archive.pack(raw, folder / "trial-01-seed1" / archive.ARCHIVE)
+        document["runs"][0]["raw_sha256"] = digest_of(raw)
+        pack(raw, folder / "trial-01-seed1" / ARCHIVE)
     path.write_text(json.dumps(document))
     # A note is of what was recorded then.
     done = run_record(tmp_path, "queues", "--verify", "--note", "--only", "case-03-fixed")

@@ -32,7 +32,7 @@ from measuretwice.grading.remade import find_figures
 from measuretwice.grading.unpack import Opened
 from measuretwice.in_page.storage import RunStore, note_written, pack
 from measuretwice.lab import load_lab
-from measuretwice.runs.archive import raw_files, raw_folder
+from measuretwice.runs.folder import raw_files, raw_folder
 from measuretwice.runs.remeasure import read_run
 
 QUESTION = "Why is the goodput lower than the link's rate?"

@@ -12,7 +12,7 @@ from measuretwice.backends import virtual
 from measuretwice.backends.virtual import Virtual
 from measuretwice.execute.batch import open_batch
 from measuretwice.lab import load_lab
-from measuretwice.runs.archive import digest_of
+from measuretwice.runs.folder import digest_of
 
 WALL = virtual._wall
 

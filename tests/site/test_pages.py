@@ -26,7 +26,7 @@ from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.site.build import prepare
 from measuretwice.site.navigation import KEY
 from measuretwice.site.words.subjects import LabWords
-from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook
+from measuretwice.testbeds import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
 LABS = published_labs(ROOT)

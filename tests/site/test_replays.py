@@ -14,7 +14,7 @@ import pytest
 
 from measuretwice.lab import find_labs, read_lab
 from measuretwice.measure.arrivals import window_arrivals
-from measuretwice.runs.archive import raw_files
+from measuretwice.runs.folder import raw_files
 from measuretwice.site.words.subjects import LabWords
 
 ROOT = Path(__file__).parents[2]

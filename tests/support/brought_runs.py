@@ -11,7 +11,7 @@ from measuretwice.checks import Finding, case_of, check_run
 from measuretwice.lab import Lab, load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.imported import ImportedFiles
-from measuretwice.runs.archive import ARCHIVE, raw_folder
+from measuretwice.runs.folder import ARCHIVE, raw_folder
 
 ROOT = Path(__file__).parents[2]
 Way = Literal["folders", "flat", "nameless"]

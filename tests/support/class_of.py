@@ -35,7 +35,7 @@ from measuretwice.lab import (
     read_plan,
     read_questions,
 )
-from measuretwice.runs.derive import derive
+from measuretwice.runs.result import derive
 
 ROOT = Path(__file__).parents[2]
 TERM = "a made-up word"

@@ -39,9 +39,7 @@ from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, Plan, load_lab, read_plan, read_questions
 from measuretwice.report.render import render_markdown
 from measuretwice.report.report import make_report
-from measuretwice.runs.archive import raw_folder
-from measuretwice.runs.folder import DONE
-from measuretwice.runs.provenance import command_again
+from measuretwice.runs.folder import DONE, command_again, raw_folder
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]

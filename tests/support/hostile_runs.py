@@ -13,7 +13,7 @@ from hostile import ROOT
 from measuretwice.backends.script import environment
 from measuretwice.lab import load_lab, read_plan
 from measuretwice.measure.run import measure
-from measuretwice.runs.archive import raw_files, raw_folder
+from measuretwice.runs.folder import raw_files, raw_folder
 from measuretwice.runs.result import make_result
 
 REPORTED = ROOT / "tests" / "data" / "report" / "trial-07-seed1-b402df08"

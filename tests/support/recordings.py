@@ -18,8 +18,7 @@ from measuretwice.execute.batch import Batch
 from measuretwice.execute.record import choose, jobs_of
 from measuretwice.lab import digest_scripts, load_lab
 from measuretwice.runs.folder import PLAN
-from measuretwice.runs.recorded import read_set, short_name
-from measuretwice.runs.verified import stands, verifications
+from measuretwice.runs.recorded import read_set, short_name, still_verified, verifications
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -58,7 +57,7 @@ def _same(batch: Batch, name: str, plan: dict[str, object]) -> bool:
         return False
     # As JSON has it: no tuples.
     plans = [json.loads(path.read_text()), json.loads(json.dumps(plan))]
-    if stands(verifications(samples), read_set(samples / name), batch.scripts):
+    if still_verified(verifications(samples), read_set(samples / name), batch.scripts):
         for each in plans:
             del each["scripts"], each["digest"]
     return bool(plans[0] == plans[1])

@@ -21,7 +21,7 @@ from pip_wheel import pip_command
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, read_lab
-from measuretwice.testbeds.files import TEMPLATES, cloudlab_profile, manifest_logins
+from measuretwice.testbeds import TEMPLATES, cloudlab_profile, manifest_logins
 
 ROOT = Path(__file__).parents[2]
 STANDIN = Path(__file__).parent / "standin"

@@ -27,7 +27,7 @@ from pip_wheel import pip_command
 
 from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.lab import Lab, read_lab
-from measuretwice.testbeds.files import TEMPLATES, fabric_notebook
+from measuretwice.testbeds import TEMPLATES, fabric_notebook
 
 LIBRARY = "fabrictestbed_extensions.fablib.fablib"
 PACKAGE = "fabrictestbed-extensions==2.0.9"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.testbeds.files import TEMPLATES
+from measuretwice.testbeds import TEMPLATES
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = TEMPLATES / "node-setup.sh"

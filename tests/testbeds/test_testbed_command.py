@@ -12,7 +12,7 @@ from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.file import LabFile
-from measuretwice.testbeds.layout import Layout, layout_of
+from measuretwice.testbeds import Layout, layout_of
 
 ROOT = Path(__file__).parents[2]
 MANIFEST = '<rspec xmlns="http://www.geni.net/resources/rspec/3" type="manifest">' + "".join(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.runs import archive
+from measuretwice.runs.folder import ARCHIVE, digest_of, files_of, pack, raw_folder
 
 
 @pytest.fixture
@@ -25,27 +25,27 @@ def raw(tmp_path: Path) -> Path:
 def test_packed_and_unpacked_is_the_same(raw: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    archive.pack(raw, run / archive.ARCHIVE)
-    with archive.raw_folder(run) as unpacked:
-        assert archive.digest_of(unpacked) == archive.digest_of(raw)
-        assert list(archive.files_of(unpacked)) == ["juliet/empty.log", "romeo/ss.txt", "top"]
+    pack(raw, run / ARCHIVE)
+    with raw_folder(run) as unpacked:
+        assert digest_of(unpacked) == digest_of(raw)
+        assert list(files_of(unpacked)) == ["juliet/empty.log", "romeo/ss.txt", "top"]
     assert not unpacked.exists()
 
 
 def test_dates_and_modes_do_not_matter(raw: Path, tmp_path: Path) -> None:
-    archive.pack(raw, tmp_path / "one")
+    pack(raw, tmp_path / "one")
     os.utime(raw / "top", (0, 0))
     (raw / "top").chmod(0o600)
-    archive.pack(raw, tmp_path / "two")
+    pack(raw, tmp_path / "two")
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_digest_knows_names_and_bytes(raw: Path) -> None:
-    before = archive.digest_of(raw)
+    before = digest_of(raw)
     (raw / "top").rename(raw / "other")
-    renamed = archive.digest_of(raw)
+    renamed = digest_of(raw)
     (raw / "other").write_text("y")
-    assert len({before, renamed, archive.digest_of(raw)}) == 3
+    assert len({before, renamed, digest_of(raw)}) == 3
 
 
 def bad(name: str, kind: bytes = tarfile.REGTYPE, size: int = 1) -> bytes:
@@ -77,8 +77,8 @@ def bad(name: str, kind: bytes = tarfile.REGTYPE, size: int = 1) -> bytes:
 def test_a_damaged_or_hostile_archive_is_refused_in_words(content: bytes, tmp_path: Path) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    (run / archive.ARCHIVE).write_bytes(content)
-    with pytest.raises(UserError, match="is damaged"), archive.raw_folder(run):
+    (run / ARCHIVE).write_bytes(content)
+    with pytest.raises(UserError, match="is damaged"), raw_folder(run):
         pass
     assert not (tmp_path / "outside").exists()
 
@@ -86,23 +86,23 @@ def test_a_damaged_or_hostile_archive_is_refused_in_words(content: bytes, tmp_pa
 def test_more_than_a_run_holds_is_refused(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MAX_BYTES", 100)
-    archive.pack(raw, tmp_path / archive.ARCHIVE)
+    monkeypatch.setattr("measuretwice.runs.folder.MAX_BYTES", 100)
+    pack(raw, tmp_path / ARCHIVE)
     raw.rename(tmp_path / "elsewhere")
-    with pytest.raises(UserError, match="no place in it"), archive.raw_folder(tmp_path):
+    with pytest.raises(UserError, match="no place in it"), raw_folder(tmp_path):
         pass
 
 
 def test_more_files_than_a_run_has_are_refused(
     raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    archive.pack(raw, tmp_path / archive.ARCHIVE)
-    there = len(archive.files_of(raw))
+    pack(raw, tmp_path / ARCHIVE)
+    there = len(files_of(raw))
     raw.rename(tmp_path / "elsewhere")
-    monkeypatch.setattr(archive, "MAX_FILES", there)
-    with archive.raw_folder(tmp_path) as folder:
-        assert len(archive.files_of(folder)) == there
-    monkeypatch.setattr(archive, "MAX_FILES", there - 1)
+    monkeypatch.setattr("measuretwice.runs.folder.MAX_FILES", there)
+    with raw_folder(tmp_path) as folder:
+        assert len(files_of(folder)) == there
+    monkeypatch.setattr("measuretwice.runs.folder.MAX_FILES", there - 1)
     says = f"more than {there - 1} files"
-    with pytest.raises(UserError, match=says), archive.raw_folder(tmp_path):
+    with pytest.raises(UserError, match=says), raw_folder(tmp_path):
         pass

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from measuretwice.backends import BACKENDS, backend_for
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.host import Host
-from measuretwice.backends.registry import BACKENDS, backend_for
 from measuretwice.backends.ssh import SshNodes
 from measuretwice.backends.virtual import Kernel, Virtual
 from measuretwice.base.errors import UserError

@@ -15,7 +15,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli.options import Jobs
 from measuretwice.execute.cluster import Port, refuse_open
 from measuretwice.execute.scheduler import Scheduler, is_loopback
-from measuretwice.runs.derive import code_digest
+from measuretwice.runs.result import code_digest
 
 ROOT = Path(__file__).parents[2]
 Change = Callable[[dict[str, Any]], object]

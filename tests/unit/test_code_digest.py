@@ -10,8 +10,8 @@ from pathlib import Path
 
 from measuretwice.base.paths import PACKAGE, digest_of_packages
 from measuretwice.lab import published_labs
-from measuretwice.runs.archive import ARCHIVE, raw_folder
-from measuretwice.runs.derive import DERIVING
+from measuretwice.runs.folder import ARCHIVE, raw_folder
+from measuretwice.runs.result import DERIVING
 from measuretwice.site.notebooks import NOTEBOOK_PACKAGES
 
 ROOT = Path(__file__).parents[2]
@@ -23,7 +23,7 @@ print(json.dumps([name.split(".")[1] for name in sys.modules if name.startswith(
 DERIVE = """
 import json, sys
 from pathlib import Path
-from measuretwice.runs.derive import derive
+from measuretwice.runs.result import derive
 from measuretwice.lab import read_lab, read_plan
 folders = iter(map(Path, sys.argv[1:]))
 for lab, run, raw in zip(folders, folders, folders):

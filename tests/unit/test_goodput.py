@@ -10,9 +10,9 @@ from measuretwice.cli import terminal
 from measuretwice.course.wording import in_brief
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.report.tables import key_values_table, summary_table
-from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
 from measuretwice.runs.recorded import read_set
 from measuretwice.runs.remeasure import read_run
+from measuretwice.runs.result import BY_ACKS, goodput_means, goodput_of
 from measuretwice.site.words.lab_facts import goodput as word
 from measuretwice.site.words.subjects import LabWords
 

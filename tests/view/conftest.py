@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.runs.archive import ARCHIVE, raw_folder
+from measuretwice.runs.folder import ARCHIVE, raw_folder
 
 SAMPLES = Path(__file__).parents[2] / "sample-data"
 # What a test damages: one flow through netem, in a folder whose name says nothing.

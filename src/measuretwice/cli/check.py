@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from measuretwice.backends.registry import what_differs
+from measuretwice.backends import what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, root_folder

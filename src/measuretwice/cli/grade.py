@@ -15,8 +15,8 @@ from typing import Any
 import click
 from rich.console import Console
 
+from measuretwice.backends import REPEATING
 from measuretwice.backends.backend import Backend
-from measuretwice.backends.registry import REPEATING
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import now

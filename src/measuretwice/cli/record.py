@@ -18,7 +18,7 @@ from measuretwice.execute import record as recording
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.facts import write_facts
 from measuretwice.lab import Lab, load_lab
-from measuretwice.runs import recorded, verified
+from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 
 
@@ -69,11 +69,11 @@ def record(
     if verify:
         sets = {wanted.name: recorded.read_set(samples / wanted.name) for wanted in chosen}
         if note:
-            noted = verified.verifications(samples)
+            noted = recorded.verifications(samples)
             chosen = [
                 wanted
                 for wanted in chosen
-                if not verified.stands(noted, sets[wanted.name], batch.scripts)
+                if not recorded.still_verified(noted, sets[wanted.name], batch.scripts)
             ]
 
     problems: list[str] = []
@@ -132,7 +132,7 @@ def _verify(
         problems += found
         if note and not found:
             runs = [result.place for result in results[wanted.name]]
-            verified.note(samples, recorded.read_set(samples / wanted.name), runs)
+            recorded.note_verification(samples, recorded.read_set(samples / wanted.name), runs)
     # The next --verify runs all anew; what differs stays to be looked at. Runs of another
     # --verify that works beside this one are left alone.
     if not note:

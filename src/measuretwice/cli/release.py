@@ -12,7 +12,7 @@ from measuretwice.cli.commands import INSTRUCTORS
 from measuretwice.cli.describe import described
 from measuretwice.cli.docs import build_site, need_mkdocs
 from measuretwice.cli.options import PATH, root_folder
-from measuretwice.release.students import archive, make_release
+from measuretwice.release import archive, make_release
 
 
 @click.command()

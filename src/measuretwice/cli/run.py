@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from measuretwice.backends.registry import backend_for
+from measuretwice.backends import backend_for
 from measuretwice.base.errors import UserError
 from measuretwice.book.prediction import numbers_in, quantity_of
 from measuretwice.cli import terminal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from measuretwice.backends.registry import backend_for
+from measuretwice.backends import backend_for
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, FRESH, JOBS, OUT, SEED, root_folder
 from measuretwice.cli.over_time import open_in_browser

@@ -28,8 +28,7 @@ from measuretwice.course.progress import OpenedTry
 from measuretwice.course.wording import HEADINGS, expectation_rows, row_of, verdict
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
-from measuretwice.runs.goodput import BY_ACKS, goodput_means, goodput_of
-from measuretwice.runs.result import Result, what_chance_does
+from measuretwice.runs.result import BY_ACKS, Result, goodput_means, goodput_of, what_chance_does
 
 # Wide enough for a row where the output is no terminal: a file must not lose columns.
 FILE_WIDTH = 150

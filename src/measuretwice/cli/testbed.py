@@ -11,7 +11,7 @@ from measuretwice.backends.ssh_nodes import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import PATH, root_folder
 from measuretwice.lab import load_lab
-from measuretwice.testbeds.files import cloudlab_profile, fabric_notebook, manifest_logins
+from measuretwice.testbeds import cloudlab_profile, fabric_notebook, manifest_logins
 
 
 @click.command()

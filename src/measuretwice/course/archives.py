@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.runs.archive import ARCHIVE, is_archive
-from measuretwice.runs.folder import runs_in
+from measuretwice.runs.folder import ARCHIVE, is_archive, runs_in
 
 
 @dataclass(frozen=True)

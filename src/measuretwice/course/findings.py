@@ -14,7 +14,7 @@ from typing import NotRequired, TypedDict, cast
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Member, Severity, case_of, check_run, check_set, with_help
 from measuretwice.course.case import read_changes
-from measuretwice.execute.reference import reference_host_state
+from measuretwice.execute.batch import reference_host_state
 from measuretwice.lab import UNSET, Lab, StageName, Value, load_lab, select_trials, trial_params
 from measuretwice.live.session import FACTS
 from measuretwice.measure import imported

@@ -24,7 +24,7 @@ from measuretwice.base.limited_process import (
 )
 from measuretwice.course.findings import Reference
 from measuretwice.course.wording import UNNAMED
-from measuretwice.execute.reference import reference_host_state
+from measuretwice.execute.batch import reference_host_state
 from measuretwice.lab import Lab, Value, load_lab
 from measuretwice.measure.host_state import HostState
 

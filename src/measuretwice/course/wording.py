@@ -17,8 +17,7 @@ from measuretwice.course.lab_books import (
 from measuretwice.lab import Lab
 from measuretwice.measure.imported.files import SNAPSHOT
 from measuretwice.report.tables import NO_CLAIM
-from measuretwice.runs.goodput import goodput_of
-from measuretwice.runs.result import Result
+from measuretwice.runs.result import Result, goodput_of
 
 # What a finding is called before it has a name.
 UNNAMED = {

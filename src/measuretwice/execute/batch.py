@@ -1,20 +1,27 @@
-"""Many runs of one lab: what they have in common, the jobs that are made from it, and how long these take."""
+"""Many runs of one lab: what they have in common, the jobs that are made from it, and how long these take; and one in
+which nothing is measured, for the settings of nodes that the lab's own scripts have set up."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import math
+import os
+import shutil
+import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice.backends.backend import VIRTUAL_COST, Backend, CostModel
-from measuretwice.backends.virtual import Virtual
+from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.base.paths import cache_folder
-from measuretwice.execute.job import Job, check_writable, sweep
+from measuretwice.base.paths import CHECKOUT, cache_folder
+from measuretwice.execute.job import Job, check_finished, check_writable, sweep
 from measuretwice.lab import (
+    CheckedParams,
     Lab,
     OwnScripts,
     StageName,
@@ -25,6 +32,7 @@ from measuretwice.lab import (
     trial_params,
 )
 from measuretwice.lab.schema.cases import Again
+from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
@@ -240,3 +248,63 @@ def _paces() -> dict[str, float]:
 
 def _pace_file() -> Path:
     return cache_folder() / "pace.json"
+
+
+def reference_host_state(root: Path, lab: Lab, params: Mapping[str, Value]) -> HostState | None:
+    """Return how the lab's scripts set its nodes up with these parameters; None without a virtual
+    kernel on this machine: none is built for this. None, too, for a lab of another checkout, which
+    MEASURETWICE_ROOT names: whoever has runs checked hasn't asked to run its scripts.
+
+    It takes about a second; what was found is kept beside the kernel, for the next time.
+    UserError where the scripts fail, or where the lab can't have these parameters: they may be a stranger's.
+    """
+    kernel = find_kernel() if root.resolve() == CHECKOUT.resolve() else None
+    if kernel is None:
+        return None
+    backend, keep = Virtual(kernel), kernel.folder.parent.parent / "reference"
+    prepared = _only_prepared(lab)
+    trial = min(lab.trials)
+    with tempfile.TemporaryDirectory(prefix="measuretwice-reference-") as out:
+        batch = open_batch(root, prepared, Path(out), backend, wall_limit_s=WALL_LIMIT_S)
+        plan = replace(batch.job(trial, seed=1).plan, params=_whole(lab, params))
+        kept = keep / _digest(lab, plan.to_json())
+        if (kept / "raw").is_dir():
+            return read_host_state(kept / "raw", None)
+        work = Path(out) / "work"
+        (work / "raw").mkdir(parents=True)
+        backend.measure(prepared, plan, root, work, WALL_LIMIT_S)
+        check_finished(work, "the lab's own set-up", backend, prepared)
+        host_state = read_host_state(work / "raw", None)
+        _keep(work, kept)
+    return host_state
+
+
+def _whole(lab: Lab, params: Mapping[str, Value]) -> CheckedParams:
+    """The parameters, each of which the lab's scripts and this machine's kernel may rely on."""
+    for name in lab.defaults():
+        if name not in params:
+            raise UserError(f"its settings: {lab.name} needs {name}, and they have none")
+    return CheckedParams(lab, params, "its settings")
+
+
+def _only_prepared(lab: Lab) -> Lab:
+    """The lab, with nothing to measure and nothing to conclude."""
+    run = lab.file.run.model_copy(update={"measure": [], "conclude": []})
+    return replace(lab, file=lab.file.model_copy(update={"run": run}))
+
+
+def _digest(lab: Lab, plan: Mapping[str, object]) -> str:
+    facts = (lab.folder / "lab.toml").read_bytes()
+    return hashlib.sha256(facts + json.dumps(plan, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _keep(work: Path, kept: Path) -> None:
+    """Put what was found where the next one looks; whoever is first has the word."""
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        beside = kept.with_name(f".{kept.name}.{os.getpid()}")
+        shutil.copytree(work / "raw", beside / "raw")
+        os.rename(beside, kept)
+    except OSError:
+        # A cache that can't be written to costs a second the next time.
+        return

@@ -35,8 +35,7 @@ from measuretwice.base.paths import SOURCE
 from measuretwice.execute.dispatch import OnBusy, Outcome, interrupts_noted, run_on
 from measuretwice.execute.job import Job
 from measuretwice.execute.scheduler import NO_PAGES, Scheduler, is_loopback
-from measuretwice.runs.derive import code_digest
-from measuretwice.runs.result import Result, from_json
+from measuretwice.runs.result import Result, code_digest, from_json
 
 T = TypeVar("T")
 CONNECT_S = 10

@@ -20,8 +20,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.locks import take_cpu
 from measuretwice.execute.job import Busy, Job, check_writable, finished, run_job
 from measuretwice.lab import CheckedParams, Plan, digest_scripts, read_lab
-from measuretwice.runs.derive import code_digest
-from measuretwice.runs.result import Result
+from measuretwice.runs.result import Result, code_digest
 
 
 class Misfit(UserError):

@@ -29,8 +29,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.locks import take_cpu, usable_cpus
 from measuretwice.execute.job import Busy, Job, run_job
 from measuretwice.execute.scheduler import Scheduler
-from measuretwice.runs.derive import code_digest
-from measuretwice.runs.result import Result
+from measuretwice.runs.result import Result, code_digest
 
 Outcome = Result | UserError
 # Told of each job that somebody else works on, when that is found.

@@ -25,7 +25,6 @@ from measuretwice.base.files import read_object, remove_folder, tail_of, write_j
 from measuretwice.base.locks import hold, is_held
 from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
-from measuretwice.runs.derive import derive, finished_result
 from measuretwice.runs.folder import (
     DONE,
     EDIT_DIFF,
@@ -34,9 +33,9 @@ from measuretwice.runs.folder import (
     RESULT,
     give_back,
     is_finished,
+    provenance_now,
 )
-from measuretwice.runs.provenance import provenance_now
-from measuretwice.runs.result import Result
+from measuretwice.runs.result import Result, derive, finished_result
 
 # A trial's folder is some MB of text; less than this free and a run isn't begun.
 DISK_NEEDED_BYTES = 50 * 2**20

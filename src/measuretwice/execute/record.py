@@ -19,9 +19,18 @@ from measuretwice.execute.batch import Batch, odd_trials
 from measuretwice.execute.job import Job
 from measuretwice.lab import Lab, StageName, Value, select_trials
 from measuretwice.lab.schema.cases import Again
-from measuretwice.runs import archive
-from measuretwice.runs.folder import DONE, PLAN, PROVENANCE, RESULT
-from measuretwice.runs.provenance import Machine
+from measuretwice.runs.folder import (
+    ARCHIVE,
+    DONE,
+    PLAN,
+    PROVENANCE,
+    RESULT,
+    Machine,
+    digest_of,
+    files_of,
+    pack,
+    raw_folder,
+)
 from measuretwice.runs.recorded import (
     SET_FILE,
     RecordedRun,
@@ -165,7 +174,7 @@ def _store_run(run: Path, target: Path) -> None:
         shutil.copyfile(run / name, target / name)
     result = read_object(run / RESULT)
     write_json(target / RESULT, {k: v for k, v in result.items() if k != "derived_by"})
-    archive.pack(run / "raw", target / archive.ARCHIVE)
+    pack(run / "raw", target / ARCHIVE)
     (target / DONE).touch()
 
 
@@ -182,14 +191,14 @@ def compare(folder: Path, results: list[Result]) -> list[str]:
         place = now[name].place
         if now[name].params != run.result.params:
             problems.append(f"{folder.name}: {name}: was recorded with other settings")
-        elif archive.digest_of(place / "raw") != run.raw_sha256:
+        elif digest_of(place / "raw") != run.raw_sha256:
             problems += _differences(folder, name, place, recorded)
         elif not run.result.measured.items() <= now[name].measured.items():
             # What is measured today and wasn't then is no other number.
             problems.append(f"{folder.name}: {name}: the same files, but other numbers from them")
-        if (folder / name / archive.ARCHIVE).exists():
-            with archive.raw_folder(folder / name) as raw:
-                if archive.digest_of(raw) != run.raw_sha256:
+        if (folder / name / ARCHIVE).exists():
+            with raw_folder(folder / name) as raw:
+                if digest_of(raw) != run.raw_sha256:
                     problems.append(f"{folder.name}: {name}: its archive is not what was recorded")
     return problems
 
@@ -207,9 +216,9 @@ def _differences(folder: Path, name: str, run: Path, recorded: RecordedSet) -> l
         others.append(f"kernel: {recorded.kernel} was recorded, {plan['kernel']} is here")
     why = f" ({'; '.join(others)})" if others else ""
     files: list[str] = []
-    if (folder / name / archive.ARCHIVE).exists():
-        with archive.raw_folder(folder / name) as raw:
-            was, now = archive.files_of(raw), archive.files_of(run / "raw")
+    if (folder / name / ARCHIVE).exists():
+        with raw_folder(folder / name) as raw:
+            was, now = files_of(raw), files_of(run / "raw")
             files = [
                 file
                 for file in sorted(was.keys() | now.keys())

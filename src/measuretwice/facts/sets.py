@@ -14,7 +14,7 @@ from measuretwice.lab import Lab, load_lab
 from measuretwice.measure.signatures import SenderFiles, Signature, read_sender, signature_of
 from measuretwice.parse.host import parse_nstat
 from measuretwice.runs import recorded
-from measuretwice.runs.archive import raw_files, raw_folder
+from measuretwice.runs.folder import raw_files, raw_folder
 from measuretwice.runs.result import Result
 
 

@@ -23,7 +23,7 @@ from measuretwice.lab import Lab
 from measuretwice.lab.schema.results import SequenceFigure
 from measuretwice.parse import ParseError
 from measuretwice.parse.tcpdump import parse_tcpdump
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.tcp.traces import TimeSequence, time_sequence
 

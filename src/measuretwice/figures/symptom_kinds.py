@@ -33,7 +33,7 @@ from measuretwice.lab.schema.cases import (
 )
 from measuretwice.measure.over_time import DROPPED, GOODPUT, PANELS, SENT_AGAIN, Line
 from measuretwice.measure.raw import counters_grown
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 
 # As many parts as a phone's picture is wide, halved; of each its smallest and largest value is drawn.

@@ -12,7 +12,7 @@ from measuretwice.lab import Lab, Value
 from measuretwice.measure.connections import Trace, traces
 from measuretwice.measure.queue import Queue, queue
 from measuretwice.parse import ParseError
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 
 # Measured values that describe a run: their name, the words, and what they are multiplied by.

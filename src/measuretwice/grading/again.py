@@ -25,7 +25,7 @@ from measuretwice.execute.job import Job
 from measuretwice.grading.contents import Contents, OurRun
 from measuretwice.grading.remarks import Remade, Remark, few
 from measuretwice.lab import UNSET, Value, trial_params
-from measuretwice.runs.archive import files_of
+from measuretwice.runs.folder import files_of
 
 # Of what has been run again: beside the class's grades.
 FILE = "again.json"

@@ -12,17 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from measuretwice.backends.registry import REPEATING
+from measuretwice.backends import REPEATING
 from measuretwice.backends.script import environment
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.grading.contents import Agreement
 from measuretwice.grading.unpack import shown
 from measuretwice.lab import Plan
-from measuretwice.runs.derive import code_digest
-from measuretwice.runs.folder import PLAN, PROVENANCE, RESULT
-from measuretwice.runs.provenance import command_again
+from measuretwice.runs.folder import PLAN, PROVENANCE, RESULT, command_again
 from measuretwice.runs.remeasure import RunData
+from measuretwice.runs.result import code_digest
 
 SCRIPT = "experiment.sh"
 MAX_SCRIPT_BYTES = 2**20

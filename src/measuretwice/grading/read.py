@@ -27,9 +27,7 @@ from measuretwice.grading.unpack import Opened, shown
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import imported
 from measuretwice.report.report import anchors
-from measuretwice.runs.archive import files_of
-from measuretwice.runs.folder import DONE, EDIT_DIFF, runs_in
-from measuretwice.runs.provenance import command_again
+from measuretwice.runs.folder import DONE, EDIT_DIFF, command_again, files_of, runs_in
 from measuretwice.runs.remeasure import RunData, read_run
 
 MAX_RUNS = 400

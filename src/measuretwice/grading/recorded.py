@@ -9,7 +9,7 @@ from pathlib import Path
 from measuretwice.grading.likeness import Sketch, sketches
 from measuretwice.grading.read import COOKIE
 from measuretwice.lab import Lab, kernel_seed
-from measuretwice.runs.archive import ARCHIVE, raw_files
+from measuretwice.runs.folder import ARCHIVE, raw_files
 from measuretwice.runs.recorded import RecordedRun, read_set, set_folders
 
 

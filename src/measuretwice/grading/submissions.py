@@ -10,7 +10,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.grading.roster import Roster, Student, squash
 from measuretwice.grading.systems import FileName, HandedIn, latest_attempts, read_file_name
 from measuretwice.grading.unpack import is_hidden, shown
-from measuretwice.runs.archive import is_archive
+from measuretwice.runs.folder import is_archive
 
 MAX_SUBMISSIONS = 5000
 

@@ -25,7 +25,7 @@ from typing import Any, BinaryIO, cast
 
 from measuretwice.base.errors import without_controls
 from measuretwice.measure.imported import MAX_FILE_BYTES
-from measuretwice.runs.archive import ARCHIVE, is_archive
+from measuretwice.runs.folder import ARCHIVE, is_archive
 
 # A run is a few MB in some fifty files; a whole lab's are far below these.
 MAX_BYTES = 2**30

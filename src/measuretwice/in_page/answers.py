@@ -18,8 +18,7 @@ from measuretwice.execute.job import Job
 from measuretwice.lab import Lab
 from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.folder import is_finished
-from measuretwice.runs.goodput import goodput_means, goodput_of
-from measuretwice.runs.result import Result
+from measuretwice.runs.result import Result, goodput_means, goodput_of
 
 
 class JobAnswer(TypedDict):

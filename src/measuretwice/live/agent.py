@@ -2,7 +2,7 @@
 
     python3 -m measuretwice.live.agent CONSOLE RCFILE FOLDER
 
-CONSOLE is the device that leads to the keeper outside (keeper.py). A shell begins in
+CONSOLE is the device that leads to the keeper outside (session.py). A shell begins in
 FOLDER/<node>/. It ends when told OFF, or when the console ends.
 """
 

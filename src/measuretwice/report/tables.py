@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from measuretwice.backends.registry import option_of, what_differs
+from measuretwice.backends import option_of, what_differs
 from measuretwice.base.errors import UserError
 from measuretwice.lab import trial_params
 from measuretwice.lab.schema.parameters import UNITS
 from measuretwice.measure.expectations import Verdict
-from measuretwice.runs.goodput import goodput_means, goodput_of
-from measuretwice.runs.provenance import command_again
+from measuretwice.runs.folder import command_again
 from measuretwice.runs.remeasure import RunData
+from measuretwice.runs.result import goodput_means, goodput_of
 from measuretwice.stats.intervals import loss_interval, relative_error_of_ratio
 
 NONE = "–"

@@ -22,8 +22,7 @@ from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.measure.run import measure
 from measuretwice.parse import ParseError
-from measuretwice.runs.archive import raw_folder
-from measuretwice.runs.folder import PLAN, PROVENANCE, is_finished
+from measuretwice.runs.folder import PLAN, PROVENANCE, is_finished, raw_folder
 from measuretwice.runs.result import Result, make_result
 
 # What reading a file can raise where somebody has written into it.

@@ -1,7 +1,11 @@
-"""A run's result: measured values beside the model's, each expectation's verdict, the findings."""
+"""A run's result: measured values beside the model's, each expectation's verdict, the findings.
+
+Raw is kept, derived is recomputed: a result is made of a run's raw files, by today's code.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -11,13 +15,26 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import read_object
+from measuretwice.base.files import read_object, write_json
+from measuretwice.base.paths import digest_of_packages
 from measuretwice.checks import Finding, Member
-from measuretwice.lab import Lab, Plan, StageName, Value, complaints
+from measuretwice.lab import Lab, Plan, StageName, Value, complaints, read_lab
 from measuretwice.measure.expectations import Prediction, Verdict, against_model, verdicts_of
 from measuretwice.measure.fields import Measured, number
 from measuretwice.measure.flows import Flow
+from measuretwice.measure.run import measure
+from measuretwice.parse import ParseError
 from measuretwice.runs.folder import RESULT, is_finished
+from measuretwice.tcp.model import payload_limit
+
+# The packages that turn raw files into a result: what this layer may import, and of it what has to do with results.
+DERIVING = ("base", "stats", "parse", "tcp", "lab", "measure", "checks", "runs")
+# A sum above the link by less than this is rounding.
+ROUNDING_RATIO = 5e-4
+BY_ACKS = (
+    "Goodput is counted from ACKs here. What was on its way as the time began is acknowledged in it, "
+    "so a sum may be above what the link carries, by up to a round trip's bytes."
+)
 
 
 @dataclass(frozen=True)
@@ -217,3 +234,95 @@ def read_result(run: Path, lab: Lab) -> Result | None:
     raise UserError(
         f"{run}: marked DONE, but its result.json is broken ({reason}): delete the folder and run again"
     )
+
+
+@cache
+def code_digest(lab_folder: Path) -> str:
+    """Return eight hex digits of all that turns raw files into a result: the code, and the lab's facts."""
+    facts = (lab_folder / "lab.toml").read_bytes()
+    return hashlib.sha256(facts + digest_of_packages(*DERIVING)).hexdigest()[:8]
+
+
+def derive(lab_folder: Path, plan: Plan, raw: Path) -> Result:
+    """Return the result that a run's raw files hold, without findings: these are for who asks for them, and
+    then from all files (runs.remeasure). ParseError or OSError where they don't hold one."""
+    lab = read_lab(lab_folder)
+    measured, flows = measure(lab, raw, plan.params)
+    result = make_result(lab, plan, measured, flows)
+    return replace(result, derived_by=code_digest(lab_folder))
+
+
+def finished_result(run: Path, lab_folder: Path, plan: Plan) -> Result | None:
+    """Return a finished run's result, derived anew (and written) where other code had derived it.
+
+    None where the run never finished, UserError where it can't be read.
+    """
+    result = read_result(run, read_lab(lab_folder))
+    if result is None:
+        return None
+    if result.derived_by == code_digest(lab_folder):
+        return result
+    try:
+        result = derive(lab_folder, plan, run / "raw")
+        write_json(run / RESULT, result.to_json())
+    except (ParseError, OSError) as error:
+        raise UserError(
+            f"{run}: its raw files can't be read again ({error}); --fresh measures again"
+        ) from None
+    return replace(result, folder=run)
+
+
+@dataclass(frozen=True)
+class Goodput:
+    """The measured value's `name`, its bit/s, and over which `time`, for a table's cell.
+
+    `above_link` is by what part it exceeds what the link carries; 0 where it doesn't.
+    """
+
+    name: str
+    bps: float | int | None
+    time: str
+    above_link: float = 0.0
+
+
+def goodput_of(lab: Lab, result: Result) -> Goodput:
+    """Return what tables, reports and pages call the run's goodput.
+
+    Where a lab looks at one sender that has settled it is that flow's; else that of all flows.
+    """
+    files = lab.file.collect
+    seconds = result.value("duration_s")
+    name, bps = "goodput_bps", result.value("goodput_bps")
+    time = "" if seconds is None else f"{seconds:.4g} s"
+    if (
+        files.one_sender
+        and (settled_bps := result.value("steady_goodput_bps")) is not None
+        and (begins_s := result.number(files.one_sender.average_from)) is not None
+    ):
+        name, bps, time = "steady_goodput_bps", settled_bps, f"from {begins_s:g} s"
+    return Goodput(name, bps, time, _above_link(lab, result, bps))
+
+
+def goodput_means(lab: Lab, params: Mapping[str, Value]) -> str:
+    """Return over which time, and by whose count, the lab's goodput is, as words behind 'goodput'."""
+    files = lab.file.collect
+    if sender := files.one_sender:
+        begins_s = params[sender.average_from]
+        return f"bytes of {sender.node}'s flow acknowledged, from its second {begins_s} on"
+    if files.crowd:
+        return (
+            f"bytes acknowledged while all flows were there, from {params[files.crowd.warmup]} s after "
+            "the last one's start on"
+        )
+    if files.flows:
+        return "bytes acknowledged while all flows were there"
+    return "bytes that the receiving program got, over the whole test"
+
+
+def _above_link(lab: Lab, result: Result, bps: float | int | None) -> float:
+    queue, mss_bytes = lab.file.collect.queue, result.value("mss_bytes")
+    rate_mbit = result.number(queue.rate) if queue else None
+    if bps is None or not rate_mbit or not mss_bytes:
+        return 0.0
+    above = bps / payload_limit(rate_mbit * 1e6, mss_bytes, wire=False) - 1
+    return above if above > ROUNDING_RATIO else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from measuretwice import testbeds
 from measuretwice.grading import rubric
 from measuretwice.lab import Lab
 from measuretwice.site.folder import Folder
@@ -12,7 +13,6 @@ from measuretwice.site.words.drawn import drawn_figures
 from measuretwice.site.words.replays import replays, script_of
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.symptoms import symptom_pictures
-from measuretwice.testbeds import files as testbed_files
 
 
 def add_figures(words: LabWords, pages: Folder) -> None:
@@ -45,8 +45,8 @@ def add_rubric(words: LabWords, pages: Folder) -> None:
 def add_testbed_files(lab: Lab, pages: Folder) -> None:
     """What `./lab testbed` makes of a lab, to be fetched where there is no checkout."""
     name = f"assets/testbeds/{lab.name}"
-    pages.write(f"{name}-fabric.ipynb", testbed_files.fabric_notebook(lab))
-    pages.write(f"{name}-cloudlab.py", testbed_files.cloudlab_profile(lab))
+    pages.write(f"{name}-fabric.ipynb", testbeds.fabric_notebook(lab))
+    pages.write(f"{name}-cloudlab.py", testbeds.cloudlab_profile(lab))
 
 
 def answer_keys(root: Path, labs: list[Lab]) -> dict[str, str]:

@@ -24,8 +24,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.paths import digest_of_packages
 from measuretwice.figures.palette import in_the_dark
 from measuretwice.report.markdown import fence
-from measuretwice.runs.derive import DERIVING
 from measuretwice.runs.recorded import SET_FILE, set_folders
+from measuretwice.runs.result import DERIVING
 
 # What notebooks import.
 NOTEBOOK_PACKAGES = (*DERIVING, "audit", "facts", "figures")

@@ -19,8 +19,17 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.live.session import FACTS
 from measuretwice.measure.imported import MAX_FILE_BYTES
-from measuretwice.runs.archive import MAX_FILES, raw_folder
-from measuretwice.runs.folder import DONE, EDIT_DIFF, PLAN, PROVENANCE, RESULT, is_finished, runs_in
+from measuretwice.runs.folder import (
+    DONE,
+    EDIT_DIFF,
+    MAX_FILES,
+    PLAN,
+    PROVENANCE,
+    RESULT,
+    is_finished,
+    raw_folder,
+    runs_in,
+)
 from measuretwice.runs.recorded import SET_FILE
 
 # A run's own documents, beside its raw files.

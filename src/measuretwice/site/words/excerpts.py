@@ -17,7 +17,7 @@ from typing import Any, TypedDict, Unpack
 from measuretwice.base.errors import UserError
 from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.parse.host import parse_nstat
-from measuretwice.runs.archive import raw_files
+from measuretwice.runs.folder import raw_files
 from measuretwice.site.words.blocks import UNSEARCHED, Block, verbatim
 from measuretwice.site.words.numbers import day
 from measuretwice.site.words.registry import word

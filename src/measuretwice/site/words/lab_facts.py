@@ -9,11 +9,11 @@ from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab.schema.file import About
 from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.report.markdown import fence
-from measuretwice.runs.goodput import goodput_means
+from measuretwice.runs.result import goodput_means
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import word
 from measuretwice.site.words.subjects import LabWords
-from measuretwice.testbeds.layout import Layout, layout_of
+from measuretwice.testbeds import Layout, layout_of
 
 
 @word("name", fact=True)

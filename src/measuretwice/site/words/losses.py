@@ -12,7 +12,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.parse import parse_ss_samples
-from measuretwice.runs.archive import raw_files
+from measuretwice.runs.folder import raw_files
 from measuretwice.runs.result import Result
 from measuretwice.site.words import interactive
 from measuretwice.site.words.blocks import Block

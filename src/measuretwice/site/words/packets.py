@@ -12,7 +12,7 @@ from measuretwice.measure.connections import traces
 from measuretwice.measure.queue import file_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import QdiscSample, parse_ping, parse_qdisc_samples, parse_ss_samples
-from measuretwice.runs.archive import raw_folder
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 from measuretwice.site.words.subjects import LabWords
 from measuretwice.site.words.traces import deltas

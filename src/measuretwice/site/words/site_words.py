@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from measuretwice.runs.recorded import read_set, set_folders
+from measuretwice.runs.recorded import read_set, set_folders, still_verified, verifications
 from measuretwice.runs.result import Result
-from measuretwice.runs.verified import stands, verifications
 from measuretwice.site import fields, navigation
 from measuretwice.site.words.blocks import Block
 from measuretwice.site.words.registry import site_word
@@ -85,7 +84,7 @@ def second_runs(site: SiteWords) -> dict[str, Any]:
         for folder in set_folders(words.samples):
             recorded = read_set(folder)
             found["of"] += 1
-            if stands(noted, recorded):
+            if still_verified(noted, recorded):
                 found["sets"] += 1
                 found["runs"] += len(recorded.runs)
                 found["real_s"] += noted[recorded.name].real_s
