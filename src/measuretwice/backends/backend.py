@@ -97,9 +97,9 @@ class Backend(ABC):
         """
 
     def adapted(
-        self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
+        self, lab: Lab, params: Mapping[str, Value], changes: dict[str, Value]
     ) -> dict[str, Value]:
-        """Return `changes`, and what else the place sets otherwise than a trial was `meant` to have it."""
+        """Return `changes`, and what else the place sets otherwise than a trial's `params`."""
         return changes
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:

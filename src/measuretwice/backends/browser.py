@@ -91,21 +91,21 @@ def _built(*options: str) -> BrowserMachine:
     return BrowserMachine.read(Path(done.stdout.strip()), FACTS, "machine")
 
 
-def fitted_memory(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the memory that a trial has here, where it was meant to have no more than its lab usually gives: nobody
+def fitted_memory(lab: Lab, params: Mapping[str, Value]) -> dict[str, Value]:
+    """Return the memory that a trial has here, where `params` give it no more than its lab usually does: nobody
     asked for as much."""
     name = lab.file.run.memory
-    if name is None or meant[name] != lab.defaults()[name]:
+    if name is None or params[name] != lab.defaults()[name]:
         return {}
-    return {name: min(MEMORY_BYTES, meant[name], key=float)}
+    return {name: min(MEMORY_BYTES, params[name], key=float)}
 
 
-def fitted_sampling(lab: Lab, meant: Mapping[str, Value]) -> dict[str, Value]:
-    """Return how rarely a long trial samples here, where it was meant to sample as its lab usually does."""
-    if not {SAMPLING, LASTS} <= meant.keys() or meant[SAMPLING] != lab.defaults()[SAMPLING]:
+def fitted_sampling(lab: Lab, params: Mapping[str, Value]) -> dict[str, Value]:
+    """Return how rarely a long trial samples here, where `params` have it sample as its lab usually does."""
+    if not {SAMPLING, LASTS} <= params.keys() or params[SAMPLING] != lab.defaults()[SAMPLING]:
         return {}
-    least_s = math.ceil(100 * float(meant[LASTS]) / MOST_SAMPLES) / 100
-    return {SAMPLING: least_s} if float(meant[SAMPLING]) < least_s else {}
+    least_s = math.ceil(100 * float(params[LASTS]) / MOST_SAMPLES) / 100
+    return {SAMPLING: least_s} if float(params[SAMPLING]) < least_s else {}
 
 
 def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
@@ -139,9 +139,9 @@ def with_script(lab: Lab, root: Path, script: str) -> dict[str, str]:
 
 
 def guest_words(lab: Lab, plan: Plan, live: Sequence[str] = ()) -> str:
-    """Return what a guest is told first (scripts/browser/guest-init.c); `live` are nodes that get terminals."""
-    told = ["live" if live else "run", plan.kernel_seed, reader_interval_us(lab, plan), *live]
-    return " ".join(map(str, told))
+    """Return the words that a guest's first process reads (scripts/browser/guest-init.c); `live` are nodes that get terminals."""
+    words = ["live" if live else "run", plan.kernel_seed, reader_interval_us(lab, plan), *live]
+    return " ".join(map(str, words))
 
 
 def lacks_memory(lab: Lab, plans: Iterable[Plan]) -> list[str]:
@@ -156,8 +156,8 @@ def lacks_memory(lab: Lab, plans: Iterable[Plan]) -> list[str]:
 
 def too_much(lab: Lab, params: Mapping[str, Value]) -> list[str]:
     """Return those of a run's settings, as KEY=VALUE, that are too much for the browser's machine."""
-    said = lab.file.run.too_much_for_browser
-    return [f"{name}={params[name]}" for name, words in said.items() if params[name] in words]
+    limits = lab.file.run.too_much_for_browser
+    return [f"{name}={params[name]}" for name, words in limits.items() if params[name] in words]
 
 
 def packs_of(lab: Lab) -> list[str]:
@@ -197,9 +197,9 @@ class Browser(Backend):
         yield cls(ensure_machine())
 
     def adapted(
-        self, lab: Lab, meant: Mapping[str, Value], changes: dict[str, Value]
+        self, lab: Lab, params: Mapping[str, Value], changes: dict[str, Value]
     ) -> dict[str, Value]:
-        return changes | fitted_memory(lab, meant) | fitted_sampling(lab, meant)
+        return changes | fitted_memory(lab, params) | fitted_sampling(lab, params)
 
     def problems(self, lab: Lab, plans: Iterable[Plan]) -> list[str]:
         plans = list(plans)
@@ -292,6 +292,6 @@ def _permissions(node: Path, own: Iterable[Path], work: Path) -> list[str]:
 @cache
 def _major(node: Path) -> int:
     """Node's version, as far as it counts here: 0 where it doesn't say."""
-    said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
-    digits = said.strip().removeprefix("v").partition(".")[0]
+    done = subprocess.run([node, "--version"], capture_output=True, text=True, check=False)
+    digits = done.stdout.strip().removeprefix("v").partition(".")[0]
     return int(digits) if digits.isdigit() else 0

@@ -339,8 +339,8 @@ class Virtual(Backend):
         console = work / "console.txt"
         if "Out of memory: Killed" in tail_of(console):
             return "the virtual kernel's memory had run out"
-        said = (console, work / "experiment.log", *work.glob("raw/*/*.log"))
-        if any("Bus error" in tail_of(path) for path in said):
+        logs = (console, work / "experiment.log", *work.glob("raw/*/*.log"))
+        if any("Bus error" in tail_of(path) for path in logs):
             return (
                 "the folder of the virtual kernel's memory had run full, $TMPDIR or /dev/shm: "
                 "make room there, or set TMPDIR to another folder"

@@ -74,10 +74,10 @@ class Batch:
         changes = changes or {}
         if not self.backend.has_edges:
             changes = without_edges(self.lab, changes)
-        meant = trial_params(
+        params = trial_params(
             self.lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
         )
-        changes = self.backend.adapted(self.lab, meant, changes)
+        changes = self.backend.adapted(self.lab, params, changes)
         plan = make_plan(
             self.lab,
             trial,
@@ -261,21 +261,21 @@ def reference_host_state(root: Path, lab: Lab, params: Mapping[str, Value]) -> H
     kernel = find_kernel() if root.resolve() == CHECKOUT.resolve() else None
     if kernel is None:
         return None
-    backend, keep = Virtual(kernel), kernel.folder.parent.parent / "reference"
+    backend, cache = Virtual(kernel), kernel.folder.parent.parent / "reference"
     prepared = _only_prepared(lab)
     trial = min(lab.trials)
     with tempfile.TemporaryDirectory(prefix="measuretwice-reference-") as out:
         batch = open_batch(root, prepared, Path(out), backend, wall_limit_s=WALL_LIMIT_S)
         plan = replace(batch.job(trial, seed=1).plan, params=_whole(lab, params))
-        kept = keep / _digest(lab, plan.to_json())
-        if (kept / "raw").is_dir():
-            return read_host_state(kept / "raw", None)
+        cached = cache / _digest(lab, plan.to_json())
+        if (cached / "raw").is_dir():
+            return read_host_state(cached / "raw", None)
         work = Path(out) / "work"
         (work / "raw").mkdir(parents=True)
         backend.measure(prepared, plan, root, work, WALL_LIMIT_S)
         check_finished(work, "the lab's own set-up", backend, prepared)
         host_state = read_host_state(work / "raw", None)
-        _keep(work, kept)
+        _keep(work, cached)
     return host_state
 
 
@@ -298,13 +298,13 @@ def _digest(lab: Lab, plan: Mapping[str, object]) -> str:
     return hashlib.sha256(facts + json.dumps(plan, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _keep(work: Path, kept: Path) -> None:
+def _keep(work: Path, cached: Path) -> None:
     """Put what was found where the next one looks; whoever is first has the word."""
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        beside = kept.with_name(f".{kept.name}.{os.getpid()}")
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        beside = cached.with_name(f".{cached.name}.{os.getpid()}")
         shutil.copytree(work / "raw", beside / "raw")
-        os.rename(beside, kept)
+        os.rename(beside, cached)
     except OSError:
         # A cache that can't be written to costs a second the next time.
         return

@@ -43,7 +43,7 @@ CONNECT_S = 10
 PATIENCE_S = 30.0
 LOOK_EVERY_S = 1.0
 INSTALL = "MEASURETWICE_SETUP=cluster ./lab"
-KEPT = "finished trials are kept, and the same command goes on from there"
+RESUMABLE = "finished trials are kept, and the same command goes on from there"
 OPEN_ANYWAY = "MEASURETWICE_OPEN_CLUSTER"
 GUIDE = "docs/reference/cluster.md"
 
@@ -110,7 +110,7 @@ class Cluster:
         """From what a worker's program said to the trial's result, its error, or the run's end."""
         label = f"trial {job.plan.trial}"
         if ended.cancelled():
-            self.problem = UserError(f"{self.name}: the scheduler has gone; {KEPT}", 1)
+            self.problem = UserError(f"{self.name}: the scheduler has gone; {RESUMABLE}", 1)
             return
         error = ended.exception()
         if type(error).__name__ == "KilledWorker":
@@ -135,7 +135,7 @@ class Cluster:
         """One worker that can't run a trial would take all of them, one after the other."""
         self.problem = UserError(
             f"{self.name}: {what.strip()}. Every worker must see the checkout {job.root} and "
-            f"--out {job.out} by these paths, and have the same tools; {KEPT}",
+            f"--out {job.out} by these paths, and have the same tools; {RESUMABLE}",
             1,
         )
 
@@ -152,9 +152,9 @@ class Cluster:
                 self._guard(set(self.asked.result()))
             self.asked = None
         if now - self.answered > PATIENCE_S:
-            raise UserError(f"{self.name}: the scheduler does not answer any more; {KEPT}", 1)
+            raise UserError(f"{self.name}: the scheduler does not answer any more; {RESUMABLE}", 1)
         if now - self.workers_seen > PATIENCE_S:
-            raise UserError(f"{self.name}: all workers have gone; {KEPT}", 1)
+            raise UserError(f"{self.name}: all workers have gone; {RESUMABLE}", 1)
         if self.asked is None and now - self.looked > LOOK_EVERY_S:
             self.looked = now
             self.asked = self._in_client(self.client.scheduler.ncores())
@@ -165,7 +165,7 @@ class Cluster:
             error = self.guarding.exception()
             self.guarding = None
             if isinstance(error, UserError):
-                raise UserError(f"{error}; {KEPT}", 1)
+                raise UserError(f"{error}; {RESUMABLE}", 1)
         if self.guard and self.guarding is None and workers - self.guard.seen:
             self.guarding = self._in_client(self.guard.look())
 
@@ -363,8 +363,8 @@ class Guard:
             answer = self._client.run(eval, self._order, workers=[address], nanny=nanny)
         else:
             answer = self._client.run_on_scheduler(eval, self._order)
-        said = await asyncio.wait_for(answer, self._patience_s)
-        return [Port(*each) for each in (said[address] if address else said)]
+        sockets = await asyncio.wait_for(answer, self._patience_s)
+        return [Port(*found) for found in (sockets[address] if address else sockets)]
 
 
 def listening_sockets() -> list[tuple[str, str, str, int, bool]]:

@@ -86,9 +86,8 @@ def _run_once(job: Job) -> Result:
     """Run it, unless another worker does, or did: one that the scheduler took for dead."""
     until = time.monotonic() + job.wall_limit_s
     while True:
-        kept = finished([job])
-        if kept:
-            return kept[job.folder]
+        if done := finished([job]):
+            return done[job.folder]
         try:
             return run_job(job)
         except Busy:

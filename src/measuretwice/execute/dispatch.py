@@ -137,9 +137,9 @@ class SerialDispatcher:
             ThreadPoolExecutor(1) as pool,
             self._backend.serving(),
         ):
-            for each in jobs:
+            for next_job in jobs:
                 for job, outcome in run_on(
-                    lambda job: pool.submit(run_job, job), [each], interrupted, on_busy
+                    lambda job: pool.submit(run_job, job), [next_job], interrupted, on_busy
                 ):
                     yield job, outcome
                     if isinstance(outcome, BackendLost):

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from measuretwice import __version__
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.script import EDITED, environment
 from measuretwice.base.errors import UserError, without_controls
@@ -31,9 +32,12 @@ from measuretwice.runs.folder import (
     PLAN,
     PROVENANCE,
     RESULT,
+    Machine,
+    Provenance,
+    command_again,
+    git_commit,
     give_back,
     is_finished,
-    provenance_now,
 )
 from measuretwice.runs.result import Result, derive, finished_result
 
@@ -209,9 +213,9 @@ def run_job(job: Job) -> Result:
         with _work_folder(job) as work:
             # Somebody else may have finished it since it was last looked for. What was measured already, elsewhere, is
             # this job's own.
-            if job.begun is None and (kept := finished([job])):
+            if job.begun is None and (done := finished([job])):
                 remove_folder(work)
-                return kept[job.folder]
+                return done[job.folder]
             try:
                 result = _run_in(work, job)
             except (UserError, ParseError, OSError):
@@ -273,11 +277,20 @@ def _run_in(work: Path, job: Job) -> Result:
     for ready in (work / "raw").glob("*/*.ready"):
         ready.unlink()
     result = derive(job.lab_folder, plan, work / "raw")
-    provenance = provenance_now(
-        plan, lab, job.root, started=started, kernel=backend.kernel_facts(),
-        start_ns=backend.start_ns, option=backend.option, raw_of=same.name if same else "",
-    )  # fmt: skip
-    provenance = replace(provenance, confined=backend.confined_by())
+    provenance = Provenance(
+        measuretwice=__version__,
+        git_commit=git_commit(job.root),
+        started=started.isoformat(timespec="seconds"),
+        ended=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        machine=Machine.here(),
+        kernel=backend.kernel_facts(),
+        virtual_start_ns=backend.start_ns,
+        command=command_again(plan, lab, backend.option),
+        plan_digest=plan.digest,
+        edited=plan.edited,
+        raw_of=same.name if same else None,
+        confined=backend.confined_by(),
+    )
     write_json(work / PROVENANCE, provenance.to_json())
     write_json(work / RESULT, result.to_json())
     (work / DONE).touch()
@@ -285,7 +298,7 @@ def _run_in(work: Path, job: Job) -> Result:
 
 
 def _of_damage(job: Job) -> UserError | None:
-    """What a trial's failure comes from, where the place itself is damaged: what its programs said is of no use then."""
+    """The error of a damaged place: what a trial's programs say there is of no use."""
     damage = job.backend.damage()
     return UserError(f"trial {job.plan.trial}: {damage}", 1) if damage else None
 
@@ -305,7 +318,7 @@ def _make_room(path: Path) -> None:
 
 
 def check_finished(work: Path, label: str, backend: Backend, lab: Lab) -> None:
-    """UserError where the script didn't come to its end: with what was said last, and by whom."""
+    """Raise UserError where the script didn't come to its end: with the last words of the step that failed."""
     if (work / "raw" / "finished").exists():
         (work / "raw" / "finished").unlink()
         return

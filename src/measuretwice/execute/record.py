@@ -96,15 +96,15 @@ def choose(lab: Lab, names: Sequence[str]) -> list[SetToRecord]:
         return known
     chosen = []
     for name in names:
-        meant = [
+        matching = [
             wanted
             for wanted in known
             if lab.set_name(name) == wanted.name or name == wanted.pitfall
         ]
-        if not meant:
+        if not matching:
             names_known = ", ".join(wanted.name for wanted in known)
             raise UserError(f"--only {name}: {lab.name} records {names_known or 'nothing'}")
-        chosen += meant
+        chosen += matching
     return chosen
 
 
@@ -179,7 +179,7 @@ def _store_run(run: Path, target: Path) -> None:
 
 
 def compare(folder: Path, results: list[Result]) -> list[str]:
-    """Hold a set's runs against what is recorded, byte for byte; return each difference in words."""
+    """Compare a set's runs with what is recorded, byte for byte; return each difference in words."""
     recorded = read_set(folder)
     before = {run.name: run for run in recorded.runs}
     now = {short_name(result.trial, result.seed): result for result in results}

@@ -64,7 +64,7 @@ MOST_KEPT_BYTES = 4 * 2**20
 
 @dataclass(frozen=True)
 class Live:
-    """A lab that is up: where its state is, its own folder, and what it was told."""
+    """A lab that is up: where its state is, its own folder, and the trial that it is of."""
 
     state: Path
     folder: Path
@@ -231,7 +231,7 @@ def _last_words(folder: Path) -> str:
 
 
 def bring_down(live: Live) -> bool:
-    """End a live lab; returns when nothing of it runs any more. Is there a file to keep?"""
+    """End a live lab; return, when nothing of it runs any more, whether there is a file to keep."""
     with contextlib.suppress(UserError, OSError), live.connected() as link:
         link.sendall(wire.pack(wire.OFF, 0))
     until = time.monotonic() + DOWN_SECONDS
@@ -242,10 +242,10 @@ def bring_down(live: Live) -> bool:
             os.kill(live.keeper, signal.SIGKILL)
         time.sleep(0.2)
         all_up(live.state.parents[1])
-    kept = any(path.is_file() for path in (live.folder / "raw").rglob("*"))
-    if not kept:
+    has_files = any(path.is_file() for path in (live.folder / "raw").rglob("*"))
+    if not has_files:
         shutil.rmtree(live.folder, ignore_errors=True)
-    return kept
+    return has_files
 
 
 @dataclass
@@ -273,8 +273,8 @@ class Keeper:
         self.unsent += wire.pack(kind, shell, payload)
         self._send()
 
-    def taken(self, count: int) -> None:
-        """The agent has read so many bytes."""
+    def acknowledge(self, count: int) -> None:
+        """Note that the agent has read so many bytes, and send what now has room."""
         self.unread_bytes -= count
         self._send()
 
@@ -408,7 +408,7 @@ def _serve(keeper: Keeper, kernel: int, tells: int) -> None:
                     os.write(tells, b"ready\n")
                     os.close(tells)
                 elif frame.kind == wire.TAKEN:
-                    keeper.taken(frame.read(wire.Taken).bytes)
+                    keeper.acknowledge(frame.read(wire.Taken).bytes)
                 else:
                     keeper.pass_on(frame)
 

@@ -7,7 +7,6 @@ archive: of the same files it has the same bytes.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import io
 import lzma
@@ -23,7 +22,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from measuretwice import __version__
 from measuretwice.base.errors import UserError
 from measuretwice.lab import KernelFacts, Lab, Plan, trial_params
 
@@ -227,33 +225,6 @@ class Provenance:
         return content
 
 
-def provenance_now(
-    plan: Plan,
-    lab: Lab,
-    root: Path,
-    *,
-    started: datetime.datetime,
-    kernel: KernelFacts,
-    start_ns: int | None,
-    option: str,
-    raw_of: str = "",
-) -> Provenance:
-    """Return the provenance of a run that ends now. `option` is what its command says of the place."""
-    return Provenance(
-        measuretwice=__version__,
-        git_commit=_git_commit(root),
-        started=started.isoformat(timespec="seconds"),
-        ended=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        machine=Machine.here(),
-        kernel=kernel,
-        virtual_start_ns=start_ns,
-        command=command_again(plan, lab, option),
-        plan_digest=plan.digest,
-        edited=plan.edited,
-        raw_of=raw_of or None,
-    )
-
-
 def command_again(plan: Plan, lab: Lab, option: str) -> str:
     """Return the command that does a run again."""
     what = f"--trial {plan.trial}"
@@ -261,18 +232,19 @@ def command_again(plan: Plan, lab: Lab, option: str) -> str:
         what += f" --pitfall {plan.pitfall} --stage {plan.stage}"
     if plan.case:
         what = f"--case {plan.case}{' --show-me' if plan.stage else ''}"
-    meant = trial_params(
+    own = trial_params(
         lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
     )
     changed = "".join(
         f" --set {shlex.quote(f'{name}={value}')}"
         for name, value in plan.params.items()
-        if meant.get(name) != value
+        if own.get(name) != value
     )
     return f"./lab run {plan.lab} {what} --seed {plan.seed}{changed}{option}"
 
 
-def _git_commit(root: Path) -> str | None:
+def git_commit(root: Path) -> str | None:
+    """Return the checkout's commit; None where it is none, or there is no git."""
     try:
         done = subprocess.run(
             ["git", "-C", str(root), "rev-parse", "HEAD"],

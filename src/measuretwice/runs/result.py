@@ -152,14 +152,7 @@ def make_result(
         edited=plan.edited,
     )
     if lab.file.model:
-        held = against_model(lab.file.model, plan.params, measured)
-        result = replace(
-            result,
-            model=held.model,
-            ratio=held.ratio,
-            comparable=held.comparable,
-            not_comparable_because=held.not_comparable_because,
-        )
+        result = replace(result, **vars(against_model(lab.file.model, plan.params, measured)))
     return judged(lab, result)
 
 
