@@ -938,7 +938,7 @@ def _stage(run: Result) -> str:
 
 def _set(run: Result) -> str:
     """The name of the recorded set that a run is in."""
-    return run.place.parent.name
+    return run.run_dir.parent.name
 
 
 def _most_bps(run: Result) -> float:
@@ -948,7 +948,7 @@ def _most_bps(run: Result) -> float:
 
 def _took_s(run: Result) -> float:
     """How long a run took by the clock on the wall, in seconds."""
-    document = json.loads((run.place / "provenance.json").read_text(encoding="utf-8"))
+    document = json.loads((run.run_dir / "provenance.json").read_text(encoding="utf-8"))
     begun, ended = (datetime.fromisoformat(document[key]) for key in ("started", "ended"))
     return (ended - begun).total_seconds()
 

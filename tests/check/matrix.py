@@ -175,7 +175,7 @@ def findings(lab: Lab, results: list[Result]) -> set[str]:
     """What the checker says of a case's runs, each by itself and all together."""
     raised = set()
     for result in results:
-        again = remeasure(ROOT, result.place)
+        again = remeasure(ROOT, result.run_dir)
         plan = again.plan
         case = case_of(lab, plan.params, again.measured, plan.trial, again.host_state)
         raised |= {finding.id for finding in check_run(lab, case)}

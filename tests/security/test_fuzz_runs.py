@@ -169,7 +169,7 @@ def test_a_recorded_set_is_one_or_refused(amount: str, tmp_path: Path) -> None:
         with watched(tmp_path, UserError):
             results = results_of(labs.get(hostile.name, labs["mathis"]), tmp_path)
             assert all(isinstance(result, Result) for result in results)
-            assert all(result.place.parent == tmp_path for result in results)
+            assert all(result.run_dir.parent == tmp_path for result in results)
 
     lacking = json.loads(sets()["calibrate"])
     del lacking["runs"][0]["params"]["rtt_ms"]

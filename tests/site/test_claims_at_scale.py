@@ -28,7 +28,7 @@ def stages(lab: LabWords, pitfall: str) -> tuple[Measured, Measured]:
 
 def test_halving_counter_shows_a_window_that_comes_down_in_steps() -> None:
     """03 halving-counter: 'the window of one flow where it comes down'; between two steps it stands still."""
-    text = raw_text(SCALE.run("halving-counter-broken").place, "sender-0/cwnd.txt")
+    text = raw_text(SCALE.run("halving-counter-broken").run_dir, "sender-0/cwnd.txt")
     shown = Cut(falls=17).apply(text.rstrip("\n").split("\n"))
     assert len(shown) == 17
     windows = [int(line.split()[1]) for line in shown]

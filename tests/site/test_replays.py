@@ -54,7 +54,7 @@ def script(site: Path, lab: str, name: str) -> dict[str, Any]:
 
 def raw(algorithm: str, discipline: str) -> dict[str, str]:
     run = QUEUES.run(f"packets-{algorithm}", trial=TRIALS[discipline])
-    return {name: content.decode() for name, content in raw_files(run.place).items()}
+    return {name: content.decode() for name, content in raw_files(run.run_dir).items()}
 
 
 @pytest.mark.parametrize(

@@ -278,7 +278,7 @@ def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
             left_out[reason] += 1
             continue
         trial = result.trial
-        finished_ns = (result.place / DONE).stat().st_mtime_ns
+        finished_ns = (result.run_dir / DONE).stat().st_mtime_ns
         left_out["older"] += trial in newest
         if trial not in newest or finished_ns > newest[trial][0]:
             newest[trial] = finished_ns, result

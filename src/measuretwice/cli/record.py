@@ -131,13 +131,13 @@ def _verify(
         found = recording.compare(samples / wanted.name, results[wanted.name])
         problems += found
         if note and not found:
-            runs = [result.place for result in results[wanted.name]]
+            runs = [result.run_dir for result in results[wanted.name]]
             recorded.note_verification(samples, recorded.read_set(samples / wanted.name), runs)
     # The next --verify runs all anew; what differs stays to be looked at. Runs of another
     # --verify that works beside this one are left alone.
     if not note:
         shutil.rmtree(differing, ignore_errors=True)
-    for run in sorted({result.place for of_set in results.values() for result in of_set}):
+    for run in sorted({result.run_dir for of_set in results.values() for result in of_set}):
         if problems:
             differing.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(differing / run.name, ignore_errors=True)
@@ -161,7 +161,7 @@ def _run(
         measured, failures = measure_jobs(list(work.values()), jobs, quiet)
         if failures:
             raise failures[0]
-        by_folder = {result.place: result for result in measured}
+        by_folder = {result.run_dir: result for result in measured}
         for name, part in todo.items():
             results[name] += [by_folder[job.folder] for job in part]
         todo = {

@@ -326,7 +326,9 @@ def _print_case(case: CaseRun, results: list[Result], predicted: str) -> None:
         return
     print(f"Case {case.number}: {case.pitfall.symptom}")
     terminal.print_table(case.lab, results, verdicts=False)
-    place = terminal.relative(results[0].place if len(results) == 1 else results[0].place.parent)
+    place = terminal.relative(
+        results[0].run_dir if len(results) == 1 else results[0].run_dir.parent
+    )
     folder = place if len(results) == 1 else f"{place}/case-{case.number:02d}-*"
     if measured_before := raw_files_of(results):
         print(f"\n{wording.nothing_measured(measured_before)}")

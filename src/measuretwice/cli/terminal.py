@@ -68,7 +68,7 @@ def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> No
         table.add_column("verdict", no_wrap=True)
     table.add_column("run", no_wrap=not roomy, overflow="fold" if roomy else "ellipsis")
     for result, row in zip(results, rows, strict=True):
-        run = result.place
+        run = result.run_dir
         table.add_row(
             *(row[place] for place in used),
             *([verdict(result)] if verdicts else []),
@@ -79,7 +79,7 @@ def print_table(lab: Lab, results: list[Result], *, verdicts: bool = True) -> No
         )
     out.print(table)
     if not roomy:
-        folder = relative(results[0].place.parent)
+        folder = relative(results[0].run_dir.parent)
         out.print(f"\nRuns are in {folder}, each folder's name ending as its row does.")
     if not verdicts:
         return

@@ -132,9 +132,9 @@ class CaseRun:
         """Note each run that the book doesn't have yet."""
         noted = {text.split(":")[0] for text in self.book.notes(self.number).of("Run")}
         for result in results:
-            if result.place.name not in noted:
+            if result.run_dir.name not in noted:
                 answer = answer_of(self.pitfall.predict, result)
-                self.book.add(self.number, "Run", f"{result.place.name}: {answer}")
+                self.book.add(self.number, "Run", f"{result.run_dir.name}: {answer}")
 
     def compare(self, predicted: str, results: Sequence[Result]) -> PredictionCompared | None:
         """Return a prediction beside the measured value.
@@ -220,7 +220,7 @@ def changes_of(lab: Lab, result: Result) -> dict[str, Value]:
 
 def raw_files_of(results: Sequence[Result]) -> str:
     """Return the name of the run whose raw files these runs have; empty where one of them was measured."""
-    names = [read_object(result.place / PROVENANCE).get("raw_of") for result in results]
+    names = [read_object(result.run_dir / PROVENANCE).get("raw_of") for result in results]
     return str(names[0]) if names and all(names) else ""
 
 

@@ -178,7 +178,7 @@ class OpenedTry:
         Where the kit has the recorded steps, the figure with the student's marks is written, too.
         """
         came = outcome_of(self.lab, self.plan.shown, list(results))
-        names = tuple(result.place.name for result in results)
+        names = tuple(result.run_dir.name for result in results)
         this = Try(self.plan.cases, self.seed, names, came.brief, came.supports, predicted)
         state = replace(self, tries=with_try(self.tries, this))
         write_tries(self.folder, state.tries)
@@ -219,7 +219,7 @@ class StartedTry:
             "runs": [
                 {
                     "trial": result.trial,
-                    "run": str(result.place),
+                    "run": str(result.run_dir),
                     "value": result.value(state.plan.shown.value),
                 }
                 for result in self.results

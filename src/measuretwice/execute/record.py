@@ -146,7 +146,7 @@ def store(folder: Path, wanted: SetToRecord, results: list[Result]) -> None:
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
-    first = results[0].place
+    first = results[0].run_dir
     plan, provenance = (read_object(first / name) for name in (PLAN, PROVENANCE))
     recorded = RecordedSet(
         name=wanted.name,
@@ -162,7 +162,7 @@ def store(folder: Path, wanted: SetToRecord, results: list[Result]) -> None:
     (part / SET_FILE).write_text(recorded.to_text(), encoding="utf-8")
     if wanted.keep == "raw":
         for result in results:
-            _store_run(result.place, part / short_name(result.trial, result.seed))
+            _store_run(result.run_dir, part / short_name(result.trial, result.seed))
     if folder.exists():
         shutil.rmtree(folder)
     part.rename(folder)
@@ -188,7 +188,7 @@ def compare(folder: Path, results: list[Result]) -> list[str]:
         if name not in now:
             problems.append(f"{folder.name}: {name} was not run again")
             continue
-        place = now[name].place
+        place = now[name].run_dir
         if now[name].params != run.result.params:
             problems.append(f"{folder.name}: {name}: was recorded with other settings")
         elif digest_of(place / "raw") != run.raw_sha256:

@@ -52,5 +52,5 @@ def runs_as_columns(heading: str, runs: Mapping[str, Result], cells: Mapping[str
 
 def _number(run: Result, name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UserError(f"{run.place}: {name} is no number but {value!r}")
+        raise UserError(f"{run.run_dir}: {name} is no number but {value!r}")
     return value

@@ -65,13 +65,13 @@ class RecordedSets:
 
     def raw_text(self, run: Result, file: str) -> str:
         """Return what a tool printed in a recorded run; UserError where the run has no such file."""
-        if (content := raw_files(run.place).get(file)) is None:
-            raise UserError(f"{run.place} has no raw file {file}")
+        if (content := raw_files(run.run_dir).get(file)) is None:
+            raise UserError(f"{run.run_dir} has no raw file {file}")
         return content.decode(errors="replace")
 
     def real_s(self, run: Result) -> float:
         """Return how long a recorded run took by the clock on the wall, in seconds."""
-        provenance = read_object(run.place / "provenance.json")
+        provenance = read_object(run.run_dir / "provenance.json")
         begun, ended = (datetime.fromisoformat(provenance[key]) for key in ("started", "ended"))
         return (ended - begun).total_seconds()
 
@@ -81,7 +81,7 @@ class RecordedSets:
         for found in json.loads(self.raw_text(run, file)):
             if all(found.get(key) == value for key, value in having.items()):
                 return dict(found)
-        raise UserError(f"{run.place}: nothing in {file} has {having}")
+        raise UserError(f"{run.run_dir}: nothing in {file} has {having}")
 
     def counters_grown(self, run: Result, node: str) -> dict[str, int]:
         """Return by how much nstat's counters of a node grew in a run, by name."""
@@ -96,10 +96,10 @@ class RecordedSets:
 
         UserError where the lab names no sender, ParseError where the files can't be read.
         """
-        if run.place not in self._senders:
-            with raw_folder(run.place) as raw:
-                self._senders[run.place] = read_sender(self.lab, raw)
-        return self._senders[run.place]
+        if run.run_dir not in self._senders:
+            with raw_folder(run.run_dir) as raw:
+                self._senders[run.run_dir] = read_sender(self.lab, raw)
+        return self._senders[run.run_dir]
 
     def signature(self, run: Result) -> Signature:
         """Return what gives the algorithm of a run's one sender away."""

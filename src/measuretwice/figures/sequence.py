@@ -114,7 +114,7 @@ def _read(lab: Lab, run: Result) -> TimeSequence:
     where = lab.file.collect.one_sender
     if where is None or where.capture is None:
         raise UserError(f"{lab.name}: collect.one_sender.capture: names no capture to draw")
-    folder = run.place
+    folder = run.run_dir
     try:
         with raw_folder(folder) as raw:
             path = raw / where.node / where.capture

@@ -98,7 +98,7 @@ def over_time(axes: Axes, panel: OverTimeSymptom, subject: Subject) -> str:
     """One quantity of the first run over time."""
     lines = [
         line
-        for line in subject.over_time(subject.run.place).lines.get(panel.of, [])
+        for line in subject.over_time(subject.run.run_dir).lines.get(panel.of, [])
         if not line.steady and ("ping" not in line.label) and line.values
     ]
     if not lines:
@@ -214,7 +214,7 @@ def _bars_in_words(bars: Sequence[tuple[str, float]]) -> str:
 
 def _value(bar: Bar, subject: Subject) -> float:
     if bar.counter:
-        with raw_folder(subject.run.place) as raw:
+        with raw_folder(subject.run.run_dir) as raw:
             return float(counters_grown(raw / bar.node)[bar.counter])
     return _number(bar.value, subject) * _number(bar.times, subject)
 
@@ -325,7 +325,7 @@ def _draw_groups(
 @symptom(RowsSymptom)
 def rows(axes: Axes, panel: RowsSymptom, subject: Subject) -> str:
     """A column of a raw file against another, its points joined in the file's order."""
-    with raw_folder(subject.run.place) as raw:
+    with raw_folder(subject.run.run_dir) as raw:
         lines = (raw / panel.file).read_text(encoding="utf-8", errors="replace").splitlines()
     table = [line.split() for line in lines if line.strip() and not line.startswith("#")]
     try:

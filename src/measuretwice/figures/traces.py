@@ -50,7 +50,7 @@ def read_traces(lab: Lab, run: Result) -> tuple[list[Trace], Queue | None]:
 
     UserError where its raw files can't be read.
     """
-    folder, kept = run.place, _kept.get()
+    folder, kept = run.run_dir, _kept.get()
     if kept is not None and (lab.folder, folder) in kept:
         return kept[lab.folder, folder]
     try:

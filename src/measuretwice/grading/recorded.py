@@ -43,8 +43,8 @@ def read_recorded(root: Path, lab: Lab) -> Recorded:
         for recorded in read_set(folder).runs:
             digests.add(recorded.raw_sha256)
             result = recorded.result
-            if (result.place / ARCHIVE).is_file():
-                raw = raw_files(result.place)
+            if (result.run_dir / ARCHIVE).is_file():
+                raw = raw_files(result.run_dir)
                 found = {c.decode() for text in raw.values() for c in COOKIE.findall(text)}
                 cookies |= dict.fromkeys(found, (result.trial, result.seed))
                 traces.append(_trace(lab, folder.name, recorded, raw))

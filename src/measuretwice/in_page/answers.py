@@ -202,7 +202,7 @@ def results_to_json(lab: Lab, results: Sequence[Result], case: int | None) -> Ta
 
 def _run_to_json(lab: Lab, result: Result) -> RunAnswer:
     return {
-        "folder": result.place.name,
+        "folder": result.run_dir.name,
         "trial": result.trial,
         "seed": result.seed,
         "shown": result.stage == "fixed",

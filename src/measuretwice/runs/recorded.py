@@ -51,7 +51,7 @@ class RecordedRun:
     @classmethod
     def of(cls, result: Result) -> RecordedRun:
         """What is recorded of a run that stands in its folder."""
-        run = result.place
+        run = result.run_dir
         return cls(result, run.name, digest_of(run / "raw"))
 
     @property

@@ -69,9 +69,9 @@ class Result:
     folder: Path | None = None
 
     @property
-    def place(self) -> Path:
-        """The run's folder, of a result that was found in one."""
-        assert self.folder is not None, "a result that stands nowhere"
+    def run_dir(self) -> Path:
+        """The run's folder, of a result that was read from one."""
+        assert self.folder is not None, "a result without a folder"
         return self.folder
 
     @property

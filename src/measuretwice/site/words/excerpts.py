@@ -221,7 +221,7 @@ def excerpt(
     """Lines of a raw file in a block, with its origin beneath; `first=`, `last=`, `grep=`,
     `between=("from", "to")`, or the `falls=` lines in which the last number falls most often. Of a JSON file one object, or some keys of it: `excerpt("mtu-broken",
     "router/qdisc.after.json", where={"kind": "netem", "dev": "eth1"}, keys=["packets", "drops"])`."""
-    place = run(words, name, trial, seed).place
+    place = run(words, name, trial, seed).run_dir
     if where is not None:
         return json_excerpt(place, file, where, keys)
     return excerpt_of(place, file, Cut(**lines))
@@ -232,7 +232,7 @@ def counters(
     words: LabWords, name: str, node: str, names: Sequence[str], **which: Unpack[Which]
 ) -> Block:
     """nstat's counters of a node: before, after and the difference."""
-    return counters_excerpt(run(words, name, **which).place, node, names)
+    return counters_excerpt(run(words, name, **which).run_dir, node, names)
 
 
 @word('outputs("mtu-broken")')
@@ -244,15 +244,15 @@ def outputs(words: LabWords, name: str) -> dict[str, Block]:
     found: dict[str, Block] = {}
     if collect.ping:
         file = f"{collect.ping.node}/{collect.ping.file}"
-        found["ping"] = excerpt_of(first.place, file, Cut(last=3))
+        found["ping"] = excerpt_of(first.run_dir, file, Cut(last=3))
     if last := collect.ss_last or collect.ss:
         cut = Cut(last=3 if collect.ss_last else 1)
-        found["ss"] = excerpt_of(first.place, f"{last.node}/{last.file}", cut)
+        found["ss"] = excerpt_of(first.run_dir, f"{last.node}/{last.file}", cut)
     if collect.bottleneck:
-        found["tc"] = _bottleneck(first.place, collect.bottleneck)
+        found["tc"] = _bottleneck(first.run_dir, collect.bottleneck)
     if collect.capture and float(first.params.get("capture_packets") or 0):
         file = f"{collect.capture.node}/{collect.capture.file}"
-        found["tcpdump"] = excerpt_of(first.place, file, Cut(last=4))
+        found["tcpdump"] = excerpt_of(first.run_dir, file, Cut(last=4))
     for node, names in (
         (collect.sender, SENDER_COUNTERS),
         (collect.receiver, RECEIVER_COUNTERS),

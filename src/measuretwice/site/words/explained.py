@@ -42,7 +42,7 @@ def explained(
     """What `excerpt` shows, with each field explained where it stands: by pointing at it, by a tap or by
     the keyboard, and in a list below. The words are `./lab show`'s, from the tables in parse/. Tools are
     ss, tc, iperf3, ping, nstat and tcpdump."""
-    place = run(words, name, trial, seed).place
+    place = run(words, name, trial, seed).run_dir
     cut = Cut(**lines)
     text, what = (
         lines_of(place, file, cut) if where is None else object_of(place, file, where, keys)

@@ -50,7 +50,7 @@ def finding(words: LabWords, name: str) -> FindingWords:
         for result in results
         for finding in check_run(lab, case_of(lab, result.params, result.measured))
     ]
-    place = results[0].place.relative_to(words.root / "sample-data")
+    place = results[0].run_dir.relative_to(words.root / "sample-data")
     if len(results) > 1:
         of_set = check_set(lab, [result.member for result in results])
         findings = [with_help(lab, each.finding, None) for each in of_set] + findings

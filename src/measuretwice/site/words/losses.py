@@ -56,8 +56,8 @@ def _run(words: LabWords, run: Result, samples: str) -> dict[str, Any]:
     port = run.value("data_port")
     bandwidth_bps = run.model.bandwidth_bps if run.model else None
     if port is None or bandwidth_bps is None:
-        raise UserError(f"{run.place}: no data connection, or no model of it")
-    all_of_it = moments(raw_files(run.place)[samples].decode(), samples, round(port))
+        raise UserError(f"{run.run_dir}: no data connection, or no model of it")
+    all_of_it = moments(raw_files(run.run_dir)[samples].decode(), samples, round(port))
     loss_ratio, rtt_ms = float(run.params["loss_ratio"]), float(run.params["rtt_ms"])
     reached = next((time_s for time_s, losses, *_ in all_of_it if losses >= ENOUGH), None)
     return {

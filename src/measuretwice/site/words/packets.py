@@ -31,12 +31,12 @@ def _packets(words: LabWords, result: Result) -> dict[str, Any]:
     place, files = words.lab.file.collect.queue, words.lab.file.collect.flows
     if place is None or files is None:
         raise UserError(f"{words.lab.name}: its lab.toml samples no queue, or has no flows")
-    with raw_folder(result.place) as raw:
+    with raw_folder(result.run_dir) as raw:
         flow = next(iter(traces(words.lab, raw)), None)
         path = file_of(place, raw)
         samples = parse_qdisc_samples(text_of(path), name_of(path))
         if flow is None:
-            raise UserError(f"{result.place}: has no flow")
+            raise UserError(f"{result.run_dir}: has no flow")
         pings = _pings(raw / flow.node, files.ping_busy, files.ss)
     start, end = flow.time_s[0], flow.time_s[-1]
     samples = tuple(one for one in samples if start <= one.time_s <= end)

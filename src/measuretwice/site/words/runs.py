@@ -38,7 +38,7 @@ def provenance(
 ) -> dict[str, Any]:
     """The run's `provenance.json`, and `.real_s`: how long it took by the clock on the wall."""
     found = run(words, name, trial, seed)
-    file = found.place / "provenance.json"
+    file = found.run_dir / "provenance.json"
     document = dict(json.loads(file.read_text(encoding="utf-8")))
     return document | {"real_s": words.sets.real_s(found)}
 

@@ -92,7 +92,7 @@ def measured(run: Result, name: str) -> float:
     """A measured number of a run; UserError where it has none."""
     value = run.value(name)
     if value is None:
-        raise UserError(f"{run.place} has no {name}")
+        raise UserError(f"{run.run_dir} has no {name}")
     return value
 
 
@@ -100,7 +100,9 @@ def limit_of(run: Result) -> int:
     """The smaller of both ends' largest buffers: what the flow may have on its way, at most."""
     limit = int(min(run.params["wmem_max_bytes"], run.params["rmem_max_bytes"]))
     if log2(limit) % 1:
-        raise UserError(f"{run.place}: a buffer of {limit} bytes is no step of the figure's slider")
+        raise UserError(
+            f"{run.run_dir}: a buffer of {limit} bytes is no step of the figure's slider"
+        )
     return limit
 
 
