@@ -453,7 +453,7 @@ def test_a_lab_says_what_its_settings_are_meant_to_do(run: str, meaning: str, bl
     assert meaning in case.meant
     assert blamed not in {finding.id for finding in causes(case)}
     assert blamed in {finding.id for finding in causes(replace(case, meant=frozenset()))}
-    assert not lab.file.checks.meant(lab.defaults())
+    assert not lab.file.checks.meanings(lab.defaults())
 
 
 def test_an_edited_plan_is_refused(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_copy_is_the_labs_scripts_and_never_overwritten(tmp_path: Path) -> Non
     assert "./lab run mathis --case N" in first.stdout
     assert "mathis/edit" in first.stdout
     # All settings stand in comments: as it is, a copy changes nothing.
-    assert read_copy(tmp_path, MATHIS).in_words == ""
+    assert read_copy(tmp_path, MATHIS).changes == ""
     script = change(tmp_path, "romeo", *WIDER)
     again = edit(tmp_path)
     assert again.returncode == 0
@@ -58,14 +58,14 @@ def test_undo_deletes_nothing(tmp_path: Path) -> None:
     change(tmp_path, "romeo", *WIDER)
     undone = edit(tmp_path, "--undo")
     assert undone.returncode == 0
-    assert read_copy(tmp_path, MATHIS).in_words == ""
+    assert read_copy(tmp_path, MATHIS).changes == ""
     [aside] = (tmp_path / "mathis").glob("edit-until-*")
     assert "mtu 4352" in (aside / "nodes/romeo.sh").read_text()
     assert aside.name in undone.stdout
     assert "no copy" in edit(tmp_path, "--undo").stdout
     # A new copy is the lab's again.
     edit(tmp_path)
-    assert read_copy(tmp_path, MATHIS).in_words == ""
+    assert read_copy(tmp_path, MATHIS).changes == ""
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_settings_of_a_copy_are_the_labs_or_refused(amount: str, name: str, tmp_
             assert isinstance(copy, OwnCopy)
             assert copy.scripts is None
             CheckedParams(lab, copy.settings, "a copy")
-            assert copy.in_words.isprintable()
+            assert copy.changes.isprintable()
 
     known = [Hostile(b"a = " + b"[" * 5000), Hostile(b"rtt_ms = 1" + b"0" * 400)]
     lines = one_line(list(lab.file.parameters))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.lab import load_lab, moving_cases
+from measuretwice.lab import first_try_cases, load_lab
 from measuretwice.runs.first_try_history import Try
 from measuretwice.runs.result import read_result
 from measuretwice.site.own_figure import own_figure
@@ -112,7 +112,7 @@ def test_the_file_holds_no_cause_that_is_not_found(tried: tuple[Path, list[Try]]
                 word
             )
     assert [step["title"] for step in data["steps"]] == ["first try", *[None] * 7]
-    found = own_figure(ROOT, LAB, folder, tries, opened=moving_cases(LAB))
+    found = own_figure(ROOT, LAB, folder, tries, opened=first_try_cases(LAB))
     assert found is not None
     data = data_of(found)
     assert all(step["title"] for step in data["steps"])

@@ -15,16 +15,16 @@ from measuretwice.book.lab_book import LabBook
 from measuretwice.lab import (
     Lab,
     find_labs,
+    first_try_cases,
     first_try_of,
     load_lab,
-    moving_cases,
     plan_try,
     published_labs,
-    range_of,
     read_lab,
     recorded_steps,
     select_trials,
     step_cases,
+    supporting_range,
 )
 from measuretwice.lab.schema.cases import Shown
 from measuretwice.measure import fields
@@ -59,7 +59,7 @@ def test_in_the_recorded_order_each_state_is_the_recorded_one(lab: Lab) -> None:
         assert list(plan.trials) == select_trials(lab, recording.trials)
         assert (plan.repeat, plan.losses) == (recording.repeat, recording.losses)
     assert plan.last
-    assert solved == moving_cases(lab)
+    assert solved == first_try_cases(lab)
 
 
 def test_in_any_other_order_only_what_was_found_is_changed() -> None:
@@ -98,7 +98,7 @@ def test_what_is_said_tells_no_cause_and_what_is_counted_is_measured(lab: Lab) -
 
 def test_the_question_names_the_labs_own_range() -> None:
     about = first_try_of(MATHIS)
-    low, high = range_of(MATHIS, about.shown)
+    low, high = supporting_range(MATHIS, about.shown)
     assert f"{low:g} to {high:g} times" in about.ask
 
 
@@ -116,7 +116,7 @@ def test_recorded_runs_turn_the_claim_round(lab: Lab) -> None:
 def test_the_buffers_claim_holds_in_most_runs_of_one_buffer_only() -> None:
     """What lab.toml says in words once the cases are solved, over thirty seeds of the same settings."""
     lab = load_lab(ROOT, "buffers")
-    low, _ = range_of(lab, first_try_of(lab).shown)
+    low, _ = supporting_range(lab, first_try_of(lab).shown)
     assert low is not None
     large, small = (
         [run.value("jains_index") or 0 for run in recorded(lab, "thirty-times") if run.trial == n]

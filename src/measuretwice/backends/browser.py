@@ -241,7 +241,7 @@ class Browser(Backend):
         return damage("browser's machine", self._machine.folder, {})
 
     def confined_by(self) -> str:
-        return f"node's permissions where it has them; Landlock {landlock.in_words()}"
+        return f"node's permissions where it has them; Landlock {landlock.describe()}"
 
     def kernel_facts(self) -> KernelFacts:
         return self._machine.facts

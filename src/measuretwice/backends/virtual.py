@@ -351,7 +351,7 @@ class Virtual(Backend):
         return damage("virtual kernel", self._kernel.folder, self._kernel.sums)
 
     def confined_by(self) -> str:
-        return f"its own folders alone, few system calls; Landlock {landlock.in_words()}"
+        return f"its own folders alone, few system calls; Landlock {landlock.describe()}"
 
     def kernel_facts(self) -> KernelFacts:
         return self._kernel.facts

@@ -42,7 +42,7 @@ def version() -> int:
     return 0
 
 
-def in_words() -> str:
+def describe() -> str:
     """What of it this machine has: for `./lab doctor` and a run's provenance."""
     found = version()
     if not found:

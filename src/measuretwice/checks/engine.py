@@ -124,7 +124,7 @@ def case_of(
         measured,
         use.max_loss_ratio if use else None,
         algorithms=frozenset(_algorithms(lab, params)),
-        meant=lab.file.checks.meant(params),
+        meant=lab.file.checks.meanings(params),
         verdicts=verdicts_of(lab, trial, params, values, comparable),
         host_state=host_state,
         reference=reference,

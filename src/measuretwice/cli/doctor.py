@@ -90,7 +90,7 @@ def examine(root: Path) -> dict[str, Any]:
         "kernel": kernel["facts"],
         "verified": verification("kernel"),
         "memory_folder": memory,
-        "landlock": landlock.in_words(),
+        "landlock": landlock.describe(),
         "host": host,
         "labs": labs,
     }

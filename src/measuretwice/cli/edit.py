@@ -47,7 +47,7 @@ def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
         give_back(folder, runs)
     if editor and (failed := subprocess.run([*editor, str(folder)], check=False).returncode):
         return failed
-    changed = read_copy(runs, lab).in_words
+    changed = read_copy(runs, lab).changes
     if made and not changed:
         about = f"your own copy of {lab.name}'s node scripts (nodes/) and settings (settings.toml). Edit it"
     else:
@@ -89,9 +89,9 @@ def own_copy(runs: Path, lab: Lab, *, leave_out: bool) -> OwnCopy:
     if leave_out:
         return OwnCopy()
     own = read_copy(runs, lab)
-    if own.in_words:
+    if own.changes:
         print(
-            f"your own copy is used ({own.in_words}), in {terminal.relative(copy_folder(runs, lab))}; "
+            f"your own copy is used ({own.changes}), in {terminal.relative(copy_folder(runs, lab))}; "
             "--no-edit leaves it out",
             file=sys.stderr,
         )

@@ -11,7 +11,7 @@ from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, root_folder
 from measuretwice.course.report import opened_for_report, read_report_runs, write_report
 from measuretwice.report.markdown import clean
-from measuretwice.report.report import document
+from measuretwice.report.report import run_to_json
 
 
 @click.command()
@@ -44,7 +44,7 @@ def report(
         terminal.complain(f"not used: {clean(opened.named(line))}" for line in about.unusable)
         write_report(about, title=title, author=author)
         if as_json:
-            print(json.dumps([document(run) for run in about.runs], indent=2))
+            print(json.dumps([run_to_json(run) for run in about.runs], indent=2))
         else:
             many = "s" if len(about.runs) != 1 else ""
             print(clean(f"{len(about.runs)} run{many}: {about.page} and {about.notes.name}"))

@@ -13,7 +13,7 @@ from measuretwice.book.lab_book import NONE, LabBook
 from measuretwice.book.prediction import Quantity, measured_by
 from measuretwice.course.case import changes_of
 from measuretwice.course.findings import Document
-from measuretwice.lab import Lab, load_lab, moving_cases
+from measuretwice.lab import Lab, first_try_cases, load_lab
 from measuretwice.runs.folder import DONE, PLAN
 from measuretwice.runs.result import Result, read_result
 
@@ -207,7 +207,7 @@ def _note_solved(case: _CheckedCase, own: Sequence[Path]) -> CaseSolved:
         run=own[-1].name if len(own) == 1 else None,
         entry=entry,
         not_compared=after.not_comparable_because if after and after.model_bps else None,
-        moves_first_try=case.number in moving_cases(case.lab),
+        moves_first_try=case.number in first_try_cases(case.lab),
         diagnosed=notes.diagnosis is not None,
     )
 

@@ -29,7 +29,7 @@ from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
 from measuretwice.report.render import environment
-from measuretwice.report.tables import Table
+from measuretwice.report.tables import ReportTable
 
 CLASS_PAGE = "grades.html"
 
@@ -53,7 +53,7 @@ class Page:
     submissions: str
     minutes: str
     marked: str
-    summary: Table
+    summary: ReportTable
     others: list[str]
     students: list[Part]
     marks_file: str
@@ -135,7 +135,7 @@ def make_page(it: ClassGrades, sheets: Sequence[Sheet], import_file: str) -> Pag
         submissions=f"{_count(len(handed_in), 'submission')}, {look_at} to look at first",
         minutes=f"About {_hours(sum(entry.minutes for entry in handed_in))} to mark: {rule()}.",
         marked=in_words(graded),
-        summary=Table(
+        summary=ReportTable(
             f"One line a student. Predicted, shown, answered, mended and run again count cases; points are of {it.rubric.points:g}.",
             ["student", "id", "runs", "predicted", "shown", "answered", "mended", "run again", "certain", "possible", "so far",
              "left to judge", "minutes", "look at first"],

@@ -3,12 +3,12 @@
 from measuretwice.lab.first_try import (
     TryPlan,
     after_cases,
+    first_try_cases,
     first_try_of,
-    moving_cases,
     plan_try,
-    range_of,
     recorded_steps,
     step_cases,
+    supporting_range,
 )
 from measuretwice.lab.lab import Lab, Trial, select_trials
 from measuretwice.lab.load import find_labs, load_lab, published_labs, read_lab
@@ -55,16 +55,15 @@ __all__ = [
     "copy_folder",
     "digest_scripts",
     "find_labs",
+    "first_try_cases",
     "first_try_of",
     "kernel_seed",
     "load_lab",
     "make_copy",
     "make_plan",
-    "moving_cases",
     "plan_try",
     "published_labs",
     "put_aside",
-    "range_of",
     "read_copy",
     "read_lab",
     "read_plan",
@@ -72,5 +71,6 @@ __all__ = [
     "recorded_steps",
     "select_trials",
     "step_cases",
+    "supporting_range",
     "trial_params",
 ]

@@ -51,21 +51,19 @@ def recorded_steps(lab: Lab) -> list[Recording]:
 def step_cases(lab: Lab, recording: str) -> tuple[int, ...]:
     """Return the cases that must be solved for the step with this recorded set; none for the first."""
     steps = lab.file.first_try.steps if lab.file.first_try else []
-    for step in steps:
-        if step.of == recording:
-            return tuple(sorted(lab.case_number(lab.pitfall(name)) for name in step.after))
-    return ()
+    names = next((step.after for step in steps if step.of == recording), [])
+    return tuple(sorted(lab.case_number(lab.pitfall(name)) for name in names))
 
 
 def after_cases(cases: Sequence[int]) -> str:
-    """A state of the first try in words that tell no cause: `first try`, `after cases 1 and 4`."""
+    """Return a name for a state of the first try that tells no cause: `first try`, `after cases 1 and 4`."""
     if not cases:
         return "first try"
     *others, last = map(str, cases)
     return f"after cases {', '.join(others)} and {last}" if others else f"after case {last}"
 
 
-def moving_cases(lab: Lab) -> set[int]:
+def first_try_cases(lab: Lab) -> set[int]:
     """Return the cases that a step waits for."""
     steps = lab.file.first_try.steps if lab.file.first_try else []
     return {number for step in steps for number in step_cases(lab, step.of)}
@@ -73,17 +71,17 @@ def moving_cases(lab: Lab) -> set[int]:
 
 def plan_try(lab: Lab, solved: Collection[int]) -> TryPlan:
     """Return the first try as it stands once these cases are solved."""
-    about = first_try_of(lab)
+    first_try = first_try_of(lab)
     recordings = recorded_steps(lab)
-    state, shown = recordings[0], about.shown
-    changes = dict(state.set)
-    trials, repeat, losses = state.trials, state.repeat, state.losses
+    start, shown = recordings[0], first_try.shown
+    changes = dict(start.set)
+    trials, repeat, losses = start.trials, start.repeat, start.losses
     reached: set[int] = set()
-    left = False
-    for step, before, after in zip(about.steps[1:], recordings, recordings[1:], strict=False):
+    is_last = True
+    for step, before, after in zip(first_try.steps[1:], recordings, recordings[1:], strict=False):
         cases = step_cases(lab, step.of)
         if not set(cases) <= set(solved):
-            left = True
+            is_last = False
             continue
         reached |= set(cases)
         for name in before.set.keys() | after.set.keys():
@@ -99,14 +97,14 @@ def plan_try(lab: Lab, solved: Collection[int]) -> TryPlan:
             losses = after.losses
         shown = step.shown or shown
     numbers = tuple(select_trials(lab, trials))
-    return TryPlan(tuple(sorted(reached)), numbers, repeat, changes, losses, shown, not left)
+    return TryPlan(tuple(sorted(reached)), numbers, repeat, changes, losses, shown, is_last)
 
 
-def range_of(lab: Lab, shown: Shown) -> tuple[float | None, float | None]:
+def supporting_range(lab: Lab, shown: Shown) -> tuple[float | None, float | None]:
     """Return the range in which a value supports the claim: its own, or what the lab expects."""
     if shown.min is not None or shown.max is not None:
         return shown.min, shown.max
     for expectation in lab.file.expect:
-        if expectation.measured == shown.value and not expectation.held_against:
+        if expectation.measured == shown.value and not expectation.wanted_parameters:
             return expectation.min, expectation.max
     return None, None

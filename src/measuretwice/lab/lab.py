@@ -58,8 +58,8 @@ class Lab:
         return self.folder / "lab.toml"
 
     @property
-    def place(self) -> str:
-        """The path of lab.toml as its reader knows it: from the labs folder on."""
+    def shown_path(self) -> str:
+        """The path of lab.toml from the labs folder on, for messages."""
         return short_path(self.path)
 
     def defaults(self) -> dict[str, Value]:
@@ -83,8 +83,8 @@ class Lab:
         """Return the pitfall that students know by this number, from 1."""
         if 1 <= number <= len(self.file.pitfalls):
             return self.file.pitfalls[number - 1]
-        there = f"cases 1 to {len(self.file.pitfalls)}" if self.file.pitfalls else "no cases"
-        raise UserError(f"--case {number}: {self.name} has {there}")
+        known = f"cases 1 to {len(self.file.pitfalls)}" if self.file.pitfalls else "no cases"
+        raise UserError(f"--case {number}: {self.name} has {known}")
 
     def case_number(self, pitfall: Pitfall) -> int:
         """Return the number by which students know a pitfall."""
@@ -111,15 +111,15 @@ class Lab:
 
     def varied(self, pitfall: Pitfall) -> dict[str, tuple[float, float]]:
         """Return the lowest and highest value of each parameter that a pitfall may vary."""
-        mended = {**self.defaults(), **self.trials[pitfall.trial].set, **pitfall.fixed.set}
+        fixed = {**self.defaults(), **self.trials[pitfall.trial].set, **pitfall.fixed.set}
         ranges = {}
-        for name, by in pitfall.vary.items():
-            value = mended.get(name)
+        for name, factors in pitfall.vary.items():
+            value = fixed.get(name)
             if not isinstance(value, int | float):
                 raise self.problem(
                     f"pitfalls: {pitfall.id}: vary", f"{name!r} has no number to vary"
                 )
-            ranges[name] = (by.low * value, by.high * value)
+            ranges[name] = (factors.low * value, factors.high * value)
         return ranges
 
     def varied_by(self, pitfall: Pitfall, seed: int) -> dict[str, Value]:
@@ -143,19 +143,19 @@ class Lab:
         """Return a parameter's value from text or number; UserError names `where`."""
         parameter = self.file.parameters.get(name)
         if parameter is None:
-            said = f"{self.name} has no parameter {shortened(repr(name), 80)}; {self._meant(name)}"
-            raise UserError(f"{where}: {said}")
+            unknown = f"{self.name} has no parameter {shortened(repr(name), 80)}"
+            raise UserError(f"{where}: {unknown}; {self._alternatives(name)}")
         try:
             return parameter.read(name, given)
         except ValueError as error:
             raise UserError(f"{where}: {shortened(error, 300)}") from None
 
-    def _meant(self, name: str) -> str:
-        """What may be meant by a name that isn't known; else what is listed."""
+    def _alternatives(self, name: str) -> str:
+        """Names near one that isn't known; without any, the listed ones."""
         parameters = self.file.parameters
         if near := suggestions(parameters, name):
             return f"near it are {', '.join(near)}" if near[1:] else f"near it is {near[0]}"
-        return f"it has {', '.join(n for n, its in parameters.items() if not its.unlisted)}"
+        return f"it has {', '.join(self.visible_settings())}"
 
     def read_set(self, values: dict[str, Value], where: str) -> None:
         """Check the values that a stage sets; UserError names `where`."""
@@ -178,10 +178,8 @@ class Lab:
 
     def script_name(self, node_name: str) -> str:
         """Return the name of a node's script, which several nodes may share."""
-        for node in self.file.topology.nodes:
-            if node.name == node_name and node.script:
-                return node.script
-        return node_name
+        scripts = {node.name: node.script for node in self.file.topology.nodes}
+        return scripts.get(node_name) or node_name
 
     def one_of_each_kind(self) -> list[str]:
         """Return the first node of each kind: of those that share a script."""
@@ -194,8 +192,8 @@ class Lab:
         return self.folder / "nodes" / f"{self.script_name(node_name)}.sh"
 
     def problem(self, key: str, what: str) -> UserError:
-        """What is wrong at `key` of lab.toml, to be raised."""
-        return UserError(f"{self.place}: {key}: {what}")
+        """Return an error about `key` of lab.toml, to be raised."""
+        return UserError(f"{self.shown_path}: {key}: {what}")
 
     def visible_settings(
         self, known_cases: Collection[int] = (), changed: Collection[str] = ()
@@ -215,12 +213,12 @@ class Lab:
 
 
 def name_of(folder: Path) -> str:
-    """A lab's name: its folder's, without the number."""
+    """Return a lab's name: its folder's, without the number."""
     return folder.name.split("-", 1)[-1]
 
 
 def short_path(path: Path) -> str:
-    """The path of a lab's file as its reader knows it: from the labs folder on."""
+    """Return the path of a lab's file from the labs folder on, for messages."""
     return "/".join(path.parts[-3:])
 
 
@@ -249,7 +247,7 @@ def select_trials(lab: Lab, text: str) -> list[int]:
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """Trial numbers for a person: 1-60, or 1-4,7."""
+    """Return trial numbers as a person writes them: 1-60, or 1-4,7."""
     ranges: list[tuple[int, int]] = []
     for number in sorted(numbers):
         if ranges and number == ranges[-1][1] + 1:

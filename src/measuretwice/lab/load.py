@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from measuretwice.base.errors import UserError, has_controls
-from measuretwice.lab.first_try import range_of
+from measuretwice.lab.first_try import supporting_range
 from measuretwice.lab.lab import Lab, Trial, name_of, select_trials, short_path
 from measuretwice.lab.schema.cases import FirstTry, Pitfall, Recording
 from measuretwice.lab.schema.file import FORMAT_VERSION, LabFile, first_problem
@@ -54,8 +54,7 @@ def load_lab(root: Path, name: str) -> Lab:
 def read_lab(folder: Path) -> Lab:
     """Read the lab in `folder`; UserError says what is wrong with its files.
 
-    As long as these stay as they are, by time and size, it is read once: pages and findings ask for
-    all labs again and again.
+    It is read once as long as its files stay the same, by time and size.
     """
     for path in folder.rglob("*"):
         # It would be followed on this machine, by what copies the lab's files, and lead anywhere.
@@ -127,7 +126,7 @@ def read_trials(lab: Lab) -> dict[int, Trial]:
     for row in rows:
         if row.number in trials:
             raise lab.problem("trials", f"trial {row.number} stands twice")
-        where = f"{lab.place}: trials: trial {row.number}"
+        where = f"{lab.shown_path}: trials: trial {row.number}"
         values = {name: lab.read_value(name, value, where) for name, value in row.set.items()}
         trials[row.number] = replace(row, set=values)
     return trials
@@ -170,14 +169,12 @@ def check_uses(lab: Lab) -> None:
         if name not in lab.file.parameters:
             known = ", ".join(lab.file.parameters)
             raise lab.problem(key, f"{name!r} is no parameter; parameters are {known}")
-    said = {f"checks.means.{meaning}": its for meaning, its in lab.file.checks.means.items()}
-    for key, settings in {
-        **said,
-        "run.too_much_for_browser": lab.file.run.too_much_for_browser,
-    }.items():
-        for name, words in settings.items():
+    words_of = {f"checks.means.{meaning}": of for meaning, of in lab.file.checks.means.items()}
+    words_of["run.too_much_for_browser"] = lab.file.run.too_much_for_browser
+    for key, parameters in words_of.items():
+        for name, words in parameters.items():
             for word in words:
-                lab.read_set({name: word}, f"{lab.place}: {key}")
+                lab.read_set({name: word}, f"{lab.shown_path}: {key}")
 
 
 def check_trials_uses(lab: Lab) -> None:
@@ -216,7 +213,7 @@ def _check_parameter(lab: Lab, name: str, parameter: Parameter) -> None:
     for choice, values in parameter.sets.items():
         if choice not in (parameter.choices or ()):
             raise lab.problem(f"{key}.sets", f"{choice!r} is no choice of it")
-        lab.read_set(dict(values), f"{lab.place}: {key}.sets")
+        lab.read_set(dict(values), f"{lab.shown_path}: {key}.sets")
 
 
 def _check_steps(lab: Lab) -> None:
@@ -251,9 +248,9 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
         yield from (("topology.acts", name) for name in act.parameters)
     if crowd := file.collect.crowd:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
-    for place, expectation in enumerate(file.expect):
-        for name in expectation.held_against:
-            yield f"expect[{place}].{'params' if expectation.params else 'param'}", name
+    for index, expectation in enumerate(file.expect):
+        for name in expectation.wanted_parameters:
+            yield f"expect[{index}].{'params' if expectation.params else 'param'}", name
 
 
 def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
@@ -273,21 +270,21 @@ def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
         raise lab.problem(key, f"settled_by: {pitfall.settled_by!r} is no parameter")
     for name, value in lab.varied(pitfall).items():
         for end in value:
-            lab.read_value(name, end, f"{lab.place}: {key}: vary")
+            lab.read_value(name, end, f"{lab.shown_path}: {key}: vary")
     for other in pitfall.elsewhere:
         if other.trial not in lab.trials:
             raise lab.problem(key, f"elsewhere: there is no trial {other.trial}")
-        where = f"{lab.place}: {key}: elsewhere: trial {other.trial}"
+        where = f"{lab.shown_path}: {key}: elsewhere: trial {other.trial}"
         lab.read_set(other.both | other.broken, where)
     for stage, values in (("broken", pitfall.broken.set), ("fixed", pitfall.fixed.set)):
-        lab.read_set(values, f"{lab.place}: {key}: {stage}")
+        lab.read_set(values, f"{lab.shown_path}: {key}: {stage}")
     if pitfall.trials:
         _check_selection(lab, key, pitfall.trials)
 
 
 def _check_recording(lab: Lab, recording: Recording) -> None:
     key = f"recordings: {recording.id}"
-    lab.read_set(recording.set, f"{lab.place}: {key}")
+    lab.read_set(recording.set, f"{lab.shown_path}: {key}")
     if recording.losses and not lab.file.model:
         raise lab.problem(key, "losses: this lab has no [model] to expect them from")
     _check_selection(lab, key, recording.trials)
@@ -302,27 +299,27 @@ def _check_figure(lab: Lab, figure: FigureOf) -> None:
     for parameter in figure.parameters():
         if parameter not in lab.file.parameters:
             raise lab.problem(key, f"{parameter!r} is no parameter")
-    lab.read_set(figure.settings, f"{lab.place}: {key}: settings")
+    lab.read_set(figure.settings, f"{lab.shown_path}: {key}: settings")
     _check_selection(lab, key, figure.trials)
 
 
-def _check_first_try(lab: Lab, about: FirstTry) -> None:
+def _check_first_try(lab: Lab, first_try: FirstTry) -> None:
     known = {recording.id for recording in lab.file.recordings}
-    for place, step in enumerate(about.steps):
-        key = f"first_try.steps.{place}"
+    for index, step in enumerate(first_try.steps):
+        key = f"first_try.steps.{index}"
         if step.of not in known:
             raise lab.problem(key, f"of: there is no recording {step.of!r}")
-        if bool(step.after) != bool(place):
+        if bool(step.after) != bool(index):
             raise lab.problem(
                 key, "after: the first step is after no pitfall, each later one is after some"
             )
         for name in step.after:
             if name not in (pitfall.id for pitfall in lab.file.pitfalls):
                 raise lab.problem(key, f"after: there is no pitfall {name!r}")
-        shown = step.shown or about.shown
+        shown = step.shown or first_try.shown
         if shown.by and shown.by not in lab.file.parameters:
             raise lab.problem(key, f"shown.by: {shown.by!r} is no parameter")
-        if not (shown.most or shown.alike_ratio) and range_of(lab, shown) == (None, None):
+        if not (shown.most or shown.alike_ratio) and supporting_range(lab, shown) == (None, None):
             raise lab.problem(key, f"shown: no range, and no [[expect]] of {shown.value!r} has one")
 
 

@@ -51,9 +51,14 @@ class OwnScripts:
 
     def diff(self, lab: Lab) -> str:
         """Return what was changed in the lab's scripts, as diff -u has it."""
-        return "".join(
-            "".join(_diff(lab, name, text.decode("utf-8", "replace"))) for name, text in self.files
-        )
+        lines: list[str] = []
+        for name, text in self.files:
+            path = lab.folder / NODES / name
+            before = path.read_text(encoding="utf-8").splitlines(True) if path.is_file() else []
+            own = text.decode("utf-8", "replace").splitlines(True)
+            after = [line if line.endswith("\n") else f"{line}\n" for line in own]
+            lines += difflib.unified_diff(before, after, f"a/{NODES}/{name}", f"b/{NODES}/{name}")
+        return "".join(lines)
 
 
 @dataclass(frozen=True)
@@ -64,18 +69,11 @@ class OwnCopy:
     settings: Mapping[str, Value] = field(default_factory=dict)
 
     @property
-    def in_words(self) -> str:
-        """Which files differ from the lab's; empty where none does."""
+    def changes(self) -> str:
+        """The files and settings that differ from the lab's, in a line; empty where none does."""
         names = [name for name, _ in self.scripts.files] if self.scripts else []
         names += [f"{name}={value}" for name, value in self.settings.items()]
         return ", ".join(names)
-
-
-def _diff(lab: Lab, name: str, text: str) -> list[str]:
-    path = lab.folder / NODES / name
-    before = path.read_text(encoding="utf-8").splitlines(True) if path.is_file() else []
-    after = [line if line.endswith("\n") else f"{line}\n" for line in text.splitlines(True)]
-    return list(difflib.unified_diff(before, after, f"a/{NODES}/{name}", f"b/{NODES}/{name}"))
 
 
 def _scripts(nodes: Path) -> dict[str, bytes]:
@@ -134,8 +132,8 @@ def read_copy(out: Path, lab: Lab) -> OwnCopy:
     folder = copy_folder(out, lab)
     if not folder.is_dir():
         return OwnCopy()
-    there = _scripts(lab.folder / NODES)
-    own = {name: text for name, text in _scripts(folder / NODES).items() if there.get(name) != text}
+    labs = _scripts(lab.folder / NODES)
+    own = {name: text for name, text in _scripts(folder / NODES).items() if labs.get(name) != text}
     for name, text in own.items():
         _refuse_broken(folder / NODES / name, text)
     scripts = OwnScripts(tuple(own.items())) if own else None
@@ -161,15 +159,15 @@ def _refuse_broken(path: Path, text: bytes) -> None:
         errors="replace",
         check=False,
     )
-    said = [line for line in done.stderr.splitlines() if "warning:" not in line]
-    if said:
-        found = re.match(r".*?: line (\d+): (.*)", said[0])
-        raise _broken(path, int(found[1]) if found else None, found[2] if found else said[0])
+    errors = [line for line in done.stderr.splitlines() if "warning:" not in line]
+    if errors:
+        found = re.match(r".*?: line (\d+): (.*)", errors[0])
+        raise _broken(path, int(found[1]) if found else None, found[2] if found else errors[0])
 
 
 def _broken(path: Path, line: int | None, what: str) -> UserError:
-    place = f"{path}: line {line}" if line else str(path)
-    return UserError(f"{place}: {what}; correct it, or leave your copy out with --no-edit")
+    where = f"{path}: line {line}" if line else str(path)
+    return UserError(f"{where}: {what}; correct it, or leave your copy out with --no-edit")
 
 
 def _read_settings(path: Path, lab: Lab) -> dict[str, Value]:

@@ -227,7 +227,7 @@ def make_plan(
             trial_params(
                 lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
             ),
-            f"{lab.place}: trial {trial}",
+            f"{lab.shown_path}: trial {trial}",
         ),
         where=toolchain.where,
         kernel=toolchain.kernel,

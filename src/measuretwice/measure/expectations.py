@@ -112,9 +112,9 @@ def judge(
 def _bounds(
     expectation: Expectation, params: Mapping[str, Value], measured: Measured
 ) -> tuple[float | None, float | None]:
-    if not expectation.held_against:
+    if not expectation.wanted_parameters:
         return expectation.min, expectation.max
-    wanted = sum(float(params[name]) for name in expectation.held_against) * expectation.scale
+    wanted = sum(float(params[name]) for name in expectation.wanted_parameters) * expectation.scale
     if expectation.tolerance_ratio is not None:
         slack = abs(wanted) * expectation.tolerance_ratio
         return wanted - slack, wanted + slack

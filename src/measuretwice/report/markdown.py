@@ -47,11 +47,11 @@ def inline_html(text: str) -> Markup:
     parts = str(clean(text)).split("`")
     shown = [
         Markup("<code>{}</code>").format(part)
-        if place % 2
+        if index % 2
         else Markup(
             _EMPHASIS.sub(r"<em>\1</em>", _STRONG.sub(r"<strong>\1</strong>", str(escape(part))))
         )
-        for place, part in enumerate(parts)
+        for index, part in enumerate(parts)
     ]
     return Markup("").join(shown)
 

@@ -1,6 +1,6 @@
 """The report that a student hands in: what it says of each run, and of all together.
 
-`render` writes it as HTML and as Markdown, with the same tables; `document` is the same as JSON.
+`render` writes it as HTML and as Markdown, with the same tables; `run_to_json` is a run's part as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from measuretwice.lab import Lab, read_questions
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.report.tables import (
     NONE,
-    Table,
+    ReportTable,
     all_values_table,
     digests_table,
     key_values_table,
@@ -42,7 +42,7 @@ class BookOfLab:
     """A lab's book in a report: its first try and its cases, a table each, and all of it word for word."""
 
     lab: str
-    tables: tuple[Table, ...]
+    tables: tuple[ReportTable, ...]
     text: str
 
 
@@ -54,15 +54,15 @@ class Section:
     heading: str
     title: str
     not_compared: str | None
-    settings: Table
-    validation: Table
+    settings: ReportTable
+    validation: ReportTable
     findings: Sequence[Finding]
-    values: Table
-    all_values: Table
+    values: ReportTable
+    all_values: ReportTable
     excerpts: list[Excerpt]
-    provenance: Table
+    provenance: ReportTable
     provenance_missing: bool
-    digests: Table
+    digests: ReportTable
 
 
 @dataclass(frozen=True)
@@ -76,12 +76,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a report shows; `waiting` says which questions come later, `together` is about the runs as a set, `unusable` are lines on folders that it could not use."""
+    """All that a report shows.
+
+    `waiting` says which questions come later, `together` is about the runs as a set, `unusable` are lines on folders
+    that it could not use.
+    """
 
     title: str
     author: str | None
     made: datetime
-    summary: Table
+    summary: ReportTable
     chance: str | None
     sections: list[Section]
     questions: list[tuple[str, list[Question]]]
@@ -110,7 +114,7 @@ def make_report(
     def tells(run: RunData) -> bool:
         return for_marking or is_known(run, notes)
 
-    runs = [run if tells(run) else _veiled(run) for run in sorted(runs, key=_order)]
+    runs = [run if tells(run) else _without_cause(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
     known = answers or {}
     questions = []
@@ -120,9 +124,10 @@ def make_report(
             Question(text, known.get(text, ""), number)
             for number, text in enumerate(read_questions(lab), start=1)
         ]
-        later = [] if for_marking else [each for each in asked if _waits(each, notes.get(lab.name))]
-        questions.append((lab.file.lab.title, [each for each in asked if each not in later]))
-        waiting += _when(later, notes.get(lab.name, {}))
+        noted = None if for_marking else notes.get(lab.name)
+        later = [question for question in asked if _is_to_wait(question, noted)]
+        questions.append((lab.file.lab.title, [now for now in asked if now not in later]))
+        waiting += _waiting_line(later, notes.get(lab.name, {}))
     return Report(
         title=title or "; ".join(lab.file.lab.title for lab in labs.values()),
         author=author,
@@ -144,7 +149,7 @@ def make_report(
     )
 
 
-def _waits(question: Question, book: Mapping[int, Notes] | None) -> bool:
+def _is_to_wait(question: Question, book: Mapping[int, Notes] | None) -> bool:
     """Would a question tell what is off in a case that its student is still to solve? Without a lab book nobody knows."""
     return (
         book is not None
@@ -157,7 +162,7 @@ def _is_open(notes: Notes | None) -> bool:
     return notes is not None and (notes.mended or notes.shown)
 
 
-def _when(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
+def _waiting_line(later: Sequence[Question], book: Mapping[int, Notes]) -> list[str]:
     """The line on questions that wait; none where none does."""
     cases = sorted(
         {
@@ -201,20 +206,20 @@ def _together(lab: Lab, runs: list[RunData], tells: Callable[[RunData], bool]) -
     of_lab = [run for run in runs if run.lab.name == lab.name]
     found = []
     for raised in check_set(lab, [run.result.member for run in of_lab]):
-        known = all(tells(of_lab[place]) for place in raised.members)
+        known = all(tells(of_lab[index]) for index in raised.members)
         found += [raised.finding] if known else without_cause([raised.finding])
     return found
 
 
-def _veiled(run: RunData) -> RunData:
-    """A run whose findings don't name their cause."""
+def _without_cause(run: RunData) -> RunData:
+    """The run with findings that don't name their cause."""
     findings = tuple(without_cause(run.result.findings))
     return replace(run, result=replace(run.result, findings=findings))
 
 
 def anchors(runs: Sequence[RunData]) -> dict[str, str]:
-    """Return each run's place in the report made of them, by its name."""
-    return {run.name: f"run-{place}" for place, run in enumerate(sorted(runs, key=_order), start=1)}
+    """Return each run's anchor in the report made of them, by the run's name."""
+    return {run.name: f"run-{n}" for n, run in enumerate(sorted(runs, key=_order), start=1)}
 
 
 def _order(run: RunData) -> tuple[str, int, int, str, str, int, str, str]:
@@ -232,8 +237,8 @@ def _order(run: RunData) -> tuple[str, int, int, str, str, int, str, str]:
     )
 
 
-def document(run: RunData) -> dict[str, Any]:
-    """Return one run as JSON: what the report says of it, with every measured value."""
+def run_to_json(run: RunData) -> dict[str, Any]:
+    """Return what the report says of one run, with every measured value."""
     interval = loss_interval_of(run)
     return {
         "run": run.name,
@@ -252,17 +257,19 @@ def book_of_lab(lab: Lab, text: str) -> BookOfLab | None:
     return BookOfLab(lab.name, noted, text.strip("\n")) if noted else None
 
 
-def first_try_table(lab: Lab, notes: Notes) -> Table | None:
+def first_try_table(lab: Lab, notes: Notes) -> ReportTable | None:
     """Return what was predicted of the first try, and what came out, then and after each case; None without."""
     runs = [text.partition(": ") for text in notes.of("Run")]
     rows = [["predicted", text] for text in notes.of("Prediction")]
     rows += [[after, came] if colon else ["", after] for after, colon, came in runs]
     if not rows:
         return None
-    return Table(f"First try: {lab.file.lab.title}", ["when", "what came out"], rows, frozenset())
+    return ReportTable(
+        f"First try: {lab.file.lab.title}", ["when", "what came out"], rows, frozenset()
+    )
 
 
-def book_table(lab: Lab, notes: Mapping[int, Notes]) -> Table | None:
+def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
     """Return a lab's cases as its book has them, a row each; None where it has none."""
     rows = [
         [
@@ -280,7 +287,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> Table | None:
     ]
     if not rows:
         return None
-    return Table(
+    return ReportTable(
         f"Lab book: {lab.file.lab.title}",
         [
             "case",

@@ -41,10 +41,10 @@ KEY_VALUES = {
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Cells of text. `numeric` columns stand right; `mark` is the column that holds verdicts.
 
-    `links` are the places in the report that the rows' first cells lead to, or other pages (with a slash).
+    `links` are anchors in the report that the rows' first cells lead to, or other pages (with a slash).
     """
 
     caption: str
@@ -55,14 +55,14 @@ class Table:
     links: list[str] = field(default_factory=list)
 
 
-def summary_table(runs: Sequence[RunData]) -> Table:
+def summary_table(runs: Sequence[RunData]) -> ReportTable:
     """A line for each run."""
     several = len({run.lab.name for run in runs}) > 1
     headings = [
         "trial", "stage, and what was changed", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
         "goodput, Mbit/s", "over", "model, Mbit/s", "ratio", "findings",
     ]  # fmt: skip
-    return Table(
+    return ReportTable(
         "One line a run. RTT, MSS, p and goodput are measured, and goodput is over the time beside it; "
         "the ratio is goodput over model, ± what chance does to it in 95 % of runs with as many drops.",
         headings,
@@ -100,25 +100,25 @@ def _summary_row(run: RunData, several: bool) -> list[str]:
 
 
 def stage_of(run: RunData) -> str:
-    """A run's mistake and stage; empty for a run of the lab as it is."""
+    """Return a run's case or mistake, and its stage; empty for a run of the lab as it is."""
     if run.plan.case:
         return f"Case {run.plan.case}" + (", shown" if run.plan.stage else "")
     return f"{run.plan.pitfall}, {run.plan.stage}" if run.plan.pitfall else ""
 
 
 def own_changes(run: RunData) -> list[str]:
-    """What whoever ran it set otherwise than the trial, or the case's first try, has it."""
+    """Return the settings of a run that differ from the trial's, or from the case's first try, as name=value."""
     plan = run.plan
     try:
-        meant = trial_params(
+        declared = trial_params(
             run.lab, plan.trial, pitfall=plan.pitfall, stage=plan.stage, case=plan.case, seed=plan.seed
         )  # fmt: skip
     except (UserError, KeyError):
         return []  # of a mistake that the lab doesn't have
-    return [f"{name}={value}" for name, value in plan.params.items() if meant.get(name) != value]
+    return [f"{name}={value}" for name, value in plan.params.items() if declared.get(name) != value]
 
 
-def settings_table(run: RunData, *, tells: bool = True) -> Table:
+def settings_table(run: RunData, *, tells: bool = True) -> ReportTable:
     """Every parameter with its unit and who set it; what isn't as the trial has it comes first.
 
     Of a case whose cause isn't found yet (`tells` is False) that would be the answer: no word of it.
@@ -127,11 +127,11 @@ def settings_table(run: RunData, *, tells: bool = True) -> Table:
     defaults = run.lab.defaults()
     rows = []
     for name, value in run.plan.params.items():
-        meant = of_trial.get(name, defaults.get(name))
+        declared = of_trial.get(name, defaults.get(name))
         if not tells:
             origin = "the case"
-        elif value != meant:
-            origin = f"CHANGED: {'not set' if meant is None else meant} in the trial"
+        elif value != declared:
+            origin = f"CHANGED: {'not set' if declared is None else declared} in the trial"
         else:
             origin = "this trial" if name in of_trial else "the lab"
         unit = UNITS.get(name.rsplit("_", 1)[-1], "") if not isinstance(value, str) else ""
@@ -142,7 +142,7 @@ def settings_table(run: RunData, *, tells: bool = True) -> Table:
     ]
     # What was changed is what a reader looks for.
     rows.sort(key=lambda row: not row[3].startswith("CHANGED"))
-    return Table(
+    return ReportTable(
         "Settings" + (": those that differ from the trial's own come first" if tells else ""),
         ["setting", "value", "unit", "set by"],
         rows,
@@ -151,7 +151,7 @@ def settings_table(run: RunData, *, tells: bool = True) -> Table:
     )
 
 
-def validation_table(verdicts: Sequence[Verdict]) -> Table:
+def validation_table(verdicts: Sequence[Verdict]) -> ReportTable:
     """What was measured against what was asked for."""
     rows = []
     for verdict in verdicts:
@@ -163,7 +163,7 @@ def validation_table(verdicts: Sequence[Verdict]) -> Table:
             span = low if low == high else f"{low} to {high}"
         value = number(verdict.value, "{:.6g}")
         rows.append([verdict.label, verdict.measured, value, span, MARKS[verdict.ok]])
-    return Table(
+    return ReportTable(
         f"Validation: what was measured against what was asked for; {NONE} where nothing can be said",
         ["expectation", "measured", "value", "expected", "verdict"],
         rows,
@@ -172,7 +172,7 @@ def validation_table(verdicts: Sequence[Verdict]) -> Table:
     )
 
 
-def provenance_table(run: RunData) -> Table:
+def provenance_table(run: RunData) -> ReportTable:
     """Where a run comes from, as its folder has it."""
     provenance, plan = run.provenance or {}, run.plan
     machine = provenance.get("machine")
@@ -183,15 +183,15 @@ def provenance_table(run: RunData) -> Table:
         ["seed", str(plan.seed)],
         ["where", what_differs(plan.where) or plan.where],
         ["kernel", plan.kernel],
-        ["begun", _plain(provenance.get("started"))],
-        ["ended", _plain(provenance.get("ended"))],
-        ["Measure Twice", _plain(provenance.get("measuretwice"))],
-        ["commit", _plain(provenance.get("git_commit"))],
-        ["system", _plain(machine.get("system") if isinstance(machine, dict) else machine)],
+        ["begun", _as_text(provenance.get("started"))],
+        ["ended", _as_text(provenance.get("ended"))],
+        ["Measure Twice", _as_text(provenance.get("measuretwice"))],
+        ["commit", _as_text(provenance.get("git_commit"))],
+        ["system", _as_text(machine.get("system") if isinstance(machine, dict) else machine)],
         *([tool, version] for tool, version in plan.tools.items()),
         ["digest of the plan", plan.digest],
     ]
-    return Table("Where this comes from", ["what", "said by the run's folder"], rows)
+    return ReportTable("Where this comes from", ["what", "said by the run's folder"], rows)
 
 
 def _command(run: RunData) -> str:
@@ -201,7 +201,7 @@ def _command(run: RunData) -> str:
         return NONE
 
 
-def key_values_table(run: RunData) -> Table:
+def key_values_table(run: RunData) -> ReportTable:
     """What a reader wants first, and of a lab with a model how it compares."""
     result = run.result
     goodput = goodput_of(run.lab, result)
@@ -217,12 +217,12 @@ def key_values_table(run: RunData) -> Table:
         name = f"bandwidth by the model ({model.name}, C = {model.constant:g})"
         rows.append([name, *_with_unit("bandwidth_bps", model.bandwidth_bps)])
         rows.append(["goodput over the model's bandwidth", number(result.ratio, "{:.4g}"), ""])
-    return Table("Key values, measured", ["what", "value", "unit"], rows, frozenset({1}))
+    return ReportTable("Key values, measured", ["what", "value", "unit"], rows, frozenset({1}))
 
 
-def all_values_table(run: RunData) -> Table:
+def all_values_table(run: RunData) -> ReportTable:
     """Every measured value under its own name."""
-    return Table(
+    return ReportTable(
         "All that was measured, by its name in result.json",
         ["name", "value"],
         [
@@ -233,16 +233,16 @@ def all_values_table(run: RunData) -> Table:
     )
 
 
-def digests_table(run: RunData) -> Table:
+def digests_table(run: RunData) -> ReportTable:
     """The raw files and their digests."""
-    return Table(
+    return ReportTable(
         "SHA-256 of each raw file",
         ["file", "digest"],
         [[name, digest] for name, digest in run.digests.items()],
     )
 
 
-def _plain(value: object) -> str:
+def _as_text(value: object) -> str:
     if value is None:
         return "not recorded"
     return str(value) if isinstance(value, str | int | float) else json.dumps(value)

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.lab import Lab, after_cases, range_of
+from measuretwice.lab import Lab, after_cases, supporting_range
 from measuretwice.lab.schema.cases import Shown
 from measuretwice.runs.result import Result, read_result
 
@@ -117,7 +117,7 @@ def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:
     """Return what runs came to, by what they are counted by."""
     if shown.most or shown.alike_ratio:
         return _compared(shown, results)
-    low, high = range_of(lab, shown)
+    low, high = supporting_range(lab, shown)
     values = [result.value(shown.value) for result in results]
     within = sum(
         value is not None

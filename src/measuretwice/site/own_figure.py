@@ -14,7 +14,7 @@ from typing import Any
 
 from measuretwice.base.files import write_text
 from measuretwice.figures import rows as figure_rows
-from measuretwice.lab import Lab, moving_cases, recorded_steps, step_cases
+from measuretwice.lab import Lab, first_try_cases, recorded_steps, step_cases
 from measuretwice.runs.first_try_history import Try, results_of_try
 from measuretwice.runs.recorded import SET_FILE, results_of
 from measuretwice.site.words.interactive import (
@@ -66,7 +66,7 @@ def own_figure(
         }
         for known in tries
     ]
-    _veil(data, opened, moving_cases(lab))
+    _veil(data, opened, first_try_cases(lab))
     path = folder / FIGURE
     write_text(path, page(root, lab, data))
     return path

@@ -96,7 +96,7 @@ class Layout:
 
 def layout_of(lab: Lab) -> Layout:
     """Return what a testbed has to build for `lab`; UserError where it couldn't."""
-    where = f"{lab.place}: topology"
+    where = f"{lab.shown_path}: topology"
     networks = _networks(lab, where)
     machines = tuple(
         Machine(node.name, node.forward, tuple(_routes(node.name, node.routes, networks, where)))

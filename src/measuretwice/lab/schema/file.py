@@ -51,43 +51,46 @@ class LabFile(Strict):
 
 
 def first_problem(error: ValidationError) -> str:
-    """The first of pydantic's findings as 'key: what was expected'."""
+    """Return the first of pydantic's findings as 'key: what was expected'."""
     # A union reports each branch's complaint; the deepest is about what was written.
     first = max(error.errors(include_url=False), key=lambda e: len(e["loc"]))
-    place = first["loc"]
+    loc = first["loc"]
     # By its kind a figure's table is chosen: that is no key that leads to it.
-    key = ".".join(str(p) for n, p in enumerate(place) if (n, place[0]) != (2, "figures"))
-    if first["type"] == "union_tag_not_found":
-        return f"{key}.kind: this key is missing"
-    if first["type"] == "union_tag_invalid":
-        expected = " or ".join(first["ctx"]["expected_tags"].rsplit(", ", 1))
-        return f"{key}.kind: input should be {expected}, got {first['ctx']['tag']!r}"
-    if first["type"] == "extra_forbidden":
-        table = table_at(place[:-1])
-        expected = f"; expected one of {', '.join(table.model_fields)}" if table else ""
-        return f"{key}: no such key{expected}"
-    if first["type"] == "missing":
-        return f"{key}: this key is missing"
+    key = ".".join(str(part) for n, part in enumerate(loc) if (n, loc[0]) != (2, "figures"))
+    match first["type"]:
+        case "union_tag_not_found":
+            return f"{key}.kind: this key is missing"
+        case "union_tag_invalid":
+            expected = " or ".join(first["ctx"]["expected_tags"].rsplit(", ", 1))
+            return f"{key}.kind: input should be {expected}, got {first['ctx']['tag']!r}"
+        case "extra_forbidden":
+            table = _table_at(loc[:-1])
+            expected = f"; expected one of {', '.join(table.model_fields)}" if table else ""
+            return f"{key}: no such key{expected}"
+        case "missing":
+            return f"{key}: this key is missing"
     message = first["msg"].removeprefix("Value error, ")
     return f"{key}: {message[0].lower()}{message[1:]}, got {first['input']!r}"
 
 
-def table_at(place: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The model that a place in lab.toml is read into; None where no table stands there."""
+def _table_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
+    """The model that pydantic reads a table at `loc` of lab.toml into; None where no table stands there."""
     kind: Any = LabFile
-    for part in place:
-        kind = _kind_below(kind, part)
+    for part in loc:
+        kind = _type_below(kind, part)
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-def _kind_below(kind: Any, part: str | int) -> Any:
+def _type_below(kind: Any, part: str | int) -> Any:
     """The type of what stands at `part` of a value of type `kind`.
 
-    Among several kinds of value pydantic puts the name of the one that was tried into the place,
-    such as `TrialTable` or `list[InlineTrial]`: that is a part of its own.
+    Among several types pydantic puts the name of the one that was tried into its `loc`, such as `TrialTable` or
+    `list[InlineTrial]`: that is a part of its own. `X | None` isn't told from X.
     """
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _without_none(kind.model_fields[str(part)].annotation)
+        field = kind.model_fields[str(part)].annotation
+        others = [member for member in get_args(field) if member is not NoneType]
+        return others[0] if len(others) == 1 and NoneType in get_args(field) else field
     members = get_args(kind)
     if get_origin(kind) is list:
         return members[0]
@@ -96,9 +99,3 @@ def _kind_below(kind: Any, part: str | int) -> Any:
     if kind is AnyFigure:
         return FIGURE_TABLES[str(part)]
     return next(m for m in members if str(part).startswith((get_origin(m) or m).__name__))
-
-
-def _without_none(kind: Any) -> Any:
-    """`X | None` as X: pydantic's places don't tell the two apart."""
-    members = [member for member in get_args(kind) if member is not NoneType]
-    return members[0] if len(members) == 1 and NoneType in get_args(kind) else kind

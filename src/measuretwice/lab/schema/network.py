@@ -90,23 +90,23 @@ class Topology(Strict):
         return [node.name for node in self.nodes]
 
     def nodes_at(self, place: str) -> list[tuple[str, str]]:
-        """Return the nodes that a place stands for, each with the node towards which it is, or "".
+        """Return the nodes that a `place` stands for, each with the node towards which it is, or "".
 
         ValueError where there is no such node or no such link.
         """
-        named, _, beyond = place.partition("/")
-        joined = {(link.a.node, link.b.node) for link in self.links}
+        name, _, neighbour = place.partition("/")
+        links = {(link.a.node, link.b.node) for link in self.links}
         found = [
             (node, towards)
-            for node in self._called(named)
-            for towards in (self._called(beyond) if beyond else [""])
-            if not towards or joined & {(node, towards), (towards, node)}
+            for node in self._nodes_named(name)
+            for towards in (self._nodes_named(neighbour) if neighbour else [""])
+            if not towards or links & {(node, towards), (towards, node)}
         ]
         if not found:
             raise ValueError(f"{place!r}: no link joins these")
         return found
 
-    def _called(self, name: str) -> list[str]:
+    def _nodes_named(self, name: str) -> list[str]:
         nodes = [node.name for node in self.nodes if name in (node.name, node.script)]
         if not nodes:
             raise ValueError(f"there is no node {name!r}")

@@ -166,7 +166,7 @@ class InlineTrial(Strict):
 
 
 def suggestions(parameters: Mapping[str, Parameter], asked: str) -> list[str]:
-    """Return names that may be meant by one that isn't known: near in letters, or with one of its words.
+    """Return names of parameters near one that isn't known: in letters, with one of its words, or by their help.
 
     Whoever names a thing knows of it: so those that are unlisted are found, too, where no other is.
     """
@@ -175,17 +175,17 @@ def suggestions(parameters: Mapping[str, Parameter], asked: str) -> list[str]:
         for word in re.findall(r"[a-z0-9]+", asked.casefold())
         if len(word) > 2 and word not in EMPTY and word not in UNITS
     }
-    close = difflib.get_close_matches(asked.casefold(), parameters, n=2, cutoff=0.75)
+    alike = difflib.get_close_matches(asked.casefold(), parameters, n=2, cutoff=0.75)
     named = [
         name
         for name in parameters
         if any(part.startswith(word) for word in words for part in name.split("_"))
     ]
-    meant = [
+    by_help = [
         name
         for name, parameter in parameters.items()
         if words & {*re.findall(r"[a-z0-9]+", parameter.help.casefold())}
     ]
-    found = list(dict.fromkeys([*close, *named] or meant))
+    found = list(dict.fromkeys([*alike, *named] or by_help))
     listed = [name for name in found if not parameters[name].unlisted]
     return (listed or found)[:MOST_OFFERED]

@@ -66,7 +66,7 @@ class Expectation(Strict):
         return self
 
     @property
-    def held_against(self) -> tuple[str, ...]:
+    def wanted_parameters(self) -> tuple[str, ...]:
         """The parameters whose sum is meant."""
         return tuple(self.params or ([self.param] if self.param else []))
 
@@ -82,7 +82,7 @@ class Checks(Strict):
     leave_out: list[str] = []
     means: dict[Meaning, dict[Name, list[str]]] = {}
 
-    def meant(self, params: Mapping[str, object]) -> frozenset[Meaning]:
+    def meanings(self, params: Mapping[str, object]) -> frozenset[Meaning]:
         """Return what a run's settings mean, beyond their values."""
         return frozenset(
             meaning
