@@ -39,20 +39,20 @@ sys.path.insert(0, str(root / "src"))
 from common import say
 
 from measuretwice import parse
+from measuretwice.facts import RecordedSets
 from measuretwice.figures import style as plot_style
 from measuretwice.lab import load_lab
-from measuretwice.runs import recorded
 from measuretwice.runs.folder import raw_folder
 from measuretwice.stats import intervals as statistics
 
 lab = load_lab(root, "calibrate")
-samples = root / "sample-data" / lab.folder.name
-readings = {run.trial: run for run in recorded.results_of(lab, samples / "readings")}
+sets = RecordedSets(root, lab)
+readings = {run.trial: run for run in sets.runs("readings")}
 
 
 def raw(trial: int, name: str) -> str:
     """One raw file of a trial's recorded run."""
-    with raw_folder(samples / "readings" / recorded.short_name(trial, 1)) as folder:
+    with raw_folder(readings[trial].run_dir) as folder:
         return (folder / name).read_text()
 
 
@@ -169,7 +169,7 @@ say(
 )
 
 # %%
-again = recorded.results_of(lab, samples / "loss-again")
+again = sets.runs("loss-again")
 with plot_style.in_style():
     figure = plot_style.sized(240)
     axes = figure.subplots()
@@ -209,7 +209,7 @@ display(SVG(plot_style.svg_text(figure)))
 it = readings[1]
 line = last_ss(1)
 rtt_s, rate_bps = it.params["rtt_ms"] / 1e3, it.params["rate_mbit"] * 1e6
-(wide,) = recorded.results_of(lab, samples / "wide-buffer")
+(wide,) = sets.runs("wide-buffer")
 # The last sample may come after the data connection's end.
 limited = re.findall(r"sndbuf_limited:(\S+)", raw(1, "romeo/ss.txt"))
 say(

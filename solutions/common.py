@@ -10,7 +10,6 @@ from IPython.display import SVG, Markdown, display
 
 from measuretwice.facts import RecordedSets
 from measuretwice.figures import registry, style
-from measuretwice.runs import recorded as samples
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 
@@ -28,9 +27,7 @@ class Recordings(RecordedSets):
     @contextlib.contextmanager
     def raw(self, name: str, run: int = 0) -> Iterator[Path]:
         """The raw files of one run of a set: what the tools printed."""
-        chosen = self.runs(name)[run]
-        short = samples.short_name(chosen.trial, chosen.seed)
-        with raw_folder(self.set_folder(name) / short) as folder:
+        with raw_folder(self.runs(name)[run].run_dir) as folder:
             yield folder
 
     def figure(self, name: str, results: list[Result]) -> None:
