@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import until
 from own_network import Network, own_network
 
 from measuretwice.backends.virtual import find_kernel
@@ -28,13 +29,6 @@ cluster.PATIENCE_S, cluster.CONNECT_S = 3, 2
 sys.argv[0] = "lab"
 main()
 """
-
-
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
 
 
 NO_PAGES = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")

@@ -7,12 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import until
 
 from measuretwice.backends.virtual import find_kernel, run_inside
 
@@ -67,13 +66,6 @@ def own_processes(out: Path) -> list[str]:
         if str(out) in line and "seccomp" in line:
             found.append(line)
     return found
-
-
-def until(condition: Callable[[], object], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")

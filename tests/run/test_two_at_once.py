@@ -6,13 +6,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import ROOT
+from command_line import begin_lab, until
 
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
 
@@ -20,22 +17,7 @@ WAITS = "another ./lab run is measuring trial 7 in {out}: waiting for it\n"
 
 
 def start(out: Path, *choice: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", "measuretwice", "run", "mathis", *choice, "--json", "--out", out],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )  # fmt: skip
-
-
-def until(holds: Callable[[], object], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "waited too long"
-        time.sleep(0.01)
+    return begin_lab("run", "mathis", *choice, "--json", "--out", out)
 
 
 def first_line(process: subprocess.Popen[str]) -> str:

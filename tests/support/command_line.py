@@ -19,7 +19,8 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,27 @@ def start_lab(
         timeout=300,
         check=False,
     )
+
+
+def begin_lab(*arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
+    """Start ./lab in a process group of its own, and don't wait for its end."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "measuretwice", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait for a condition; AssertionError where it doesn't come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
 
 
 def lab_on_terminal(
