@@ -115,7 +115,7 @@ def test_values_are_measured_set_computed_or_counted() -> None:
         ],
     )  # fmt: skip
     [run] = WORDS["buffers"].results_of("hidden-queue-broken")
-    grown = WORDS["buffers"].nstat("hidden-queue-broken", "d1")["TcpOutSegs"]
+    grown = WORDS["buffers"].sets.counters_grown(run, "d1")["TcpOutSegs"]
     assert f"counted {grown:,}" in said
     assert f"set {2 * run.params['rate_mbit']:g}" in said  # type: ignore[operator]
     assert f"measured {run.measured['queue_drops']:,}" in said
