@@ -1,6 +1,5 @@
 """What a lab with many nodes and large runs needs of the engine."""
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
 from measuretwice.figures import regression as plot_regression
-from measuretwice.lab import Lab, Plan, Toolchain, Value, load_lab, make_plan, read_lab
+from measuretwice.lab import Lab, Plan, Toolchain, Value, load_lab, make_plan
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
 from measuretwice.site.words.terminals import terminals
@@ -69,20 +68,6 @@ def test_nodes_that_share_a_script() -> None:
     assert 'title="sender-0 to sender-9"' in tabs
     assert tabs.count("| sender-0 to sender-9 |") == tabs.count("`sender.sh ")
     assert "labs/03-scale/nodes/sender.sh measure" in tabs
-
-
-def test_a_choice_that_sets_what_is_not_there_is_refused(tmp_path: Path) -> None:
-    text = (ROOT / "labs/03-scale/lab.toml").read_text()
-    folder = tmp_path / "labs" / "03-scale"
-    shutil.copytree(ROOT / "labs/03-scale/nodes", folder / "nodes")
-    for old, new, said in (
-        ("sets.core = { rate_mbit", "sets.care = { rate_mbit", "'care' is no choice"),
-        ("sets.core = { rate_mbit", "sets.core = { rate_gbit", "no parameter 'rate_gbit'"),
-        ('memory = "memory_bytes"', 'memory = "memory"', "'memory' is no parameter"),
-    ):
-        (folder / "lab.toml").write_text(text.replace(old, new, 1))
-        with pytest.raises(UserError, match=said):
-            read_lab(folder)
 
 
 def test_the_regression_needs_flows_with_losses() -> None:

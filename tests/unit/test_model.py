@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from measuretwice.tcp.model import (
+    HIGHSPEED_STEPS,
     MATHIS_CONSTANTS,
+    bdp_bytes,
+    highspeed_decrease_ratio,
+    linux_highspeed_decrease_ratio,
     mathis_bandwidth_bps,
     mathis_expected_losses,
     mathis_time_for_losses_s,
@@ -138,3 +142,31 @@ def test_pftk_window_limit_and_edges() -> None:
     for wrong in (-0.1, 1.0):
         with pytest.raises(ValueError):
             pftk_segments_per_s(100, wrong)
+
+
+@pytest.mark.parametrize(
+    ("window", "given_up"), [(38, 0.50), (118, 0.44), (221, 0.41), (495, 0.37), (851, 0.34), (1284, 0.32), (83000, 0.10)],
+)  # fmt: skip
+def test_highspeed_gives_up_what_the_rfcs_table_says(window: int, given_up: float) -> None:
+    """RFC 3649, Table 12 in appendix B, whose second digit is rounded."""
+    assert highspeed_decrease_ratio(window) == pytest.approx(given_up, abs=0.006)
+
+
+def test_below_its_low_window_highspeed_is_reno() -> None:
+    assert highspeed_decrease_ratio(10) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("window", "part"), [(1, 128), (38, 128), (39, 112), (851, 86), (852, 83), (905, 83), (89053, 24), (1e6, 24)],
+)  # fmt: skip
+def test_linux_highspeed_gives_up_a_steps_part(window: float, part: int) -> None:
+    assert linux_highspeed_decrease_ratio(window) == part / 256
+
+
+def test_the_steps_of_linux_keep_near_the_rfcs_curve() -> None:
+    for until, part in HIGHSPEED_STEPS[:-2]:
+        assert part / 256 == pytest.approx(highspeed_decrease_ratio(until), abs=0.006)
+
+
+def test_a_bdp() -> None:
+    assert bdp_bytes(100, 100) == 1_250_000

@@ -19,6 +19,7 @@ from measuretwice.figures.measured_against_model import measured_against_model
 from measuretwice.figures.palette import COLOURS
 from measuretwice.figures.registry import draw_against_model, model_figures
 from measuretwice.figures.rows import ModelRuns
+from measuretwice.figures.spread import spread
 from measuretwice.figures.stages import stages
 from measuretwice.figures.style import (
     DescribedFigure,
@@ -334,3 +335,13 @@ def test_interactive_data_is_json_with_fit_and_range() -> None:
     assert again[0]["ratio_range"] == [1.0, 1.45]
     assert len(again[0]["rows"]) == 6
     assert again[1] == {"title": "none", "rows": [], "fit": None, "ratio_range": None}
+
+
+def test_the_spread_figure_says_what_it_shows() -> None:
+    lossy = Verdict("", "loss_ratio", 0.005, 0.0, 1.0, 0.99, True)
+    runs = [result(n, 1.2 + n / 100, expectations=(lossy,)) for n in range(1, 5)]
+    figure = spread(runs[:2], runs, 0.02)
+    assert figure is not None
+    assert "4 runs" in figure.description
+    assert spread(runs, runs, 0.001) is None
+    assert spread(runs, runs[:2], 0.02) is None

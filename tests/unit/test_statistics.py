@@ -1,4 +1,4 @@
-"""Intervals and fits against scipy's own distributions, and against data made with known truth."""
+"""Intervals, fits and tests of two samples: against scipy, tabled and published values, and data made with known truth."""
 
 import math
 import random
@@ -15,8 +15,21 @@ from measuretwice.stats.intervals import (
     mean_interval_within,
     median_interval,
     ratio_bounds,
+    ratio_of_means,
     relative_error_of_loss,
     relative_error_of_ratio,
+    relative_spread,
+)
+from measuretwice.stats.two_samples import (
+    difference_interval,
+    mean_and_deviation,
+    noticeable_spread,
+    power_of_spread,
+    spread,
+    spread_of,
+    values_for_spread,
+    welch,
+    welch_of,
 )
 
 
@@ -162,3 +175,72 @@ def test_an_interval_of_equal_values_is_one_value_and_of_one_value_all() -> None
     for values in ((), (0.5, 1.1)):
         with pytest.raises(ValueError, match="all within 0 to 1"):
             mean_interval_within(values, 0, 1)
+
+
+def test_relative_spread() -> None:
+    assert relative_spread([9, 10, 11]) == pytest.approx(0.1)
+
+
+def test_ratio_of_means() -> None:
+    ratio, low, high = ratio_of_means([2, 8], [1, 2])
+    assert ratio == pytest.approx(math.sqrt(8))
+    assert low * high == pytest.approx(8)
+    assert low < ratio < high
+
+
+def test_the_published_table_recomputes() -> None:
+    """FIFO 51.56 with deviation 1.61, RED 50.82 with 2.49, eight pairs each."""
+    means = welch_of(51.56, 1.61, 8, 50.82, 2.49, 8)
+    assert (round(means.statistic, 2), round(means.p, 2)) == (0.71, 0.49)
+    spreads = spread_of(1.61, 8, 2.49, 8)
+    assert spreads.freedom == (7, 7)
+    assert round(spreads.statistic, 2) == 2.39
+    # Both sides; the one side alone has half of it, 0.14.
+    assert round(spreads.p / 2, 2) == 0.14
+
+
+def test_tabled_values() -> None:
+    # F(0.975; 7, 7) = 4.99 and t(0.975; 14) = 2.145 in any textbook's tables.
+    assert spread_of(math.sqrt(4.9949), 8, 1, 8).p == pytest.approx(0.05, abs=1e-4)
+    assert welch([1, 2, 3], [1, 2, 3]).p == pytest.approx(1)
+
+
+def test_samples_without_any_spread() -> None:
+    assert welch([2, 2], [2, 2]).p == 1
+    assert welch([2, 2], [3, 3]).p == 0
+    assert spread([1, 1], [1, 1]).p == 1
+    assert spread([1, 2], [1, 1]).p == 0
+    with pytest.raises(ValueError, match="at least two"):
+        mean_and_deviation([1])
+
+
+def test_power_of_spread_is_what_a_simulation_finds() -> None:
+    chance = random.Random(5)
+    for ratio, count in ((1.0, 8), (2.0, 8), (1.5, 50)):
+        found = sum(
+            spread(
+                [chance.gauss(0, 1) for _ in range(count)],
+                [chance.gauss(0, ratio) for _ in range(count)],
+            ).p
+            < 0.05
+            for _ in range(2000)
+        )
+        assert found / 2000 == pytest.approx(power_of_spread(ratio, count), abs=0.035)
+
+
+def test_how_many_and_how_much_fit_each_other() -> None:
+    for ratio in (1.5, 2.0, 3.0):
+        count = values_for_spread(ratio)
+        assert noticeable_spread(count) <= ratio < noticeable_spread(count - 1)
+    with pytest.raises(ValueError, match="ratio > 1"):
+        values_for_spread(1)
+
+
+def test_the_interval_of_a_difference() -> None:
+    """Welch by hand: means 2 and 5, variances 1 and 4, three values each."""
+    low, high = difference_interval([1, 2, 3], [3, 5, 7])
+    assert (low + high) / 2 == pytest.approx(-3)
+    # Standard error sqrt(1/3 + 4/3), degrees of freedom 2.941; t = 3.2180.
+    assert high - low == pytest.approx(2 * 3.218 * math.sqrt(5 / 3), rel=0.001)
+    assert difference_interval([1], [2, 3]) == (-math.inf, math.inf)
+    assert difference_interval([1, 1], [2, 2]) == (-1, -1)
