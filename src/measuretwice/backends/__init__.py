@@ -1,4 +1,4 @@
-"""Which backends there are, and which of them --on means."""
+"""The backends, and the choice among them by --on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from measuretwice.backends.ssh import SshNodes
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
 
-# Who says nothing means the first.
+# Without --on it is the first.
 BACKENDS: tuple[type[Backend], ...] = (Virtual, Host, Browser, SshNodes)
 
 # Those that make the same bytes of the same plan on any machine, by name.
@@ -17,12 +17,12 @@ REPEATING = {backend.name: backend for backend in BACKENDS if backend.repeats}
 
 
 def what_differs(where: str) -> str:
-    """What is to be known of runs on a place that a plan names, beside the virtual kernel's; often nothing."""
+    """Return how runs on a place that a plan names differ from the virtual kernel's; "" where they don't."""
     return next((backend.differs for backend in BACKENDS if backend.name == where), "")
 
 
 def option_of(where: str) -> str:
-    """What a command says of a place that a plan names; nothing of one that it doesn't know."""
+    """Return the option that chooses a place that a plan names; "" for an unknown one."""
     return next((backend.option for backend in BACKENDS if backend.name == where), "")
 
 

@@ -139,7 +139,7 @@ class Backend(ABC):
 
     @property
     def remarks(self) -> list[str]:
-        """What could not be put back, a line each."""
+        """Return what could not be put back, a line each."""
         return []
 
 

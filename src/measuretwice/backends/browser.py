@@ -62,7 +62,7 @@ class BrowserMachine(CachedMachine):
 
     @property
     def name(self) -> str:
-        """What a plan calls its kernel: version, processor, and the digest of all that it is built from."""
+        """Return what a plan calls its kernel: version, processor, and the digest of all that it is built from."""
         return f"linux {self.facts.version} i686 {self.folder.name[:16]}"
 
 

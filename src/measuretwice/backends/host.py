@@ -95,7 +95,7 @@ def _works(command: str) -> bool:
 
 
 def prefix(owner: int) -> str:
-    """What the names of all namespaces begin with that the process `owner` has made."""
+    """Return the prefix of all namespaces that the process `owner` has made."""
     return f"mt-{owner}-"
 
 

@@ -110,7 +110,7 @@ def _program(path: str, text: str) -> list[str]:
 
 
 def _node_script(lab: Lab, lab_folder: str) -> str:
-    """What a node's shell finds under its scripts' names: what stays until it is told is told by Ctrl-C, as a run tells it."""
+    """Return what a node's shell runs under its scripts' names: a phase that stays is ended by Ctrl-C, as a run ends it by SIGTERM."""
     staying = sorted({step.phase for step in lab.file.run.steps if step.stop})
     return f"""\
 #!/bin/bash

@@ -71,7 +71,7 @@ class CachedMachine(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What a plan calls its kernel."""
+        """Return what a plan calls its kernel."""
 
     @property
     def programs(self) -> dict[str, str]:

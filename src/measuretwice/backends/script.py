@@ -126,7 +126,7 @@ def preamble(
 
 
 def edited_folder(lab: Lab) -> str:
-    """Where in a run's folder the student's own node scripts are laid out, as in a checkout."""
+    """Return where in a run's folder a student's own node scripts are laid out, as in a checkout."""
     return f"{EDITED}/labs/{lab.folder.name}"
 
 

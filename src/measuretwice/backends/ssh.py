@@ -244,7 +244,7 @@ class _Trial:
             raise TimeoutError
 
     def _note(self, what: str) -> None:
-        """What was asked of which node, and when, stands in the run's folder."""
+        """Log an order, with its node and the seconds since the trial's begin, in the run's folder."""
         with open(self._work / "experiment.log", "a", encoding="utf-8") as log:
             log.write(f"{time.monotonic() - self._begun:9.3f} s  {what}\n")
 

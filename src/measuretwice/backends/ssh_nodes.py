@@ -308,7 +308,7 @@ class Channel:
         return file
 
     def _last_words(self) -> str:
-        """What ssh, sudo or the shell said last."""
+        """Return the last line that ssh, sudo or the shell wrote to stderr."""
         self._errors.seek(self._errors_begin)
         text = self._errors.read().decode(errors="replace")
         lines = [line.strip() for line in text.split("\n") if line.strip()]
@@ -341,7 +341,7 @@ class Nodes:
 
     @property
     def kernel_name(self) -> str:
-        """What a plan calls the nodes' kernels."""
+        """Return what a plan calls the nodes' kernels."""
         return f"nodes linux {', '.join(sorted(set(self.kernels.values())))}"
 
     def greet(self, tools: Mapping[str, list[str]]) -> None:

@@ -60,7 +60,7 @@ class Kernel(CachedMachine):
 
     @property
     def name(self) -> str:
-        """What a plan calls it: version, and the digest of its source, configuration and patches and
+        """Return what a plan calls it: version, and the digest of its source, configuration and patches and
         of the programs that run inside.
 
         Not the binary's: compilers differ, and results don't follow from them. Nor do they from what the
@@ -226,7 +226,7 @@ def _refuse_links(root: Path, folders: tuple[str, ...]) -> None:
 
 
 def _wall(folders: tuple[str, ...], programs: str = "as") -> str:
-    """What of this machine the kernel's process may reach, in the words of its command line; it is told no path.
+    """Return what of this machine the kernel's process may reach, in the words of its command line, which holds no path.
 
     `as` are folders in which nothing changes meanwhile, so that this machine is asked once for each of their
     files: the guest's own programs. For others (`ro`) it is asked each time.

@@ -234,7 +234,7 @@ def learn(jobs: Sequence[Job], at_once: int, took_s: float) -> None:
 
 
 def _paces() -> dict[str, float]:
-    """What is known of this machine, by lab; nothing where the file is missing or no such file."""
+    """Return this machine's pace by lab; nothing where the file is missing or damaged."""
     try:
         content = read_object(_pace_file())
     except (OSError, ValueError, RecursionError, TypeError):

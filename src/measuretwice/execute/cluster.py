@@ -307,7 +307,7 @@ class Port(NamedTuple):
     tls: bool
 
     def is_open(self) -> bool:
-        """Can others reach it who have no certificate of the cluster's?"""
+        """Return whether others reach it without a certificate of the cluster's."""
         return not self.tls and not is_loopback(self.ip)
 
     def __str__(self) -> str:
@@ -358,7 +358,7 @@ class Guard:
         return dict(answer["workers"])
 
     async def _ask(self, address: str, nanny: bool) -> list[Port]:
-        """What the worker there listens on, its nanny, or without an address the scheduler."""
+        """Return the ports of the worker at an address, of its nanny, or without an address of the scheduler."""
         if address:
             answer = self._client.run(eval, self._order, workers=[address], nanny=nanny)
         else:
@@ -416,7 +416,7 @@ def _question() -> str:
 
 
 def open_anyway() -> bool:
-    """Does who calls us know that the cluster is open?"""
+    """Return whether the user accepts an open cluster."""
     return bool(os.environ.get(OPEN_ANYWAY))
 
 
@@ -441,7 +441,7 @@ def refuse_open(scheduler: Scheduler, ports: set[Port]) -> None:
 
 
 def _kinds(ports: list[Port]) -> str:
-    """Which of dask's two programs are meant: a nanny is part of the workers'."""
+    """Return which of dask's two programs have these ports: a nanny is part of the workers'."""
     scheduler = any(port.whose.startswith("scheduler") for port in ports)
     others = any(not port.whose.startswith("scheduler") for port in ports)
     return " and the ".join(["scheduler"] * scheduler + ["workers"] * others)

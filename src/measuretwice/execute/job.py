@@ -76,11 +76,11 @@ class Job:
 
     @property
     def lock(self) -> Path:
-        """What whoever works on it holds."""
+        """The file that is locked while somebody works on it."""
         return self.folder.with_name(f".{self.folder.name}.lock")
 
     def is_busy(self) -> bool:
-        """Does somebody work on it now?"""
+        """Return whether somebody works on it now."""
         return is_held(self.lock)
 
     def same_packets(self) -> Path | None:

@@ -1,4 +1,4 @@
-"""What sample-data/ is to hold of a lab, how it is made, and whether it still comes out.
+"""Recording a lab's sets of runs for sample-data/, and comparing new runs with them.
 
 A set is a stage of a case (`case-05-broken`) or one of the lab's [[recordings]]; runs/recorded.py
 says which files it has.
@@ -129,7 +129,7 @@ def _job(batch: Batch, wanted: SetToRecord, trial: int, seed: int) -> Job:
 
 
 def duration_for_s(lab: Lab, trial: int, losses: int) -> int:
-    """How long a trial must last for the model to expect `losses` losses; at least its own time."""
+    """Return how many seconds a trial must last for the model to expect `losses` losses; at least its own time."""
     use = lab.file.model
     assert use is not None  # what lab.toml is checked for
     params = {**lab.defaults(), **lab.trials[trial].set}
@@ -204,7 +204,7 @@ def compare(folder: Path, results: list[Result]) -> list[str]:
 
 
 def _differences(folder: Path, name: str, run: Path, recorded: RecordedSet) -> list[str]:
-    """Which files differ, and what else does that may be why."""
+    """Return in words which files differ, and what else does that may be the reason."""
     plan = read_object(run / PLAN)
     others = [
         f"{key}: {was} was recorded, {here.get(key)} is here"

@@ -11,7 +11,7 @@ NO_PAGES = "--no-dashboard --dashboard-address 127.0.0.1:0"
 
 
 class Scheduler(NamedTuple):
-    """Where a dask scheduler listens. An address of version 6 stands without its brackets."""
+    """A dask scheduler's address. One of version 6 stands without its brackets."""
 
     host: str
     port: int
@@ -26,7 +26,7 @@ class Scheduler(NamedTuple):
         return f"{'tls' if self.tls else 'tcp'}://{self._place()}"
 
     def is_local(self) -> bool:
-        """Is it this machine by name? Then no other one can reach what listens there."""
+        """Return whether it is this machine by name: no other one reaches what listens there."""
         return self.host == "localhost" or is_loopback(self.host)
 
     def safe(self) -> Scheduler:
@@ -51,7 +51,7 @@ class Scheduler(NamedTuple):
 
 
 def is_loopback(host: str) -> bool:
-    """Is it an address that only this machine's own processes reach? A name is none."""
+    """Return whether only this machine's own processes reach an address; False for a name."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

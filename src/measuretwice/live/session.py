@@ -105,7 +105,7 @@ def all_up(out: Path) -> list[Live]:
 
 
 def _is_ours(state: Path) -> bool:
-    """Is this a folder of our own? What another user's says is not to be followed."""
+    """Return whether this is a folder of our own: another user's isn't followed."""
     found = state.lstat()
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
 
@@ -122,7 +122,7 @@ def _make_state(state: Path) -> None:
 
 
 def _read(state: Path) -> Live | None:
-    """What a state says; None where it is just coming up or going down."""
+    """Return the lab of a state's folder; None where it is just coming up or going down."""
     try:
         facts = read_object(state / "state.json")
         return Live(state, Path(facts.pop("folder")), **facts)

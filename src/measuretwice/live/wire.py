@@ -1,4 +1,4 @@
-"""What passes between a terminal and a shell on a node of a live lab: frames over one byte stream.
+"""The protocol between a terminal and a shell on a node of a live lab: frames over one byte stream.
 
 A frame is four bytes, its kind (one letter), its shell's number and its length, then the payload.
 This module and agent.py run inside the virtual kernel too: they need the standard library only.
@@ -48,14 +48,14 @@ class Size:
 
 @dataclass(frozen=True)
 class Exit:
-    """How a shell ended: its exit status, as bash would give it."""
+    """A shell's exit status, as bash would give it."""
 
     status: int
 
 
 @dataclass(frozen=True)
 class Taken:
-    """How many bytes were read."""
+    """The number of bytes that were read."""
 
     bytes: int
 

@@ -126,7 +126,7 @@ def _files_below(top: Path, folder: Path) -> list[str]:
 
 
 def _is_made(path: Path) -> bool:
-    """Was it made by a tool: a hidden file, or a compiled one?"""
+    """Return whether a tool made it: a hidden file, or a compiled one."""
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 

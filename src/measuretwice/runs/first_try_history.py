@@ -40,13 +40,13 @@ class Try:
 
     @property
     def after(self) -> str:
-        """Which state it is, in words that tell no cause."""
+        """Return the state in words that tell no cause."""
         return after_cases(self.cases)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What runs came to: a line for each value of what they are told apart by, the count, whether
+    """The outcome of runs: a line for each value of what they are told apart by, the count, whether
     they support the claim, and all of it in a few words (`brief`)."""
 
     lines: tuple[str, ...]
@@ -61,7 +61,7 @@ class Outcome:
 
 
 def tries_folder(out: Path, lab: Lab) -> Path:
-    """Where a lab's tries are, below a folder of runs."""
+    """Return the folder of a lab's tries, below a folder of runs."""
     return out / START / lab.name
 
 

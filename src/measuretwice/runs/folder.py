@@ -83,7 +83,7 @@ def give_back(run: Path, out: Path) -> None:
 
 
 def is_archive(name: str) -> bool:
-    """Is it, by its name, a file with others in it that can be unpacked?"""
+    """Return whether a file is, by its name, an archive that can be unpacked."""
     return name.lower().endswith(ENDS)
 
 
@@ -192,7 +192,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Provenance:
-    """What provenance.json holds.
+    """The content of provenance.json.
 
     Times are in UTC, to the second. `git_commit` is the checkout's, where it is one;
     `virtual_start_ns` is the moment, in ns since 1970, that the virtual kernel's clock began at;

@@ -50,7 +50,7 @@ class RecordedRun:
 
     @classmethod
     def of(cls, result: Result) -> RecordedRun:
-        """What is recorded of a run that stands in its folder."""
+        """Return what is recorded of a run that stands in its folder."""
         run = result.run_dir
         return cls(result, run.name, digest_of(run / "raw"))
 
@@ -75,7 +75,7 @@ class RecordedRun:
 
 @dataclass(frozen=True)
 class RecordedSet:
-    """What results.json holds: with what its runs were measured, when (the day), and the runs.
+    """The content of results.json: with what its runs were measured, when (the day), and the runs.
 
     A `step` is one of those that lead from the first try to the result.
     """
@@ -200,7 +200,7 @@ def still_verified(
     recorded: RecordedSet,
     scripts: Mapping[str, str] | None = None,
 ) -> bool:
-    """Was this set, as it is recorded now, found the same; with these scripts, if they are named?"""
+    """Return whether this set, as it is recorded now, was found the same; with these scripts, if they are given."""
     found = noted.get(recorded.name)
     if found is None or found.raw_sha256 != digest_of_set(recorded):
         return False
@@ -228,7 +228,7 @@ def note_verification(samples: Path, recorded: RecordedSet, runs: Iterable[Path]
 
 
 def processor() -> str:
-    """What Linux calls the processor; "unknown" where it says nothing."""
+    """Return Linux' name of the processor, or "unknown"."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -163,7 +163,7 @@ def _read_provenance(run: Path) -> dict[str, Any] | None:
 
 
 def _not_there(error: OSError, path: Path, says: str) -> UserError:
-    """What to say of a file that isn't there, or isn't for this user: only the first is mended by another run."""
+    """Return the error of a file that isn't there, or isn't for this user: only the first is fixed by another run."""
     if isinstance(error, PermissionError):
         return UserError(
             f"{error.filename or path}: can't be read ({error.strerror}); it belongs to another user"
@@ -198,7 +198,7 @@ def _digests(raw: Path) -> dict[str, str]:
 
 
 def _excerpts(lab: Lab, raw: Path) -> list[Excerpt]:
-    """What a person would look at first: the last line of ss, and ping's summary."""
+    """Return the excerpts that a person would look at first: the last line of ss, and ping's summary."""
     how, found = lab.file.collect, []
     if lines := _lines(raw, how.ss_last or how.ss):
         found.append(("The last line of ss", how.ss_last or how.ss, lines[-1:]))

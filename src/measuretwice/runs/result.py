@@ -39,7 +39,7 @@ BY_ACKS = (
 
 @dataclass(frozen=True)
 class Result:
-    """What result.json holds; and `folder`, which is where the reader found it.
+    """The content of result.json; and `folder`, where it was read from.
 
     `ratio` is the goodput over the model's bandwidth. `flows` are there where the lab has several.
     `findings` are no part of result.json: they name causes, and who opens the file is still looking for them. They are
