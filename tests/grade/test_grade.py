@@ -18,10 +18,10 @@ import pytest
 from command_line import call_lab
 from example_class import RECORDED, copy_run, graded_class, make_class
 
-from measuretwice.grading.contents import Contents, Reading
-from measuretwice.grading.read import cookies, read_submission
+from measuretwice.grading.evidence import cookies_in
+from measuretwice.grading.reader import read_all, read_submission
 from measuretwice.grading.rubric import read_rubric
-from measuretwice.grading.workers import read_all
+from measuretwice.grading.submission import Contents, Reading
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.report.markdown import read_places
 from measuretwice.report.render import render_html
@@ -243,7 +243,7 @@ def test_the_digest_is_the_recordings(tmp_path: Path) -> None:
     run = copy_run(recorded("case-05-fixed"), tmp_path / "in", 5)
     contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
     assert contents.runs[0].digest == digest_of(run / "raw")
-    assert contents.runs[0].cookies == tuple(sorted(cookies(run / "raw")))
+    assert contents.runs[0].cookies == tuple(sorted(cookies_in((run / "raw").rglob("*.json"))))
     assert contents.runs[0].cookies
 
 
@@ -325,8 +325,10 @@ def test_answers_in_the_html_alone(tmp_path: Path) -> None:
     )  # fmt: skip
     (tmp_path / "in/report.html").write_text(html)
     contents = read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree")
-    assert len(contents.places) == len(questions)
-    assert [answer for answer in contents.places.values() if answer] == ["Line one <b>\n\nline two"]
+    assert len(contents.answers) == len(questions)
+    assert [answer for answer in contents.answers.values() if answer] == [
+        "Line one <b>\n\nline two"
+    ]
 
 
 def test_reading_answers_takes_time_in_proportion() -> None:
@@ -355,7 +357,7 @@ def test_a_submission_that_hangs_takes_no_other_along(
         (tree / "x").touch()
         return Contents(written=(str(tree),))
 
-    monkeypatch.setattr("measuretwice.grading.workers.read_submission", read)
+    monkeypatch.setattr("measuretwice.grading.reader.read_submission", read)
     names = ["hangs", "eats", "dies", "good", "lies", "babbles"]
     found = dict(read_all(ROOT, [[tmp_path / name] for name in names], 4, wall_s=4))
     assert "took more than" in str(found[0].problem)
@@ -376,7 +378,7 @@ def test_a_submission_that_hangs_takes_no_other_along(
         b'["contents"]',
         b'{"contents": {"runs": [{"run": "x"}]}}',
         b'{"contents": {"unread": [1]}}',
-        b'{"contents": {"places": {"question": ["answer"]}}}',
+        b'{"contents": {"answers": {"question": ["answer"]}}}',
         b'{"problem": {"text": "x"}}',
     ],
 )

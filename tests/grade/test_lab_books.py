@@ -15,8 +15,8 @@ from example_class import copy_run, write_plan
 
 from measuretwice.book.lab_book import read_notes
 from measuretwice.book.prediction import has_reason, has_unit
-from measuretwice.grading.books import read_books
-from measuretwice.grading.read import read_submission
+from measuretwice.grading.answers import read_books
+from measuretwice.grading.reader import read_submission
 from measuretwice.lab import Lab, load_lab, read_plan
 
 ROOT = Path(__file__).parents[2]

@@ -10,8 +10,8 @@ import pytest
 from command_line import call_lab
 from example_class import copy_run
 
-from measuretwice.grading.effort import marking_minutes
-from measuretwice.grading.key import read_key
+from measuretwice.grading.results import marking_minutes
+from measuretwice.grading.rubric import read_key
 from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import load_lab, read_questions
 from measuretwice.report.render import render_markdown

@@ -13,18 +13,19 @@ from command_line import call_lab
 from example_class import copy_run
 
 from measuretwice.base.errors import UserError
-from measuretwice.grading.graded import Graded, Mark
-from measuretwice.grading.kept import write_files
-from measuretwice.grading.marking import (
+from measuretwice.grading.gradebook import (
     FILE,
     HEADINGS,
     WHOLE,
-    add_places,
-    places_of,
+    add_lines,
+    mark_lines,
     read_marks,
     with_marks,
 )
+from measuretwice.grading.output import write_files
+from measuretwice.grading.results import Graded
 from measuretwice.grading.rubric import read_rubric
+from measuretwice.grading.scoring import Mark
 from measuretwice.lab import load_lab, read_questions
 
 ROOT = Path(__file__).parents[2]
@@ -63,11 +64,11 @@ def test_marks_are_read_from_what_a_spreadsheet_saves(
     tmp_path: Path, form: str, delimiter: str
 ) -> None:
     path = tmp_path / FILE
-    assert add_places(path, places_of(CLASS)) == 6
+    assert add_lines(path, mark_lines(CLASS)) == 6
     filled(path, form, delimiter)
     before = path.read_bytes()
-    marks = read_marks(path, [place for place, _ in places_of(CLASS)])
-    ada, alan = (with_marks(CLASS[place], marks) for place in (1, 2))
+    marks = read_marks(path, mark_lines(CLASS))
+    ada, alan = (with_marks(CLASS[index], marks) for index in (1, 2))
     one = with_marks(CLASS[0], marks)
     assert [(mark.given, mark.remark) for mark in one.marks] == [
         (4.5, "Good.\nWhich claim?"),
@@ -79,21 +80,21 @@ def test_marks_are_read_from_what_a_spreadsheet_saves(
     assert ada.open == 2
     assert alan.total is None
     # Nobody new: not a byte is touched. Somebody new: only lines at the end.
-    assert add_places(path, places_of(CLASS)) == 0
+    assert add_lines(path, mark_lines(CLASS)) == 0
     assert path.read_bytes() == before
     more = [*CLASS, student("s4", "=cmd()")]
-    assert add_places(path, places_of(more)) == 3
+    assert add_lines(path, mark_lines(more)) == 3
     assert path.read_bytes().startswith(before)
-    again = read_marks(path, [place for place, _ in places_of(more)])
+    again = read_marks(path, mark_lines(more))
     assert with_marks(CLASS[0], again) == one
     assert "'=cmd()" in path.read_bytes().decode(form)
 
 
 def test_a_last_line_without_an_end(tmp_path: Path) -> None:
     path = tmp_path / FILE
-    add_places(path, places_of(CLASS[:1]))
+    add_lines(path, mark_lines(CLASS[:1]))
     path.write_bytes(path.read_bytes().rstrip())
-    add_places(path, places_of(CLASS))
+    add_lines(path, mark_lines(CLASS))
     rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     assert rows[0] == list(HEADINGS)
     assert [len(row) for row in rows] == [7] * 7
@@ -115,16 +116,16 @@ def test_a_mark_that_cant_be_meant(tmp_path: Path, row: str, says: str) -> None:
     path.write_text(",".join(HEADINGS) + "\n" + row + "\n")
     before = path.read_bytes()
     with pytest.raises(UserError, match=says):
-        read_marks(path, [place for place, _ in places_of(CLASS)])
+        read_marks(path, mark_lines(CLASS))
     assert path.read_bytes() == before
 
 
 def test_marks_of_nobody_stay_and_are_told(tmp_path: Path) -> None:
     path = tmp_path / FILE
     path.write_text(",".join(HEADINGS) + "\ns9,x,1,Old criterion,6,3,mine\n")
-    marks = read_marks(path, [place for place, _ in places_of(CLASS)])
+    marks = read_marks(path, mark_lines(CLASS))
     assert "line 2: of no student or criterion that is graded here" in marks.says[0]
-    add_places(path, places_of(CLASS))
+    add_lines(path, mark_lines(CLASS))
     assert "s9,x,1,Old criterion,6,3,mine\n" in path.read_text()
     (tmp_path / "other.csv").write_text("a,b\n")
     with pytest.raises(UserError, match="has no column id or question"):

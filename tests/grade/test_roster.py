@@ -12,9 +12,8 @@ from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.grading import systems
-from measuretwice.grading.deal import deal
-from measuretwice.grading.roster import SEEDS_EACH, Student, read_roster
-from measuretwice.grading.submissions import find_submissions
+from measuretwice.grading.roster import SEEDS_EACH, Student, deal_seeds, read_roster
+from measuretwice.grading.submission import find_submissions
 from measuretwice.grading.text_table import cell, csv_text
 
 ROOT = Path(__file__).parents[2]
@@ -79,22 +78,22 @@ def people(count: int) -> list[Student]:
 
 
 def test_seeds() -> None:
-    seeds = deal(people(2000), "mathis", "autumn")
-    assert deal(people(2000)[::-1], "mathis", "autumn") == seeds
+    seeds = deal_seeds(people(2000), "mathis", "autumn")
+    assert deal_seeds(people(2000)[::-1], "mathis", "autumn") == seeds
     assert len(set(seeds.values())) == 2000
     assert all(seed % SEEDS_EACH == 0 for seed in seeds.values())
     # Every one of a student's seeds is one that ./lab run takes, and none is a recorded run's.
     assert min(seeds.values()) >= SEEDS_EACH
     assert max(seeds.values()) + SEEDS_EACH - 1 < 2**31
     # Who comes later changes nobody else's.
-    assert deal(people(100), "mathis", "autumn").items() <= seeds.items()
-    assert deal(people(1), "mathis", "spring")["s0"] != seeds["s0"]
-    assert deal(people(1), "queues", "autumn")["s0"] != seeds["s0"]
+    assert deal_seeds(people(100), "mathis", "autumn").items() <= seeds.items()
+    assert deal_seeds(people(1), "mathis", "spring")["s0"] != seeds["s0"]
+    assert deal_seeds(people(1), "queues", "autumn")["s0"] != seeds["s0"]
 
 
 def test_seeds_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("measuretwice.grading.deal.LAST_BLOCK", 60)
-    seeds = deal(people(50), "mathis", "autumn")
+    monkeypatch.setattr("measuretwice.grading.roster.LAST_BLOCK", 60)
+    seeds = deal_seeds(people(50), "mathis", "autumn")
     assert len(set(seeds.values())) == 50
 
 
@@ -192,9 +191,9 @@ def test_whose_is_whose(tmp_path: Path) -> None:
     by_id = {one.student.id: one for one in found if one.student}
     # The number in the student's own part of the name is not the student's to choose by.
     assert by_id.keys() == {"00815", "00816", "00901"}
-    assert len(by_id["00815"].sources) == 3
-    assert len(by_id["00816"].sources) == 1
-    nobody = {one.name: one.says for one in found if one.student is None}
+    assert len(by_id["00815"].paths) == 3
+    assert len(by_id["00816"].paths) == 1
+    nobody = {one.name: one.problems for one in found if one.student is None}
     assert nobody.keys() == {"Emmy Noether", "somebody"}
     assert "fits 2" in nobody["Emmy Noether"][0]
     assert "nobody's" in nobody["somebody"][0]
@@ -247,7 +246,7 @@ def test_without_a_roster(tmp_path: Path) -> None:
     found, others = find_submissions(tmp_path, None)
     names = [one.name for one in found]
     assert names == ["ada", "evil\ufffd[31m", "grace", "hopper", "x_y_1_2_z"]
-    assert [len(one.sources) for one in found] == [1, 1, 1, 2, 1]
+    assert [len(one.paths) for one in found] == [1, 1, 1, 2, 1]
     assert others == []
 
 

@@ -10,7 +10,7 @@ import pytest
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
-from measuretwice.grading.exports import fill_marks
+from measuretwice.grading.gradebook import fill_marks
 from measuretwice.grading.roster import Roster, read_roster
 from measuretwice.grading.text_table import read_table
 

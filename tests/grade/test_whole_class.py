@@ -17,8 +17,8 @@ from cheats import (
 from class_of import Class, make_class
 from command_line import call_lab
 
-from measuretwice.grading.again import FILE
-from measuretwice.grading.remarks import ODD
+from measuretwice.grading.integrity import ODD
+from measuretwice.grading.rerun import FILE
 
 
 @pytest.fixture(scope="module")

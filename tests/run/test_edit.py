@@ -13,7 +13,7 @@ import pytest
 from command_line import call_lab, start_lab
 
 from measuretwice.backends.script import EDITED, experiment_script
-from measuretwice.grading.read import read_submission
+from measuretwice.grading.reader import read_submission
 from measuretwice.lab import OwnScripts, Toolchain, load_lab, make_plan, read_copy
 
 ROOT = Path(__file__).parents[2]

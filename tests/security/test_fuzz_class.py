@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 from measuretwice.audit import audit_table, read_choices, read_rate_bps
 from measuretwice.audit.text import lines_of
 from measuretwice.base.errors import UserError
-from measuretwice.grading.again import compare, read_kept, remade_before
-from measuretwice.grading.contents import (
+from measuretwice.grading.gradebook import HEADINGS, MarkLine, add_lines, read_marks
+from measuretwice.grading.output import LIST, write_files
+from measuretwice.grading.rerun import compare, known_reruns, read_finished
+from measuretwice.grading.roster import SEEDS_EACH, Roster, read_roster
+from measuretwice.grading.submission import (
     Agreement,
-    BroughtFiles,
     CaseNotes,
     Contents,
-    Figure,
-    OurRun,
-    Raised,
+    MatchedNumber,
+    RaisedFinding,
     Reading,
     SetFinding,
+    StudentFiles,
+    SubmittedRun,
 )
-from measuretwice.grading.kept import LIST, write_files
-from measuretwice.grading.marking import HEADINGS, Place, add_places, read_marks
-from measuretwice.grading.roster import SEEDS_EACH, Roster, read_roster
 
 ROSTERS = {
     "plain": "Student ID,Name,Email address\ns1,Ada Lovelace,ada@example.org\ns2,Alan Turing,alan@example.org\n",
@@ -73,7 +73,7 @@ def test_a_roster_is_read_or_refused(amount: str, tmp_path: Path) -> None:
     explore(amount, files(rosters()), check, few=60, known=known)
 
 
-PLACES = [Place("s1", 1, "a prediction", 2.0), Place("s1", None, "the whole report", None)]
+LINES = [MarkLine("s1", 1, "a prediction", 2.0), MarkLine("s1", None, "the whole report", None)]
 MARKS = {
     "marks.csv": (
         f"\ufeff{','.join(HEADINGS)}\ns1,Ada,1,a prediction,2,\"1,5\",well said\n"
@@ -89,13 +89,13 @@ def test_a_lecturers_marks_are_read_or_refused(amount: str, tmp_path: Path) -> N
     def check(hostile: Hostile) -> None:
         path.write_bytes(hostile.content)
         with watched(tmp_path, UserError):
-            marks = read_marks(path, PLACES)
-            for place in PLACES:
-                points = marks.of(place).points
+            marks = read_marks(path, LINES)
+            for line in LINES:
+                points = marks.of(line).points
                 assert points is None or isinstance(points, float)
-                assert points is None or place.of is None or 0 <= points <= place.of
+                assert points is None or line.of is None or 0 <= points <= line.of
         with watched(tmp_path, UserError):
-            add_places(path, [(Place("s2", 1, "a reason", 1.0), "=Alan")])
+            add_lines(path, [MarkLine("s2", 1, "a reason", 1.0, "=Alan")])
             assert path.read_bytes().startswith(hostile.content)
 
     explore(amount, files(MARKS), check, few=60)
@@ -153,10 +153,10 @@ def test_what_says_which_column_is_which_is_read_or_refused(amount: str, tmp_pat
     explore(amount, st.one_of(st.text(max_size=80), st.lists(words).map("".join)), check, few=40)
 
 
-OUR_RUN = OurRun(
+OUR_RUN = SubmittedRun(
     run="trial-07-seed1-b402df08", lab="mathis", trial=7, pitfall=None, stage=None, seed=1, plan="b402df08",
     params={"rtt_ms": 6, "loss_ratio": 0.1, "congestion_control": "reno"}, changed=("rtt_ms=6",),
-    findings=(Raised("offload", "error", "1", "2"),), digest="0" * 64, cookies=("a" * 37,),
+    findings=(RaisedFinding("offload", "error", "1", "2"),), digest="0" * 64, cookies=("a" * 37,),
     agreement=Agreement({"result.json": 2}, 5, ("other",), "goodput_bps", "0" * 16, True, ("DONE",)),
     files={"romeo/ss.txt": "1" * 64}, sketches={"romeo/ss.txt": (1, 2, 3)},
 )  # fmt: skip
@@ -167,9 +167,9 @@ def readings() -> dict[str, bytes]:
     contents = Contents(
         refused=("a",), unusable=("b",), runs=(OUR_RUN,),
         together=(SetFinding("mathis", "x", "1", "2", None, "broken", ("a", "b")),),
-        brought=(BroughtFiles("trial-07", 7, None, None, {"goodput_bps": 1.5}, ("c",), ("ss",), {"0": "a"}, ("c",)),),
-        unread=("d",), places={"Why?": "So."}, quotes={"Why?": {"r": ["raw/a"]}}, written=("r.pdf",),
-        cited={"Why?": {"l": "p"}}, figures={"Why?": (Figure("1.5", "r", "goodput_bps", 1.5),)},
+        brought=(StudentFiles("trial-07", 7, None, None, {"goodput_bps": 1.5}, ("c",), ("ss",), {"0": "a"}, ("c",)),),
+        unread=("d",), answers={"Why?": "So."}, quotes={"Why?": {"r": ["raw/a"]}}, written=("r.pdf",),
+        cited={"Why?": {"l": "p"}}, figures={"Why?": (MatchedNumber("1.5", "r", "goodput_bps", 1.5),)},
         books={"mathis": (CaseNotes(1, "5 Mbit/s", True, True, True, True, 1, 0, "loss", False, True),)},
     )  # fmt: skip
     return {
@@ -193,7 +193,7 @@ def test_what_a_reading_process_says_is_of_its_types_or_a_value_error(
                 return
             assert isinstance(reading, Reading)
             assert isinstance(reading.contents, Contents)
-            assert all(isinstance(run, OurRun) for run in reading.contents.runs)
+            assert all(isinstance(run, SubmittedRun) for run in reading.contents.runs)
             reading.to_json()
 
     explore(amount, files(readings()), check, few=40)
@@ -207,11 +207,11 @@ def test_what_was_run_again_is_read_or_run_once_more(amount: str, tmp_path: Path
     def check(hostile: Hostile) -> None:
         path.write_bytes(hostile.content)
         with watched(tmp_path):
-            found = read_kept(path)
+            found = read_finished(path)
             assert all(
                 isinstance(digest, str) for digests in found.values() for digest in digests.values()
             )
-            remade_before([Contents(runs=(OUR_RUN,))], found)
+            known_reruns([Contents(runs=(OUR_RUN,))], found)
             for digests in found.values():
                 assert compare(OUR_RUN, digests).says
 

@@ -24,12 +24,15 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import unpack_tar
 from measuretwice.book.lab_book import BOOK, LabBook, with_entry, with_first_try
 from measuretwice.book.prediction import how_far_off, quantity_of, stated_number
-from measuretwice.grading.answers import find_quotes, read_reports, reported_books
-from measuretwice.grading.books import read_books
-from measuretwice.grading.contents import CaseNotes, Contents, Reading
-from measuretwice.grading.read import read_submission
-from measuretwice.grading.remade import find_figures
-from measuretwice.grading.unpack import Opened
+from measuretwice.grading.answers import (
+    find_quotes,
+    match_numbers,
+    read_books,
+    read_reports,
+)
+from measuretwice.grading.reader import read_submission
+from measuretwice.grading.submission import CaseNotes, Contents, Reading
+from measuretwice.grading.unpack import Extractor
 from measuretwice.in_page.storage import RunStore, note_written, pack
 from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_files, raw_folder
@@ -133,14 +136,12 @@ def test_a_reports_answers_are_read(amount: str, name: str, tmp_path: Path) -> N
     def check(hostile: Hostile) -> None:
         path.write_bytes(hostile.content)
         with watched(tmp_path):
-            places, written = read_reports([path], tmp_path)
-            assert all(isinstance(text, str) for pair in places.items() for text in pair)
-            assert written in ([], [name])
-            assert all(
-                isinstance(text, str) for pair in reported_books([path]).items() for text in pair
-            )
-            find_quotes(places, [run.name], tmp_path)
-            find_figures(places, [data])
+            reports = read_reports([path], tmp_path)
+            for texts in (reports.answers, reports.books):
+                assert all(isinstance(text, str) for pair in texts.items() for text in pair)
+            assert reports.documents in ([], [name])
+            find_quotes(reports.answers, [run.name], tmp_path)
+            match_numbers(reports.answers, [data])
 
     known = [
         Hostile(PAGE.replace(b"It was", b"<![x[" + b"&#9999999999999;&#xd800;")),
@@ -269,10 +270,10 @@ def test_an_archive_is_laid_open_in_its_folder(amount: str, tmp_path: Path) -> N
         into = scratch / "into"
         into.mkdir()
         with watched(scratch):
-            opened = Opened(into)
-            opened.take(path)
+            extractor = Extractor(into)
+            extractor.extract(path)
             check_plain(into)
-            assert all(line.isprintable() for line in [*opened.refused, *opened.summed])
+            assert all(line.isprintable() for line in extractor.summary)
         assert sorted(os.listdir(scratch)) == sorted(["into", hostile.name])
 
     explore(amount, archives(), check, few=60)

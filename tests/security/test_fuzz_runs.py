@@ -14,8 +14,8 @@ from hostile import ROOT, Hostile, amounts, explore, files, watched
 from hostile_runs import lay_out, run_files, signed
 
 from measuretwice.base.errors import UserError
-from measuretwice.grading.agreement import find_agreement
-from measuretwice.grading.contents import Agreement
+from measuretwice.grading.evidence import find_agreement
+from measuretwice.grading.submission import Agreement
 from measuretwice.lab import load_lab
 from measuretwice.runs.first_try_history import (
     STEPS,

@@ -22,8 +22,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.execute.batch import Batch, open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job, finished
-from measuretwice.grading.deal import deal, dealt_file
-from measuretwice.grading.roster import read_roster
+from measuretwice.grading.roster import deal_seeds, dealt_file, read_roster
 from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import (
     CheckedParams,
@@ -83,7 +82,7 @@ def make_class(
     roster_file = folder / "class.csv"
     roster_file.write_text(csv_text(rows), encoding="utf-8")
     roster = read_roster(roster_file)
-    seeds = deal(roster.students, lab.name, TERM)
+    seeds = deal_seeds(roster.students, lab.name, TERM)
     (folder / "dealt.csv").write_bytes(dealt_file(roster, lab, seeds))
     batch = open_batch(ROOT, lab, folder / "runs")
     jobs = {

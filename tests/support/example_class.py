@@ -25,17 +25,16 @@ from rich.console import Console
 
 from measuretwice.book.lab_book import BOOK, with_entry
 from measuretwice.cli.grade import print_grades
-from measuretwice.grading.deal import deal, dealt_file
-from measuretwice.grading.grade import contents_of, grade, look
-from measuretwice.grading.graded import Graded
-from measuretwice.grading.marking import FILE, add_places, places_of
+from measuretwice.grading.evidence import Recorded
+from measuretwice.grading.gradebook import FILE, add_lines, mark_lines
+from measuretwice.grading.integrity import find_remarks
 from measuretwice.grading.output import ClassGrades, all_files
-from measuretwice.grading.recorded import Recorded
-from measuretwice.grading.roster import read_roster
+from measuretwice.grading.reader import read_all
+from measuretwice.grading.results import Graded, contents_of, grade
+from measuretwice.grading.roster import deal_seeds, dealt_file, read_roster
 from measuretwice.grading.rubric import read_rubric
-from measuretwice.grading.submissions import find_submissions
+from measuretwice.grading.submission import find_submissions
 from measuretwice.grading.text_table import csv_text
-from measuretwice.grading.workers import read_all
 from measuretwice.lab import Lab, Plan, load_lab, read_plan, read_questions
 from measuretwice.report.render import render_markdown
 from measuretwice.report.report import make_report
@@ -108,7 +107,7 @@ def make_class(root: Path, lab: Lab, pitfalls: Sequence[str], folder: Path) -> t
     roster_file = folder / "class.csv"
     roster_file.write_text(csv_text(CLASS), encoding="utf-8")
     roster = read_roster(roster_file)
-    seeds = deal(roster.students, lab.name, TERM)
+    seeds = deal_seeds(roster.students, lab.name, TERM)
     dealt = folder / "dealt.csv"
     dealt.write_bytes(dealt_file(roster, lab, seeds))
     handed, work = folder / "submissions", folder / "work"
@@ -216,13 +215,13 @@ def graded_class(root: Path) -> dict[str, str]:
         handed, dealt = make_class(root, lab, PITFALLS, Path(name))
         roster = read_roster(dealt)
         submissions, others = find_submissions(handed, roster)
-        by_place = dict(read_all(root, [submission.counted for submission in submissions], 1))
-        readings = [by_place[place] for place in range(len(submissions))]
+        by_index = dict(read_all(root, [submission.counted for submission in submissions], 1))
+        readings = [by_index[index] for index in range(len(submissions))]
         emmy = next(r for s, r in zip(submissions, readings, strict=True) if "Emmy" in s.name)
         # All of these runs are recorded ones; only hers shall count as such.
-        recorded = Recorded(frozenset(run.digest for run in emmy.contents.runs), {})
+        recorded = Recorded(frozenset(run.digest for run in emmy.contents.runs))
         contents = contents_of(lab, readings)
-        remarks = look(lab, submissions, contents, roster, recorded, {})
+        remarks = find_remarks(lab, submissions, contents, roster, recorded, {})
         graded = grade(lab, rubric, submissions, readings, roster, remarks)
         out = io.StringIO()
         it = ClassGrades(lab, rubric, {}, roster, graded, others, MADE)
@@ -249,7 +248,7 @@ def _marks(graded: Sequence[Graded]) -> str:
     """The first lines of the file that the lecturer's marks go into, with two of them filled in."""
     with tempfile.TemporaryDirectory(prefix="measuretwice-marks-") as name:
         path = Path(name) / FILE
-        add_places(path, places_of(graded))
+        add_lines(path, mark_lines(graded))
         rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
     ada = [row for row in rows if row[0] == "s1815"]
     first = next(row for row in ada if row[3].startswith("Case 5: ") and "prediction" not in row[3])

@@ -21,7 +21,7 @@ from cheats import CHEATS, VICTIM, cheat
 from class_of import Class, ids, make_class, own_words, take, write_report
 from command_line import call_lab
 
-from measuretwice.grading.remarks import ODD
+from measuretwice.grading.integrity import ODD
 
 ROOT = Path(__file__).parents[2]
 STUDENTS, DURATION_S = 60, 60

@@ -12,8 +12,13 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_bytes
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, root_folder
-from measuretwice.grading import deal as dealing
-from measuretwice.grading.roster import SEEDS_EACH, read_roster
+from measuretwice.grading.roster import (
+    SEEDS_EACH,
+    deal_seeds,
+    dealt_file,
+    read_roster,
+    refuse_other_seeds,
+)
 from measuretwice.grading.rubric import read_rubric
 from measuretwice.lab import load_lab
 
@@ -42,12 +47,12 @@ def deal(path: Path, lab_name: str, term: str, out: Path | None, as_json: bool) 
     roster = read_roster(path)
     if not term.strip():
         raise UserError("--term: expected a word of yours, another each term")
-    seeds = dealing.deal(roster.students, lab.name, term)
+    seeds = deal_seeds(roster.students, lab.name, term)
     out = out or path.with_name(f"{path.stem}-{lab.name}-seeds{path.suffix or '.csv'}")
     if out.resolve() == path.resolve():
         raise UserError(f"--out {out}: is the roster itself; name another file")
-    gone = dealing.refuse_other_seeds(out, lab, seeds)
-    write_bytes(out, dealing.dealt_file(roster, lab, seeds))
+    gone = refuse_other_seeds(out, lab, seeds)
+    write_bytes(out, dealt_file(roster, lab, seeds))
     says = list(roster.says)
     if gone:
         names = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")

@@ -25,36 +25,44 @@ from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
 from measuretwice.execute.batch import expected_seconds, open_batch
 from measuretwice.execute.job import Job
-from measuretwice.grading.again import FILE as AGAIN_FILE
-from measuretwice.grading.again import (
+from measuretwice.grading.evidence import read_recorded
+from measuretwice.grading.gradebook import (
+    FILE,
+    Export,
+    add_lines,
+    mark_lines,
+    read_marks,
+    with_marks,
+)
+from measuretwice.grading.integrity import Rerun, RunKey, find_remarks, lines_of
+from measuretwice.grading.output import (
+    CLASS_PAGE,
+    ClassGrades,
+    all_files,
+    progress_in_words,
+    terminal_row,
+    write_files,
+)
+from measuretwice.grading.reader import read_all
+from measuretwice.grading.rerun import FILE as RERUNS_FILE
+from measuretwice.grading.rerun import (
     FILE_BYTES,
     WALL_S,
-    Chosen,
-    Kept,
-    Key,
+    ChosenRun,
+    FinishedReruns,
     choose_runs,
     compare,
-    key_of,
+    known_reruns,
+    plan_key,
     plan_runs,
-    read_kept,
-    remade_before,
+    read_finished,
     run_again,
 )
-from measuretwice.grading.contents import Reading
-from measuretwice.grading.exports import Export
-from measuretwice.grading.grade import choose_lab, contents_of, look
-from measuretwice.grading.grade import grade as grade_submissions
-from measuretwice.grading.graded import Graded
-from measuretwice.grading.kept import write_files
-from measuretwice.grading.key import read_key
-from measuretwice.grading.marking import FILE, add_places, places_of, read_marks, with_marks
-from measuretwice.grading.output import CLASS_PAGE, ClassGrades, all_files, in_words, row
-from measuretwice.grading.recorded import read_recorded
-from measuretwice.grading.remarks import Remade, lines
+from measuretwice.grading.results import Graded, choose_lab, contents_of
+from measuretwice.grading.results import grade as grade_submissions
 from measuretwice.grading.roster import Roster, read_roster
-from measuretwice.grading.rubric import Rubric, read_rubric
-from measuretwice.grading.submissions import Submission, find_submissions
-from measuretwice.grading.workers import read_all
+from measuretwice.grading.rubric import Rubric, read_key, read_rubric
+from measuretwice.grading.submission import Reading, Submission, find_submissions
 from measuretwice.lab import Lab, find_labs, load_lab
 
 FAILED = "could not be run again: see what ./lab grade says"
@@ -132,25 +140,26 @@ def grade(
         reports = {int(path.stem): path.read_bytes() for path in Path(name).glob("*.html")}
     lab = choose_lab(list(labs), readings, wanted)
     recorded, contents = read_recorded(root, lab), contents_of(lab, readings)
-    kept = read_kept(target / AGAIN_FILE)
-    remade = remade_before(contents, kept)
-    remarks = look(lab, submissions, contents, roster, recorded, remade)
+    finished = read_finished(target / RERUNS_FILE)
+    reruns = known_reruns(contents, finished)
+    remarks = find_remarks(lab, submissions, contents, roster, recorded, reruns)
     ran: list[str] = []
     if again is not None:
         names = [submission.name for submission in submissions]
         chosen = choose_runs(names, contents, remarks, again)
-        remade, ran = run_chosen(
-            root, lab, chosen, remade, kept, target / AGAIN_FILE, costly, jobs, as_json
+        reruns, ran = run_chosen(
+            root, lab, chosen, reruns, finished, target / RERUNS_FILE, costly, jobs, as_json
         )
-        remarks = look(lab, submissions, contents, roster, recorded, remade)
+        remarks = find_remarks(lab, submissions, contents, roster, recorded, reruns)
     graded = grade_submissions(lab, labs[lab], submissions, readings, roster, remarks)
     # The lecturer's own: read before anything is written, and only ever added to.
-    marks = read_marks(target / FILE, [place for place, _ in places_of(graded)])
+    lines = mark_lines(graded)
+    marks = read_marks(target / FILE, lines)
     graded = [with_marks(entry, marks) for entry in graded]
     grades = ClassGrades(lab, labs[lab], read_key(root, lab), roster, graded, others, now())
     title = assignment or f"Measure Twice: {lab.name}"
     files, export = all_files(grades, title, reports, target, named=assignment is not None)
-    add_places(target / FILE, places_of(graded))
+    add_lines(target / FILE, lines)
     said = [*(roster.says if roster else ()), *ran, *grades.advice, *marks.says]
     said += write_files(target, files)
     if as_json:
@@ -224,10 +233,10 @@ def _read(
     with context:
         parallel = min(jobs or len(usable_cpus()), len(submissions))
         sources = [submission.counted for submission in submissions]
-        for place, reading in read_all(root, sources, parallel, reports=reports, lab=lab):
-            found[place] = reading
-            advance(place, "")
-    return [found[place] for place in range(len(submissions))]
+        for index, reading in read_all(root, sources, parallel, reports=reports, lab=lab):
+            found[index] = reading
+            advance(index, "")
+    return [found[index] for index in range(len(submissions))]
 
 
 def print_grades(
@@ -236,14 +245,14 @@ def print_grades(
     """Print a line a student, then what there is to say of each, and what was written."""
     headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
     terminal.print_rows(
-        out, headings, [row(entry) for entry in grades.graded], numeric=range(2, 11)
+        out, headings, [terminal_row(entry) for entry in grades.graded], numeric=range(2, 11)
     )
     column = f"a new column {export.column!r}" if export.added else f"the column {export.column!r}"
     for line in (
         *(line for entry in grades.graded for line in _lines(entry)),
         *grades.others,
         *said,
-        f"Points of {grades.rubric.points:g}: certain by machine, possible by hand. {in_words(grades.graded)}.",
+        f"Points of {grades.rubric.points:g}: certain by machine, possible by hand. {progress_in_words(grades.graded)}.",
         f"{target}/{CLASS_PAGE} leads to a page to mark from for each student. Your marks go into {FILE} there; "
         f"run this again, and {export.name} has them in {column}, and feedback/ what goes back to the students.",
     ):
@@ -254,28 +263,28 @@ def _lines(entry: Graded) -> list[str]:
     problem = [entry.problem] if entry.problem else []
     return [
         f"{entry.name}: {line}"
-        for line in (*problem, *entry.says, *entry.notes, *lines(entry.remarks))
+        for line in (*problem, *entry.says, *entry.notes, *lines_of(entry.remarks))
     ]
 
 
 def run_chosen(
     root: Path,
     lab: Lab,
-    chosen: Sequence[Chosen],
-    before: dict[Key, Remade],
-    kept: Kept,
+    chosen: Sequence[ChosenRun],
+    before: dict[RunKey, Rerun],
+    finished: FinishedReruns,
     path: Path,
     costly: bool,
     at_once: int | None,
     quiet: bool,
-) -> tuple[dict[Key, Remade], list[str]]:
+) -> tuple[dict[RunKey, Rerun], list[str]]:
     """Run the chosen runs again that aren't known from `before`; return what came of all, and lines to print.
 
     What has ended stands in `path` at once: after Ctrl-C the same command goes on from there.
     """
     todo = [choice for choice in chosen if choice.key not in before]
     began_s, failed = _children_s(), []
-    remade = dict(before)
+    reruns = dict(before)
     for kind, choices in _by_place(todo).items():
         with tempfile.TemporaryDirectory(prefix="measuretwice-again-") as out, ExitStack() as stack:
             limit_s = None if costly else WALL_S
@@ -283,35 +292,40 @@ def run_chosen(
                 backend = stack.enter_context(kind.open(kind.name, lab, root))
                 batch = open_batch(root, lab, Path(out), backend, wall_limit_s=limit_s)
             except UserError as error:
-                why = Remade(None, f"can't be run again here: {error}")
-                remade |= dict.fromkeys((choice.key for choice in choices), why)
+                why = Rerun(None, f"can't be run again here: {error}")
+                reruns |= dict.fromkeys((choice.key for choice in choices), why)
                 continue
             planned, refused = plan_runs(batch, choices, costly=costly)
             # Two students may claim the same run: it is run once.
-            keys = {choice.key: key_of(choice.run) for choice in choices if choice.key in planned}
+            keys = {choice.key: plan_key(choice.run) for choice in choices if choice.key in planned}
             jobs = {keys[key]: job for key, job in planned.items()}
-            problems = _run(jobs, kept, path, costly, at_once, quiet)
+            problems = _run(jobs, finished, path, costly, at_once, quiet)
             failed += [line.replace(f"{out}/", "") for line in problems]
-        remade |= refused
+        reruns |= refused
         for choice in choices:
             if choice.key in planned:
-                digests = kept.get(keys[choice.key])
-                remade[choice.key] = (
-                    compare(choice.run, digests) if digests else Remade(None, FAILED)
+                digests = finished.get(keys[choice.key])
+                reruns[choice.key] = (
+                    compare(choice.run, digests) if digests else Rerun(None, FAILED)
                 )
-    return remade, [_in_words(chosen, remade, _children_s() - began_s), *failed]
+    return reruns, [_in_words(chosen, reruns, _children_s() - began_s), *failed]
 
 
-def _by_place(todo: Sequence[Chosen]) -> dict[type[Backend], list[Chosen]]:
+def _by_place(todo: Sequence[ChosenRun]) -> dict[type[Backend], list[ChosenRun]]:
     """Runs by the place that repeats them; where none does, the virtual kernel's plan says why not."""
-    found: dict[type[Backend], list[Chosen]] = {}
+    found: dict[type[Backend], list[ChosenRun]] = {}
     for choice in todo:
         found.setdefault(REPEATING.get(choice.run.where, Virtual), []).append(choice)
     return found
 
 
 def _run(
-    jobs: dict[str, Job], kept: Kept, path: Path, costly: bool, at_once: int | None, quiet: bool
+    jobs: dict[str, Job],
+    finished: FinishedReruns,
+    path: Path,
+    costly: bool,
+    at_once: int | None,
+    quiet: bool,
 ) -> list[str]:
     """Run the jobs with progress; return what failed."""
     if not jobs:
@@ -327,15 +341,15 @@ def _run(
     failed = []
     context, advance = terminal.counter("runs again", len(jobs), quiet)
     with context, _small_files(costly):
-        for job, problem in run_again(jobs, at_once, kept, path):
+        for job, problem in run_again(jobs, at_once, finished, path):
             advance(job.plan.trial, "")
             if problem:
                 failed.append(problem)
     return failed
 
 
-def _in_words(chosen: Sequence[Chosen], remade: dict[Key, Remade], cpu_s: float) -> str:
-    found = Counter(remade[choice.key].same for choice in chosen)
+def _in_words(chosen: Sequence[ChosenRun], reruns: dict[RunKey, Rerun], cpu_s: float) -> str:
+    found = Counter(reruns[choice.key].same for choice in chosen)
     parts = [f"{found[True]} the same bytes", f"{found[False]} not"]
     if found[None]:
         parts.append(f"{found[None]} can't be, or weren't")

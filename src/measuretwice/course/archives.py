@@ -101,15 +101,15 @@ def lay_open(archive: Path, place: Path) -> list[str]:
 
     UserError where nothing can be taken.
     """
-    from measuretwice.grading.unpack import Opened, shown
+    from measuretwice.grading.unpack import Extractor, printable
 
-    opened = Opened(place.parent)
-    opened.take(archive)
+    extractor = Extractor(place.parent)
+    extractor.extract(archive)
     # Grading knows a submission's files by their names alone, without the folder that they were in.
-    name = re.compile(rf"^(\d+ of )?{re.escape(shown(archive.name))}(/?)")
+    name = re.compile(rf"^(\d+ of )?{re.escape(printable(archive.name))}(/?)")
     lines = [
         name.sub(lambda found: f"{found[1] or ''}{archive}{':' if found[2] else ''}", line)
-        for line in opened.summed
+        for line in extractor.summary
     ]
     if not any(path.is_file() for path in place.parent.rglob("*")):
         raise UserError("; ".join(lines) or f"{archive}: nothing is in it")

@@ -1,101 +1,117 @@
-"""What a student's report answers: its places for answers, and which raw files they quote."""
+"""What a student wrote: a report's answers, the files and numbers that they quote, and lab books."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
-from measuretwice.grading.unpack import shown
+from measuretwice.base.errors import UserError
+from measuretwice.book.lab_book import BOOK, LabBook, Notes, read_notes
+from measuretwice.book.prediction import has_reason, has_unit, number_in
+from measuretwice.grading.submission import CaseNotes, MatchedNumber
+from measuretwice.grading.unpack import printable
+from measuretwice.lab import Lab, published_labs
 from measuretwice.measure.imported import tidy
-from measuretwice.report.markdown import read_books, read_places
+from measuretwice.report.markdown import read_books as books_in_markdown
+from measuretwice.report.markdown import read_places as answers_in_markdown
+from measuretwice.runs.remeasure import RunData
 
 MAX_REPORT_BYTES = 8 * 2**20
-MAX_ANSWER = 20_000
+MAX_CHARACTERS = 20_000
 MAX_QUOTES = 100
-# So much of a line is no coincidence.
-QUOTED = 16
-WRITTEN = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".tex", ".pages", ".ipynb", ".md", ".html", ".htm")  # fmt: skip
+# A line of this many characters is quoted by no coincidence.
+MIN_QUOTED_CHARACTERS = 16
+HTML = (".html", ".htm")
+DOCUMENTS = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".tex", ".pages", ".ipynb", ".md", *HTML)
+
+NUMBER = re.compile(r"(?<![\w.,])([0-9][0-9,]*(?:\.[0-9]+)?)(?:\s*(%))?(?![\w])")
+# Fewer digits match some value of a run by chance.
+MIN_DIGITS = 3
+MAX_NUMBERS = 40
+MAX_MATCHES = 30
 
 
-def read_reports(files: Iterable[Path], tree: Path) -> tuple[dict[str, str], list[str]]:
-    """Return what stands in the places for answers, by question as `plain` has it, and the names of
-    other documents, to be read by hand."""
-    places: dict[str, str] = {}
-    written = []
+# Reports
+
+
+@dataclass(frozen=True)
+class Reports:
+    """What reports hold: answers by normalized question, lab books by lab; and the names of documents
+    to be read by hand."""
+
+    answers: dict[str, str] = field(default_factory=dict)
+    books: dict[str, str] = field(default_factory=dict)
+    documents: list[str] = field(default_factory=list)
+
+
+def read_reports(files: Iterable[Path], tree: Path) -> Reports:
+    """Read the documents among `files`, which lie below `tree`. Of two answers, or books, the longer counts."""
+    reports = Reports()
     for path in files:
         suffix = path.suffix.lower()
-        if suffix not in WRITTEN:
+        if suffix not in DOCUMENTS:
             continue
-        found: dict[str, str] = {}
-        if suffix in (".md", ".html", ".htm") and _is_small(path):
+        answers: Mapping[str, str] = {}
+        books: Mapping[str, str] = {}
+        if suffix in (".md", *HTML) and path.stat().st_size <= MAX_REPORT_BYTES:
             text = tidy(path.read_bytes())
-            found = read_places(text) if suffix == ".md" else _from_page(text)
-        if not found:
-            written.append(shown(path.relative_to(tree).as_posix()))
-        for question, answer in found.items():
-            key = plain(question)
-            # Of two reports, the one that says more.
-            if len(answer) >= len(places.get(key, "")):
-                places[key] = answer.strip()[:MAX_ANSWER]
-    return places, written
+            if suffix == ".md":
+                answers, books = answers_in_markdown(text), books_in_markdown(text)
+            else:
+                page = _read_html(text)
+                answers, books = page.answers, page.books
+        if not answers:
+            reports.documents.append(printable(path.relative_to(tree).as_posix()))
+        for question, answer in answers.items():
+            key = normalize_question(question)
+            if len(answer) >= len(reports.answers.get(key, "")):
+                reports.answers[key] = answer.strip()[:MAX_CHARACTERS]
+        for lab, book in books.items():
+            if len(book) > len(reports.books.get(lab, "")):
+                reports.books[lab] = book
+    return reports
 
 
-def reported_books(files: Iterable[Path]) -> dict[str, str]:
-    """Return the lab books that reports hold, by lab."""
-    books: dict[str, str] = {}
-    for path in files:
-        if path.suffix.lower() in (".md", ".html", ".htm") and _is_small(path):
-            text = tidy(path.read_bytes())
-            found = read_books(text) if path.suffix.lower() == ".md" else _page(text).books
-            for lab, book in found.items():
-                if len(book) > len(books.get(lab, "")):
-                    books[lab] = book
-    return books
-
-
-def _is_small(path: Path) -> bool:
-    return path.stat().st_size <= MAX_REPORT_BYTES
-
-
-def plain(question: str) -> str:
-    """A question's words without its markup: Markdown and HTML have the same."""
+def normalize_question(question: str) -> str:
+    """Return a question's words without markup, so that Markdown and HTML have the same."""
     return " ".join(re.sub(r"[`*_\\]", "", question).split())
 
 
-class _Page(HTMLParser):
-    """The places for answers in a report's HTML, and its lab books."""
+class _ReportParser(HTMLParser):
+    """Collects a report's answers by question, and its lab books by lab."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.places: dict[str, str] = {}
+        self.answers: dict[str, str] = {}
         self.books: dict[str, str] = {}
-        self._book: str | None = None
+        self._book_lab: str | None = None
         self._text: list[str] = []
         self._question = ""
-        self._divs_deep = 0
+        self._div_depth = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if self._divs_deep:
-            self._divs_deep += tag == "div"
+        if self._div_depth:
+            self._div_depth += tag == "div"
         elif tag == "p":
             self._text = []
         elif tag == "div" and ("class", "answer") in attrs:
-            self._divs_deep, self._text = 1, []
+            self._div_depth, self._text = 1, []
         elif tag == "pre" and ("class", "lab-book") in attrs:
-            self._book, self._text = dict(attrs).get("data-lab"), []
+            self._book_lab, self._text = dict(attrs).get("data-lab"), []
 
     def handle_endtag(self, tag: str) -> None:
-        if self._divs_deep and tag == "div":
-            self._divs_deep -= 1
-            if not self._divs_deep and self._question:
-                self.places[self._question] = "".join(self._text).strip()
+        if self._div_depth and tag == "div":
+            self._div_depth -= 1
+            if not self._div_depth and self._question:
+                self.answers[self._question] = "".join(self._text).strip()
                 self._question = ""
-        elif tag == "pre" and self._book:
-            self.books[self._book], self._book = "".join(self._text).strip("\n"), None
-        elif not self._divs_deep and tag == "p":
+        elif tag == "pre" and self._book_lab:
+            self.books[self._book_lab], self._book_lab = "".join(self._text).strip("\n"), None
+        elif not self._div_depth and tag == "p":
             asked = re.match(r"\s*Question [0-9]+\.\s*(.*)", "".join(self._text), re.DOTALL)
             self._question = asked[1] if asked else self._question
 
@@ -103,51 +119,153 @@ class _Page(HTMLParser):
         self._text.append(data)
 
 
-def _from_page(text: str) -> dict[str, str]:
-    return _page(text).places
-
-
-def _page(text: str) -> _Page:
-    page = _Page()
+def _read_html(text: str) -> _ReportParser:
+    parser = _ReportParser()
     if 'class="answer"' in text or 'class="lab-book"' in text:
-        # Of what no HTML has, such as <![x[, Python's parser says so with this: what stands before it counts.
+        # Python's parser raises this for what no HTML has, such as <![x[: what stands before it counts.
         with contextlib.suppress(AssertionError):
-            page.feed(text)
-            page.close()
-    return page
+            parser.feed(text)
+            parser.close()
+    return parser
+
+
+# What answers quote
 
 
 def find_quotes(
-    places: Mapping[str, str], runs: Sequence[str], tree: Path
+    answers: Mapping[str, str], runs: Sequence[str], tree: Path
 ) -> tuple[dict[str, dict[str, list[str]]], dict[str, dict[str, str]]]:
-    """Return for each question, by run, which of its raw files hold a line that the answer quotes; and, by
-    question and line, the first file that holds it.
-
-    `runs` are the runs' folders below `tree`.
+    """Return by question and run the raw files that hold a line which the answer quotes; and by question
+    and line the first file that holds it. `runs` are the runs' folders below `tree`.
     """
     lines = {
         (question, line)
-        for question, answer in places.items()
+        for question, answer in answers.items()
         for line in (part.strip(" \t>*-") for part in re.split(r"[\n`]", answer))
-        if len(line) >= QUOTED
+        if len(line) >= MIN_QUOTED_CHARACTERS
     }
     searched = [(question, line.encode()) for question, line in sorted(lines)[:MAX_QUOTES]]
-    found: dict[str, dict[str, list[str]]] = {}
+    quotes: dict[str, dict[str, list[str]]] = {}
     cited: dict[str, dict[str, str]] = {}
-    if not searched:
-        return found, cited
-    for run in runs:
-        folder = tree / run
-        for path in sorted((folder / "raw").rglob("*")):
+    for run in runs if searched else ():
+        for path in sorted((tree / run / "raw").rglob("*")):
             if not path.is_file():
                 continue
             content = path.read_bytes()
+            name = path.relative_to(tree / run).as_posix()
             for question, line in searched:
                 if line in content:
-                    files = found.setdefault(question, {}).setdefault(run, [])
-                    name = path.relative_to(folder).as_posix()
+                    files = quotes.setdefault(question, {}).setdefault(run, [])
                     if name not in files:
                         files.append(name)
-                    place = f"{shown(run)}: {name.removeprefix('raw/')}"
-                    cited.setdefault(question, {}).setdefault(line.decode(), place)
-    return found, cited
+                    where = f"{printable(run)}: {name.removeprefix('raw/')}"
+                    cited.setdefault(question, {}).setdefault(line.decode(), where)
+    return quotes, cited
+
+
+def match_numbers(
+    answers: Mapping[str, str], runs: Sequence[RunData]
+) -> dict[str, tuple[MatchedNumber, ...]]:
+    """Return by question the numbers in its answer that a run has measured, rounded as they stand there."""
+    found = {question: _matches(text, runs) for question, text in answers.items()}
+    return {question: numbers for question, numbers in found.items() if numbers}
+
+
+def _matches(text: str, runs: Sequence[RunData]) -> tuple[MatchedNumber, ...]:
+    found: list[MatchedNumber] = []
+    numbers = list(dict.fromkeys((match[1], match[2] or "") for match in NUMBER.finditer(text)))
+    for number, percent in numbers[:MAX_NUMBERS]:
+        digits = number.replace(",", "")
+        if len(digits.replace(".", "").lstrip("0")) < MIN_DIGITS:
+            continue
+        decimals = len(digits.partition(".")[2])
+        matches = [
+            MatchedNumber(f"{number}{percent and ' %'}", run.name, name, float(value))
+            for run in runs
+            for name, value in run.result.measured.items()
+            if isinstance(value, int | float)
+            and any(
+                round(float(value) * scale, decimals) == float(digits)
+                for scale in _scales(name, bool(percent))
+            )
+        ]
+        found += matches[:MAX_MATCHES]
+    return tuple(found)
+
+
+def _scales(name: str, percent: bool) -> tuple[float, ...]:
+    """Return the factors from a value's unit, which its name has, to units that people write."""
+    if percent:
+        return (100.0,) if name.endswith("_ratio") else ()
+    if name.endswith("_bps"):
+        return (1.0, 1e-6)
+    return (1.0, 1e-3) if name.endswith("_bytes") else (1.0,)
+
+
+# Lab books
+
+
+def read_books(
+    root: Path, files: Iterable[Path], reported: Mapping[str, str], tree: Path
+) -> tuple[dict[str, tuple[CaseNotes, ...]], list[str]]:
+    """Return each lab's book, by its cases, and a line on each book that can't be read.
+
+    `files` are those called lab-book.md, `reported` the books that reports hold, by lab, which count
+    where there is no file. Of two books of one lab the one with more cases counts.
+    """
+    labs = published_labs(root)
+    books: dict[str, tuple[CaseNotes, ...]] = {}
+    problems = []
+    for path in files:
+        name = printable(path.relative_to(tree).as_posix())
+        try:
+            text = LabBook(path.parent, next(iter(labs.values()))).text
+        except UserError as error:
+            problems.append(str(error).replace(str(path), name))
+            continue
+        lab = _lab_of_book(path, text, labs)
+        if lab is None:
+            problems.append(f"{name}: nothing says which lab's book it is")
+        elif len(cases := _cases(lab, text)) >= len(books.get(lab.name, ())):
+            books[lab.name] = cases
+    for name, text in reported.items():
+        if name in labs and name not in books:
+            books[name] = _cases(labs[name], text)
+    return books, problems
+
+
+def is_book(path: Path) -> bool:
+    return path.name == BOOK
+
+
+def _lab_of_book(path: Path, text: str, labs: Mapping[str, Lab]) -> Lab | None:
+    """Return the lab by the folder's name, or else by the title in the first line."""
+    if path.parent.name in labs:
+        return labs[path.parent.name]
+    first = text.lstrip().split("\n", 1)[0]
+    return next((lab for lab in labs.values() if lab.file.lab.title in first), None)
+
+
+def _cases(lab: Lab, text: str) -> tuple[CaseNotes, ...]:
+    return tuple(
+        _case_notes(notes)
+        for number, notes in sorted(read_notes(text).items())
+        if 1 <= number <= len(lab.file.pitfalls)
+    )
+
+
+def _case_notes(notes: Notes) -> CaseNotes:
+    prediction = notes.prediction or ""
+    return CaseNotes(
+        notes.case,
+        notes.prediction and prediction[:MAX_CHARACTERS],
+        first=notes.predicted_first,
+        number=number_in(prediction) is not None,
+        unit=has_unit(prediction),
+        reason=has_reason(prediction),
+        hints=notes.hints,
+        hints_before=notes.hints_before_diagnosis,
+        diagnosis=notes.diagnosis and notes.diagnosis[:MAX_CHARACTERS],
+        shown=notes.shown,
+        mended=notes.mended,
+    )

@@ -1,4 +1,4 @@
-"""The class: who is in it, as a learning management system exports it, and whose seed is which.
+"""The class: who is in it, as a learning management system exports it, and seeds dealt to each.
 
 A dealt roster is the same file with a lab, a seed and commands behind each student. The file's
 form is kept: whatever is written of a roster goes back into the system that it came from.
@@ -6,13 +6,16 @@ form is kept: whatever is written of a roster goes back into the system that it 
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from measuretwice.base import LAST_SEED
 from measuretwice.base.errors import UserError
 from measuretwice.grading.systems import (
     SHORTENED,
@@ -30,10 +33,13 @@ from measuretwice.grading.text_table import (
     is_formula,
     read_table,
 )
+from measuretwice.lab import Lab
 
-LAB_COLUMN, SEED_COLUMN, COMMANDS_COLUMN = "lab", "seed", "commands"
+DEALT_COLUMNS = LAB_COLUMN, SEED_COLUMN, COMMANDS_COLUMN = "lab", "seed", "commands"
 # A student's seeds are this many in a row: a stage that repeats takes the next ones.
 SEEDS_EACH = 100
+# Not the first block: recorded runs have their seeds there, and so has who sets none.
+FIRST_BLOCK, LAST_BLOCK = 1, LAST_SEED // SEEDS_EACH - 1
 MAX_STUDENTS = 5000
 # Where a heading may stand: lists of universities have a title and a date above it.
 MAX_LINES_ABOVE = 12
@@ -44,9 +50,9 @@ TEST_STUDENT = {"studenttest", "teststudent"}
 
 @dataclass(frozen=True)
 class Student:
-    """One of the class. `row` is their line of the roster by heading, `seed` the first of their seeds,
-    `line` where they stand, `number` what Moodle calls them in this assignment, `status` what it says
-    of what they handed in."""
+    """One of the class. `row` is their line of the roster by heading, `line` its number, `seed` the first of
+    their seeds, `number` Moodle's number of them in this assignment, `status` what it says of what they
+    handed in."""
 
     id: str
     name: str
@@ -81,7 +87,7 @@ class Student:
 
 @dataclass(frozen=True)
 class Roster:
-    """A class's file: its students, the line with its headings, and what to tell of how it was read."""
+    """A class's file: its students, the line with its headings, and lines (`says`) on how it was read."""
 
     table: TextTable
     heading: Line
@@ -100,9 +106,9 @@ class Roster:
 
 
 def squash(text: str) -> str:
-    """Letters and digits only, without accents, small: what systems leave of a name in a path."""
-    bare = unicodedata.normalize("NFKD", text)
-    return "".join(sign for sign in bare.casefold() if sign.isalnum())
+    """Return letters and digits only, without accents, small: what systems leave of a name in a path."""
+    text = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(character for character in text if character.isalnum())
 
 
 def read_roster(path: Path) -> Roster:
@@ -118,26 +124,25 @@ def read_roster(path: Path) -> Roster:
             "'SIS User ID', 'ID number', 'Username' or 'Email address', or the same in German, French, "
             "Spanish, Dutch, Portuguese or Italian"
         )
-    columns = [clean_name(text) for text in heading.cells]
-    _refuse_twice(path, heading, columns)
-    full, first, last = name_columns(columns)
-    kinds = {
-        place: kind for place, text in enumerate(columns) if (kind := id_kind(text)) is not None
+    names = [clean_name(text) for text in heading.cells]
+    _refuse_same_headings(path, heading, names)
+    kind_by_column = {
+        column: kind for column, name in enumerate(names) if (kind := id_kind(name)) is not None
     }
-    about = sorted({*kinds, *(place for place in (full, first, last) if place is not None)})
+    identifying = sorted({*kind_by_column, *(c for c in name_columns(names) if c is not None)})
     rows: list[tuple[Line, list[str]]] = []
     unknown: list[int] = []
     for line in table.lines[table.lines.index(heading) + 1 :]:
         cells = [text.strip() for text in line.cells]
-        cells += [""] * (len(columns) - len(cells))
-        if line.is_blank or _is_nobodys(cells, about):
+        cells += [""] * (len(names) - len(cells))
+        if line.is_blank or _is_no_student(cells, identifying):
             continue
-        if not any(cells[place] for place in about):
+        if not any(cells[column] for column in identifying):
             unknown.append(line.number)
             continue
-        if extra := [text for text in cells[len(columns) :] if text]:
+        if extra := [text for text in cells[len(names) :] if text]:
             raise UserError(
-                f"{path}, line {line.number}: {len(columns) + len(extra)} cells under {len(columns)} "
+                f"{path}, line {line.number}: {len(names) + len(extra)} cells under {len(names)} "
                 "headings; is there a delimiter in a name that stands in no quotes?"
             )
         rows.append((line, cells))
@@ -145,70 +150,74 @@ def read_roster(path: Path) -> Roster:
         raise UserError(f"{path}: has no students under the headings of line {heading.number}")
     if len(rows) > MAX_STUDENTS:
         raise UserError(f"{path}: more than {MAX_STUDENTS} students; give one class's file")
-    at = _id_column(path, columns, kinds, rows)
-    students = [_student(path, columns, line, cells, at) for line, cells in rows]
-    return _checked(table, heading, students, unknown)
+    id_column = _id_column(path, names, kind_by_column, rows)
+    students = [_student(path, names, line, cells, id_column) for line, cells in rows]
+    return _roster(table, heading, students, unknown)
 
 
-def _refuse_twice(path: Path, heading: Line, columns: list[str]) -> None:
+def _refuse_same_headings(path: Path, heading: Line, names: list[str]) -> None:
     """A heading that stands twice matters only where something is read below it."""
-    for place, name in enumerate(columns):
+    for column, name in enumerate(names):
         known = id_kind(name) is not None or name in (SEED_COLUMN, LAB_COLUMN)
-        if known and name in columns[:place]:
+        if known and name in names[:column]:
             raise UserError(f"{path}, line {heading.number}: the heading {name!r} stands twice")
 
 
-def _is_nobodys(cells: Sequence[str], about: Sequence[int]) -> bool:
-    """A line of the file that is of no student: points possible, a made-up one, a sum at the end."""
+def _is_no_student(cells: Sequence[str], identifying: Sequence[int]) -> bool:
+    """Return whether a line is of no student: points possible, a made-up one, a sum at the end."""
     first = next((text for text in cells if text), "")
-    known = [cells[place] for place in about if cells[place]]
+    known = [cells[column] for column in identifying if cells[column]]
     if NOBODY.match(first) and len(known) <= 1:
         return True
-    return any(squash("".join(known[:many])) in TEST_STUDENT for many in (1, 2))
+    return any(squash("".join(known[:count])) in TEST_STUDENT for count in (1, 2))
 
 
 def _id_column(
-    path: Path, columns: list[str], kinds: dict[int, int], rows: list[tuple[Line, list[str]]]
+    path: Path,
+    names: list[str],
+    kind_by_column: dict[int, int],
+    rows: list[tuple[Line, list[str]]],
 ) -> int:
-    """The place of the first kind of id that every student has, each another."""
+    """Return the column with the first kind of id that every student has, each another."""
+
+    def rank(column: int) -> tuple[bool, int]:
+        # Any other id is better than Moodle's numbers, which are of this assignment alone.
+        has_numbers = any(participant_number(cells[column]) for _, cells in rows)
+        return has_numbers, kind_by_column[column]
+
     gaps = []
-    for place in sorted(kinds, key=lambda place: (_is_number_only(rows, place), kinds[place])):
-        by_id: dict[str, list[int]] = defaultdict(list)
+    for column in sorted(kind_by_column, key=rank):
+        lines_by_id: dict[str, list[int]] = defaultdict(list)
         for line, cells in rows:
-            by_id[cells[place].casefold()].append(line.number)
-        if "" in by_id:
-            gaps.append((len(by_id[""]), f"line {by_id[''][0]} has no {columns[place]}"))
+            lines_by_id[cells[column].casefold()].append(line.number)
+        if lacking := lines_by_id.get(""):
+            gaps.append((len(lacking), f"line {lacking[0]} has no {names[column]}"))
             continue
-        for lines in by_id.values():
+        for lines in lines_by_id.values():
             if len(lines) > 1:
                 raise UserError(
-                    f"{path}, lines {' and '.join(map(str, lines[:4]))} have the same {columns[place]}; "
+                    f"{path}, lines {' and '.join(map(str, lines[:4]))} have the same {names[column]}; "
                     "leave one of them"
                 )
-        return place
+        return column
     fewest = min(gaps)[1]
     raise UserError(f"{path}: {fewest}, and there is no other column with an id for everybody")
 
 
-def _is_number_only(rows: list[tuple[Line, list[str]]], place: int) -> bool:
-    """Does it hold Moodle's numbers of this assignment alone? Then any other id is better."""
-    return any(participant_number(cells[place]) for _, cells in rows)
-
-
-def _student(path: Path, columns: list[str], line: Line, cells: list[str], at: int) -> Student:
+def _student(path: Path, names: list[str], line: Line, cells: list[str], id_column: int) -> Student:
     where = f"{path}, line {line.number}"
     row: dict[str, str] = {}
-    for name, text in zip(columns, cells, strict=False):
-        row.setdefault(name, text)
-    id = clean_name(cells[at])
-    if is_formula(id) or is_formula(cells[at]):
+    for heading, text in zip(names, cells, strict=False):
+        row.setdefault(heading, text)
+    id = clean_name(cells[id_column])
+    if is_formula(id) or is_formula(cells[id_column]):
         raise UserError(f"{where}: the id {id!r} begins like a formula; correct it")
     if SHORTENED.fullmatch(id):
         raise UserError(
             f"{where}: the id {id} was shortened by a spreadsheet; export the file again, and don't save "
             "it from there"
         )
-    full, first, last = (None if p is None else clean_name(cells[p]) for p in name_columns(columns))
+    full, first, last = (None if c is None else clean_name(cells[c]) for c in name_columns(names))
     name = full or " ".join(part for part in (first, last) if part) or id
     numbers = [number for text in cells if (number := participant_number(text))]
     status = next(
@@ -234,9 +243,7 @@ def _seed(where: str, row: dict[str, str]) -> int | None:
     return int(text)
 
 
-def _checked(
-    table: TextTable, heading: Line, students: list[Student], unknown: list[int]
-) -> Roster:
+def _roster(table: TextTable, heading: Line, students: list[Student], unknown: list[int]) -> Roster:
     dealt = any(student.seed is not None for student in students)
     labs = {student.row.get(LAB_COLUMN, "") for student in students} if dealt else {""}
     if len(labs) > 1:
@@ -259,3 +266,98 @@ def _checked(
             f"{table.path.name}, line {lines}: neither an id nor a name; taken for no student"
         )
     return Roster(table, heading, students, labs.pop() or None, by_seed, tuple(says))
+
+
+# Seeds
+
+
+def deal_seeds(students: list[Student], lab: str, word: str) -> dict[str, int]:
+    """Return each student's first seed by id: from the word, the lab and the id alone.
+
+    Where two ids would meet (rarely: there are 21 million blocks), the one that comes later in the
+    alphabet takes another. The word keeps students from working out who has which seed.
+    """
+    taken: set[int] = set()
+    seeds = {}
+    for student in sorted(students, key=lambda student: student.id):
+        for attempt in range(1000):
+            text = f"{lab}\n{student.id}\n{attempt}"
+            digest = hmac.new(word.encode(), text.encode(), hashlib.sha256).digest()
+            block = FIRST_BLOCK + int.from_bytes(digest[:8], "big") % (LAST_BLOCK - FIRST_BLOCK + 1)
+            if block not in taken:
+                break
+        taken.add(block)
+        seeds[student.id] = block * SEEDS_EACH
+    return seeds
+
+
+def refuse_other_seeds(path: Path, lab: Lab, seeds: Mapping[str, int]) -> list[str]:
+    """Refuse to write over a file of seeds that students may already have; `seeds` are the new ones.
+
+    The same seeds, and those of who joined since, may be written. Returns who isn't among the new.
+    """
+    if not path.exists():
+        return []
+    advice = f"give another file with --out, or move {path.name} away"
+    try:
+        before = read_roster(path)
+    except UserError:
+        raise UserError(f"{path}: is there already, and is no dealt roster; {advice}") from None
+    if not before.by_seed:
+        raise UserError(f"{path}: is there already, without seeds; {advice}")
+    if before.lab != lab.name:
+        raise UserError(f"{path}: has the seeds of {before.lab}, not of {lab.name}; {advice}")
+    others = [s for s in before.students if s.id in seeds and seeds[s.id] != s.seed]
+    if others:
+        raise UserError(
+            f"{path}: has other seeds for {len(others)} of {len(seeds)} students (the first in line "
+            f"{others[0].line}), dealt with another word or another id; students may have them. Nothing is "
+            f"written: {advice}"
+        )
+    return [student.name for student in before.students if student.id not in seeds]
+
+
+def dealt_file(roster: Roster, lab: Lab, seeds: Mapping[str, int]) -> bytes:
+    """Return the roster in its own form, with each student's lab, seed and commands behind."""
+    seed_by_line = {student.line: seeds[student.id] for student in roster.students}
+    dealt = _dealt_columns(roster)
+    width = len(roster.heading.cells) - len(dealt)
+    lines = []
+    for line in roster.table.lines:
+        cells = [text for column, text in enumerate(line.cells) if column not in dealt]
+        seed = seed_by_line.get(line.number)
+        added: list[str] = []
+        if line is roster.heading:
+            added = list(DEALT_COLUMNS)
+        elif seed is not None:
+            added = [lab.name, str(seed), "\n".join(commands(lab, seed))]
+        if added:
+            cells = [*cells[:width], *[""] * (width - len(cells)), *added]
+        lines.append(cells)
+    return roster.table.to_bytes(lines)
+
+
+def cells_without_deal(roster: Roster) -> list[tuple[Line, list[str]]]:
+    """Return every line of a roster with its cells, less those that ./lab deal put there."""
+    dealt = _dealt_columns(roster) if SEED_COLUMN in roster.heading.cells else set()
+    return [
+        (line, [text for column, text in enumerate(line.cells) if column not in dealt])
+        for line in roster.table.lines
+    ]
+
+
+def _dealt_columns(roster: Roster) -> set[int]:
+    return {column for column, text in enumerate(roster.heading.cells) if text in DEALT_COLUMNS}
+
+
+def commands(lab: Lab, seed: int) -> list[str]:
+    """Return what a student with this seed runs: each case by its number, which tells no cause, or else
+    all trials.
+
+    The first run of a case writes the seed into the lab book, so that it holds for all later ones, too.
+    """
+    cases = [
+        f"./lab run {lab.name} --case {number} --seed {seed}"
+        for number in range(1, len(lab.file.pitfalls) + 1)
+    ]
+    return cases or [f"./lab run {lab.name} --seed {seed}"]

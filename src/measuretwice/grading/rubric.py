@@ -1,4 +1,4 @@
-"""How a lab's report is marked: labs/NN-<name>/rubric.toml, and the same as CSV.
+"""How a lab's report is marked: labs/NN-<name>/rubric.toml, the same as CSV, and the key, full marks in words.
 
 Each criterion belongs to a question and takes a part of its points. One of a `pitfall`, which
 students know as a case, is two here: its prediction, and what came after it, on the ladder that all
@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import tomllib
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -19,6 +22,9 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 
 FILE = "rubric.toml"
+# A solution is a percent script: text cells are comments.
+_CELL = re.compile(r"^# %%( \[markdown\])?.*$", re.MULTILINE)
+_HEADING = re.compile(r"^## (?:Question ([0-9]+)\b)?", re.MULTILINE)
 
 
 class _Strict(BaseModel):
@@ -149,7 +155,7 @@ def read_rubric(lab: Lab) -> Rubric | None:
     for criterion in file.criteria:
         if criterion.pitfall and criterion.pitfall not in known:
             raise UserError(f"{where}: {lab.name} has no pitfall {criterion.pitfall!r}")
-    criteria = [one for written in file.criteria for one in _criteria(lab, written, file)]
+    criteria = [row for written in file.criteria for row in _criteria(lab, written, file)]
     costs = file.hints.costs if file.hints else [0.0] * 3
     return Rubric(f"{lab.name}: report", file.ladder, criteria, (0.0, *costs))
 
@@ -219,3 +225,37 @@ def csv_text(rubric: Rubric) -> str:
             row += [level.title, level.says, f"{level.points:g}"]
         writer.writerow(row)
     return out.getvalue()
+
+
+# The key
+
+
+def read_key(root: Path, lab: Lab) -> dict[int, str]:
+    """Return the worked solution's text for each question, as Markdown; empty where there is no solution.
+
+    The numbers that its cells print aren't among it: they stand on the page of answers.
+    """
+    path = root / "solutions" / f"{lab.folder.name}.py"
+    if not path.is_file():
+        return {}
+    text = _text_cells(path.read_text(encoding="utf-8"))
+    key = {}
+    headings = [*_HEADING.finditer(text), None]
+    for heading, following in pairwise(headings):
+        if heading and heading[1]:
+            section = text[heading.end() : following.start() if following else len(text)]
+            title, _, body = section.partition("\n")
+            about = title.strip(" :,")
+            about = f"**{about[:1].upper()}{about[1:]}.** " if about else ""
+            key[int(heading[1])] = about + body.strip()
+    return key
+
+
+def _text_cells(script: str) -> str:
+    """Return the Markdown of a percent script."""
+    cells = []
+    for mark, following in pairwise([*_CELL.finditer(script), None]):
+        if mark and mark[1]:
+            cell = script[mark.end() : following.start() if following else len(script)]
+            cells.append(re.sub(r"^# ?", "", cell, flags=re.MULTILINE).strip("\n"))
+    return "\n\n".join(cells)

@@ -110,7 +110,7 @@ def normalize_heading(heading: str) -> str:
     text = unicodedata.normalize(
         "NFKD", heading.replace("\u2019", "'").replace("_", " ").casefold()
     )
-    bare = "".join(sign for sign in text if not unicodedata.combining(sign))
+    bare = "".join(letter for letter in text if not unicodedata.combining(letter))
     return " ".join(bare.strip(" \t\ufeff'\":.*").split())
 
 

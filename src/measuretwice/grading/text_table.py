@@ -52,7 +52,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Line:
-    """One record: the line of the file on which it begins, from 1, and its cells as they stand there."""
+    """One record: the number of the line on which it begins, from 1, and its cells."""
 
     number: int
     cells: tuple[str, ...]
@@ -64,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True)
 class TextTable:
-    """A file's records, all of them, and its form. `guess` says which encoding was guessed, and from what."""
+    """A file's records and its form. `guess` says which encoding was guessed, and from what."""
 
     path: Path
     form: Form
@@ -73,7 +73,7 @@ class TextTable:
 
     def to_bytes(self, lines: Sequence[Sequence[str]]) -> bytes:
         """Other lines in this file's form; UserError where its encoding lacks a sign."""
-        text = self.form.sep + written(lines, self.form)
+        text = self.form.sep + format_lines(lines, self.form)
         try:
             return self.form.mark + text.encode(self.form.encoding)
         except UnicodeEncodeError as error:
@@ -85,28 +85,28 @@ class TextTable:
 
 
 def is_formula(text: str) -> bool:
-    """Would a spreadsheet take this cell for a formula?"""
+    """Return whether a spreadsheet would compute this cell."""
     return text.startswith(FORMULA) and not HARMLESS.fullmatch(text)
 
 
 def cell(text: object) -> str:
-    """Text as a spreadsheet shows it: never a formula, never a control character."""
-    plain = "".join(" " if _controls(sign) else sign for sign in str(text))
+    """Return text for a spreadsheet's cell: never a formula, never a control character."""
+    plain = "".join(" " if _controls(character) else character for character in str(text))
     return f"'{plain}" if is_formula(plain) or is_formula(str(text)) else plain
 
 
 def clean_name(text: str) -> str:
-    """A cell as text for a person: without what a terminal obeys, and without cell()'s apostrophe."""
-    plain = "".join("\ufffd" if _controls(sign) else sign for sign in text).strip()
+    """Return a cell's text without control characters and cell()'s apostrophe."""
+    plain = "".join("\ufffd" if _controls(character) else character for character in text).strip()
     return plain[1:] if plain.startswith("'") and is_formula(plain[1:]) else plain
 
 
-def _controls(sign: str) -> bool:
-    return sign != "\n" and is_control(sign)
+def _controls(character: str) -> bool:
+    return character != "\n" and is_control(character)
 
 
-def written(lines: Sequence[Sequence[str]], form: Form) -> str:
-    """Lines as text in a form. Cells that begin like a formula get an apostrophe."""
+def format_lines(lines: Sequence[Sequence[str]], form: Form) -> str:
+    """Return lines as text in a form. Cells that begin like a formula get an apostrophe."""
     out = io.StringIO()
     writer = csv.writer(
         out,
@@ -119,8 +119,8 @@ def written(lines: Sequence[Sequence[str]], form: Form) -> str:
 
 
 def csv_text(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as plain CSV; the first has the headings."""
-    return written(rows, Form())
+    """Return rows as plain CSV; the first has the headings."""
+    return format_lines(rows, Form())
 
 
 def read_table(path: Path) -> TextTable:
@@ -176,7 +176,7 @@ def _strictly(path: Path, data: bytes, encoding: str) -> str:
 
 
 def _guessed(path: Path, data: bytes) -> tuple[str, Form, str]:
-    """An old encoding of one byte a sign: the one in which the text looks least odd."""
+    """Decode by the old single-byte encoding in which the text looks least odd; say which."""
     texts = {}
     for encoding in OLD_ENCODINGS:
         try:
@@ -197,32 +197,34 @@ def _guessed(path: Path, data: bytes) -> tuple[str, Form, str]:
 
 
 def _oddness(text: str) -> int:
-    """How often signs stand where no name has them: a sign within a word, a capital after a small letter."""
+    """Count characters that no name has there: punctuation within a word, a capital after a small letter."""
     within = re.findall(r"(?<=[^\W\d_])[^\w\s\x00-\x7f]|[^\w\s\x00-\x7f](?=[^\W\d_])", text)
     digits = re.findall(r"[¹²³ªº](?=[^\W\d_])|(?<=[^\W\d_])[¹²³ªº]", text)
     capitals = sum(
         before.islower() and sign.isupper() and ord(sign) > 127 for before, sign in pairwise(text)
     )
     # The ligatures are rarer in names than what else has their places.
-    return len(within) + len(digits) + capitals + sum(text.count(sign) for sign in "œŒÿŸ¿¾")
+    return (
+        len(within) + len(digits) + capitals + sum(text.count(character) for character in "œŒÿŸ¿¾")
+    )
 
 
 def _delimiter(text: str) -> str:
-    """Which delimiter the first line uses that has something in its cells, outside of quotes."""
-    only = ","
+    """Return the delimiter of the first line that has something in its cells, outside of quotes."""
+    default = ","
     for line in text.splitlines():
         bare = re.sub(r'"[^"]*"?', "x", line)
-        counts = {sign: bare.count(sign) for sign in DELIMITERS}
-        best = max(counts, key=lambda sign: counts[sign])
+        counts = {delimiter: bare.count(delimiter) for delimiter in DELIMITERS}
+        best = max(counts, key=lambda delimiter: counts[delimiter])
         if bare.strip(DELIMITERS + " "):
-            return best if counts[best] else only
+            return best if counts[best] else default
         # A line of delimiters alone: an empty one, as spreadsheets write them.
-        only = best if counts[best] else only
-    return only
+        default = best if counts[best] else default
+    return default
 
 
 def _records(path: Path, text: str, form: Form) -> list[Line]:
-    """The records, each with the number of the line on which it begins."""
+    """Split the text into records; UserError names the line that can't be read."""
     before = 1 if form.sep else 0
     lines: list[Line] = []
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=form.delimiter, strict=True)
@@ -240,6 +242,6 @@ def _records(path: Path, text: str, form: Form) -> list[Line]:
 
 
 def _all_quoted(text: str, form: Form) -> bool:
-    """Does every cell of the first line that isn't blank stand in quotes?"""
+    """Return whether every cell of the first line that isn't blank stands in quotes."""
     first = next((line for line in text.splitlines() if line.strip(form.delimiter + " ")), "")
     return bool(re.fullmatch(rf'"[^"]*"({re.escape(form.delimiter)}"[^"]*")*', first))

@@ -1,26 +1,39 @@
 """Whose runs and whose words: what tells copies from runs of two seeds, and who is the original."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from example_class import copy_run
 
-from measuretwice.grading.agreement import find_agreement
-from measuretwice.grading.contents import Contents, OurRun
-from measuretwice.grading.likeness import ALIKE, likeness, sketch, sketches
-from measuretwice.grading.originals import Claim, find_origins
-from measuretwice.grading.read import read_submission
-from measuretwice.grading.recorded import Recorded, read_recorded
-from measuretwice.grading.remarks import Remark, advice
-from measuretwice.grading.same_words import find_same_words
+from measuretwice.grading.evidence import (
+    MIN_LIKENESS,
+    Recorded,
+    find_agreement,
+    likeness,
+    read_recorded,
+    same_words,
+    sketch,
+    sketches,
+)
+from measuretwice.grading.integrity import (
+    Claim,
+    Remark,
+    Rerun,
+    advice,
+    find_origins,
+    remark_on_words,
+)
+from measuretwice.grading.reader import read_submission
+from measuretwice.grading.submission import Agreement, Contents, SubmittedRun
 from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_files
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]
 MATHIS = load_lab(ROOT, "mathis")
-NOTHING = Recorded(frozenset(), {})
+NOTHING = Recorded()
 
 
 def numbers(seed: int, count: int = 900) -> list[str]:
@@ -43,7 +56,7 @@ def test_a_sketch_outlives_what_is_written_into_a_file() -> None:
     assert edited is not None
     assert other is not None
     print(likeness(before, edited), likeness(before, other))
-    assert likeness(before, edited) > ALIKE
+    assert likeness(before, edited) > MIN_LIKENESS
     assert likeness(before, other) == 0
     assert sketch("\n".join(numbers(1, 20)).encode()) is None
 
@@ -73,10 +86,10 @@ def test_recorded_runs_of_two_seeds_are_never_alike(lab_name: str) -> None:
             for file in one.sketches.keys() & other.sketches.keys():
                 pairs += 1
                 share = likeness(one.sketches[file], other.sketches[file])
-                near += share >= ALIKE / 2
+                near += share >= MIN_LIKENESS / 2
                 closest = max(closest, (share, f"{file} of {one.name} and {other.name}"))
     print(lab_name, pairs, near, closest)
-    assert closest[0] < ALIKE
+    assert closest[0] < MIN_LIKENESS
     assert near <= pairs / 200
 
 
@@ -90,19 +103,25 @@ def test_where_chance_has_no_part_nothing_is_known_by_its_numbers() -> None:
 
 
 @pytest.fixture
-def ours(tmp_path: Path) -> OurRun:
+def ours(tmp_path: Path) -> SubmittedRun:
     recorded = next((ROOT / "sample-data/01-mathis/case-05-broken").glob("trial-*"))
     copy_run(recorded, tmp_path / "in", 5)
     return read_submission(ROOT, [tmp_path / "in"], tmp_path / "tree").runs[0]
 
 
-def claim(ours: OurRun, place: int, seed: int, fits: bool, proven: bool = False) -> Claim:
-    from dataclasses import replace
+def claim(
+    ours: SubmittedRun, index: int, seed: int, consistent: bool, proven: bool = False
+) -> Claim:
+    run = replace(
+        ours,
+        kernel_seed=seed,
+        seed=seed,
+        agreement=Agreement(contradictions=() if consistent else ("of another seed",)),
+    )
+    return Claim(index, run, rerun=Rerun(True, "") if proven else None)
 
-    return Claim(place, replace(ours, kernel_seed=seed, seed=seed), fits, proven)
 
-
-def test_who_is_the_original(ours: OurRun) -> None:
+def test_who_is_the_original(ours: SubmittedRun) -> None:
     def found(*claims: Claim) -> list[tuple[bool, int]]:
         origins = find_origins(claims, NOTHING)
         return [
@@ -148,25 +167,26 @@ ANSWER = "The segments are smaller than I had set them, since the interface's MT
     ],
 )
 def test_the_same_words(other: str, found: bool) -> None:
-    contents = [Contents(places={"Why?": text}) for text in (ANSWER, other, "Something else.")]
-    remarks = find_same_words(contents, ["Ada", "Grace", "Emmy"], "mathis", {"Why?": 4}, {})
-    assert [bool(each) for each in remarks] == [found, found, False]
-    if found:
-        assert remarks[1][0].run == "question 4"
-        assert "the submission of Ada" in remarks[1][0].says
-        # Whose runs they are as well wrote first.
-        first = find_same_words(contents, ["Ada", "Grace", "Emmy"], "mathis", {"Why?": 4}, {1: {0}})
-        assert [[one.is_odd for one in each] for each in first] == [[False], [True], []]
+    contents = [Contents(answers={"Why?": text}) for text in (ANSWER, other, "Something else.")]
+    same = same_words(contents, "mathis", {"Why?": 4})
+    assert same == ({(0, "question 4"): {1}, (1, "question 4"): {0}} if found else {})
+
+
+def test_whose_words_they_are() -> None:
+    name = ["Ada", "Grace", "Emmy"].__getitem__
+    remark = remark_on_words("question 4", {0}, set(), name)
+    assert (remark.run, remark.is_odd) == ("question 4", True)
+    assert "the submission of Ada" in remark.says
+    # Whose runs were copied wrote first, too.
+    assert not remark_on_words("question 4", {1}, {1}, name).is_odd
+    assert "the submission of Emmy," in remark_on_words("question 4", {1, 2}, {1}, name).says
 
 
 def test_lines_of_a_tool_are_nobodys_words() -> None:
     line = "cwnd:10 bytes_sent:197 bytes_acked:198 segs_out:7 data_segs_out:3 send 23701299bps pacing_rate delivery_rate busy minrtt"
     answer = f"I looked at this line: {line} and the MSS is small."
-    content = Contents(places={"Why?": answer}, cited={"Why?": {line: "romeo/ss.txt"}})
-    assert find_same_words([content, content], ["Ada", "Grace"], "mathis", {"Why?": 1}, {}) == [
-        [],
-        [],
-    ]
+    content = Contents(answers={"Why?": answer}, cited={"Why?": {line: "romeo/ss.txt"}})
+    assert same_words([content, content], "mathis", {"Why?": 1}) == {}
 
 
 def test_what_folders_cant_tell_is_one_line_of_advice() -> None:

@@ -16,19 +16,19 @@ from command_line import call_lab
 
 from measuretwice.backends.virtual import Virtual
 from measuretwice.execute.batch import Batch
-from measuretwice.grading.again import (
+from measuretwice.grading.integrity import Remark
+from measuretwice.grading.reader import read_submission
+from measuretwice.grading.rerun import (
     FILE,
-    Chosen,
+    ChosenRun,
     choose_runs,
     compare,
-    key_of,
+    known_reruns,
+    plan_key,
     plan_runs,
-    read_kept,
-    remade_before,
+    read_finished,
 )
-from measuretwice.grading.contents import Contents, OurRun
-from measuretwice.grading.read import read_submission
-from measuretwice.grading.remarks import Remark
+from measuretwice.grading.submission import Contents, SubmittedRun
 from measuretwice.lab import digest_scripts, load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ class Named(Virtual):
 
 
 @pytest.fixture
-def run(batch: Batch, tmp_path: Path) -> OurRun:
+def run(batch: Batch, tmp_path: Path) -> SubmittedRun:
     """A run whose plan is one of today's."""
     plan = batch.job(7, seed=1).plan
     old = read_submission(ROOT, [GOOD], tmp_path / "tree").runs[0]
@@ -58,9 +58,9 @@ def batch(tmp_path: Path) -> Batch:
     return Batch(ROOT, LAB, tmp_path / "out", backend, digest_scripts(LAB, ROOT / "scripts"))
 
 
-def planned(batch: Batch, run: OurRun, costly: bool = False) -> tuple[bool, str]:
+def planned(batch: Batch, run: SubmittedRun, costly: bool = False) -> tuple[bool, str]:
     """Whether it would be run again, and else why not."""
-    jobs, refused = plan_runs(batch, [Chosen(0, run, False)], costly=costly)
+    jobs, refused = plan_runs(batch, [ChosenRun(0, run, False)], costly=costly)
     assert len(jobs) + len(refused) == 1
     return bool(jobs), next((each.says for each in refused.values()), "")
 
@@ -78,7 +78,7 @@ def planned(batch: Batch, run: OurRun, costly: bool = False) -> tuple[bool, str]
     ],
 )
 def test_settings_that_the_lab_doesnt_know_are_never_run(
-    batch: Batch, run: OurRun, changes: dict[str, Any], says: str
+    batch: Batch, run: SubmittedRun, changes: dict[str, Any], says: str
 ) -> None:
     will, why = planned(batch, replace(run, params={**run.params, **changes}))
     assert not will
@@ -86,7 +86,7 @@ def test_settings_that_the_lab_doesnt_know_are_never_run(
     assert says in why
 
 
-def test_a_plan_that_lacks_a_setting(batch: Batch, run: OurRun) -> None:
+def test_a_plan_that_lacks_a_setting(batch: Batch, run: SubmittedRun) -> None:
     params = {name: value for name, value in run.params.items() if name != "rtt_ms"}
     assert (
         planned(batch, replace(run, params=params))[1]
@@ -105,14 +105,14 @@ def test_a_plan_that_lacks_a_setting(batch: Batch, run: OurRun) -> None:
     ],
 )
 def test_what_cant_be_repeated_is_said_and_not_run(
-    batch: Batch, run: OurRun, changes: dict[str, Any], says: str
+    batch: Batch, run: SubmittedRun, changes: dict[str, Any], says: str
 ) -> None:
     will, why = planned(batch, replace(run, plan="00000000", **changes))
     assert not will
     assert says in why
 
 
-def test_what_takes_long_is_run_where_it_is_asked_for(batch: Batch, run: OurRun) -> None:
+def test_what_takes_long_is_run_where_it_is_asked_for(batch: Batch, run: SubmittedRun) -> None:
     job = batch.job(run.trial, seed=run.seed, changes={"duration_s": 800_000})
     long = replace(run, plan=job.plan.digest, params=dict(job.plan.params))
     will, why = planned(batch, long)
@@ -121,12 +121,12 @@ def test_what_takes_long_is_run_where_it_is_asked_for(batch: Batch, run: OurRun)
     assert planned(batch, long, costly=True) == (True, "")
 
 
-def test_disputed_runs_first_and_the_same_each_time(run: OurRun) -> None:
+def test_disputed_runs_first_and_the_same_each_time(run: SubmittedRun) -> None:
     runs = tuple(replace(run, run=f"run-{n}") for n in range(9))
     contents = [Contents(runs=runs), Contents(runs=runs)]
     remarks = [[], [Remark("copy", "run-7", "x"), Remark("same seed", "run-3", "x")]]
     chosen = choose_runs(["ada", "grace"], contents, remarks, 2)
-    assert [(one.place, one.disputed) for one in chosen] == [
+    assert [(one.index, one.disputed) for one in chosen] == [
         (1, True),
         (0, False),
         (0, False),
@@ -139,18 +139,18 @@ def test_disputed_runs_first_and_the_same_each_time(run: OurRun) -> None:
     assert len(choose_runs(["ada", "grace"], contents, remarks, 1_000_000)) == 18
 
 
-def test_what_was_run_is_known_without_a_kernel(run: OurRun, tmp_path: Path) -> None:
+def test_what_was_run_is_known_without_a_kernel(run: SubmittedRun, tmp_path: Path) -> None:
     other = {**run.files, "romeo/iperf3.json": "0" * 64, "more.txt": "1"}
     assert compare(run, run.files).same is True
     assert compare(run, other).says == (
         f"run again from its plan, 2 of {len(other)} raw files come out otherwise (more.txt, romeo/iperf3.json)"
     )
     contents = [Contents(runs=(run,))]
-    assert remade_before(contents, {key_of(run): run.files})[0, run.run].same is True
-    assert remade_before(contents, {key_of(replace(run, seed=2)): run.files}) == {}
+    assert known_reruns(contents, {plan_key(run): run.files})[0, run.run].same is True
+    assert known_reruns(contents, {plan_key(replace(run, seed=2)): run.files}) == {}
     for text in ("", "[]", '{"x": 1}', '{"x": {"y": 1}}', "\xff"):
         (tmp_path / FILE).write_text(text, encoding="latin-1")
-        assert read_kept(tmp_path / FILE) == {}
+        assert read_finished(tmp_path / FILE) == {}
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "some", "1.5", ""])
@@ -202,7 +202,7 @@ def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: P
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 130, said
     assert "the same command goes on from there" in said
-    before = read_kept(kept)
+    before = read_finished(kept)
     assert 1 <= len(before) < 3
     done = call_lab("grade", three.handed, "--again", "all", "--json")
     document = json.loads(done.stdout)
@@ -210,7 +210,7 @@ def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: P
         line.startswith("Run again, of 3 runs: 3 the same bytes, 0 not (")
         for line in document["says"]
     )
-    assert before.items() <= read_kept(kept).items()
+    assert before.items() <= read_finished(kept).items()
     assert not here.exists()
     # Known without --again, and said on the student's page.
     done = call_lab("grade", three.handed)
