@@ -116,7 +116,7 @@ solutions: ## the solution notebooks, run whole on the recorded runs: solutions/
 	PYTHONPATH=src $(PYTHON) solutions/build.py
 
 words: setup ## the list of the words of pages: workshop/words.md
-	PYTHONPATH=src $(PYTHON) -m measuretwice.site.words.listing >workshop/words.md
+	PYTHONPATH=src $(PYTHON) -m measuretwice.site.reference >workshop/words.md
 
 site-assets: setup ## what pages show that was recorded, but for runs: the graded class
 	PYTHONPATH=src $(PYTHON) tests/support/example_class.py

@@ -29,8 +29,8 @@ from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
 from measuretwice.report.markdown import read_answers
 from measuretwice.runs.folder import raw_folder
 from measuretwice.site.machine import kit_archive
-from measuretwice.site.words.here import of_mending, of_stage
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.browser_run import fix_run, stage_run
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -258,11 +258,11 @@ def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -
     assert worker.ask("plan", lab="mathis", case=1)["dealt"] == first["says"]
     assert worker.ask("dealt", lab="mathis", case=1)["says"] == first["says"]
     assert "recorded run's values" in worker.ask("dealt", lab="mathis", case=1, seed=1)["says"]
-    page = of_stage(LabWords(ROOT, lab, runs_here=True), "loss-percent", "broken")
+    page = stage_run(LabContext(ROOT, lab, runs_here=True), "loss-percent", "broken")
     assert "&quot;dealt&quot;: true" in page
     for fixed_numbers in (
-        of_stage(LabWords(ROOT, lab, runs_here=True), "loss-percent", "fixed"),
-        of_stage(LabWords(ROOT, lab, runs_here=True), "cherry-picking", "broken"),
+        stage_run(LabContext(ROOT, lab, runs_here=True), "loss-percent", "fixed"),
+        stage_run(LabContext(ROOT, lab, runs_here=True), "cherry-picking", "broken"),
     ):
         assert "dealt" not in fixed_numbers
 
@@ -538,8 +538,8 @@ def test_what_is_too_much_for_a_pages_machine_is_said(worker: Worker) -> None:
     """Also by the page itself, which doesn't name the setting: it may be what the case is about."""
     problem = worker.problem("plan", lab="variants", trials="7", changes=["relay=on"])
     assert problem.startswith("relay=on is too much for the browser's machine: use the virtual")
-    words = LabWords(ROOT, load_lab(ROOT, "variants"), runs_here=True)
-    first, mended = (of_stage(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
+    words = LabContext(ROOT, load_lab(ROOT, "variants"), runs_here=True)
+    first, mended = (stage_run(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
     assert first.startswith("This network is too much for a page's machine. Use a terminal")
     assert "data-here=" in mended
-    assert "data-here=" in of_mending(words, "terminated-tcp")
+    assert "data-here=" in fix_run(words, "terminated-tcp")

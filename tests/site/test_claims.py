@@ -14,10 +14,10 @@ from click.testing import CliRunner
 
 from measuretwice.cli.commands import cli
 from measuretwice.lab import load_lab
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
-CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
+CALIBRATE = LabContext(ROOT, load_lab(ROOT, "calibrate"))
 
 
 def test_the_checker_finds_nothing_in_the_readings() -> None:

@@ -13,15 +13,15 @@ import pytest
 
 from measuretwice.lab import load_lab
 from measuretwice.measure.fields import Measured
-from measuretwice.site.words.excerpts import Cut, raw_text
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.excerpts import LineSelection, raw_text
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
-SCALE = LabWords(ROOT, load_lab(ROOT, "scale"))
-QUEUES = LabWords(ROOT, load_lab(ROOT, "queues"))
+SCALE = LabContext(ROOT, load_lab(ROOT, "scale"))
+QUEUES = LabContext(ROOT, load_lab(ROOT, "queues"))
 
 
-def stages(lab: LabWords, pitfall: str) -> tuple[Measured, Measured]:
+def stages(lab: LabContext, pitfall: str) -> tuple[Measured, Measured]:
     """What both stages of a mistake measured."""
     return lab.run(f"{pitfall}-broken").measured, lab.run(f"{pitfall}-fixed").measured
 
@@ -29,7 +29,7 @@ def stages(lab: LabWords, pitfall: str) -> tuple[Measured, Measured]:
 def test_halving_counter_shows_a_window_that_comes_down_in_steps() -> None:
     """03 halving-counter: 'the window of one flow where it comes down'; between two steps it stands still."""
     text = raw_text(SCALE.run("halving-counter-broken").run_dir, "sender-0/cwnd.txt")
-    shown = Cut(falls=17).apply(text.rstrip("\n").split("\n"))
+    shown = LineSelection(falls=17).apply(text.rstrip("\n").split("\n"))
     assert len(shown) == 17
     windows = [int(line.split()[1]) for line in shown]
     falls = [n for n, (before, now) in enumerate(pairwise(windows)) if now < before]

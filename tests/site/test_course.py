@@ -15,14 +15,14 @@ import pytest
 from all_cases import told
 
 from measuretwice.lab import published_labs
-from measuretwice.site.cards import add_cards
-from measuretwice.site.folder import Folder
-from measuretwice.site.words.course import half_hours
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.build import add_cards
+from measuretwice.site.build_cache import PageFolder
+from measuretwice.site.macros.site import half_hours
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 LABS = published_labs(ROOT)
-MATHIS = LabWords(ROOT, LABS["mathis"])
+MATHIS = LabContext(ROOT, LABS["mathis"])
 TAKES_THE_SITE = "takes the instructors' site; by day the students' is looked at, and the other's pages as they are prepared"
 MAX_HOME_BYTES = 250_000
 
@@ -57,7 +57,7 @@ def test_every_page_says_what_it_is(request: pytest.FixtureRequest, edition: str
 
 
 def test_cards_are_drawn_where_the_site_has_an_address(tmp_path: Path) -> None:
-    pages = Folder(tmp_path / "docs")
+    pages = PageFolder(tmp_path / "docs")
     labs = list(LABS.values())
     add_cards('site_url: ""\n', labs, pages)
     assert not pages.written
@@ -210,7 +210,7 @@ def test_the_map_counts_what_is_written_in_this_browser(page: Any, address: str)
     says.wait_for()
     assert page.inner_text("[data-left=mathis]") == "Done."
     assert "Next: Buffers." in says.inner_text()
-    left = sum(LabWords(ROOT, lab).minutes for lab in LABS.values() if lab.name not in ("calibrate", "mathis"))  # fmt: skip
+    left = sum(LabContext(ROOT, lab).minutes for lab in LABS.values() if lab.name not in ("calibrate", "mathis"))  # fmt: skip
     assert f"About {half_hours(left)} are left." in says.inner_text()
 
 

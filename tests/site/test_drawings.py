@@ -9,10 +9,10 @@ import pytest
 from all_cases import LABS
 
 from measuretwice.lab import Lab, trial_params
-from measuretwice.site.drawings.sketch import sketch, with_unit
-from measuretwice.site.words import concepts as model
-from measuretwice.site.words.networks import network, network_thumbnail, where_it_was
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.drawings import concepts as model
+from measuretwice.site.drawings.topology import sketch, with_unit
+from measuretwice.site.macros.drawings import network, network_thumbnail, where_it_was
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 STYLE = (ROOT / "docs/assets/extra.css").read_text(encoding="utf-8")
@@ -27,8 +27,8 @@ SEEN = """() => [...document.querySelectorAll('.network text')].filter(t => t.ch
 })"""
 
 
-def words_of(lab: Lab) -> LabWords:
-    return LabWords(ROOT, lab)
+def words_of(lab: Lab) -> LabContext:
+    return LabContext(ROOT, lab)
 
 
 def texts(drawn: str) -> str:

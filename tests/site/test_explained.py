@@ -10,9 +10,8 @@ from all_cases import LABS
 
 from measuretwice.base.errors import UserError
 from measuretwice.parse import ss_fields
-from measuretwice.site.field_marks import marks_of
-from measuretwice.site.words.explained import explained
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.explained import explained, marks_of
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("ss", "tc", "iperf3", "ping", "nstat", "tcpdump")
@@ -66,7 +65,7 @@ def test_fields_of_the_other_tools() -> None:
 
 def test_every_tools_page_explains_its_lines_in_the_words_of_lab_show() -> None:
     known = {html.escape(meaning.text, quote=False) for meaning in ss_fields.SS.values()}
-    calibrate = LabWords(ROOT, next(lab for lab in LABS if lab.name == "calibrate"))
+    calibrate = LabContext(ROOT, next(lab for lab in LABS if lab.name == "calibrate"))
     block = explained(calibrate, "ss", "readings", "romeo/ss.txt", trial=2, grep=" reno ", last=1)
     rows = re.findall(r"</b> (?:<i>[^<]+</i>: )?(.*?)</span>", block)
     assert len(rows) > 30
@@ -78,7 +77,7 @@ def test_every_tools_page_explains_its_lines_in_the_words_of_lab_show() -> None:
 
 @pytest.fixture
 def page(browser: Any, tmp_path: Path) -> Any:
-    calibrate = LabWords(ROOT, next(lab for lab in LABS if lab.name == "calibrate"))
+    calibrate = LabContext(ROOT, next(lab for lab in LABS if lab.name == "calibrate"))
     block = explained(calibrate, "ss", "readings", "romeo/ss.txt", trial=2, grep=" reno ", last=1)
     assets = (ROOT / "docs/assets").as_uri()
     file = tmp_path / "page.html"

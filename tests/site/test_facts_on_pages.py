@@ -9,9 +9,9 @@ import pytest
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
 from measuretwice.lab import load_lab
+from measuretwice.site.macros.table import LabContext, SiteContext
 from measuretwice.site.markup import fill_in, show_symptoms
 from measuretwice.site.render import Renderer
-from measuretwice.site.words.subjects import LabWords, SiteWords
 
 ROOT = Path(__file__).parents[2]
 PAGE = "modules/05-queues/page.md"
@@ -21,9 +21,9 @@ def made(tmp_path: Path, text: str, **facts: object) -> str:
     page = tmp_path / "docs" / PAGE
     page.parent.mkdir(parents=True)
     page.write_text(text, encoding="utf-8")
-    words = LabWords(ROOT, load_lab(ROOT, "queues"))
+    words = LabContext(ROOT, load_lab(ROOT, "queues"))
     words.facts = Facts(facts)  # type: ignore[arg-type]
-    return Renderer(SiteWords(tmp_path, {"queues": words}, instructor=False)).render(page, PAGE)
+    return Renderer(SiteContext(tmp_path, {"queues": words}, instructor=False)).render(page, PAGE)
 
 
 def test_facts_are_quoted(tmp_path: Path) -> None:

@@ -13,15 +13,23 @@ from typing import Any
 import pytest
 
 from measuretwice.course.case import read_changes
-from measuretwice.figures import rows as plot_data
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site.words import interactive as docs_interactive
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros import interactive as docs_interactive
+from measuretwice.site.macros.table import LabContext
 from measuretwice.tcp import model
 
 ROOT = Path(__file__).parents[2]
 LAB = read_lab(find_labs(ROOT)["mathis"])
-WORDS = LabWords(ROOT, LAB)
+MATHIS = LabContext(ROOT, LAB)
+
+
+def within(name: str) -> int:
+    """How many runs of a recorded set have a ratio in the expected range."""
+    low, high = MATHIS.expected_ratio
+    ratios = [run.ratio for run in MATHIS.runs(name)]
+    return sum(ratio is not None and low <= ratio <= high for ratio in ratios)
+
+
 FIGURE = "modules/01-mathis/figure/"
 EXPLORER = "modules/01-mathis/explorer/"
 # MSS (bytes), RTT (ms), p: the middle of the models' land, its ends, and beyond the claim.
@@ -69,7 +77,7 @@ def marks(page: Any) -> dict[int, tuple[float, str, float]]:
 def test_each_step_shows_its_runs_and_counts_them(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
     places = []
-    for n, step in enumerate(WORDS.steps):
+    for n, step in enumerate(MATHIS.steps):
         page.check(f"#interactive-step-{n}")
         page.wait_for_function(
             f"document.querySelector('.status').innerText.includes('Step {n + 1} ')"
@@ -77,11 +85,10 @@ def test_each_step_shows_its_runs_and_counts_them(page: Any, address: str) -> No
         page.wait_for_timeout(50)
         shown = marks(page)
         assert {trial: mbit for trial, (mbit, _, _) in shown.items()} == {
-            run.trial: float(f"{run.measured['goodput_bps'] / 1e6:.6g}") for run in WORDS.runs(step)
+            run.trial: float(f"{run.measured['goodput_bps'] / 1e6:.6g}")
+            for run in MATHIS.runs(step)
         }
-        assert f"{WORDS.within(step)} of {len(WORDS.runs(step))} trials" in page.inner_text(
-            ".status"
-        )
+        assert f"{within(step)} of {len(MATHIS.runs(step))} trials" in page.inner_text(".status")
         places.append(shown[9][2])
     # Trial 9 does not only have another number: it stands elsewhere.
     assert places[0] < places[5] < places[6]
@@ -134,7 +141,7 @@ def test_steps_by_keyboard_only(page: Any, address: str) -> None:
 @pytest.mark.slow
 def test_steps_have_no_names_until_their_cases_are_solved(page: Any, address: str) -> None:
     titles = {r.id: r.title for r in LAB.file.recordings if r.step}
-    named = [titles[name] for name in WORDS.steps]
+    named = [titles[name] for name in MATHIS.steps]
 
     def labels() -> list[str]:
         return list(page.locator(".switches ol label").all_inner_texts())
@@ -208,7 +215,7 @@ def test_marks_move_but_what_was_measured_does_not(browser: Any, address: str) -
     )
     page.close()
     assert len({y for y, _ in seen}) > 5
-    measured = WORDS.run(WORDS.steps[6], trial=9).measured["goodput_bps"] / 1e6
+    measured = MATHIS.run(MATHIS.steps[6], trial=9).measured["goodput_bps"] / 1e6
     assert {mbit for _, mbit in seen[5:]} == {float(f"{measured:.6g}")}
 
 
@@ -246,15 +253,15 @@ def test_explorer_agrees_with_the_model(page: Any, address: str) -> None:
             said = float(page.get_attribute(f"#explorer-says-{name}", "value"))
             assert said == pytest.approx(value, rel=1e-9), (name, mss, rtt, p)
         ruling = page.inner_text(".verdict")
-        assert ruling.startswith("No claim") == (p >= WORDS.bounds.max_loss_ratio), ruling
+        assert ruling.startswith("No claim") == (p >= MATHIS.model_use.max_loss_ratio), ruling
 
 
 @pytest.mark.slow
 def test_explorer_says_when_the_model_applies(page: Any, address: str) -> None:
     """As results do: the same words' conditions for each trial of the lab as it stands."""
     opened(page, address + EXPLORER)
-    last = WORDS.steps[-2]
-    for run in WORDS.runs(last):
+    last = MATHIS.steps[-2]
+    for run in MATHIS.runs(last):
         page.select_option("#explorer-trial", str(run.trial))
         applies = "applies" in page.get_attribute(".verdict", "class").split()
         assert applies == run.comparable, run.trial
@@ -282,9 +289,9 @@ def test_without_scripts_there_are_pictures_and_tables(browser: Any, address: st
     page.goto(address + FIGURE)
     assert page.locator(".interactive .fallback img.light.desk").is_visible()
     rows = page.locator(".interactive .fallback tbody tr")
-    assert rows.count() == len(WORDS.steps)
+    assert rows.count() == len(MATHIS.steps)
     cells = rows.nth(0).locator("td").all_inner_texts()
-    assert str(WORDS.within(WORDS.steps[0])) in cells
+    assert str(within(MATHIS.steps[0])) in cells
     page.goto(address + EXPLORER)
     assert page.locator(".interactive .fallback tbody tr").count() == len(LAB.trials)
     assert page.locator(".interactive .fallback table").is_visible()
@@ -338,8 +345,8 @@ def test_the_command_beside_a_run_repeats_it(student: Path) -> None:
     """Read as ./lab reads it, it sets what was recorded, and nothing besides."""
     data = inlined(student, FIGURE)
     checked = 0
-    for step, name in zip(data["steps"], WORDS.steps, strict=True):
-        recorded = {run.trial: run for run in WORDS.runs(name)}
+    for step, name in zip(data["steps"], MATHIS.steps, strict=True):
+        recorded = {run.trial: run for run in MATHIS.runs(name)}
         for values in step["runs"]:
             run = dict(zip(data["keys"], values, strict=True))
             words = run["command"].split()
@@ -352,22 +359,15 @@ def test_the_command_beside_a_run_repeats_it(student: Path) -> None:
             assert set(without.values()) == {0}
             assert {**own, **changes} == {**without, **recorded[run["trial"]].params}
             checked += 1
-    assert checked == sum(len(WORDS.runs(name)) for name in WORDS.steps) > 400
+    assert checked == sum(len(MATHIS.runs(name)) for name in MATHIS.steps) > 400
 
 
 def test_the_tables_hold_what_was_recorded() -> None:
-    text = WORDS.steps_table()
+    text = MATHIS.steps_table()
     lines = [line.strip("| ").split(" | ") for line in text.splitlines()[2:]]
     assert [int(cells[0]) for cells in lines] == sorted(LAB.trials)
     assert lines[8][2] == "4312"
-    assert all(len(cells) == 5 + len(WORDS.steps) for cells in lines)
-
-
-def test_fit_is_that_of_the_figures() -> None:
-    name = WORDS.steps[-1]
-    whole = plot_data.set_data(name, WORDS.runs(name)).fit
-    assert whole is not None
-    assert WORDS.fit(name).constant == pytest.approx(whole.constant, rel=1e-5)
+    assert all(len(cells) == 5 + len(MATHIS.steps) for cells in lines)
 
 
 def test_losses_for_five_per_cent() -> None:

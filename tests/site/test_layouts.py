@@ -10,8 +10,16 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
-from measuretwice.site.layouts import CASE, LESSON, MODULE, NEEDED, laid_out, split
-from measuretwice.site.lessons import session_rows, timed
+from measuretwice.site.layouts import (
+    CASE,
+    LESSON,
+    MODULE,
+    NEEDED,
+    laid_out,
+    session_rows,
+    split,
+    timed,
+)
 from measuretwice.site.markup import fill_in, link_cases
 
 PAGE = "---\ncase: mtu\n---\n\n" + "".join(

@@ -26,10 +26,10 @@ from click.testing import CliRunner
 from measuretwice.cli.commands import cli
 from measuretwice.lab import Lab, trial_params
 from measuretwice.lab.schema.cases import Pitfall
-from measuretwice.site.words import here
-from measuretwice.site.words.networks import network
-from measuretwice.site.words.subjects import LabWords
-from measuretwice.site.words.symptoms import symptom_pictures
+from measuretwice.site.macros import browser_run
+from measuretwice.site.macros.drawings import network
+from measuretwice.site.macros.figure_files import symptom_pictures
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 CASES = [(lab, pitfall) for lab in LABS for pitfall in lab.file.pitfalls]
@@ -158,7 +158,7 @@ def front_of_a_lab(_: None, lab: Lab, pitfall: Pitfall) -> Said:
 
 def figure_of_the_symptom(_: None, lab: Lab, pitfall: Pitfall) -> Said:
     """Its description, and each word in the picture; that beside the run after the change stands behind the diagnosis."""
-    folder = symptom_pictures(LabWords(ROOT, lab), pitfall)
+    folder = symptom_pictures(LabContext(ROOT, lab), pitfall)
     for name, known in json.loads(read(folder / "figures.json")).items():
         if name.endswith("-first"):
             drawn = ElementTree.fromstring(read(folder / f"{name}.svg"))
@@ -166,7 +166,7 @@ def figure_of_the_symptom(_: None, lab: Lab, pitfall: Pitfall) -> Said:
 
 
 def drawing_of_the_network(_: None, lab: Lab, pitfall: Pitfall) -> Said:
-    drawn = network(LabWords(ROOT, lab), case=pitfall.id)
+    drawn = network(LabContext(ROOT, lab), case=pitfall.id)
     yield "its texts", html.unescape(" ".join(re.findall(r">([^<]+)<", drawn)))
 
 
@@ -346,8 +346,9 @@ def test_the_index_holds_nothing_behind_a_diagnosis(student: Path) -> None:
 
 def test_how_long_a_page_will_take_tells_no_cause() -> None:
     for lab, pitfall in CASES:
-        words = LabWords(ROOT, lab, runs_here=True)
-        first, mend = here.of_stage(words, pitfall.id, "broken"), here.of_trying(words, pitfall.id)
+        words = LabContext(ROOT, lab, runs_here=True)
+        first = browser_run.stage_run(words, pitfall.id, "broken")
+        mend = browser_run.try_fix_run(words, pitfall.id)
         said = [re.search("likely_s&quot;: ([0-9]+)", place) for place in (first, mend)]
         if said[0] and said[1]:
             assert said[0][1] == said[1][1], (lab.name, pitfall.id)

@@ -24,8 +24,8 @@ from measuretwice.cli.commands import cli
 from measuretwice.lab import Lab, published_labs
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.site.build import prepare
+from measuretwice.site.macros.table import LabContext
 from measuretwice.site.navigation import KEY
-from measuretwice.site.words.subjects import LabWords
 from measuretwice.testbeds import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
@@ -114,7 +114,7 @@ def test_pitfalls_keep_their_order(student: Path) -> None:
 
 def test_pitfalls_can_be_run_in_every_way() -> None:
     """A tab each; on nodes of one's own a script is told what differs from its own defaults."""
-    words = LabWords(ROOT, LABS["mathis"])
+    words = LabContext(ROOT, LABS["mathis"])
     text = words.terminals("mtu", "broken")
     titles, tabs = (re.split(r'^=== "(.*)"$', text, flags=re.MULTILINE)[n::2] for n in (1, 2))
     assert titles == ["virtual kernel", "live terminals", "own kernel", "testbed"]

@@ -15,10 +15,10 @@ import pytest
 from measuretwice.lab import find_labs, read_lab
 from measuretwice.measure.arrivals import window_arrivals
 from measuretwice.runs.folder import raw_files
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
-LABS = {name: LabWords(ROOT, read_lab(path)) for name, path in find_labs(ROOT).items()}
+LABS = {name: LabContext(ROOT, read_lab(path)) for name, path in find_labs(ROOT).items()}
 QUEUES, SCALE, MATHIS, VARIANTS = (LABS[name] for name in ("queues", "scale", "mathis", "variants"))
 PACKETS = "modules/05-queues/packets/"
 TRACES = "modules/04-variants/one-clock/"

@@ -11,8 +11,8 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site.words import losses, windows
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros import sliders
+from measuretwice.site.macros.table import LabContext
 from measuretwice.stats import intervals
 
 ROOT = Path(__file__).parents[2]
@@ -38,20 +38,20 @@ def opened(page: Any, where: str) -> Any:
 
 
 STORY = "story/"
-SCALE = LabWords(ROOT, read_lab(find_labs(ROOT)["scale"]))
+SCALE = LabContext(ROOT, read_lab(find_labs(ROOT)["scale"]))
 BY_WINDOW = ["core-default-windows", "core", "core-large-windows"]
 
 
 def test_a_window_carries_what_the_recorded_runs_below_the_edge_had() -> None:
     """The model's band holds each recorded run whose buffer was the limit; the rest has no limit."""
-    data = windows.windows_data(SCALE, BY_WINDOW)
+    data = sliders.windows_data(SCALE, BY_WINDOW)
     reno = data["series"][0]
     assert [point["bytes"] // 2**20 for point in reno["points"]] == [4, 32, 512]
     for point in reno["points"]:
-        low, high = windows.bounds(reno, point["bytes"])
+        low, high = sliders.bounds(reno, point["bytes"])
         assert low <= point["share"] <= high, point
     with pytest.raises(UserError, match="single rival"):
-        windows.windows_data(SCALE, ["core-long"])
+        sliders.windows_data(SCALE, ["core-long"])
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_what_is_slid_fits_a_phone_and_is_a_table_without_scripts(
 
 
 STATISTICS = "reference/statistics/"
-MATHIS = LabWords(ROOT, read_lab(find_labs(ROOT)["mathis"]))
+MATHIS = LabContext(ROOT, read_lab(find_labs(ROOT)["mathis"]))
 
 
 def test_losses_come_as_ss_counted_them_and_end_near_the_routers_count() -> None:
@@ -127,7 +127,7 @@ def test_losses_come_as_ss_counted_them_and_end_near_the_routers_count() -> None
 
 
 def test_what_is_told_of_a_moment_is_the_exact_interval() -> None:
-    time_s, _, _, p, low, high, ratio, least, most = losses.told(
+    time_s, _, _, p, low, high, ratio, least, most = sliders.moment_data(
         (10.0, 25, 10_000, 1_250_000), 0.005, 2e6
     )
     ends = intervals.loss_interval(25, 10_000)
@@ -136,7 +136,7 @@ def test_what_is_told_of_a_moment_is_the_exact_interval() -> None:
     bounds = intervals.ratio_bounds(25)
     assert bounds is not None
     assert (least, most) == pytest.approx([0.5 * bound for bound in bounds], rel=1e-3)
-    assert losses.told((10.0, 0, 10_000, 1_250_000), 0.005, 2e6)[-2:] == [None, None]
+    assert sliders.moment_data((10.0, 0, 10_000, 1_250_000), 0.005, 2e6)[-2:] == [None, None]
 
 
 @pytest.mark.slow

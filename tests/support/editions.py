@@ -21,9 +21,9 @@ import yaml
 from markdown import Markdown
 
 from measuretwice.lab import published_labs
-from measuretwice.site.maths import with_formulas
+from measuretwice.site.macros.table import LabContext, SiteContext
+from measuretwice.site.markup import with_formulas
 from measuretwice.site.render import Renderer
-from measuretwice.site.words.subjects import LabWords, SiteWords
 
 ROOT = Path(__file__).parents[2]
 # Where ./lab docs and ./lab release leave the pages that they prepared.
@@ -89,8 +89,8 @@ class Pages:
     """Pages of docs/, each as the instructors' site or the students' has it, prepared when it is asked for."""
 
     def __init__(self, *, instructor: bool) -> None:
-        labs = {name: LabWords(ROOT, lab) for name, lab in published_labs(ROOT).items()}
-        self._renderer = Renderer(SiteWords(ROOT, labs, instructor=instructor))
+        labs = {name: LabContext(ROOT, lab) for name, lab in published_labs(ROOT).items()}
+        self._renderer = Renderer(SiteContext(ROOT, labs, instructor=instructor))
         self.markdown = functools.cache(self._markdown)
         self.html = functools.cache(self._html)
 

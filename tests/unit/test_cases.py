@@ -11,8 +11,8 @@ from measuretwice.course.case import CaseRun, read_changes
 from measuretwice.course.wording import model_answer
 from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
-from measuretwice.site.words.cases import predict
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.cases import predict
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")
@@ -187,12 +187,12 @@ def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path
 
 def test_a_page_says_whose_its_numbers_are() -> None:
     """Where the seed deals values, with their range; a set of trials has values of its own."""
-    said = str(predict(LabWords(ROOT, LAB), "loss-percent"))
+    said = str(predict(LabContext(ROOT, LAB), "loss-percent"))
     assert "The numbers on this page are the recorded run's." in said
     assert "`loss_ratio` 0.125 to 0.196, `rtt_ms` 4.8 to 7.5" in said
     assert "in this page" not in said
-    assert "My run’s values" in str(predict(LabWords(ROOT, LAB, runs_here=True), "loss-percent"))
-    assert "recorded run" not in str(predict(LabWords(ROOT, LAB), "cherry-picking"))
+    assert "My run’s values" in str(predict(LabContext(ROOT, LAB, runs_here=True), "loss-percent"))
+    assert "recorded run" not in str(predict(LabContext(ROOT, LAB), "cherry-picking"))
 
 
 def test_a_run_that_was_broken_off_is_noted_once(tmp_path: Path) -> None:

@@ -6,27 +6,27 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import published_labs
-from measuretwice.site.descriptions import LONGEST, described, first_words
-from measuretwice.site.navigation import navigation
-from measuretwice.site.words.course import (
+from measuretwice.site.drawings.maps import direct_needs
+from measuretwice.site.layouts import LONGEST, described, first_words
+from measuretwice.site.macros.site import (
     address_in,
     course_map,
     get_kit,
     half_hours,
     hours_and_minutes,
     in_order,
-    steps_before,
 )
-from measuretwice.site.words.subjects import LabWords, SiteWords
+from measuretwice.site.macros.table import LabContext, SiteContext
+from measuretwice.site.navigation import navigation
 
 ROOT = Path(__file__).parents[2]
 LABS = published_labs(ROOT)
 SETTINGS = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
-def site(root: Path = ROOT) -> SiteWords:
-    labs = {name: LabWords(ROOT, lab) for name, lab in LABS.items()}
-    return SiteWords(root, labs, instructor=False)
+def site(root: Path = ROOT) -> SiteContext:
+    labs = {name: LabContext(ROOT, lab) for name, lab in LABS.items()}
+    return SiteContext(root, labs, instructor=False)
 
 
 def test_each_module_comes_after_those_that_it_needs() -> None:
@@ -45,7 +45,7 @@ def test_the_navigation_has_the_modules_in_that_order() -> None:
 
 def test_what_follows_from_other_needs_is_not_drawn() -> None:
     needs = {"a": [], "b": ["a"], "c": ["a", "b"], "d": ["a"], "e": ["a", "b", "d"]}
-    assert steps_before(needs) == {"a": [], "b": ["a"], "c": ["b"], "d": ["a"], "e": ["b", "d"]}
+    assert direct_needs(needs) == {"a": [], "b": ["a"], "c": ["b"], "d": ["a"], "e": ["b", "d"]}
 
 
 def test_no_two_arrows_of_the_map_lie_on_each_other() -> None:

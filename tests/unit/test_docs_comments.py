@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from measuretwice.site.macros.table import SiteContext
 from measuretwice.site.render import Renderer
-from measuretwice.site.words.subjects import SiteWords
 
 
 @pytest.mark.parametrize(
@@ -27,4 +27,4 @@ def test_a_comment_behind_text_takes_no_line_and_leaves_no_space(
     page = tmp_path / "docs/page.md"
     page.parent.mkdir()
     page.write_text(source)
-    assert Renderer(SiteWords(tmp_path, {}, instructor=False)).render(page, "page.md") == text
+    assert Renderer(SiteContext(tmp_path, {}, instructor=False)).render(page, "page.md") == text

@@ -14,7 +14,7 @@ from measuretwice.lab import Plan, find_labs, load_lab
 from measuretwice.measure import fields as catalogue
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Prediction, Result, Verdict
-from measuretwice.site import fields as docs_fields
+from measuretwice.site import reference as docs_fields
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src/measuretwice"

@@ -1,8 +1,8 @@
 """A module's pages on one page."""
 
+from measuretwice.site.macros.blocks import hints_of_case
+from measuretwice.site.macros.cases import FOLD_END, folded_behind
 from measuretwice.site.print import one_page
-from measuretwice.site.words.blocks import hints_of_case
-from measuretwice.site.words.cases import closes_fold, opens_fold
 
 
 def made(*, answers: bool = True, **pages: str) -> str:
@@ -103,9 +103,9 @@ CASE = """\
 
 
 def case_page() -> str:
-    folded = f'{opens_fold("diagnosis")}\n??? success "What"\n\n    the cause\n\n## Mend it\n\nso\n\n{closes_fold()}'
+    folded = f'{folded_behind("diagnosis")}\n??? success "What"\n\n    the cause\n\n## Mend it\n\nso\n\n{FOLD_END}'
     return CASE.format(
-        seen=f"{opens_fold('prediction')}\nseen\n\n{closes_fold()}",
+        seen=f"{folded_behind('prediction')}\nseen\n\n{FOLD_END}",
         hints=hints_of_case("a 1", ["look", "compare", "the cause"]),
         diagnosis=folded,
     )

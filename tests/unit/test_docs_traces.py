@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import load_lab
-from measuretwice.site.words.subjects import LabWords
-from measuretwice.site.words.traces import SLOW_START, traces_data
+from measuretwice.site.macros.replay_data import SLOW_START, traces_data
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def said() -> dict[str, list[str]]:
-    words = LabWords(ROOT, load_lab(ROOT, "variants"))
+    words = LabContext(ROOT, load_lab(ROOT, "variants"))
     data = traces_data(words, words.runs("signatures"))
     for run in data["runs"]:
         lengths = {len(run[key]) for key in ("time", "cwnd", "queue", "rtt", "doing")}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.lab import load_lab
-from measuretwice.site.words.numbers import in_words
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.blocks import in_words
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
-CALIBRATE = LabWords(ROOT, load_lab(ROOT, "calibrate"))
+CALIBRATE = LabContext(ROOT, load_lab(ROOT, "calibrate"))
 
 
 def test_provenance_says_how_long_it_took() -> None:
@@ -44,10 +44,10 @@ def test_every_recorded_reading_is_as_expected() -> None:
 
 
 def test_what_a_testbed_costs(tmp_path: Path) -> None:
-    mathis = LabWords(ROOT, load_lab(ROOT, "mathis"))
+    mathis = LabContext(ROOT, load_lab(ROOT, "mathis"))
     assert mathis.hours == 60 * 240 / 3600
     # Its trials say how large they are, and that sets how long they last.
-    scale = LabWords(ROOT, load_lab(ROOT, "scale"))
+    scale = LabContext(ROOT, load_lab(ROOT, "scale"))
     assert 0 < scale.hours < 100
     assert (len(scale.layout.machines), len(scale.layout.networks)) == (22, 3)
     assert (mathis.layout.cores, mathis.layout.memory_gb, mathis.layout.disk_gb) == (6, 24, 30)

@@ -13,8 +13,8 @@ from measuretwice.report.tables import key_values_table, summary_table
 from measuretwice.runs.recorded import read_set
 from measuretwice.runs.remeasure import read_run
 from measuretwice.runs.result import BY_ACKS, goodput_means, goodput_of
-from measuretwice.site.words.lab_facts import goodput as word
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.lab import goodput as word
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)
@@ -96,5 +96,7 @@ def test_a_sum_above_the_link_comes_with_its_reason(capsys: pytest.CaptureFixtur
 
 def test_the_word_of_pages_is_what_is_printed() -> None:
     lab = load_lab(ROOT, "variants")
-    assert word(LabWords(ROOT, lab)) == "bytes of client's flow acknowledged, from its second 30 on"
+    assert (
+        word(LabContext(ROOT, lab)) == "bytes of client's flow acknowledged, from its second 30 on"
+    )
     assert "second 30" in goodput_means(lab, lab.defaults())

@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import find_labs, load_lab
+from measuretwice.site.macros.site import labs_map, pitfalls_map
+from measuretwice.site.macros.table import LabContext, SiteContext
 from measuretwice.site.notebooks import pages_of
-from measuretwice.site.words.maps import labs_map, pitfalls_map
-from measuretwice.site.words.subjects import LabWords, SiteWords
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def words() -> LabWords:
-    return LabWords(ROOT, load_lab(ROOT, "mathis"))
+def words() -> LabContext:
+    return LabContext(ROOT, load_lab(ROOT, "mathis"))
 
 
-def test_settings_are_what_set_takes(words: LabWords) -> None:
+def test_settings_are_what_set_takes(words: LabContext) -> None:
     own = words.trial(7)["loss_ratio"]
     assert words.settings(7, {"loss_percent": "=loss_ratio"}) == [f"loss_percent={own}"]
     assert words.settings(7, {"loss_ratio": 0.00001, "rtt_ms": 10}) == [
@@ -28,7 +28,7 @@ def test_settings_are_what_set_takes(words: LabWords) -> None:
     ]
 
 
-def test_command_elsewhere(words: LabWords) -> None:
+def test_command_elsewhere(words: LabContext) -> None:
     other = words.pitfall("ack-policy").elsewhere[0]
     command = words.elsewhere_command("ack-policy", 0, "broken")
     assert command.startswith(f"./lab run mathis --trial {other.trial} --set ")
@@ -38,8 +38,8 @@ def test_command_elsewhere(words: LabWords) -> None:
 
 
 def test_maps_hold_every_box() -> None:
-    labs = {name: LabWords(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)}
-    site = SiteWords(ROOT, labs, instructor=True)
+    labs = {name: LabContext(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)}
+    site = SiteContext(ROOT, labs, instructor=True)
     drawn = labs_map(site)
     for name, lab in labs.items():
         assert f">{name}</text>" in drawn
@@ -49,8 +49,8 @@ def test_maps_hold_every_box() -> None:
 
 
 def test_no_two_boxes_of_a_map_lie_on_each_other() -> None:
-    labs = {name: LabWords(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)}
-    site = SiteWords(ROOT, labs, instructor=True)
+    labs = {name: LabContext(ROOT, load_lab(ROOT, name)) for name in find_labs(ROOT)}
+    site = SiteContext(ROOT, labs, instructor=True)
     maps = [labs_map(site), *(pitfalls_map(site, n) for n, lab in labs.items() if lab.pitfalls)]
     for drawn in maps:
         corners = re.findall(r'<rect class="part" x="([^"]+)" y="([^"]+)"', drawn)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import read_lab
-from measuretwice.site.kept import kept_pages
+from measuretwice.site.build_cache import build_cache
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,10 +23,8 @@ def root(tmp_path: Path) -> Path:
 
 def made_again(root: Path) -> list[str]:
     """The pages that are not kept now; the next time all are noted."""
-    with kept_pages(root, root / "note.json") as kept:
-        return [
-            page for page in ("a.md", "b.md") if not kept.still_right(page, root / "docs" / page)
-        ]
+    with build_cache(root, root / "note.json") as cache:
+        return [page for page in ("a.md", "b.md") if not cache.is_fresh(page, root / "docs" / page)]
 
 
 def test_a_page_is_made_again_when_its_template_changes(root: Path) -> None:
@@ -46,7 +44,7 @@ def test_every_page_is_made_again_when_what_words_read_changes(root: Path, name:
 
 def test_every_page_is_made_again_after_a_failure(root: Path) -> None:
     made_again(root)
-    with pytest.raises(ZeroDivisionError), kept_pages(root, root / "note.json"):
+    with pytest.raises(ZeroDivisionError), build_cache(root, root / "note.json"):
         raise ZeroDivisionError
     assert made_again(root) == ["a.md", "b.md"]
 

@@ -11,7 +11,7 @@ from measuretwice.figures import regression as plot_regression
 from measuretwice.lab import Lab, Plan, Toolchain, Value, load_lab, make_plan
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result
-from measuretwice.site.words.terminals import terminals
+from measuretwice.site.macros.browser_run import terminals
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "scale")

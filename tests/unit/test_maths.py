@@ -7,7 +7,7 @@ import pytest
 from markdown import markdown
 
 from measuretwice.base.errors import UserError
-from measuretwice.site.maths import with_formulas
+from measuretwice.site.markup import with_formulas
 
 MARKDOWN = ["abbr", "attr_list", "md_in_html", "tables", "pymdownx.superfences"]
 ABBREVIATIONS = "\n\n*[MSS]: Maximum segment size\n*[p]: something else"

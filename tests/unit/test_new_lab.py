@@ -16,8 +16,8 @@ from command_line import ROOT, call_lab, start_lab
 
 from measuretwice.facts import RecordedSets
 from measuretwice.lab import find_labs, load_lab, published_labs, read_lab
+from measuretwice.site.macros.table import LabContext, SiteContext
 from measuretwice.site.render import Renderer
-from measuretwice.site.words.subjects import LabWords, SiteWords
 
 NAMES = list(find_labs(ROOT))
 
@@ -87,10 +87,10 @@ def test_its_pages_are_begun_whole(checkout: Path) -> None:
     assert sorted(path.name for path in made.iterdir()) == [*names, "index.md"]
     assert (made / "case-02.md").read_text() == "begun\n"
     compute = runpy.run_path(str(checkout / "labs/06-mine/facts.py"))["facts"]
-    labs = {name: LabWords(ROOT, load_lab(ROOT, name)) for name in NAMES}
+    labs = {name: LabContext(ROOT, load_lab(ROOT, name)) for name in NAMES}
     labs["queues"].facts = compute(RecordedSets(ROOT, lab))
     assert "wrong-metric.goodput_after" in labs["queues"].facts
-    renderer = Renderer(SiteWords(checkout, labs, instructor=False))
+    renderer = Renderer(SiteContext(checkout, labs, instructor=False))
     for name in ("case-01.md", "index.md"):
         text = renderer.render(made / name, f"modules/05-queues/{name}")
         assert text.count("## ") > 3

@@ -14,7 +14,7 @@ from measuretwice.lab import load_lab, read_lab
 from measuretwice.lab.schema.results import FigureOf
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
-from measuretwice.site.words.terminals import terminals
+from measuretwice.site.macros.browser_run import terminals
 from measuretwice.stats.intervals import mean_interval_within
 
 ROOT = Path(__file__).parents[2]

@@ -26,13 +26,13 @@ from measuretwice.figures.symptoms import (
 from measuretwice.lab import Lab, find_labs, load_lab
 from measuretwice.lab.schema.cases import SYMPTOM_TABLES, AnySymptom, Pitfall, SymptomOf
 from measuretwice.measure.over_time import OverTime
-from measuretwice.site.words.subjects import LabWords
-from measuretwice.site.words.symptoms import symptom_pictures
+from measuretwice.site.macros.figure_files import symptom_pictures
+from measuretwice.site.macros.table import LabContext
 from measuretwice.view.over_time import read_over_time
 
 ROOT = Path(__file__).parents[2]
 LABS = {name: load_lab(ROOT, name) for name in find_labs(ROOT)}
-WORDS = {name: LabWords(ROOT, lab) for name, lab in LABS.items()}
+WORDS = {name: LabContext(ROOT, lab) for name, lab in LABS.items()}
 # Some pages have six, and show each in one scheme.
 MAX_PICTURE_BYTES = 5_000
 LEAST_FONT_PX = 12
@@ -50,7 +50,7 @@ def panel(**keys: object) -> SymptomOf:
 def drawn(lab: str, name: str, **keys: object) -> list[str]:
     """The words of a panel's picture of a case's first try."""
     words = WORDS[lab]
-    runs = [Stage("", words.results_of(f"{name}-broken"))]
+    runs = [Stage("", words.sets.runs(f"{name}-broken"))]
     figures = draw_stages(words.lab, panel(**keys), runs, over_time)
     return [figure.description for figure in figures]
 
@@ -98,7 +98,7 @@ def assert_has_its_figure(lab: Lab, pitfall: Pitfall) -> None:
 
 def test_goodput_against_the_model_is_what_was_measured() -> None:
     [said] = drawn("mathis", "mtu", kind="against-model")
-    [run] = WORDS["mathis"].results_of("mtu-broken")
+    [run] = WORDS["mathis"].sets.runs("mtu-broken")
     assert f"the recorded run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in said  # type: ignore[operator]
     assert run.model_bps is not None
     assert f"the model says {number_in_words(run.model_bps / 1e6)}" in said
@@ -114,7 +114,7 @@ def test_values_are_measured_set_computed_or_counted() -> None:
             {"label": "known", "value": 1.31},
         ],
     )  # fmt: skip
-    [run] = WORDS["buffers"].results_of("hidden-queue-broken")
+    [run] = WORDS["buffers"].sets.runs("hidden-queue-broken")
     grown = WORDS["buffers"].sets.counters_grown(run, "d1")["TcpOutSegs"]
     assert f"counted {grown:,}" in said
     assert f"set {2 * run.params['rate_mbit']:g}" in said  # type: ignore[operator]
@@ -127,7 +127,7 @@ def test_over_time_names_no_kind_of_queue() -> None:
     assert "router-1" in said
     assert "codel" not in said
     [goodput] = drawn("variants", "ten-seconds", kind="over-time", of="goodput")
-    [run] = WORDS["variants"].results_of("ten-seconds-broken")
+    [run] = WORDS["variants"].sets.runs("ten-seconds-broken")
     mean = float(goodput.rsplit("mean ", 1)[1].rstrip("."))
     # By ss, from its first sample to its last.
     assert mean == pytest.approx(run.measured["goodput_bps"] / 1e6, rel=0.02)  # type: ignore[operator]
@@ -136,9 +136,7 @@ def test_over_time_names_no_kind_of_queue() -> None:
 def test_two_stages_share_their_axes_but_not_a_minute_with_hours() -> None:
     words = WORDS["mathis"]
     for name, alike in (("mtu", True), ("duration", False)):
-        stages = [
-            Stage(stage, words.results_of(f"{name}-{stage}")) for stage in ("broken", "fixed")
-        ]
+        stages = [Stage(stage, words.sets.runs(f"{name}-{stage}")) for stage in ("broken", "fixed")]
         figures: list[Figure] = [
             *draw_stages(words.lab, panel(kind="over-time", of="cwnd"), stages, over_time)
         ]
@@ -179,7 +177,7 @@ def test_numbers_on_pictures_have_four_digits() -> None:
 
 def test_a_picture_is_the_same_bytes_again() -> None:
     words = WORDS["queues"]
-    stage = [Stage("", words.results_of("small-n-broken"))]
+    stage = [Stage("", words.sets.runs("small-n-broken"))]
     declared = panel(kind="flows", label="x", by="discipline", unit=1e6)
     first, second = (
         svg_text(draw_stages(words.lab, declared, stage, over_time)[0]) for _ in range(2)

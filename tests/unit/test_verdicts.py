@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.site.markup import WORDS
+from measuretwice.site.markup import VERDICTS
 
 ROOT = Path(__file__).parents[2]
 RESULTS = [
@@ -20,9 +20,9 @@ def test_each_verdict_has_a_shape_of_its_own() -> None:
     css = (ROOT / "docs/assets/extra.css").read_text(encoding="utf-8")
     shapes = [
         re.findall(rf"verdicts__one--{shape} {{ --shape: (.*)", css)[0]
-        for shape, _ in WORDS.values()
+        for shape, _ in VERDICTS.values()
     ]
-    assert len(set(shapes)) == len(WORDS) == 3
+    assert len(set(shapes)) == len(VERDICTS) == 3
 
 
 @pytest.mark.parametrize("page", RESULTS)

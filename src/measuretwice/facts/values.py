@@ -206,7 +206,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
 @dataclass(frozen=True)
 class Excerpt:
     """Lines of a raw file of a recorded set's run, verbatim. `lines` says which, and of which run, as
-    `site/words/excerpts.py` names it: `{"grep": "qdisc", "last": 2, "trial": 21}`. With `"explained": "ss"`, a tool's name,
+    `site/macros/excerpts.py` names it: `{"grep": "qdisc", "last": 2, "trial": 21}`. With `"explained": "ss"`, a tool's name,
     each field is explained where it stands; with `"counters": ["TcpInSegs"]`, of a node's nstat.after.json, these are
     shown before and after the run."""
 

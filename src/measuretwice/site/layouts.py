@@ -1,20 +1,31 @@
-"""Pages of one kind share a layout: what they have in common stands once, in docs/layouts/.
+"""What pages of one kind have in common, and what each says of itself in its front matter.
 
-A case's page says in its front matter which case it is of, `case: mtu`, and holds its own words below second-level
-headings; docs/layouts/case.md.j2 says where they go. A module's front says `module: yes`: its own words follow what
-docs/layouts/module.md.j2 says of every module. A plan for a class says `lesson: yes`, and which lab's it is: lessons.py.
+Layouts are in docs/layouts/. A case's page says which case it is of, `case: mtu`, and holds its own words below
+second-level headings; case.md.j2 says where they go. A module's front says `module: yes`: its own words follow what
+module.md.j2 says of every module. A plan for a class says `lesson: yes`, and which lab's it is. Its tables give each row's
+minutes, from which the clock follows, and a row that is of a case says only what is that case's own; lesson.md.j2 words
+the rest.
+
+| 4 | 4 | case mtu | What else goes into the formula? |       minutes of the long plan and of the short one (– for none)
+| 8 | 6 | search | Read one line of ss aloud. |
+| 5 | 4 | cause | Who refused the size? |                      for instructors only
+
+What a page is, in a sentence, search engines and the card of a link get: its front matter's `description`, or one by its
+kind, or its own first words. No description tells a case's cause. Pure: text in, text out.
 """
 
 from __future__ import annotations
 
 import difflib
+import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from textwrap import indent
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.site import lessons
+from measuretwice.lab import Lab
 
 CASE = "layouts/case.md.j2"
 MODULE = "layouts/module.md.j2"
@@ -103,7 +114,7 @@ def _of_lesson(keys: Mapping[str, str], body: str) -> dict[str, Any]:
             "a plan for a class has either the cases of its session, 'session: [...]' in its front matter, or a heading "
             "'## A session of ...'"
         )
-    rows = lessons.plan_rows(parts["Minute by minute"])
+    rows = plan_rows(parts["Minute by minute"])
     return {
         "head": body.partition("\n## ")[0].strip("\n"),
         "part": lambda heading: parts.get(heading, ""),
@@ -111,9 +122,9 @@ def _of_lesson(keys: Mapping[str, str], body: str) -> dict[str, Any]:
         "rows": rows,
         "cases": [row.case for row in rows if row.kind == "case"],
         "session_heading": "".join(sessions),
-        "session": "".join(lessons.timed(parts[heading]) for heading in sessions),
+        "session": "".join(timed(parts[heading]) for heading in sessions),
         "session_cases": re.findall(r"[\w-]+", keys.get("session", "")),
-        "session_rows": lessons.session_rows,
+        "session_rows": session_rows,
         "results": keys.get("results", "results.md"),
     }
 
@@ -157,3 +168,173 @@ def split(text: str) -> dict[str, str]:
         else:
             lines.append(line)
     return {heading: "\n".join(lines).strip("\n") for heading, lines in parts.items()}
+
+
+# What happens in these rows the layout says; a row of any other kind says it itself.
+SEARCH, CAUSE = "search", "cause"
+# A session's parts besides its cases, in minutes, and after how many cases there is a break.
+BEGIN_MIN, COMPARE_MIN, BREAK_MIN, TOGETHER_MIN, END_MIN = 20, 3, 10, 15, 10
+CASES_TO_A_BREAK = 3
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a plan: from when to when, what happens, what to ask. `kind` is "case", "search" or "cause" where the row is
+    one of a case, `case` that case."""
+
+    when: str
+    when_short: str
+    happens: str
+    ask: str
+    kind: str
+    case: str
+
+
+@dataclass(frozen=True)
+class SessionRow:
+    """A row of a session: from when to when, and what of: "begin", "case", "break", "together" or "end"."""
+
+    when: str
+    kind: str
+    case: str = ""
+
+
+def plan_rows(text: str) -> list[Row]:
+    """Return the rows of a plan's table; UserError for one that has no minutes or not four cells."""
+    rows, long, short, case = [], 0, 0, ""
+    for cells in _cells(text):
+        if len(cells) != 4 or not cells[0].isdecimal() or not (cells[1].isdecimal() or cells[1] == "–"):  # fmt: skip
+            raise UserError(
+                "a row of a plan has four cells, minutes, minutes or –, what happens, what to ask: "
+                + " | ".join(cells)
+            )
+        happens = cells[2]
+        kind = happens if happens in (SEARCH, CAUSE) else ""
+        if happens.startswith("case "):
+            kind, case = "case", happens.removeprefix("case ").strip()
+        now, now_short = int(cells[0]), int(cells[1]) if cells[1] != "–" else 0
+        when_short = _span(short, now_short) if now_short else "–"
+        rows.append(Row(_span(long, now), when_short, happens, cells[3], kind, case))
+        long, short = long + now, short + now_short
+    return rows
+
+
+def session_rows(cases: Sequence[str], minutes: Mapping[str, int]) -> tuple[list[SessionRow], int]:
+    """Return a session that has so many minutes for each of these cases, and its length in minutes."""
+    parts = [("begin", "", BEGIN_MIN)]
+    for number, case in enumerate(cases, 1):
+        if case not in minutes:
+            raise UserError(f"there is no case {case!r}; there are {', '.join(minutes)}")
+        parts.append(("case", case, minutes[case] + COMPARE_MIN))
+        if number % CASES_TO_A_BREAK == 0 and number < len(cases):
+            parts.append(("break", "", BREAK_MIN))
+    parts += [("together", "", TOGETHER_MIN), ("end", "", END_MIN)]
+    rows, at = [], 0
+    for kind, case, length in parts:
+        rows.append(SessionRow(_span(at, length), kind, case))
+        at += length
+    return rows, at
+
+
+def timed(text: str) -> str:
+    """Return a table of minutes and what happens with the clock instead of the minutes, and a last row for all of them."""
+    rows, at = [], 0
+    for minutes, happens in _cells(text):
+        rows.append(f"| {_span(at, int(minutes))} | {happens} |")
+        at += int(minutes)
+    head = text.strip().splitlines()[:2]
+    return "\n".join([*head, *rows, f"| **{at}** | **in all** |"])
+
+
+def _cells(text: str) -> Iterator[list[str]]:
+    """The cells of each row of a Markdown table below its headings."""
+    for line in text.strip().splitlines()[2:]:
+        if line.strip():
+            yield [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+
+
+def _span(start: int, minutes: int) -> str:
+    return f"{start}&nbsp;to&nbsp;{start + minutes}"
+
+
+LONGEST = 158
+FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+# Front matter of a page, as it is written; more is not needed here.
+GIVEN = re.compile(r"^description:", re.MULTILINE)
+CASE_PAGE = re.compile(r"case-(\d+)")
+# What isn't text: words in braces, marks, addresses, HTML.
+MARKS = re.compile(r"\{[^}]*\}|<[^>]*>|[*`]|!\[[^\]]*\]\([^)]*\)")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+
+
+def described(text: str, page: str, labs: dict[str, Lab]) -> str:
+    """Return a page's text with a description and the name of its card; `labs` by their folders' names."""
+    lab, name = _place(page, labs)
+    card = lab.folder.name if lab else "course"
+    front = FRONT.match(text)
+    lines = f"card: {card}\n"
+    if not (front and GIVEN.search(front[1])):
+        said = (_by_kind(lab, name) if lab else None) or first_words(text)
+        if said:
+            lines += f"description: {_quoted(said)}\n"
+    if front:
+        return f"---\n{lines}{text[4:]}"
+    return f"---\n{lines}---\n\n{text}"
+
+
+def _place(page: str, labs: dict[str, Lab]) -> tuple[Lab | None, str]:
+    parts = page.removesuffix(".md").split("/")
+    for folder, lab in labs.items():
+        if folder in parts:
+            return lab, parts[-1]
+        if parts[:2] == ["instructors", "key"] and parts[-1].startswith(folder):
+            return lab, "notes" if parts[-1].endswith("-notes") else "key"
+    return None, parts[-1]
+
+
+def _by_kind(lab: Lab, name: str) -> str | None:
+    """What each module has."""
+    about, module = lab.file.lab, lab.name.capitalize()
+    several = len(lab.file.pitfalls)
+    if found := CASE_PAGE.fullmatch(name):
+        number = int(found[1])
+        return f"{module}, case {number} of {several}: {lab.case(number).symptom}. Predict, run it, and find out why."
+    cases = f"with {several} cases, " if several else ""
+    return {
+        "index": f"{about.question or about.title} A module {cases}on real Linux TCP.",
+        "questions": f"The questions of the module {module}, for your report, and what each counts.",
+        "print": f"The module {module} on one page, to print.",
+        "sheet": f"The module {module} on a sheet to write on: prediction, what was seen, what it is, what was changed.",
+        "key": f"For instructors: the answers to the questions of the module {module}, computed from recorded runs.",
+        "notes": f"For instructors: what students get wrong in the module {module}, what to ask, and what full marks look like.",
+    }.get(name)  # fmt: skip
+
+
+def first_words(text: str) -> str:
+    """Return the first sentences of a page's first paragraph, as far as they fit; empty where it has none."""
+    body = FRONT.sub("", text)
+    for block in re.split(r"\n\s*\n", body):
+        if re.match(r"\s*(#|\||<|```|=== |!!!|\?\?\?|- |\d+\. |>|\$\$|!\[)", block):
+            continue
+        plain = " ".join(MARKS.sub("", LINK.sub(r"\1", block)).split())
+        if len(plain) > 20:
+            return _as_far_as_it_fits(plain)
+    return ""
+
+
+def _as_far_as_it_fits(text: str) -> str:
+    sentences = ENDS.split(text)
+    said = sentences[0]
+    for sentence in sentences[1:]:
+        if len(said) + 1 + len(sentence) > LONGEST:
+            break
+        said += f" {sentence}"
+    if len(said) <= LONGEST:
+        return said
+    return said[: LONGEST - 2].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+
+
+def _quoted(text: str) -> str:
+    plain = html.unescape(text).replace("\\", "").replace('"', "'")
+    return f'"{plain}"'

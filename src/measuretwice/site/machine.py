@@ -44,7 +44,7 @@ from measuretwice.lab.spoilers import (
     seal,
     split_spoilers,
 )
-from measuretwice.site.folder import Folder
+from measuretwice.site.build_cache import PageFolder
 from measuretwice.view.documents import parameter_meaning
 
 PLACE = "assets/machine"
@@ -81,7 +81,7 @@ def find_parts() -> Parts | None:
     return Parts(machine, Path(done.stdout.strip())) if done.returncode == 0 else None
 
 
-def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: Folder) -> None:
+def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: PageFolder) -> None:
     """Put all that a page loads into the site, and loads.json, which says what that is."""
     folder, libraries = parts.machine.folder, parts.libraries
     facts = json.loads((folder / "machine.json").read_text(encoding="utf-8"))

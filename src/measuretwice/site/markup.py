@@ -1,4 +1,4 @@
-"""What pages write in Markdown and the kit fills in, once their {{ }} are: figures and cards of verdicts.
+r"""What pages write in Markdown and the kit fills in, once their {{ }} are: figures and cards of verdicts.
 
 ![Boxes of each flow's goodput](figure:two-arms)      alone on its line: a figure of the page's lab, with that alt text
 ![What is seen](symptom:mtu)                          the figure of a case's symptom, whose alt text is of its numbers
@@ -14,6 +14,9 @@
 
 !!! asks "loss" "pings lost"                          a question with a field for its answer, which has that name
     How many of 100 pings will be lost?               among the lab's pages, and is of that
+
+$p$, and by itself $$ \frac{1}{p} $$                  formulas, from TeX to MathML: browsers set them without a script, and
+                                                      readers' software says them; the second scrolls where it is too wide
 """
 
 from __future__ import annotations
@@ -21,8 +24,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from latex2mathml.converter import convert
+
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Facts
+from measuretwice.site.macros.blocks import indented
 
 FIGURE = re.compile(r"^([ \t]*)!\[([^\n]*)\]\(figure:([^)\s]+)\)[ \t]*$", re.MULTILINE)
 SYMPTOM = re.compile(r"^([ \t]*)!\[[^\n]*\]\(symptom:([^)\s]+)\)[ \t]*$", re.MULTILINE)
@@ -34,8 +40,18 @@ CASE_LINK = re.compile(r"\[([Cc]ase)\]\(case:(?:([a-z0-9]+)/)?([a-z0-9-]+)\)")
 EVIDENCE = re.compile(r"[ \t]*·[ \t]*(\[Evidence\]\([^)\s]*\))$")
 QUESTION = re.compile(r'^!!! asks "([^"\n]+)" "([^"\n]+)"\n {4}([^\n]+)$', re.MULTILINE)
 MISSPELT = re.compile(r"^!!! (?!verdict\b)(ver\w+) ", re.MULTILINE)
+# Of formulas. As in Markdown's own rules for them, code holds none, and a dollar beside a space isn't one's sign. What is
+# left as it is comes first: fenced blocks, scripts and styles, code within a line.
+FORMULAS = re.compile(
+    r"^(?P<indent>[ \t]*)(?P<fence>`{3,}|~{3,})[^\n]*\n.*?^[ \t]*(?P=fence)[ \t]*$"
+    r"|<(?P<tag>script|style|pre|math|svg)\b.*?</(?P=tag)>"
+    r"|(?<![`\\])(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)+?(?<!`)(?P=ticks)(?!`)"
+    r"|^(?P<before>[ \t]*)\$\$(?P<block>(?:(?!\n[ \t]*\n).)+?)\$\$[ \t]*$"
+    r"|(?<![\\$])\$(?![\s$])(?P<line>(?:\\.|[^\\$\n]|\n(?![ \t]*\n))+?)(?<!\s)\$(?!\$)",
+    re.MULTILINE | re.DOTALL,
+)
 # By what a claim came to: its card's class, which has a shape of its own, and its words.
-WORDS = {
+VERDICTS = {
     True: ("holds", "holds"),
     False: ("fails", "doesn't hold"),
     None: ("open", "can't be told"),
@@ -51,7 +67,7 @@ def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
         raise UserError(f"there are no blocks '!!! {found[1]}': is it '!!! verdict'?")
     text = TABLE.sub(lambda table: _summed(table[0]), text)
     text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
-    return FIGURE.sub(lambda found: _indented(figure(found[3], found[2]), found[1]), text)
+    return FIGURE.sub(lambda found: indented(figure(found[3], found[2]), found[1]), text)
 
 
 def _summed(table: str) -> str:
@@ -64,7 +80,7 @@ def _summed(table: str) -> str:
 
 def show_symptoms(text: str, symptom: Callable[[str], str]) -> str:
     """Return a page with the figures of cases' symptoms; `symptom` draws that of a case by its id."""
-    return SYMPTOM.sub(lambda found: _indented(symptom(found[2]), found[1]), text)
+    return SYMPTOM.sub(lambda found: indented(symptom(found[2]), found[1]), text)
 
 
 def link_cases(text: str, case: Callable[[str, str], tuple[int, str]]) -> str:
@@ -97,7 +113,7 @@ def _card(facts: Facts, name: str, body: str) -> str:
             f"verdict {name!r}: expected three indented lines, the claim, what was found, and of how many runs · [Evidence](#...); there are {len(lines)}"
         )
     claim, found, of = lines[0], lines[1], lines[2][: evidence.start()]
-    shape, said = WORDS[facts.holds(name)]
+    shape, said = VERDICTS[facts.holds(name)]
     cells = (("word", said), ("claim", claim), ("value", found), ("n", of), ("at", evidence[1]))
     spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)
     return (
@@ -106,5 +122,35 @@ def _card(facts: Facts, name: str, body: str) -> str:
     )
 
 
-def _indented(text: str, by: str) -> str:
-    return "\n".join(by + line if line else "" for line in text.rstrip("\n").split("\n"))
+def with_formulas(page: str, text: str) -> str:
+    """Return a page's Markdown with its formulas as MathML; UserError for one that can't be read."""
+
+    def formula(found: re.Match[str]) -> str:
+        if (tex := found["block"]) is not None:
+            # In its own box it can be scrolled, by the keyboard too.
+            box = f'<div class="formula" tabindex="0">{_mathml(page, tex, "block")}</div>'
+            return f"{found['before']}{box}"
+        if (tex := found["line"]) is not None:
+            # In a box of its own it may begin a line: Markdown would take bare MathML there for a block.
+            return f'<span class="formula">{_mathml(page, tex, "inline")}</span>'
+        return found[0]
+
+    return FORMULAS.sub(formula, text) if "$" in text else text
+
+
+def _mathml(page: str, tex: str, display: str) -> str:
+    try:
+        made = convert(" ".join(tex.split()), display=display)
+    except Exception as error:
+        raise UserError(f"{page}: ${tex}$ is no formula: {error}") from None
+    # An unknown command, or a brace of which there is no other, is taken for a name.
+    if re.search(r">[{}]|\\\w", made):
+        raise UserError(f"{page}: ${tex}$ has a command that isn't known, or a brace too many")
+    # Each letter as a character's number, lest Markdown find an abbreviation, an emphasis or a link in it.
+    return re.sub(r">([^<]+)<", lambda found: f">{_spelled(found[1])}<", made)
+
+
+def _spelled(text: str) -> str:
+    return re.sub(
+        r"&#?\w+;|.", lambda found: found[0] if len(found[0]) > 1 else f"&#{ord(found[0])};", text
+    )

@@ -7,7 +7,6 @@ the settings of runs, which would tell, stay out of it until all these cases are
 from __future__ import annotations
 
 import html
-import json
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from measuretwice.figures import rows as figure_rows
 from measuretwice.lab import Lab, first_try_cases, recorded_steps, step_cases
 from measuretwice.runs.first_try_history import Try, results_of_try
 from measuretwice.runs.recorded import SET_FILE, results_of
-from measuretwice.site.words.interactive import (
+from measuretwice.site.macros.blocks import json_for_script
+from measuretwice.site.macros.interactive import (
     ROW_KEYS,
     StepRuns,
     names_of,
@@ -47,11 +47,15 @@ def own_figure(
     use = lab.file.model
     samples = root / "sample-data" / lab.folder.name
     recordings = recorded_steps(lab)
-    if use is None or not all((samples / each.id / SET_FILE).is_file() for each in recordings):
+    if use is None or not all(
+        (samples / recording.id / SET_FILE).is_file() for recording in recordings
+    ):
         return None
     steps = [
-        StepRuns(each.title, step_cases(lab, each.id), results_of(lab, samples / each.id))
-        for each in recordings
+        StepRuns(
+            recording.title, step_cases(lab, recording.id), results_of(lab, samples / recording.id)
+        )
+        for recording in recordings
     ]
     data = steps_data(lab, use, steps)
     data["own"] = [
@@ -82,8 +86,8 @@ def _veil(data: dict[str, Any], opened: Collection[int], moving: Collection[int]
         return
     for step in (*data["steps"], *data["own"]):
         for run in step["runs"]:
-            for place in TELLING:
-                run[place] = None
+            for index in TELLING:
+                run[index] = None
     # What was published says of some values why they are off.
     for value in data["published"]:
         value["note"] = ""
@@ -93,9 +97,6 @@ def page(root: Path, lab: Lab, data: dict[str, Any]) -> str:
     """The whole page: its styles, scripts and data are in it."""
     assets = root / ASSETS
     title = html.escape(f"Your own runs: {lab.file.lab.title}")
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
     scripts = "\n".join(f"<script>\n{_script(assets / name)}\n</script>" for name in SCRIPTS)
     styles = (assets / "extra.css").read_text(encoding="utf-8")
     return f"""<!doctype html>
@@ -117,7 +118,7 @@ adds a state of yours when you have solved more cases.</p>
 <div class="interactive"><div class="live live--steps"></div></div>
 <noscript><p>This figure is drawn by scripts. What your runs came to, ./lab progress {lab.name} says in words.</p></noscript>
 </main>
-<script type="application/json" id="data">{text}</script>
+<script type="application/json" id="data">{json_for_script(data)}</script>
 {scripts}
 <script>
 {BEGIN}

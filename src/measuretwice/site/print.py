@@ -10,8 +10,8 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-from measuretwice.site.words.blocks import OF_HINTS, numbered
-from measuretwice.site.words.terminals import FIRST_WAY
+from measuretwice.site.macros.blocks import OF_HINTS, numbered
+from measuretwice.site.macros.browser_run import FIRST_WAY
 
 FENCE = re.compile(r"^ *(```+|~~~+)")
 HEADING = re.compile(r"^(#{1,5}) +(.*?)(?: +\{ *#([\w-]+) *\})? *$")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import html
 from math import ceil, sqrt
 
 from measuretwice.facts.notation import SPACE
-from measuretwice.site.drawings.axes import WIDTH, Axes
-from measuretwice.site.drawings.svg import drawing, short
+from measuretwice.site.drawings.svg import WIDTH, Axes, drawing, short
+from measuretwice.site.macros.blocks import UNSEARCHED, Block
 from measuretwice.tcp.model import CUBIC_KEPT_RATIO, RENO_KEPT_RATIO
 
 # RFC 6928: a connection's first window, in segments. RFC 9438: C. tcp_vegas.c: alpha, beta.
@@ -19,23 +19,18 @@ BBR_GAINS = (1.25, 0.75, 1, 1, 1, 1, 1, 1)
 STEPS = 120
 
 
-@dataclass(frozen=True)
-class Concept:
-    """A drawing, what it is, and what to see in it."""
-
-    picture: str
-    caption: str
-
-
-def _drawn(panels: list[Axes], title: str, caption: str) -> Concept:
+def _figure(panels: list[Axes], title: str, caption: str) -> Block:
+    """A figure of panels, one below the other, with a caption that says what to see."""
     parts = [part for panel in panels for part in panel.parts]
     height = sum(panel.height for panel in panels)
-    return Concept(
-        drawing(WIDTH, height, parts, kind="concept", title=title, said=caption), caption
+    picture = drawing(WIDTH, height, parts, kind="concept", title=title, said=caption)
+    below = html.escape(caption, quote=False)
+    return Block(
+        f'<figure class="concept" {UNSEARCHED}>{picture}<figcaption>{below}</figcaption></figure>\n'
     )
 
 
-def sawtooth(loss_ratio: float) -> Concept:
+def sawtooth(loss_ratio: float) -> Block:
     """Reno's window where one packet in 1/p is lost: a tooth's area is its packets."""
     top = sqrt(8 / (3 * loss_ratio))
     low = RENO_KEPT_RATIO * top
@@ -54,10 +49,10 @@ def sawtooth(loss_ratio: float) -> Concept:
         "One tooth: from W/2 to W takes W/2 round trips, with a window sent in each. So the shaded area, ¾ W times W/2, is "
         f"all packets from one loss to the next: 1/p. Drawn for p = {short(loss_ratio)}, where W is {top:.1f} segments."
     )
-    return _drawn([axes], "Reno's window over time, a sawtooth", caption)
+    return _figure([axes], "Reno's window over time, a sawtooth", caption)
 
 
-def slow_start(pipe: float, buffer: float) -> Concept:
+def slow_start(pipe: float, buffer: float) -> Block:
     """A first slow start over a path that holds `pipe` segments and a buffer of so many more."""
     full = pipe + buffer
     points, window, rounds = [(0.0, float(FIRST_WINDOW))], float(FIRST_WINDOW), 0
@@ -80,10 +75,10 @@ def slow_start(pipe: float, buffer: float) -> Concept:
         f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Then half "
         "of what fitted, and a line that hardly rises on this scale."
     )
-    return _drawn([axes], "The window in slow start and after it", caption)
+    return _figure([axes], "The window in slow start and after it", caption)
 
 
-def queue_filling(rate_mbit: float, rtt_ms: float, buffer_bytes: float) -> Concept:
+def queue_filling(rate_mbit: float, rtt_ms: float, buffer_bytes: float) -> Block:
     """Goodput and round trip against the window, for a path with a buffer: up to one BDP only the first rises."""
     bdp = rate_mbit * rtt_ms / 8  # in kB
     full = bdp + buffer_bytes / 1e3
@@ -113,10 +108,10 @@ def queue_filling(rate_mbit: float, rtt_ms: float, buffer_bytes: float) -> Conce
         f"What a larger window brings: up to one BDP, here {short(bdp)}{SPACE}kB, a higher rate and no queue. Beyond that the rate stays, and "
         f"each further byte waits: the round trip grows from {short(rtt_ms)} to {short(longest)}{SPACE}ms, where the buffer is full and packets are lost."
     )
-    return _drawn([rate, waits], "Rate and round trip against the window", caption)
+    return _figure([rate, waits], "Rate and round trip against the window", caption)
 
 
-def cubic(window: float, rtt_ms: float) -> Concept:
+def cubic_curve(window: float, rtt_ms: float) -> Block:
     """CUBIC's curve after a loss at `window` segments, and the line that Reno's window would follow."""
     kept = CUBIC_KEPT_RATIO * window
     k = ((window - kept) / CUBIC_C) ** (1 / 3)
@@ -153,10 +148,10 @@ def cubic(window: float, rtt_ms: float) -> Concept:
         f"CUBIC after a loss at {short(window)} segments, over a round trip of {short(rtt_ms)}{SPACE}ms. The thick line is its window: the larger of the curve, "
         f"which levels off at the window that failed after K = {short(k)}{SPACE}s, and the line that Reno's window would follow."
     )
-    return _drawn([axes], "CUBIC's window after a loss, in three regions", caption)
+    return _figure([axes], "CUBIC's window after a loss, in three regions", caption)
 
 
-def vegas(pipe: float) -> Concept:
+def vegas_band(pipe: float) -> Block:
     """What Vegas counts as waiting against its window, on a path that holds `pipe` segments."""
     low, high = pipe - 6, pipe + 6.5
     axes = Axes((low, high), (0, 7.4), "window (segments)", "waiting (segments)")
@@ -175,12 +170,12 @@ def vegas(pipe: float) -> Concept:
         f"Vegas' rule on a path that holds {short(pipe)} segments: whatever exceeds these waits, the round trip grows, and diff says by how many. The window "
         "goes to the band between α and β and stays there: a queue of a few packets, whatever the buffer."
     )
-    return _drawn(
+    return _figure(
         [axes], "How many segments wait, against Vegas' window, with its two thresholds", caption
     )
 
 
-def bbr_cycle() -> Concept:
+def bbr_cycle() -> Block:
     """Two cycles of ProbeBW: the pacing gain, and what is in flight, in BDP."""
     gains = BBR_GAINS * 2
     gain = Axes((0, len(gains)), (0.5, 1.5), "", "pacing gain", height=130)
@@ -205,14 +200,12 @@ def bbr_cycle() -> Concept:
         "ProbeBW, two cycles of eight phases. For one round trip BBR sends 1.25 times the rate that it has measured: if the link has no more, a quarter BDP "
         "waits. In the next it sends 0.75 times, and the queue is gone. Then six at the rate itself."
     )
-    return _drawn(
+    return _figure(
         [gain, flight], "BBR's pacing gain over two cycles, and what is in flight", caption
     )
 
 
-def red_curve(
-    min_bytes: float, max_bytes: float, limit_bytes: float, probability: float
-) -> Concept:
+def red_curve(min_bytes: float, max_bytes: float, limit_bytes: float, probability: float) -> Block:
     """RED's chance of a drop against the average queue, with its three bounds, as Linux has it."""
     low, high, end = min_bytes / 1e3, max_bytes / 1e3, 1.05 * limit_bytes / 1e3
     axes = Axes((0, end), (0, 2.2 * probability), "average queue (kB)", "chance of a drop")
@@ -227,4 +220,4 @@ def red_curve(
         f"RED's rule with the source's numbers. Below an average of {short(low)}{SPACE}kB nothing is dropped early. From there the chance rises to {short(probability)} at "
         f"{short(high)}{SPACE}kB: one packet in {short(1 / probability)}. Above, every packet is dropped. The scale ends far below 1."
     )
-    return _drawn([axes], "RED's chance of an early drop against the average queue", caption)
+    return _figure([axes], "RED's chance of an early drop against the average queue", caption)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from measuretwice.site.drawings.sketch import Box, Lane, Sketch, Wire
 from measuretwice.site.drawings.svg import box, drawing, label, path, width_of
+from measuretwice.site.drawings.topology import Box, Lane, Sketch, Wire
 
 WIDE, TALL = 700.0, 320.0
 # Sizes of text and distances from line to line. Wide ones shrink to a column of 660 px (extra.css) and stay over 11 px.

@@ -18,11 +18,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.parse.host import parse_nstat
 from measuretwice.runs.folder import raw_files
-from measuretwice.site.words.blocks import UNSEARCHED, Block, verbatim
-from measuretwice.site.words.numbers import day
-from measuretwice.site.words.registry import word
-from measuretwice.site.words.runs import run
-from measuretwice.site.words.subjects import LabWords
+from measuretwice.site.macros.blocks import UNSEARCHED, Block, day, verbatim
+from measuretwice.site.macros.table import LabContext, macro
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
@@ -33,7 +30,7 @@ WRAPPED_FROM = 160
 
 
 @dataclass(frozen=True)
-class Cut:
+class LineSelection:
     """Which lines of a file: matching `grep`, `between` two patterns, the `first` or `last` few, or
     the `falls` lines among which the last number of a line falls most often."""
 
@@ -94,16 +91,16 @@ def raw_text(place: Path, file: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def excerpt_of(place: Path, file: str, cut: Cut) -> Block:
+def excerpt_of(place: Path, file: str, selection: LineSelection) -> Block:
     """Some lines of a raw file as a fenced block, with a line on their origin."""
-    text, what = lines_of(place, file, cut)
+    text, what = lines_of(place, file, selection)
     return _block(text, file, what, place)
 
 
-def lines_of(place: Path, file: str, cut: Cut) -> tuple[str, str]:
+def lines_of(place: Path, file: str, selection: LineSelection) -> tuple[str, str]:
     """Some lines of a raw file, and which they are."""
     lines = raw_text(place, file).rstrip("\n").split("\n")
-    kept = cut.apply(lines)
+    kept = selection.apply(lines)
     if not kept:
         raise UserError(f"{place.parent.name}: no line of {file} is left to show")
     whole = len(kept) == len(lines)
@@ -190,7 +187,7 @@ def origin_of(what: str, place: Path) -> str:
 
 
 class Lines(TypedDict, total=False):
-    """How pages say which lines of a file they want: the fields of a Cut."""
+    """How pages say which lines of a file they want: the fields of a LineSelection."""
 
     first: int | None
     last: int | None
@@ -206,9 +203,9 @@ class Which(TypedDict, total=False):
     seed: int | None
 
 
-@word('excerpt("mtu-broken", "romeo/ss-last.txt", last=1)')
+@macro('excerpt("mtu-broken", "romeo/ss-last.txt", last=1)')
 def excerpt(
-    words: LabWords,
+    context: LabContext,
     name: str,
     file: str,
     *,
@@ -221,44 +218,44 @@ def excerpt(
     """Lines of a raw file in a block, with its origin beneath; `first=`, `last=`, `grep=`,
     `between=("from", "to")`, or the `falls=` lines in which the last number falls most often. Of a JSON file one object, or some keys of it: `excerpt("mtu-broken",
     "router/qdisc.after.json", where={"kind": "netem", "dev": "eth1"}, keys=["packets", "drops"])`."""
-    place = run(words, name, trial, seed).run_dir
+    place = context.sets.run(name, trial, seed).run_dir
     if where is not None:
         return json_excerpt(place, file, where, keys)
-    return excerpt_of(place, file, Cut(**lines))
+    return excerpt_of(place, file, LineSelection(**lines))
 
 
-@word('counters("mtu-broken", "juliet", ["TcpInSegs"])')
+@macro('counters("mtu-broken", "juliet", ["TcpInSegs"])')
 def counters(
-    words: LabWords, name: str, node: str, names: Sequence[str], **which: Unpack[Which]
+    context: LabContext, name: str, node: str, names: Sequence[str], **which: Unpack[Which]
 ) -> Block:
     """nstat's counters of a node: before, after and the difference."""
-    return counters_excerpt(run(words, name, **which).run_dir, node, names)
+    return counters_excerpt(context.sets.run(name, **which).run_dir, node, names)
 
 
-@word('outputs("mtu-broken")')
-def outputs(words: LabWords, name: str) -> dict[str, Block]:
+@macro('outputs("mtu-broken")')
+def outputs(context: LabContext, name: str) -> dict[str, Block]:
     """Where to look first: an excerpt of ping, ss, tc, tcpdump and nstat, by name; of the first run
     where a set has several."""
-    collect, first = words.lab.file.collect, words.results_of(name)[0]
+    collect, first = context.lab.file.collect, context.sets.runs(name)[0]
     which: Which = {"trial": first.trial, "seed": first.seed}
     found: dict[str, Block] = {}
     if collect.ping:
         file = f"{collect.ping.node}/{collect.ping.file}"
-        found["ping"] = excerpt_of(first.run_dir, file, Cut(last=3))
+        found["ping"] = excerpt_of(first.run_dir, file, LineSelection(last=3))
     if last := collect.ss_last or collect.ss:
-        cut = Cut(last=3 if collect.ss_last else 1)
-        found["ss"] = excerpt_of(first.run_dir, f"{last.node}/{last.file}", cut)
+        selection = LineSelection(last=3 if collect.ss_last else 1)
+        found["ss"] = excerpt_of(first.run_dir, f"{last.node}/{last.file}", selection)
     if collect.bottleneck:
         found["tc"] = _bottleneck(first.run_dir, collect.bottleneck)
     if collect.capture and float(first.params.get("capture_packets") or 0):
         file = f"{collect.capture.node}/{collect.capture.file}"
-        found["tcpdump"] = excerpt_of(first.run_dir, file, Cut(last=4))
+        found["tcpdump"] = excerpt_of(first.run_dir, file, LineSelection(last=4))
     for node, names in (
         (collect.sender, SENDER_COUNTERS),
         (collect.receiver, RECEIVER_COUNTERS),
     ):
         if node is not None:
-            found[f"nstat, {node}"] = counters(words, name, node, names, **which)
+            found[f"nstat, {node}"] = counters(context, name, node, names, **which)
     return found
 
 

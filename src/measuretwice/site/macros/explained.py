@@ -1,10 +1,13 @@
-"""Where the fields of a tool's output stand, and what each means: by the tables in parse/."""
+"""What a tool printed in a recorded run, with each field explained where it stands, by the tables in parse/."""
 
 from __future__ import annotations
 
+import hashlib
+import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 from measuretwice.base.errors import UserError
 from measuretwice.parse.fields import Meaning, Meanings
@@ -14,17 +17,12 @@ from measuretwice.parse.ping import PING
 from measuretwice.parse.ss_fields import PAIRS, RATES, SS
 from measuretwice.parse.tc_fields import QDISC, QDISC_OPTIONS
 from measuretwice.parse.tcpdump import TCPDUMP
+from measuretwice.site.macros.blocks import UNSEARCHED, Block
+from measuretwice.site.macros.excerpts import Lines, LineSelection, lines_of, object_of, origin_of
+from measuretwice.site.macros.table import LabContext
 
-
-@dataclass(frozen=True)
-class Mark:
-    """A field in a line: from where to where it reaches, and what its parts are called and mean."""
-
-    start: int
-    end: int
-    meanings: tuple[tuple[str, Meaning], ...]
-
-
+# A value that is printed with its unit needs none beside it.
+WITH_UNIT = re.compile(r"[0-9.]+ ?(%|bps|ms)")
 # What ./lab show prints in ms.
 IPERF3_JSON = {**IPERF3, "rtt": replace(IPERF3["rtt"], unit="µs")}
 SS_WORD = re.compile(
@@ -50,6 +48,15 @@ TCPDUMP_LINE = re.compile(
     r"(?P<ethernet>\S+ > [0-9a-f:]+),.* length (?P<length>[0-9]+): "
     r"(?P<from>[0-9.]+) > (?P<to>[0-9.]+): tcp (?P<tcp>[0-9]+)"
 )
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A field in a line: from where to where it reaches, and what its parts are called and mean."""
+
+    start: int
+    end: int
+    meanings: tuple[tuple[str, Meaning], ...]
 
 
 def _ss(lines: list[str]) -> Iterator[list[Mark]]:
@@ -138,3 +145,90 @@ def marks_of(tool: str, text: str) -> list[list[Mark]]:
     if tool not in TOOLS:
         raise UserError(f"explained: there is no tool {tool!r}; there are {', '.join(TOOLS)}")
     return [sorted(marks, key=lambda mark: mark.start) for marks in TOOLS[tool](text.split("\n"))]
+
+
+def explained(
+    context: LabContext,
+    tool: str,
+    name: str,
+    file: str,
+    *,
+    where: dict[str, Any] | None = None,
+    keys: Sequence[str] = (),
+    trial: int | None = None,
+    seed: int | None = None,
+    **lines: Unpack[Lines],
+) -> Block:
+    """Return what `excerpt` shows, with each field explained where it stands: by pointing at it, by a tap or by
+    the keyboard, and in a list below. The words are `./lab show`'s, from the tables in parse/. Tools are
+    ss, tc, iperf3, ping, nstat and tcpdump."""
+    place = context.sets.run(name, trial, seed).run_dir
+    selection = LineSelection(**lines)
+    text, what = (
+        lines_of(place, file, selection) if where is None else object_of(place, file, where, keys)
+    )
+    marks = marks_of(tool, text)
+    begins = hashlib.sha256(f"{name} {trial} {seed} {what}{text}".encode()).hexdigest()[:6]
+    parts, number = [], 0
+    for line, of_line in zip(text.split("\n"), marks, strict=True):
+        shown, done = "", 0
+        for mark in of_line:
+            number += 1
+            shown += _escaped(line[done : mark.start]) + _field(line, mark, f"f{begins}-{number}")
+            done = mark.end
+        parts.append(shown + _escaped(line[done:]))
+    # JSON keeps its lines, for their indentation.
+    wrapped = "" if text.lstrip()[0] in '{["' else " wrapped"
+    code = "\n".join(parts)
+    return Block(
+        f'<div class="explained" {UNSEARCHED}><div class="language-text highlight{wrapped}">'
+        f'<span class="filename">{html.escape(file)}</span><pre><code>{code}\n</code></pre></div>'
+        '<p class="explained-how">What is it? Point at a field, tap it, or go there with Tab and the arrow keys.</p>'
+        f"{_list(text, marks)}</div>\n\n{origin_of(what, place)}"
+    )
+
+
+def _escaped(text: str) -> str:
+    # An empty line would end the block for Markdown, and there is none in what tools print here.
+    return html.escape(text, quote=False)
+
+
+def _field(line: str, mark: Mark, name: str) -> str:
+    said = line[mark.start : mark.end]
+    rows = "".join(
+        f"<span><b>{html.escape(called)}</b> {_meaning(meaning, said)}</span>"
+        for called, meaning in mark.meanings
+    )
+    return (
+        f'<button type="button" class="field" aria-describedby="{name}">{_escaped(said)}</button>'
+        f'<span class="meaning" role="tooltip" id="{name}">{rows}</span>'
+    )
+
+
+def _meaning(meaning: Meaning, said: str) -> str:
+    unit = (
+        ""
+        if not meaning.unit or WITH_UNIT.search(said)
+        else f"<i>{html.escape(meaning.unit)}</i>: "
+    )
+    return unit + html.escape(meaning.text, quote=False)
+
+
+def _list(text: str, marks: Sequence[Sequence[Mark]]) -> str:
+    """The same as a table, each field once."""
+    rows: dict[str, str] = {}
+    sources: list[str] = []
+    for line, of_line in zip(text.split("\n"), marks, strict=True):
+        for mark in of_line:
+            said = line[mark.start : mark.end]
+            for called, meaning in mark.meanings:
+                rows.setdefault(
+                    called,
+                    f"<tr><th scope=row><code>{html.escape(called)}</code></th><td>{_meaning(meaning, said)}</td></tr>",
+                )
+                if meaning.source not in sources:
+                    sources.append(meaning.source)
+    return (
+        "<details><summary>All fields of it, as a list</summary><table><thead><tr><th>field</th><th>what it is</th></tr></thead>"
+        f"<tbody>{''.join(rows.values())}</tbody></table><p>By {html.escape('; '.join(sources))}.</p></details>"
+    )

@@ -1,0 +1,337 @@
+"""The ways to run trials: by a page itself, where the site has the browser's machine (site/machine.py), and by a person,
+with what to type in each node's terminal."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from measuretwice.backends.browser import COST, MEMORY_BYTES, fitted_memory, packs_of, too_much
+from measuretwice.backends.live_script import PAGE_TERMINALS
+from measuretwice.book.prediction import quantity_of
+from measuretwice.execute.batch import likely_seconds
+from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
+from measuretwice.lab.schema.network import Step
+from measuretwice.lab.schema.parameters import Parameter
+from measuretwice.site.machine import settings_for_pages
+from measuretwice.site.macros.blocks import Block, verbatim
+from measuretwice.site.macros.lab import case_options, stage_set
+from measuretwice.site.macros.table import LabContext, macro
+
+# What takes longer has no place in a page.
+LONGEST_S = 1800
+Params = dict[str, Value]
+
+
+@macro('browser_run("5,6")')
+def browser_run(context: LabContext, trials: str) -> Block:
+    """Where a page runs trials itself; nothing on a site without the browser's machine."""
+    numbers = select_trials(context.lab, trials)
+    runs = [trial_params(context.lab, number) for number in numbers]
+    return Block(_place(context, runs, kind="trials", trials=trials))
+
+
+def stage_run(context: LabContext, name: str, stage: StageName) -> str:
+    """Where a page runs a case's first try itself, or shows it fixed."""
+    number, runs = _case(context, name, stage)
+    if stage == "fixed":
+        return _place(context, runs, f"{name}-fixed", kind="show", case=number)
+    staged = context.lab.pitfall(name)
+    own = {"dealt": True} if staged.vary and not staged.trials else {}
+    return _place(context, runs, f"{name}-broken", kind="first", case=number, **own)
+
+
+def fix_run(context: LabContext, name: str) -> str:
+    """Where a page runs what a student changed in a case."""
+    return _fix_run(context, name, **_also(context, name))
+
+
+def try_fix_run(context: LabContext, name: str) -> str:
+    """The same before the diagnosis: it names no setting that tells the cause."""
+    return _fix_run(context, name)
+
+
+def _fix_run(context: LabContext, name: str, **also: Any) -> str:
+    number, runs = _case(context, name, "broken")
+    asked = {**_quantity(context, name), **also}
+    # By the first try: how long a fixed run takes would tell that it is to be longer.
+    return _place(context, runs, f"{name}-broken", kind="mend", case=number, **asked)
+
+
+def _quantity(context: LabContext, name: str) -> dict[str, str]:
+    """What is predicted, with its unit."""
+    return {"quantity": quantity_of(context.lab.pitfall(name).predict).label}
+
+
+def unlisted_settings(context: LabContext, name: str) -> dict[str, Parameter]:
+    """Return the settings that a case is about and no list has: a page names them once the case is diagnosed."""
+    about = context.lab.pitfall(name).settings
+    parameters = context.lab.file.parameters
+    return {key: its for key, its in parameters.items() if its.unlisted and key in about}
+
+
+def _also(context: LabContext, name: str) -> dict[str, Any]:
+    hidden = unlisted_settings(context, name)
+    return {"also": settings_for_pages(context.lab, hidden)} if hidden else {}
+
+
+def hand_in(context: LabContext) -> str:
+    """Where a page saves the runs that this browser keeps of a lab, with the report and the answers in it."""
+    if not context.runs_here:
+        return ""
+    asked = {"lab": context.lab.name, "kind": "hand-in"}
+    return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def stage_live(context: LabContext, name: str, stage: StageName) -> str:
+    """Where a page opens terminals on the nodes of a case's network."""
+    number, [params, *_] = _case(context, name, stage)
+    return _live_place(context, params, case=number, show_me=stage == "fixed")
+
+
+@macro("live(7)")
+def live(context: LabContext, trial: int) -> Block:
+    """Where a page opens terminals on the nodes of a trial's network; nothing on a site without the machine."""
+    return Block(_live_place(context, trial_params(context.lab, trial), trial=str(trial)))
+
+
+def _live_place(context: LabContext, params: Params, **what: str | int) -> str:
+    """The place that docs/assets/machine/terminals.mjs fills in; nothing where a page can't have it."""
+    lab = context.lab
+    if not context.runs_here or _cannot(lab, [params]):
+        return ""
+    nodes = lab.file.topology.node_names
+    asked = {
+        "lab": lab.name,
+        **what,
+        "nodes": nodes,
+        "chosen": _with_terminals(lab),
+        "packs": packs_of(lab),
+    }
+    return f'<div class="here" data-live="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def _with_terminals(lab: Lab) -> list[str]:
+    """The nodes that get terminals where a page's machine has fewer than the lab: those first where it is measured."""
+    kinds = lab.one_of_each_kind()
+    alike = {lab.script_name(node): node for node in kinds}
+    measuring = [alike[lab.script_name(step.node)] for step in lab.file.run.measure]
+    chosen = list(dict.fromkeys([*measuring, *kinds]))[:PAGE_TERMINALS]
+    return [node.name for node in lab.file.topology.nodes if node.name in chosen]
+
+
+def _case(context: LabContext, name: str, stage: StageName) -> tuple[int, list[Params]]:
+    lab, staged = context.lab, context.lab.pitfall(name)
+    number = lab.case_number(staged)
+    trials = select_trials(lab, staged.trials or str(staged.trial))
+    shown: StageName | None = "fixed" if stage == "fixed" else None
+    runs = [trial_params(lab, trial, case=number, stage=shown) for trial in trials]
+    return number, runs * staged.stage(stage).repeat
+
+
+def _place(
+    context: LabContext, runs: Sequence[Params], like: str = "", *, kind: str, **what: Any
+) -> str:
+    """The place that docs/assets/machine/run-panel.mjs fills in; or why a page can't run it.
+
+    How long it takes is guessed by the recorded set `like`, since a case's settings aren't what they seem.
+    """
+    if not context.runs_here:
+        return ""
+    why = _why_not(context.lab, runs)
+    # What it is may be what the case is about, and what is fixed.
+    if kind != "mend" and any(too_much(context.lab, params) for params in runs):
+        why = "This network is too much for a page's machine."
+    if why:
+        return f"{why} Use a terminal, or look at the recorded run.\n\n"
+    sent = _packets_of(context, like) if like else None
+    seconds = sum(likely_seconds(params, COST, sent) for params in runs)
+    asked = {
+        "lab": context.lab.name, "kind": kind, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(context.lab),
+    }  # fmt: skip
+    return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+
+
+def _packets_of(context: LabContext, name: str) -> float | None:
+    """How many packets a run of a recorded set sent, on average; None where that isn't known."""
+    found = context.sets.runs(name) if context.sets.is_recorded(name) else []
+    packets = [run.measured.get("qdisc_offered_packets") for run in found]
+    known = [float(count) for count in packets if isinstance(count, int | float)]
+    return sum(known) / len(known) if known else None
+
+
+def _why_not(lab: Lab, runs: Sequence[Params]) -> str:
+    seconds = sum(likely_seconds(params, COST) for params in runs)
+    if not (why := _cannot(lab, runs)) and seconds > LONGEST_S:
+        return f"In a page this would take some {round(seconds / 3600, 1):g} hours."
+    return why
+
+
+def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
+    """What a lab needs that a page's machine doesn't have."""
+    memory = lab.file.run.memory
+    fitted = [{**params, **fitted_memory(lab, params)} for params in runs]
+    if memory and any(float(params[memory]) > MEMORY_BYTES for params in fitted):
+        return "That many flows need more memory than a page's machine has."
+    return ""
+
+
+# The first of the ways, which is also the one on paper.
+FIRST_WAY = "virtual kernel"
+
+
+@macro('terminals("mtu", "broken")')
+def stage_terminals(context: LabContext, name: str, stage: StageName) -> Block:
+    """The ways to run a stage of a mistake, a tab each: virtual kernel, this page, live terminals, own kernel,
+    testbed."""
+    lab, number = context.lab, context.lab.pitfall(name).trial
+    params = {**lab.defaults(), **lab.trials[number].set, **stage_set(context, name, stage)}
+    options = case_options(context, name, stage)
+    page = stage_run(context, name, stage)
+    live = stage_live(context, name, stage)
+    return terminals(lab, options, params, veiled=stage == "broken", page=page, live=live)
+
+
+def terminals(
+    lab: Lab,
+    options: str,
+    params: dict[str, Value],
+    *,
+    veiled: bool = False,
+    page: str = "",
+    live: str = "",
+) -> Block:
+    """The ways to run a stage, a tab each: virtual kernel, this page, live terminals, own kernel, testbed.
+
+    `options` are those of `./lab run` and `./lab up`, such as `--case 5`;
+    `params` all of the run's parameters by name. `veiled`, no setting can be read: one of them is
+    what a case's student looks for. `page` is the place where a page runs it itself, `live` the place
+    where it opens terminals, if it can.
+    """
+    run = f"./lab run {lab.name} {options}"
+    tabs = {
+        FIRST_WAY: _code(run),
+        **({"in this page": page} if page else {}),
+        "live terminals": _live_terminals(lab, options, live),
+        "own kernel": "As root, in network namespaces. All is undone at the end; a kernel that lacks "
+        f"something says so first.\n\n{_code(f'sudo {run} --on host')}",
+        "testbed": _testbed(lab, run, params, veiled=veiled),
+    }
+    return Block(
+        "\n".join(
+            f'=== "{title}"\n\n' + "".join(f"    {line}\n" for line in text.splitlines())
+            for title, text in tabs.items()
+        )
+    )
+
+
+def _code(text: str, title: str = "") -> str:
+    return verbatim(text, "sh", title=title)
+
+
+def _live_terminals(lab: Lab, options: str, panel: str) -> str:
+    """What to type in which terminal, in order; settings stand in the shells' environment. `panel` is the page's place."""
+    rows = ["| terminal | type |", "|---|---|"]
+    steps = lab.file.run.steps
+    for alike in _alike(lab, steps):
+        first = alike[0]
+        waits = " (may stay)" if first.stop else " (don't wait for it)" if first.background else ""
+        rows.append(
+            f"| {_range([step.node for step in alike])} "
+            f"| `{lab.script_name(alike[0].node)}.sh {alike[0].phase}`{waits} |"
+        )
+    if any(step.stop for step in steps):
+        rows.append("| those that stayed | Ctrl-C, or `kill %1` where you wrote `&` |")
+    rows.append("| each | `snapshot.sh after .` |")
+    apart = "After a command that stays, or isn't to be waited for, go on in another terminal, or end its line with `&`."
+    up = _code(f"./lab up {lab.name} {options}")
+    check = _code(f"./lab check runs/{lab.name}/live-*\n./lab down")
+    if panel:
+        begin = [panel, f"What to type, in this order. {apart}"]
+        end = [
+            "Or in terminals of your own:",
+            "",
+            up,
+            "",
+            "Then `./lab enter NODE` in each, the same commands, and:",
+            "",
+            check,
+        ]
+    else:
+        begin, end = [up, "", f"Then `./lab enter NODE`, in a terminal each. {apart}"], [check]
+    return "\n".join([*begin, "", *rows, "", *end])
+
+
+def _alike(lab: Lab, steps: list[Step]) -> Iterator[list[Step]]:
+    """Steps one after another that do the same on nodes that share a script."""
+    for _, group in groupby(steps, key=lambda step: (lab.script_name(step.node), step.phase)):
+        yield list(group)
+
+
+def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> str:
+    """By ssh, or by hand with one block for each script.
+
+    A node is told those parameters that its script reads and whose default there is another:
+    `MTU_BYTES="${MTU_BYTES:-1500}"`. `veiled`, it is told in base64, which a shell reads and a
+    person doesn't by accident.
+    """
+    phases: dict[str, list[str]] = {}
+    sharing: dict[str, list[str]] = {}
+    for step in lab.file.run.steps:
+        phases.setdefault(step.node, []).append(step.phase)
+    for node in phases:
+        sharing.setdefault(lab.script_name(node), []).append(node)
+    blocks = [
+        "With [nodes that ssh reaches](../../start/testbeds.md#run):",
+        "",
+        _code(f"{run} --on nodes.toml"),
+        "",
+        "Or by hand, in a checkout on each. The settings are packed, so that they don't tell you what you are "
+        "looking for:"
+        if veiled
+        else "Or by hand, in a checkout on each:",
+    ]
+    # Nodes with one script do the same: one block is for all of them.
+    for alike in sharing.values():
+        script = lab.script(alike[0])
+        text = _with_what_it_reads(script)
+        exports = [
+            f"export {name}={shlex.quote(value)}"
+            for name, value in _environment(params).items()
+            if (default := re.search(rf"\$\{{{name}:-([^}}]*)\}}", text)) and default[1] != value
+        ]
+        if veiled and exports:
+            packed = base64.b64encode("\n".join(exports).encode()).decode()
+            exports = [f'eval "$(base64 -d <<<{packed})"']
+        place = f"labs/{lab.folder.name}/nodes/{script.name}"
+        lines = exports + [f"sudo -E bash {place} {phase}" for phase in phases[alike[0]]]
+        blocks += ["", _code("\n".join(lines), _range(alike))]
+    return "\n".join(blocks)
+
+
+def _range(alike: list[str]) -> str:
+    return alike[0] if len(alike) == 1 else f"{alike[0]} to {alike[-1]}"
+
+
+def _with_what_it_reads(script: Path) -> str:
+    """A script's text, and that of its neighbours that it reads: what two nodes have in common."""
+    text = script.read_text(encoding="utf-8")
+    names = re.findall(r"^\. .*/([\w-]+\.sh)\"$", text, re.MULTILINE)
+    paths = [script.with_name(name) for name in names]
+    return text + "".join(path.read_text(encoding="utf-8") for path in paths if path.is_file())
+
+
+def _environment(params: dict[str, Value]) -> dict[str, str]:
+    """Names in capitals, numbers as one would type them: 3e-05 as 0.00003."""
+    return {
+        name.upper(): f"{Decimal(repr(value)):f}" if isinstance(value, float) else str(value)
+        for name, value in params.items()
+    }

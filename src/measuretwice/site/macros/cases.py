@@ -1,0 +1,277 @@
+"""Cases: the mistakes that a lab stages, as students meet them, its first try, and its questions.
+
+A case has a number and what is seen of it, then a prediction; the cause comes last.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+
+from measuretwice.book.prediction import quantity_of
+from measuretwice.lab import after_cases, first_try_of, read_questions, step_cases
+from measuretwice.lab.schema.cases import FirstTry
+from measuretwice.lab.spoilers import cases_asked_about
+from measuretwice.runs.first_try_history import outcome_of
+from measuretwice.site.macros import browser_run
+from measuretwice.site.macros.blocks import UNSEARCHED, Block, hints_of_case
+from measuretwice.site.macros.table import LabContext, macro
+
+# What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
+SUMMARIES = {
+    "prediction": "What the recorded run measured. Open it once you have predicted, or just to be shown",
+    "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or just to be shown",
+}
+FOLD_END = "</section>\n</details>\n"
+
+
+@macro('case_number("mtu")')
+def case_number(context: LabContext, name: str) -> int:
+    """The number by which students know a pitfall."""
+    return context.lab.case_number(context.lab.pitfall(name))
+
+
+@macro('case_heading("mtu")')
+def case_heading(context: LabContext, name: str) -> str:
+    """A case's heading: its number, and what is seen."""
+    symptom = context.lab.pitfall(name).symptom
+    return f"Case {case_number(context, name)}: {symptom[0].upper()}{symptom[1:]}"
+
+
+@macro('case_page("mtu")')
+def case_page(context: LabContext, name: str) -> str:
+    """The name of a case's page in its module's folder."""
+    return f"case-{case_number(context, name):02d}.md"
+
+
+@macro('case_facts("mtu")')
+def case_facts(context: LabContext, name: str) -> Block:
+    """The line below a case's heading: which of how many, its minutes, and the cases beside it."""
+    cases = context.lab.file.pitfalls
+    number, minutes = case_number(context, name), context.lab.pitfall(name).minutes
+    beside = [
+        f"[{label}]({case_page(context, cases[index].id)})"
+        for label, index in (("Previous", number - 2), ("Next", number))
+        if 0 <= index < len(cases)
+    ]
+    facts = [f"Case {number} of {len(cases)} · {minutes} min", *beside]
+    return Block(f"{' '.join(facts)}\n{{ .case-facts }}")
+
+
+@macro('predict("mtu")')
+def predict(context: LabContext, name: str) -> Block:
+    """A case's question, and the place where a browser puts the field for its answer."""
+    predict = context.lab.pitfall(name).predict
+    field = answer_field(
+        context,
+        str(case_number(context, name)),
+        "prediction",
+        predict.ask,
+        quantity=quantity_of(predict).label,
+    )
+    return Block(
+        f"**{predict.ask}** Write it down before you go on.{_dealt(context, name)}\n\n{field}"
+    )
+
+
+def _dealt(context: LabContext, name: str) -> str:
+    """That a student's own run has other values than the page says, and where they stand before it."""
+    staged = context.lab.pitfall(name)
+    if staged.trials or not (ranges := context.lab.varied(staged)):
+        return ""
+    near = ", ".join(f"`{key}` {low:.3g} to {high:.3g}" for key, (low, high) in ranges.items())
+    says = "`./lab run` says which before it asks for your prediction"
+    if context.runs_here:
+        says += "; in a browser, the button **My run’s values** says them, in the tab **in this page** below"
+    return (
+        "\n\nThe numbers on this page are the recorded run's. "
+        f"Your own run is dealt other values, near them ({near}); {says}.\n{{ .recorded }}"
+    )
+
+
+def asks(context: LabContext, name: str, asked: str, quantity: str) -> Block:
+    """Return a question of a page that is no case's, with the place where a browser puts the field for its answer.
+    `name` is the answer's on this lab's pages, `quantity` what is to be predicted."""
+    return Block(
+        f"**{asked}**\n\n{answer_field(context, name, 'prediction', asked, quantity=quantity)}"
+    )
+
+
+@macro('diagnose("mtu")')
+def diagnose(context: LabContext, name: str) -> Block:
+    """The place for a student's own diagnosis."""
+    asked = "What is it, in your own words?"
+    return Block(
+        f"**{asked}**\n\n{answer_field(context, str(case_number(context, name)), 'diagnosis', asked)}"
+    )
+
+
+def answer_field(
+    context: LabContext, about: str, kind: str, asked: str, *, quantity: str = ""
+) -> str:
+    """Return the place where a browser puts a field: `about` a case's number, or the first try.
+
+    `quantity` names what is to be predicted, with its unit.
+    """
+    case = f"{context.lab.name} {about}"
+    of = f' data-quantity="{html.escape(quantity)}"' if quantity else ""
+    return (
+        f'<div class="notebook" data-case="{case}" data-kind="{kind}" '
+        f'data-asked="{html.escape(asked)}"{of}></div>'
+    )
+
+
+@macro('hints("mtu")')
+def hints(context: LabContext, name: str) -> Block:
+    """A mistake's three hints, each folded. The search leaves them out: it would tell the cause."""
+    staged = context.lab.pitfall(name)
+    return hints_of_case(f"{context.lab.name} {context.lab.case_number(staged)}", staged.hints)
+
+
+@macro('try_fix("mtu")')
+def try_fix(context: LabContext, name: str) -> Block:
+    """The step before the diagnosis: how to try a fix of one's own. It names no cause."""
+    number, lab = case_number(context, name), context.lab.name
+    decides = (
+        " A claim that was chosen to fit what was measured proves nothing: think of a run in which two explanations would "
+        "differ, predict it, and make it."
+        if context.lab.pitfall(name).settled_by
+        else ""
+    )
+    return Block(
+        "Do you have an idea? Try it before you read on: change a setting, or your own copy of the nodes' scripts "
+        f"(`./lab edit {lab}`).{decides}\n\n{browser_run.try_fix_run(context, name)}{_commands(lab, number)}\n\n"
+        f"`./lab list {lab}` has the usual settings. `--set` offers the nearest to a name that it doesn't know."
+    )
+
+
+def _commands(lab: str, number: int) -> str:
+    return (
+        f"```sh\n./lab run {lab} --case {number} --set NAME=VALUE\n"
+        f"./lab check runs/{lab}/case-{number:02d}-*\n```"
+    )
+
+
+@macro('fix("mtu")')
+def fix(context: LabContext, name: str) -> Block:
+    """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
+    number, lab = case_number(context, name), context.lab.name
+    return Block(
+        f"{browser_run.fix_run(context, name)}{_commands(lab, number)}\n\n{_settings(context, name)}"
+        "Or type the commands yourself, in [live terminals](../../start/terminals.md#live): "
+        f"`./lab up {lab} --case {number}`."
+    )
+
+
+def _settings(context: LabContext, name: str) -> str:
+    """Which settings the case is about that no list names."""
+    names = browser_run.unlisted_settings(context, name)
+    listed = ", ".join(f"`{name}`" for name in names)
+    return f"Its own settings, which no list has before: {listed}.\n\n" if names else ""
+
+
+@macro('fold("prediction")')
+def fold(_: LabContext, kind: str) -> Block:
+    """The beginning of a fold of a case's page, behind the `prediction` or the `diagnosis`; it ends with
+    `</section>` and `</details>`. The search leaves it out: it would tell the cause."""
+    return folded_behind(kind)
+
+
+def folded_behind(kind: str) -> Block:
+    """Return the beginning of a fold that a browser opens once a prediction, or a diagnosis, is written down."""
+    # Material forgets what it leaves out at the end of any element of the same name in it.
+    return Block(
+        f'<details class="behind" data-behind="{kind}" markdown="1">\n<summary>{SUMMARIES[kind]}</summary>\n'
+        f'<section markdown="1" {UNSEARCHED}>\n'
+    )
+
+
+@macro("own.first_try")
+def first_try(context: LabContext) -> FirstTry:
+    """The lab's first try as lab.toml has it: `.claim`, `.ask`, `.found`, `.steps`."""
+    return first_try_of(context.lab)
+
+
+@macro("begin()")
+def begin(context: LabContext) -> Block:
+    """The beginning of a module: the claim, a question with the place for its answer, `./lab start`, and
+    folded what the recorded first try came to."""
+    about = first_try_of(context.lab)
+    step = about.steps[0]
+    parts = [
+        f"Here is a claim: **{about.claim}.** Test it before you read on.",
+        f"**{about.ask}** Write it down.",
+        answer_field(context, "start", "prediction", about.ask),
+        f"```sh\n./lab start {context.lab.name}\n```",
+        "The settings are those that one would choose on a first day. The numbers are your own: they come from your "
+        "[lab book](../../start/half-an-hour.md#solve-a-case)'s seed.",
+    ]
+    if context.runs_here:
+        parts.append(
+            "Without a terminal, begin with the first case below. On its page choose the tab *in this page*, and press *Run it here*: "
+            "[nothing is installed](../../start/browser.md)."
+        )
+    if context.sets.is_recorded(step.of):
+        outcome = outcome_of(context.lab, about.shown, context.sets.runs(step.of))
+        parts += [
+            folded_behind("prediction"),
+            "\n".join(f"- {line}" for line in outcome.lines),
+            f"{outcome.counted} {outcome.judged} These are the recorded runs; yours differ a little.",
+            FOLD_END,
+        ]
+    parts.append(
+        "The cases ask what is behind it. When you have solved some of them, run the same command again. It repeats your first "
+        "try with what you found, and prints what came of it each time."
+    )
+    return Block("\n\n".join(parts) + "\n")
+
+
+@macro("became()")
+def became(context: LabContext) -> Block:
+    """What became of the first try's claim, from its recorded steps: for a page that comes after the cases."""
+    about = first_try_of(context.lab)
+    lines = [f"The claim was: {about.claim}.", ""]
+    for step in about.steps:
+        if not context.sets.is_recorded(step.of):
+            continue
+        outcome = outcome_of(context.lab, step.shown or about.shown, context.sets.runs(step.of))
+        after = after_cases(step_cases(context.lab, step.of))
+        told = "; ".join(outcome.lines)
+        lines.append(
+            f"- **{after[0].upper()}{after[1:]}**: {told}. {outcome.counted} {outcome.judged}"
+        )
+    return Block("\n".join([*lines, "", about.found]) + "\n")
+
+
+# A question's heading and points, and what is asked; the cases that it is about.
+OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
+
+
+@macro("questions()")
+def questions(context: LabContext) -> Block:
+    """The lab's questions, as a numbered list. What asks about a case is folded: it may say what was off there."""
+    asked = list(enumerate(read_questions(context.lab), 1))
+    if not asked:
+        return Block("")
+    folded = (f"{n}. {_folded(text, _room(context, n))}" for n, text in asked)
+    return Block("\n\n".join(folded) + "\n\n" + browser_run.hand_in(context))
+
+
+def _room(context: LabContext, number: int) -> str:
+    """Where an answer is written; it is handed in with runs that a page of the site has made."""
+    return (
+        answer_field(context, str(number), "answer", f"Question {number}")
+        if context.runs_here
+        else ""
+    )
+
+
+def _folded(question: str, room: str) -> str:
+    """A question, folded where it asks about cases, with the room for its answer."""
+    found = OF_QUESTION.match(question)
+    cases = cases_asked_about(question)
+    if not found or not cases:
+        return f"{question}\n\n    {room}"
+    named = " and ".join(map(str, cases))
+    when = f"case {named} is" if len(cases) == 1 else f"cases {named} are"
+    return f'{found[1]}\n\n    ??? question "Open it when {when} fixed"\n\n        {found[2]}\n\n        {room}'

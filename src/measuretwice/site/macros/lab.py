@@ -1,0 +1,279 @@
+"""A lab: its trials and parameters, its machines, how it is marked, the mistakes that it stages, its recorded runs, and
+what the checker says of them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from decimal import Decimal
+from typing import Any
+
+from measuretwice.backends.ssh_nodes import node_list_text
+from measuretwice.base.errors import UserError
+from measuretwice.checks import Finding, case_of, check_run, check_set, with_help
+from measuretwice.grading.rubric import Rubric, read_rubric
+from measuretwice.lab import Value
+from measuretwice.lab.schema.cases import Pitfall
+from measuretwice.lab.schema.file import About
+from measuretwice.lab.schema.parameters import Parameter, refers
+from measuretwice.report.markdown import fence
+from measuretwice.runs.result import Result, goodput_means
+from measuretwice.site.macros.blocks import Block, seconds, verbatim
+from measuretwice.site.macros.table import LabContext, macro
+from measuretwice.testbeds import Layout, layout_of
+
+
+@macro("name")
+def name(context: LabContext) -> str:
+    """The lab's name, as `./lab run` takes it."""
+    return context.lab.name
+
+
+@macro("folder")
+def folder(context: LabContext) -> str:
+    """Its folder's name in labs/, sample-data/ and docs/modules/: `01-mathis`."""
+    return context.lab.folder.name
+
+
+@macro("about")
+def about(context: LabContext) -> About:
+    """What lab.toml says of the lab: `.title`, `.minutes`, `.needs`, `.objectives`, `.source`."""
+    return context.lab.file.lab
+
+
+@macro("parameters")
+def parameters(context: LabContext) -> dict[str, Parameter]:
+    """Its parameters by name, as lab.toml has them: `.default`, `.min`, `.max`, `.choices`,
+    `.help`."""
+    return dict(context.lab.file.parameters)
+
+
+@macro("trial(7)")
+def trial(context: LabContext, number: int) -> dict[str, Any]:
+    """A trial's parameters, as `.rtt_ms`, and its `.number`, `.title`."""
+    params = context.sets.trial(number)
+    return {**params, "number": number, "title": context.lab.trials[number].title}
+
+
+@macro("trials")
+def trials(context: LabContext) -> list[dict[str, Any]]:
+    """All of them, in order."""
+    return [trial(context, number) for number in context.lab.trials]
+
+
+@macro("hours")
+def hours(context: LabContext) -> float:
+    """How long all its trials measure, one after the other, in hours of a real clock."""
+    lab = context.lab
+    defaults = lab.defaults()
+    trials = [row.set for row in lab.trials.values()]
+    params = [{**defaults, **lab.presets({**defaults, **row}), **row} for row in trials]
+    return sum(float(values["duration_s"]) for values in params) / 3600
+
+
+@macro("goodput")
+def goodput(context: LabContext) -> str:
+    """What the lab's tables, `./lab run` and reports call goodput: over which time, by whose count."""
+    lab = context.lab
+    return goodput_means(lab, {**lab.defaults(), **next(iter(lab.trials.values())).set})
+
+
+@macro("layout")
+def layout(context: LabContext) -> Layout:
+    """What a testbed builds for the lab: `.machines`, `.networks`, `.interfaces`,
+    `.most_interfaces`, `.cores`, `.memory_gb`, `.disk_gb`."""
+    return layout_of(context.lab)
+
+
+@macro("node_list")
+def node_list(context: LabContext) -> Block:
+    """A `nodes.toml` for the lab as an example, with names of machines that nobody has."""
+    names = [machine.name for machine in layout(context).machines]
+    destinations = {machine: f"you@{machine}.example.org" for machine in names}
+    text = node_list_text(destinations, f"{context.lab.name}: where each node is")
+    return Block(fence(text, 'toml title="nodes.toml"'))
+
+
+@macro("runs_here")
+def runs_here(context: LabContext) -> bool:
+    """Whether the site has the browser's machine, so that its pages make runs themselves."""
+    return context.runs_here
+
+
+@macro("rubric")
+def rubric(context: LabContext) -> Rubric | None:
+    """How the report is marked: `.criteria`, `.ladder`, `.points`; none where the lab has no
+    rubric. Its CSV is at `/assets/rubrics/NN-<lab>.csv`."""
+    return read_rubric(context.lab)
+
+
+@macro("pitfalls")
+def pitfalls(context: LabContext) -> list[Pitfall]:
+    """The lab's mistakes, in order, each with its facts."""
+    return context.lab.file.pitfalls
+
+
+@macro('pitfall("mtu")')
+def pitfall(context: LabContext, wanted: str) -> Pitfall:
+    """A mistake's facts, as lab.toml has them: `.id`, `.title`, `.symptom`, `.trial`, `.minutes`,
+    `.hints` and more."""
+    return context.lab.pitfall(wanted)
+
+
+@macro('stage_set("mtu", "broken")')
+def stage_set(context: LabContext, name: str, stage: str) -> dict[str, Value]:
+    """What a stage of a mistake changes in its trial; `=name` in lab.toml stands for that
+    parameter, and is its value here."""
+    staged = context.lab.pitfall(name)
+    params = trial(context, staged.trial)
+    changes = staged.broken.set if stage == "broken" else staged.fixed.set
+    return {
+        key: params[str(value)[1:]] if str(value).startswith("=") else value
+        for key, value in changes.items()
+    }
+
+
+@macro('command("mtu", "broken")')
+def command(context: LabContext, name: str, stage: str) -> str:
+    """The command that runs a stage of a mistake, by its case's number."""
+    return f"./lab run {context.lab.name} {case_options(context, name, stage)}"
+
+
+def case_options(context: LabContext, name: str, stage: str) -> str:
+    """Return the options of `./lab run` that run a stage of a mistake without naming it."""
+    return f"--case {context.lab.case_number(context.lab.pitfall(name))}" + (
+        " --show-me" if stage == "fixed" else ""
+    )
+
+
+@macro("settings(7, {...})")
+def settings(context: LabContext, number: int, values: dict[str, Value]) -> list[str]:
+    """Values over a trial's own as `--set` takes them: `loss_percent=0.006`, without exponents."""
+    params = {**trial(context, number), **values}
+    meant = {key: params[str(v)[1:]] if refers(v) else v for key, v in values.items()}
+    return [
+        f"{key}={value}" if isinstance(value, str) else f"{key}={Decimal(repr(value)):f}"
+        for key, value in meant.items()
+    ]
+
+
+@macro('elsewhere_command("mtu", 0, "broken")')
+def elsewhere_command(context: LabContext, name: str, number: int, stage: str) -> str:
+    """The command of a mistake's stage on the first (0) or next of its other trials."""
+    other = context.lab.pitfall(name).elsewhere[number]
+    values = other.both | (other.broken if stage == "broken" else {})
+    changes = "".join(
+        f" --set {shlex.quote(setting)}" for setting in settings(context, other.trial, values)
+    )
+    return f"./lab run {context.lab.name} --trial {other.trial}{changes}"
+
+
+@macro('varied("mtu")')
+def varied(context: LabContext, name: str) -> dict[str, tuple[float, float]]:
+    """Which parameters of a mistake may be varied, from which to which value."""
+    return context.lab.varied(context.lab.pitfall(name))
+
+
+@macro('recorded("long")')
+def recorded(context: LabContext, name: str) -> bool:
+    """Whether a set is recorded."""
+    return context.sets.is_recorded(name)
+
+
+@macro('runs("long")')
+def runs(context: LabContext, name: str) -> list[Result]:
+    """All runs of a recorded set: of each `.params`, `.measured`, `.model`, `.ratio`,
+    `.comparable`."""
+    return context.sets.runs(name)
+
+
+@macro('run("mtu-broken")')
+def run(
+    context: LabContext, name: str, trial: int | None = None, seed: int | None = None
+) -> Result:
+    """The run of a recorded set: `.params`, `.measured`, `.model`, `.ratio`, `.comparable`;
+    `trial=`, `seed=` where it has several."""
+    return context.sets.run(name, trial, seed)
+
+
+@macro('provenance("mtu-broken")')
+def provenance(
+    context: LabContext, name: str, trial: int | None = None, seed: int | None = None
+) -> dict[str, Any]:
+    """The run's `provenance.json`, and `.real_s`: how long it took by the clock on the wall."""
+    found = context.sets.run(name, trial, seed)
+    file = found.run_dir / "provenance.json"
+    document = dict(json.loads(file.read_text(encoding="utf-8")))
+    return document | {"real_s": context.sets.real_s(found)}
+
+
+@macro('took("mtu-broken")')
+def took(context: LabContext, name: str) -> str:
+    """How long the runs of a recorded set took together, by the clock on the wall."""
+    return seconds(sum(map(context.sets.real_s, context.sets.runs(name))))
+
+
+@macro("steps")
+def steps(context: LabContext) -> list[str]:
+    """The recorded sets that lead from the first try to the result, in order."""
+    wanted = (recording.id for recording in context.lab.file.recordings if recording.step)
+    return [name for name in wanted if context.sets.is_recorded(name)]
+
+
+@macro("own.expected_ratio")
+def expected_ratio(context: LabContext) -> tuple[float, float]:
+    """The range in which lab.toml expects goodput over the model's bandwidth."""
+    for expectation in context.lab.file.expect:
+        low, high = expectation.min, expectation.max
+        if expectation.measured == "ratio" and low is not None and high is not None:
+            return low, high
+    raise UserError(f"{context.lab.name}: lab.toml expects no range of the ratio")
+
+
+class FindingWords(Block):
+    """Findings: printed as the checker's words; its attributes are the first one's parts."""
+
+    _findings: list[Finding]
+
+    def __new__(cls, findings: list[Finding], command: str) -> FindingWords:
+        lines = [
+            line
+            for finding in findings
+            for line in (
+                f"{finding.id} ({finding.severity})",
+                f"  measured: {finding.measured}",
+                f"  expected: {finding.expected}",
+            )
+        ]
+        text = "\n".join(lines or ["no finding"])
+        self = super().__new__(cls, verbatim(text, "text", title=command))
+        self._findings = findings
+        return self
+
+    @property
+    def found(self) -> bool:
+        return bool(self._findings)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not self._findings:
+            raise AttributeError(name)
+        return getattr(self._findings[0], name)
+
+
+@macro('finding("mtu-broken")')
+def finding(context: LabContext, name: str) -> FindingWords:
+    """What the checker prints of these runs; `.found`, and `.why`, `.measured`, `.expected` are its
+    parts."""
+    lab, results = context.lab, context.sets.runs(name)
+    findings = [
+        finding
+        for result in results
+        for finding in check_run(lab, case_of(lab, result.params, result.measured))
+    ]
+    folder = results[0].run_dir.relative_to(context.root / "sample-data")
+    if len(results) > 1:
+        findings_of_set = check_set(lab, [result.member for result in results])
+        findings = [with_help(lab, of_set.finding, None) for of_set in findings_of_set] + findings
+        folder = folder.parent
+    unique = list({finding.id: finding for finding in findings}.values())
+    return FindingWords(unique, f"./lab check sample-data/{folder.as_posix()}")
