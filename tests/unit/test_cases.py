@@ -100,7 +100,7 @@ def test_what_is_asked_is_measured(lab: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "value", "unit", "says"),
+    ("predicted", "value", "unit", "says"),
     [
         ("16 percent, as ping shows", 0.08, "(1 = all)", "0.5"),
         ("0.16", 0.08, "(1 = all)", "0.5"),
@@ -130,14 +130,14 @@ def test_what_is_asked_is_measured(lab: str) -> None:
     ],
 )
 def test_a_prediction_is_compared_in_one_unit(
-    told: str, value: float, unit: str, says: str | None
+    predicted: str, value: float, unit: str, says: str | None
 ) -> None:
-    off = how_far_off(told, value, unit)
+    off = how_far_off(predicted, value, unit)
     assert off == (f", {says} times that" if says else "")
 
 
 @pytest.mark.parametrize(
-    ("told", "value", "unit", "asks"),
+    ("predicted", "value", "unit", "asks"),
     [
         ("1448 bytes", 45.0, "Mbit/s", "Mbit/s"),
         ("20 %", 45.0, "packets", "packets"),
@@ -148,9 +148,9 @@ def test_a_prediction_is_compared_in_one_unit(
     ],
 )
 def test_no_factor_stands_between_two_quantities(
-    told: str, value: float, unit: str, asks: str
+    predicted: str, value: float, unit: str, asks: str
 ) -> None:
-    off = how_far_off(told, value, unit)
+    off = how_far_off(predicted, value, unit)
     assert off == f". The question asks for {asks}, so the two can't be compared"
 
 

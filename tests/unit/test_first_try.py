@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from edited_labs import refusal
 
 from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import LabBook
+from measuretwice.cli import start, terminal
+from measuretwice.course.progress import changes_by_cases, open_try
 from measuretwice.lab import (
     Lab,
-    find_labs,
     first_try_cases,
     first_try_of,
     load_lab,
     plan_try,
     published_labs,
-    read_lab,
     recorded_steps,
     select_trials,
     step_cases,
@@ -84,12 +84,10 @@ def test_in_any_other_order_only_what_was_found_is_changed() -> None:
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_what_is_said_tells_no_cause_and_what_is_counted_is_measured(lab: Lab) -> None:
     about = first_try_of(lab)
-    shown = [about.shown, *(step.shown for step in about.steps if step.shown)]
+    values = {about.shown.value, *(step.shown.value for step in about.steps if step.shown)}
     assert about.ask.endswith("?")
     assert about.found.endswith(".")
-    for each in shown:
-        if each.value != "ratio":
-            fields.require([each.value], lab.name)
+    fields.require(sorted(values - {"ratio"}), lab.name)
     for pitfall in lab.file.pitfalls:
         for word in [*pitfall.key_words, pitfall.id]:
             for text in (about.claim, about.ask, about.shown.label):
@@ -125,8 +123,8 @@ def test_the_buffers_claim_holds_in_most_runs_of_one_buffer_only() -> None:
     assert len(large) == len(small) == 30
     assert sum(index >= low for index in small) > 27
     assert sum(index >= low for index in large) < 15
-    looked = recorded(lab, "second-look")
-    assert [run.params for run in looked[:5]] == [recorded(lab, "thirty-times")[60].params] * 5
+    second_look = recorded(lab, "second-look")
+    assert [run.params for run in second_look[:5]] == [recorded(lab, "thirty-times")[60].params] * 5
 
 
 def test_what_runs_come_to_in_words() -> None:
@@ -168,13 +166,7 @@ def test_what_runs_come_to_in_words() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_lab_toml_is_named(tmp_path: Path, old: str, new: str, says: str) -> None:
-    folder = tmp_path / "labs/02-buffers"
-    shutil.copytree(find_labs(ROOT)["buffers"], folder)
-    text = (folder / "lab.toml").read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    (folder / "lab.toml").write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(UserError, match=re.escape(says)):
-        read_lab(folder)
+    assert says in refusal(tmp_path, old, new, "02-buffers")
 
 
 def test_a_lab_without_a_first_try_says_so() -> None:
@@ -213,8 +205,37 @@ def test_a_broken_file_is_one_clear_line(tmp_path: Path, text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_book_without_its_seed_is_one_clear_line(tmp_path: Path) -> None:
-    book = LabBook(tmp_path, MATHIS)
-    book.path.write_text("# mine\n")
-    with pytest.raises(UserError, match="says no seed"):
-        book.open()
+def test_a_run_that_is_broken_off_keeps_the_prediction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = open_try(MATHIS, tmp_path, 7)
+    book = state.book
+    book.add(5, "Prediction", "80 Mbit/s")
+    asked: list[str] = []
+    answers = iter(["", "all sixty, the model is old and proven"])
+
+    def answer(question: str) -> str:
+        asked.append(question)
+        return next(answers)
+
+    monkeypatch.setattr(terminal, "ask_person", answer)
+    assert [start._ask(state, measures=True) for _ in range(3)] == [
+        "",
+        *2 * ["all sixty, the model is old and proven"],
+    ]
+    assert len(asked) == 2
+    text = book.text
+    assert text.index("- Seed: 7") < text.index("## First try") < text.index("## Case 5")
+    assert book.notes(5).prediction == "80 Mbit/s"
+    book.add_first_try("Run", "first try: 0 of 60")
+    book.add_first_try("Run", "first try: 0 of 60")
+    assert book.first_try().of("Run") == ["first try: 0 of 60"]
+    assert LabBook(tmp_path / MATHIS.name, MATHIS).open() == 7
+
+
+def test_it_says_which_mends_were_used() -> None:
+    assert changes_by_cases(MATHIS, plan_try(MATHIS, ())) == ""
+    number = MATHIS.case_number(MATHIS.pitfall("offload"))
+    said = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, number + 1)}))
+    assert "With what you found in cases 1" in said
+    assert "offloads as the trial has it" in said
