@@ -33,7 +33,7 @@ from measuretwice.facts import (
 from measuretwice.facts.values import Cell
 from measuretwice.parse import parse_ss
 from measuretwice.runs.result import Result
-from measuretwice.stats import intervals, two_samples
+from measuretwice.stats import intervals
 from measuretwice.tcp import model
 
 QDISC, TO_JULIET = "router/qdisc.after.json", {"kind": "netem", "dev": "eth1"}
@@ -1027,7 +1027,7 @@ def _c_by_count(run: Result) -> float:
 
 
 def _relative_deviation(values: Sequence[float]) -> float:
-    average, deviation = two_samples.mean_and_deviation(values)
+    average, deviation = intervals.mean_and_deviation(values)
     return deviation / average
 
 

@@ -32,7 +32,7 @@ from measuretwice.facts import (
 )
 from measuretwice.facts.values import WHOLE
 from measuretwice.runs.result import Result
-from measuretwice.stats import two_samples
+from measuretwice.stats import intervals, two_samples
 
 # As the source printed them, in Mbit/s: of eight values each.
 PUBLISHED_FIFO_DEVIATION, PUBLISHED_RED_DEVIATION, PUBLISHED_RUNS = 1.61, 2.49, 8
@@ -324,7 +324,7 @@ def _summary_row(f: Facts, sets: RecordedSets) -> None:
                 what,
                 Number(len(rates)),
                 mbit(statistics.fmean(rates)),
-                mbit(two_samples.mean_and_deviation(rates)[1]),
+                mbit(intervals.mean_and_deviation(rates)[1]),
             )
             for what, rates in (("as averaged", seconds + totals), ("seconds only", seconds))
         ),
@@ -409,7 +409,7 @@ def _small_n(f: Facts, sets: RecordedSets) -> None:
                 discipline,
                 Number(len(waits)),
                 ms(statistics.fmean(waits)),
-                ms(two_samples.mean_and_deviation(waits)[1]),
+                ms(intervals.mean_and_deviation(waits)[1]),
             )
             for discipline, waits in (("pfifo_fast", fifo), ("red", red))
         ),

@@ -11,6 +11,7 @@ from measuretwice.stats.intervals import (
     jains_index,
     loss_interval,
     losses_needed,
+    mean_and_deviation,
     mean_interval,
     mean_interval_within,
     median_interval,
@@ -22,7 +23,6 @@ from measuretwice.stats.intervals import (
 )
 from measuretwice.stats.two_samples import (
     difference_interval,
-    mean_and_deviation,
     noticeable_spread,
     power_of_spread,
     spread,

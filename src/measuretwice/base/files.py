@@ -127,7 +127,10 @@ def pack_zip(files: Mapping[str, Path | bytes]) -> bytes:
 
 
 def now() -> datetime:
-    """Now, or the time in SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch)."""
+    """Return the time in UTC, or that in SOURCE_DATE_EPOCH (reproducible-builds.org/specs/source-date-epoch).
+
+    UserError where that is no number of seconds.
+    """
     given = os.environ.get("SOURCE_DATE_EPOCH")
     if given is None:
         return datetime.now(UTC)

@@ -43,7 +43,7 @@ def version() -> int:
 
 
 def describe() -> str:
-    """What of it this machine has: for `./lab doctor` and a run's provenance."""
+    """Return what of Landlock this machine has, in words for `./lab doctor` and a run's provenance."""
     found = version()
     if not found:
         return "none"

@@ -49,7 +49,7 @@ class LimitedProcess:
 
 
 def allow_more_work() -> None:
-    """In such a process: give what comes next as much of a CPU's time as what came before had."""
+    """Raise this limited process' limit of CPU time, so that what comes next has as much as what came before."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     _limit(resource.RLIMIT_CPU, CPU_S + math.ceil(used.ru_utime + used.ru_stime))
 

@@ -196,7 +196,7 @@ def _without_unit(found: re.Match[str]) -> str:
 
 
 def number_matches(words: str) -> Iterator[tuple[re.Match[str], float]]:
-    """Where numbers stand in a prediction, and what they are."""
+    """Yield each number of a prediction: where it stands, and its value."""
     for found in NUMBER.finditer(words[:MAX_CHARACTERS]):
         yield found, float(found[0].replace(",", "" if found["grouped"] else "."))
 

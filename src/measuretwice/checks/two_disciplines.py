@@ -11,8 +11,8 @@ from measuretwice.checks.registry import Help, set_check
 from measuretwice.lab import Lab
 from measuretwice.measure import fields
 from measuretwice.measure.fields import number
+from measuretwice.stats.intervals import mean_and_deviation
 from measuretwice.stats.two_samples import (
-    mean_and_deviation,
     noticeable_spread,
     power_of_spread,
     spread,

@@ -23,7 +23,8 @@ from measuretwice.figures.style import (
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.results import RegressionFigure
 from measuretwice.runs.result import Result
-from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
+from measuretwice.stats.intervals import slope_through_zero
+from measuretwice.tcp.model import mathis_bandwidth_bps
 
 PANELS = (("retransmits", "by retransmissions"), ("halvings", "by halvings"))
 
@@ -62,7 +63,7 @@ def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) 
             found = [point for result in results for point in points(result, counted)]
             if not found:
                 raise UserError(f"--figure {declared.id}: no flow of these runs has {counted}")
-            constant = constant_by_regression(found)
+            constant, _, _ = slope_through_zero(found)
             xs, ys = [x / 1e6 for x, _ in found], [y / 1e6 for _, y in found]
             rows += [
                 {"by": counted, "model_mbit": round(x, 4), "goodput_mbit": round(y, 4)}

@@ -298,7 +298,9 @@ def read_plan(lab: Lab, document: Mapping[str, Any], where: str) -> Plan:
     for name in sorted(map(str, decided.keys() - known)):
         raise UserError(f"{where}: {shortened(name)}: no field of a plan; run it again")
     try:
-        plan = Plan(**{**decided, "params": _settings(lab, decided["params"])})
+        if not isinstance(decided["params"], Mapping):
+            raise UserError("params: input should be an object")
+        plan = Plan(**{**decided, "params": CheckedParams(lab, decided["params"], "params")})
         _check_fields(lab, plan)
     except UserError as error:
         raise UserError(f"{where}: {error}; run it again") from None
@@ -307,12 +309,6 @@ def read_plan(lab: Lab, document: Mapping[str, Any], where: str) -> Plan:
             f"{where}: was changed after the run (its digest is of another plan); run it again"
         )
     return plan
-
-
-def _settings(lab: Lab, values: object) -> CheckedParams:
-    if not isinstance(values, Mapping):
-        raise UserError("params: input should be an object")
-    return CheckedParams(lab, values, "params")
 
 
 def _check_fields(lab: Lab, plan: Plan) -> None:

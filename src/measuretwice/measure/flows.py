@@ -43,8 +43,8 @@ from measuretwice.measure.student_tables import (
     rate_rows,
 )
 from measuretwice.parse import ParseError, PingRun, parse_ping, parse_tc_qdiscs
-from measuretwice.stats.intervals import jains_index
-from measuretwice.tcp.model import constant_by_regression, mathis_bandwidth_bps
+from measuretwice.stats.intervals import jains_index, slope_through_zero
+from measuretwice.tcp.model import mathis_bandwidth_bps
 from measuretwice.tcp.traces import (
     convergence_s,
     decreases,
@@ -432,7 +432,7 @@ def _constants(flows: Sequence[Flow], values: Measured) -> Measured:
             for flow in flows
             if (ratio := ratio_of(flow)) and flow.rtt_mean_ms
         ]
-        return round(constant_by_regression(points), 4) if points else None
+        return round(slope_through_zero(points)[0], 4) if points else None
 
     return {
         "c_by_retransmits": fit(lambda flow: flow.segments and flow.retransmits / flow.segments),

@@ -21,14 +21,14 @@ _MOST_CHARACTERS = 20_000
 
 
 def clean(value: object) -> object:
-    """Text without what a browser or terminal would obey; markup of our own as it is."""
+    """Return text without what a browser or terminal would obey; markup of our own, and what is no text, as it is."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return _UNPRINTABLE.sub("\ufffd", value)
 
 
 def markdown_text(value: object) -> Markup:
-    """One line of text that Markdown shows as it is: in a paragraph, a heading or a cell."""
+    """Return a value as one line that Markdown shows as it is: in a paragraph, a heading or a cell."""
     if isinstance(value, Markup):
         return value
     text = " ".join(str(clean(str(value))).split())
@@ -37,13 +37,13 @@ def markdown_text(value: object) -> Markup:
 
 
 def fence(text: str, language: str = "text") -> Markup:
-    """A block that Markdown shows verbatim: its fence is longer than any in the text."""
+    """Return a block that Markdown shows verbatim: its fence is longer than any in the text."""
     ticks = "`" * (1 + max([2, *(len(run) for run in re.findall("`+", text))]))
     return Markup(f"{ticks}{language}\n{clean(text)}\n{ticks}")
 
 
 def inline_html(text: str) -> Markup:
-    """One of our own texts in HTML: code between backticks, strong between two stars, emphasis between one; the rest escaped."""
+    """Return one of our own texts in HTML: code between backticks, strong between two stars, emphasis between one; the rest escaped."""
     parts = str(clean(text)).split("`")
     shown = [
         Markup("<code>{}</code>").format(part)

@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def environment(*folders: Path, **options: Any) -> Environment:
-    """The templates' room: what they are given is escaped, and what they lack is an error.
+    """Return jinja's environment for a report's templates: values are escaped, and one that is missing is an error.
 
     Templates in `folders` can use the report's.
     """

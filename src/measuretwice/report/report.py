@@ -305,7 +305,7 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
 
 
 def is_known(run: RunData, books: Books) -> bool:
-    """May the report name what is wrong with a run? Not of a case before its student did, or took the last hint."""
+    """Is what is wrong with a run no secret? Of a case, once its student named it or took the last hint."""
     if not run.plan.case:
         return True
     notes = books.get(run.plan.lab, {}).get(run.plan.case)

@@ -56,7 +56,7 @@ class ReportTable:
 
 
 def summary_table(runs: Sequence[RunData]) -> ReportTable:
-    """A line for each run."""
+    """Return the table with a line for each run."""
     several = len({run.lab.name for run in runs}) > 1
     headings = [
         "trial", "stage, and what was changed", "seed", "RTT, ms", "MSS, B", "p set", "p measured", "95 % interval of p",
@@ -119,7 +119,7 @@ def own_changes(run: RunData) -> list[str]:
 
 
 def settings_table(run: RunData, *, tells: bool = True) -> ReportTable:
-    """Every parameter with its unit and who set it; what isn't as the trial has it comes first.
+    """Return every parameter with its unit and who set it; what isn't as the trial has it comes first.
 
     Of a case whose cause isn't found yet (`tells` is False) that would be the answer: no word of it.
     """
@@ -152,7 +152,7 @@ def settings_table(run: RunData, *, tells: bool = True) -> ReportTable:
 
 
 def validation_table(verdicts: Sequence[Verdict]) -> ReportTable:
-    """What was measured against what was asked for."""
+    """Return what was measured beside what was expected, a row for each expectation."""
     rows = []
     for verdict in verdicts:
         low, high = (number(bound, "{:.6g}") for bound in (verdict.low, verdict.high))
@@ -173,7 +173,7 @@ def validation_table(verdicts: Sequence[Verdict]) -> ReportTable:
 
 
 def provenance_table(run: RunData) -> ReportTable:
-    """Where a run comes from, as its folder has it."""
+    """Return where a run comes from, as its folder has it."""
     provenance, plan = run.provenance or {}, run.plan
     machine = provenance.get("machine")
     rows = [
@@ -202,7 +202,7 @@ def _command(run: RunData) -> str:
 
 
 def key_values_table(run: RunData) -> ReportTable:
-    """What a reader wants first, and of a lab with a model how it compares."""
+    """Return the values that a reader wants first, and of a lab with a model how it compares."""
     result = run.result
     goodput = goodput_of(run.lab, result)
     means = f"goodput: {goodput_means(run.lab, result.params)}"
@@ -221,7 +221,7 @@ def key_values_table(run: RunData) -> ReportTable:
 
 
 def all_values_table(run: RunData) -> ReportTable:
-    """Every measured value under its own name."""
+    """Return every measured value under its own name."""
     return ReportTable(
         "All that was measured, by its name in result.json",
         ["name", "value"],
@@ -234,7 +234,7 @@ def all_values_table(run: RunData) -> ReportTable:
 
 
 def digests_table(run: RunData) -> ReportTable:
-    """The raw files and their digests."""
+    """Return the raw files with their SHA-256."""
     return ReportTable(
         "SHA-256 of each raw file",
         ["file", "digest"],
@@ -249,7 +249,7 @@ def _as_text(value: object) -> str:
 
 
 def number(value: object, form: str, scale: float = 1.0) -> str:
-    """A number in the given form; a dash for what isn't one."""
+    """Return `value * scale` in a format's form; a dash for what is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return NONE
     return form.format(value * scale)
@@ -266,7 +266,7 @@ def _with_unit(name: str, value: object) -> list[str]:
 
 
 def loss_interval_of(run: RunData) -> tuple[float, float] | None:
-    """The loss ratio's 95 % interval by Clopper and Pearson."""
+    """Return the loss ratio's 95 % interval by Clopper and Pearson; None where drops or packets weren't counted."""
     drops, offered = (run.result.value(f"qdisc_{name}") for name in ("drops", "offered_packets"))
     if drops is None or not offered or not 0 <= drops <= offered:
         return None
@@ -274,7 +274,7 @@ def loss_interval_of(run: RunData) -> tuple[float, float] | None:
 
 
 def ratio_error_of(run: RunData) -> float | None:
-    """How far chance alone takes the ratio, 95 %, from how many drops there were."""
+    """Return how far chance alone takes the ratio, 95 %, by the number of drops; None where that isn't known."""
     ratio, drops = run.result.ratio, run.result.value("qdisc_drops")
     if ratio is None or drops is None:
         return None

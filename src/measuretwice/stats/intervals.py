@@ -83,6 +83,14 @@ def losses_needed(relative_error: float) -> float:
     return 1 / (2 * relative_error) ** 2
 
 
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Return mean and sample deviation; ValueError for fewer than two values."""
+    if len(values) < 2:
+        raise ValueError("expected at least two values")
+    mean = math.fsum(values) / len(values)
+    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
+
+
 def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float, float]:
     """Return the mean of independent values and its interval (Student's t): mean, low, high.
 
@@ -91,18 +99,17 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
     if not values:
         raise ValueError("expected at least one value")
     count = len(values)
-    mean = math.fsum(values) / count
     if count == 1:
-        return mean, -math.inf, math.inf
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (count - 1))
+        return float(values[0]), -math.inf, math.inf
+    mean, deviation = mean_and_deviation(values)
     half = student_quantile(count - 1, 0.5 + confidence / 2) * deviation / math.sqrt(count)
     return mean, mean - half, mean + half
 
 
 def relative_spread(values: Sequence[float]) -> float:
-    """Return the standard deviation over the mean: what one run's result is off by, typically."""
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1)) / mean
+    """Return the standard deviation over the mean; ValueError for fewer than two values."""
+    mean, deviation = mean_and_deviation(values)
+    return deviation / mean
 
 
 def ratio_of_means(
@@ -202,12 +209,12 @@ def fit_constant(
     mean, low, high = mean_interval(logs, confidence)
     slope = _slope([math.log(x) for x in model], [math.log(y) for y in measured], confidence)
     return ConstantFit(
-        len(logs), math.exp(mean), math.exp(low), _exp(high), *(slope or (None, None, None))
+        len(logs),
+        math.exp(mean),
+        math.exp(low),
+        math.inf if high == math.inf else math.exp(high),
+        *(slope or (None, None, None)),
     )
-
-
-def _exp(value: float) -> float:
-    return math.inf if value == math.inf else math.exp(value)
 
 
 def _slope(x: list[float], y: list[float], confidence: float) -> tuple[float, float, float] | None:

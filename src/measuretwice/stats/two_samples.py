@@ -1,4 +1,4 @@
-"""Two samples held against each other: do their means differ, do their spreads, and could that many
+"""Two samples compared: do their means differ, do their spreads, and could that many
 values have shown it? Pure functions; deviations are sample deviations (n - 1).
 
 Sources: Welch, "The generalization of 'Student's' problem when several different population
@@ -19,6 +19,7 @@ from measuretwice.stats.distributions import (
     student_cdf,
     student_quantile,
 )
+from measuretwice.stats.intervals import mean_and_deviation
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,6 @@ class Comparison:
     statistic: float
     freedom: tuple[float, ...]
     p: float
-
-
-def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
-    """Return mean and sample deviation; ValueError for fewer than two values."""
-    if len(values) < 2:
-        raise ValueError("expected at least two values")
-    mean = math.fsum(values) / len(values)
-    return mean, math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
 
 
 def _welch_error(
@@ -52,7 +45,7 @@ def _welch_error(
 def welch_of(
     mean_a: float, deviation_a: float, count_a: int, mean_b: float, deviation_b: float, count_b: int
 ) -> Comparison:
-    """Welch's t of two means, from what papers print: mean, deviation, count of each."""
+    """Return Welch's t of two means, from what papers print: mean, deviation, count of each."""
     error, freedom = _welch_error(deviation_a, count_a, deviation_b, count_b)
     if error == 0:
         p = 1.0 if mean_a == mean_b else 0.0
@@ -79,12 +72,12 @@ def difference_interval(
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Comparison:
-    """Welch's t of two samples' means."""
+    """Return Welch's t of two samples' means."""
     return welch_of(*mean_and_deviation(a), len(a), *mean_and_deviation(b), len(b))
 
 
 def spread_of(deviation_a: float, count_a: int, deviation_b: float, count_b: int) -> Comparison:
-    """The F test of two deviations, the larger over the smaller; p counts both sides."""
+    """Return the F test of two deviations, the larger over the smaller; p counts both sides."""
     (large, n), (small, m) = sorted(
         ((deviation_a, count_a), (deviation_b, count_b)), key=lambda pair: -pair[0]
     )
@@ -95,7 +88,7 @@ def spread_of(deviation_a: float, count_a: int, deviation_b: float, count_b: int
 
 
 def spread(a: Sequence[float], b: Sequence[float]) -> Comparison:
-    """The F test of two samples' deviations."""
+    """Return the F test of two samples' deviations."""
     return spread_of(mean_and_deviation(a)[1], len(a), mean_and_deviation(b)[1], len(b))
 
 

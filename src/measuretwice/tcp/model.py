@@ -14,7 +14,7 @@ Sources, cited by name below:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 # RFC 3649, section 5: up to the low window HighSpeed TCP is Reno; at the high one it gives up a tenth.
@@ -98,18 +98,6 @@ def mathis_bandwidth_bps(
     return constant * mss_bytes * 8 / (rtt_ms / 1e3) / math.sqrt(loss_ratio)
 
 
-def constant_by_regression(points: Sequence[tuple[float, float]]) -> float:
-    """Return C of measured = C * model, by least squares over flows and through zero.
-
-    `points` are model bandwidth (C = 1) and measured bandwidth, in one unit. Large flows weigh
-    more than in `statistics.fit_constant`. ValueError without points.
-    """
-    squares = math.fsum(x * x for x, _ in points)
-    if not squares:
-        raise ValueError("expected at least one point whose model bandwidth is not zero")
-    return math.fsum(x * y for x, y in points) / squares
-
-
 def mathis_expected_losses(
     rtt_ms: float, loss_ratio: float, duration_s: float, constant: float = 1.0
 ) -> float:
@@ -158,8 +146,11 @@ def pftk_segments_per_s(
     T_0, by default what Linux has. Infinite where nothing is lost and no window limits.
     ValueError outside loss_ratio 0..1 (1 excluded), rtt_ms > 0.
     """
-    rtt_s, rto_s = _pftk_times_s(rtt_ms, rto_ms, loss_ratio, segments_per_ack, max_window_segments)
     p, b = loss_ratio, segments_per_ack
+    if not 0 <= p < 1 or rtt_ms <= 0 or b < 1 or max_window_segments < 1:
+        raise ValueError("expected loss_ratio in 0..1, rtt_ms > 0, segments and window >= 1")
+    rtt_s = rtt_ms / 1e3
+    rto_s = (linux_rto_ms(rtt_ms) if rto_ms is None else rto_ms) / 1e3
     if p == 0:
         return max_window_segments / rtt_s
     part = (2 + b) / (3 * b)
@@ -173,15 +164,6 @@ def pftk_segments_per_s(
     else:
         rounds = b / 8 * window + (1 - p) / (p * window) + 2
     return segments / (rtt_s * rounds + timeout_share * rto_s * backoff / (1 - p))
-
-
-def _pftk_times_s(
-    rtt_ms: float, rto_ms: float | None, loss_ratio: float, per_ack: int, window_segments: float
-) -> tuple[float, float]:
-    """The round-trip time and the timeout in seconds; ValueError where PFTK is not defined."""
-    if not 0 <= loss_ratio < 1 or rtt_ms <= 0 or per_ack < 1 or window_segments < 1:
-        raise ValueError("expected loss_ratio in 0..1, rtt_ms > 0, segments and window >= 1")
-    return rtt_ms / 1e3, (linux_rto_ms(rtt_ms) if rto_ms is None else rto_ms) / 1e3
 
 
 def _pftk_timeout_share(p: float, window: float) -> float:

@@ -80,7 +80,7 @@ def convergence_s(
 
 
 def interpolate(times: Sequence[float], values: Sequence[float], time_s: float) -> float:
-    """A value between two samples, by a straight line; at the ends, the first or the last."""
+    """Return the value at `time_s` on the line between two samples; before and after all, the first or the last."""
     n = bisect.bisect_left(times, time_s)
     if n == 0:
         return values[0]
@@ -110,7 +110,7 @@ class TraceLike(Protocol):
 
 
 def rate_bps(trace: TraceLike, start_s: float, end_s: float) -> float:
-    """Bits acknowledged a second, between two Unix times."""
+    """Return the bits acknowledged a second, between two Unix times."""
     first, last = (
         interpolate(trace.time_s, trace.acked_bytes, time_s) for time_s in (start_s, end_s)
     )
@@ -118,7 +118,7 @@ def rate_bps(trace: TraceLike, start_s: float, end_s: float) -> float:
 
 
 def steady_state(trace: TraceLike, start_s: float, end_s: float) -> Values:
-    """A connection from `start_s` to `end_s` (Unix times).
+    """Return measured values of a connection from `start_s` to `end_s` (Unix times); none where too few samples lie there.
 
     `rising_ratio` is the rate of the last fifth of this time over that of the first, and
     `rising_steps` how many of the four steps between fifths go up. `cwnd_over_rate_ms` is the round-trip time
@@ -153,7 +153,7 @@ def sampled_each_tenth(trace: TraceLike) -> bool:
 
 
 def lowest_tenth_bps(trace: TraceLike) -> float | None:
-    """The least rate in any tenth of a second, from the second second on; None where the trace has
+    """Return the least rate in any tenth of a second, from the second second on; None where the trace has
     no sample in each."""
     start_s, end_s = trace.time_s[0] + 1, trace.time_s[-1]
     count = int((end_s - start_s) / TENTH_S)
@@ -178,7 +178,7 @@ class TimeSequence:
 
 
 def data_connection(packets: Sequence[TcpPacket]) -> tuple[str, int]:
-    """The address and port from which most bytes came; ValueError where there are none."""
+    """Return the address and port from which most bytes came; ValueError where there are none."""
     sent: Counter[tuple[str, int]] = Counter()
     for packet in packets:
         sent[packet.from_address, packet.from_port] += packet.data_bytes
@@ -188,7 +188,7 @@ def data_connection(packets: Sequence[TcpPacket]) -> tuple[str, int]:
 
 
 def time_sequence(packets: Sequence[TcpPacket]) -> TimeSequence:
-    """The time-sequence record of the connection with most data."""
+    """Return the time-sequence record of the connection with most data; ValueError where there is none."""
     sender = data_connection(packets)
     result = TimeSequence([], [], [])
     start_s: float | None = None

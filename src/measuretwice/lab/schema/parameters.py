@@ -103,10 +103,12 @@ class Parameter(Strict):
                 raise ValueError(f"{name}: expected a name like {self.default!r}, got {given!r}")
             return given
         unit = unit_of(name)
+        has_article = unit.startswith("a ")
         try:
             number = float(given)
         except (ValueError, OverflowError):
-            raise ValueError(f"{name}: expected {_number_in(unit)}, got {given!r}") from None
+            expected = unit if has_article else f"a number in {unit}"
+            raise ValueError(f"{name}: expected {expected}, got {given!r}") from None
         low, high = self.min, self.max
         if (
             not math.isfinite(number)
@@ -117,7 +119,8 @@ class Parameter(Strict):
         if number.is_integer():
             return int(number)
         if self.integer:
-            raise ValueError(f"{name}: expected {_whole(unit)}, got {given}")
+            expected = "a whole number" if has_article else f"a whole number of {unit}"
+            raise ValueError(f"{name}: expected {expected}, got {given}")
         return number
 
 
@@ -135,14 +138,6 @@ def is_reserved(name: str) -> bool:
 def refers(value: Value) -> bool:
     """Does a stage's value name another parameter, as in `loss_percent = "=loss_ratio"`?"""
     return isinstance(value, str) and value.startswith("=")
-
-
-def _number_in(unit: str) -> str:
-    return unit if unit.startswith("a ") else f"a number in {unit}"
-
-
-def _whole(unit: str) -> str:
-    return "a whole number" if unit.startswith("a ") else f"a whole number of {unit}"
 
 
 def unit_of(name: str) -> str:
