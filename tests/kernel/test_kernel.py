@@ -24,7 +24,7 @@ import pytest
 
 from measuretwice.backends.script import kernel_settings
 from measuretwice.backends.virtual import HUGE_FROM_MB, find_kernel, open_huge_memory
-from measuretwice.backends.virtual import run_inside as uml_run_inside
+from measuretwice.backends.virtual import run_inside as run_in_kernel
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "scripts" / "kernel" / "build.sh"
@@ -587,7 +587,7 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
     kernel: Path, tmp_path: Path
 ) -> None:
     """Linux keeps two copies of its command line, so a long path on it would cost memory, and TCP's
-    limits follow from that: uml.start tells it no path at all."""
+    limits follow from that: virtual.start tells it no path at all."""
     deep = tmp_path.joinpath(*["a folder with a long name" * 6] * 12)
     deep.mkdir(parents=True)
     chosen = "cat /proc/sys/net/ipv4/tcp_{mem,rmem,wmem} /proc/cmdline; grep MemTotal /proc/meminfo"
@@ -596,7 +596,7 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
         (folder / "experiment.sh").write_text(chosen)
         found = find_kernel()
         assert found is not None
-        uml_run_inside(found, ROOT, folder, 1, 60, memory_mb=MEMORY_MB)
+        run_in_kernel(found, ROOT, folder, 1, 60, memory_mb=MEMORY_MB)
         said.append((folder / "experiment.log").read_text())
     assert said[0] == said[1]
     assert "MemTotal" in said[0]
@@ -618,7 +618,7 @@ def test_a_large_guests_huge_pages_change_nothing(
         folder = tmp_path / str(place).strip("/")
         folder.mkdir()
         (folder / "experiment.sh").write_text(EXPERIMENT)
-        uml_run_inside(found, ROOT, folder, 1, 120, memory_mb=HUGE_FROM_MB)
+        run_in_kernel(found, ROOT, folder, 1, 120, memory_mb=HUGE_FROM_MB)
         said.append((folder / "experiment.log").read_text() + (folder / "client.json").read_text())
     assert said[0] == said[1]
     assert said[0].count("-") >= 12, said[0]
