@@ -129,6 +129,12 @@ def _no_bottleneck(f: Facts, sets: RecordedSets) -> None:
     f.ping_after = ms(measured(fixed, "busy_ping_mean_ms"))
     f.drops = whole(measured(broken, "queue_drops"))
     f.waiting = Number(measured(broken, "queue_mean_packets"), digits=2)
+    f.red_decides_nothing = measured(broken, "queue_mean_packets") < 1 and measured(
+        broken, "queue_drops"
+    ) == 0 < measured(fixed, "queue_drops")
+    f.packets_wait = measured(broken, "busy_ping_mean_ms") > 5 * measured(
+        fixed, "busy_ping_mean_ms"
+    )
     f.in_use = percent(measured(broken, "utilisation"))
     f.packets = whole(_red_counters(sets, broken)["packets"])
     counters = {
@@ -171,6 +177,10 @@ def _wrong_metric(f: Facts, sets: RecordedSets) -> None:
     )
     two = sorted(measured(run, "goodput_bps") for run in (fifo, red))
     f.above = percent((two[1] / two[0] - 1), 2)
+    f.rates_are_alike = two[1] <= 1.02 * two[0]
+    f.waits_differ = measured(fifo, "busy_ping_mean_ms") > 3 * measured(red, "busy_ping_mean_ms")
+    room_bytes = FRAME_BYTES * param(fifo, "fifo_packets")
+    f.fifo_fills_its_room = measured(fifo, "queue_max_bytes") > 0.95 * room_bytes
     f.data_rate = Number(param(fifo, "rate_mbit") * DATA_BYTES / FRAME_BYTES, "Mbit/s")
     f.ss_fifo, f.ss_red = (
         excerpt(name, "host-1/ss.txt", grep="ESTAB.*bytes_sent:[0-9]{7}", last=1, trial=trial)
@@ -236,6 +246,11 @@ def _default_qdisc(f: Facts, sets: RecordedSets) -> None:
     f.goodput = mbit(measured(broken, "goodput_bps"))
     f.ping_longest = ms(measured(fixed, "busy_ping_max_ms"))
     f.ping_mean = ms(measured(fixed, "busy_ping_mean_ms"))
+    f.packets_hardly_wait = measured(broken, "busy_ping_mean_ms") < 0.3 * measured(
+        fixed, "busy_ping_mean_ms"
+    )
+    rates = [measured(run, "goodput_bps") for run in (broken, fixed)]
+    f.rates_are_alike = max(rates) <= 1.02 * min(rates)
     f.ping = excerpt("default-qdisc-broken", PING, last=2)
     f.qdisc = excerpt("default-qdisc-broken", "router-1/tc.txt")
     f.ping_fixed = excerpt("default-qdisc-fixed", PING, last=2)
