@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 import pytest
+from tool_outputs import read
 
 from measuretwice.parse import Iperf3Connection, ParseError, parse_iperf3_json
 
-Read = Callable[[str], str]
 
-
-def test_one_flow(read: Read) -> None:
+def test_one_flow() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.22-one-flow.json"), "a.json")
     assert run.version == "3.22"
     assert (run.protocol, run.duration_s, run.omit_s, run.num_streams) == ("TCP", 2, 0, 1)
@@ -29,7 +27,7 @@ def test_one_flow(read: Read) -> None:
     assert (stream.min_rtt_us, stream.mean_rtt_us, stream.max_rtt_us) == (6001, 6033, 6065)
 
 
-def test_intervals_of_3_9(read: Read) -> None:
+def test_intervals_of_3_9() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.9-one-flow.json"), "a.json")
     assert run.start_time_s == 1795212779
     assert run.connections == (Iperf3Connection(5, "10.10.1.100", 35878, "10.10.2.100", 5201),)
@@ -42,7 +40,7 @@ def test_intervals_of_3_9(read: Read) -> None:
     assert (run.interval_s, run.bidirectional) == (None, None)  # 3.9 doesn't write them
 
 
-def test_a_receivers_time_is_its_own(read: Read) -> None:
+def test_a_receivers_time_is_its_own() -> None:
     # `seconds` in the receiver's block is the sender's 2.000052; the rate is over 2.029052.
     (stream,) = parse_iperf3_json(read("iperf3/iperf3-3.9-one-flow.json"), "a.json").streams
     assert stream.receiver_seconds == 2.029052
@@ -50,25 +48,19 @@ def test_a_receivers_time_is_its_own(read: Read) -> None:
     assert stream.receiver_rate_bps == pytest.approx(8952720 * 8 / 2.029052)
 
 
-def test_start_time_in_milliseconds_where_written(read: Read) -> None:
+def test_start_time_in_milliseconds_where_written() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.22-two-flows-omit.json"), "a.json")
     assert run.start_time_s is not None
     assert run.start_time_s % 1 != 0
 
 
-def test_two_flows_with_omitted_seconds(read: Read) -> None:
+def test_two_flows_with_omitted_seconds() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.9-two-flows-omit.json"), "a.json")
     assert (run.num_streams, run.omit_s, run.mss_requested_bytes) == (2, 1, None)
     assert run.mss_default_bytes == 1460
     assert [c.stream_id for c in run.connections] == [5, 7]
-    assert [(i.stream_id, i.omitted) for i in run.intervals] == [
-        (5, True),
-        (7, True),
-        (5, False),
-        (7, False),
-        (5, False),
-        (7, False),
-    ]
+    assert [i.stream_id for i in run.intervals] == [5, 7] * 3
+    assert [i.omitted for i in run.intervals] == [True] * 2 + [False] * 4
     assert [s.sender_bytes for s in run.streams] == [8479680, 8222720]
     assert [s.retransmits for s in run.streams] == [31, 32]
     assert (run.sent_bytes, run.retransmits) == (16702400, 63)
@@ -76,7 +68,7 @@ def test_two_flows_with_omitted_seconds(read: Read) -> None:
 
 
 @pytest.mark.parametrize("version", ["3.9", "3.18"])
-def test_reverse_has_no_tcp_info_of_this_host(read: Read, version: str) -> None:
+def test_reverse_has_no_tcp_info_of_this_host(version: str) -> None:
     run = parse_iperf3_json(read(f"iperf3/iperf3-{version}-reverse.json"), "a.json")
     assert run.reverse is True
     (stream,) = run.streams
@@ -91,7 +83,7 @@ def test_reverse_has_no_tcp_info_of_this_host(read: Read, version: str) -> None:
     }[version]
 
 
-def test_bidirectional_sums_are_of_the_clients_sending(read: Read) -> None:
+def test_bidirectional_sums_are_of_the_clients_sending() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.18-bidir.json"), "a.json")
     assert run.bidirectional is True
     assert (run.sent_bytes, run.received_bytes, run.retransmits) == (9699328, 8781824, 36)
@@ -100,13 +92,13 @@ def test_bidirectional_sums_are_of_the_clients_sending(read: Read) -> None:
     assert (back.sender_bytes, back.receiver_bytes) == (784728064, 781189120)
 
 
-def test_bytes_instead_of_a_duration(read: Read) -> None:
+def test_bytes_instead_of_a_duration() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.12-bytes.json"), "a.json")
     assert run.duration_s is None
     assert (run.sent_bytes, run.sent_seconds, run.received_bytes) == (379600, 0.012007, 102200)
 
 
-def test_udp(read: Read) -> None:
+def test_udp() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.22-udp.json"), "a.json")
     assert run.protocol == "UDP"
     assert (run.sent_bytes, run.sent_seconds) == (251120, 1.001004)
@@ -114,7 +106,7 @@ def test_udp(read: Read) -> None:
     assert (run.retransmits, run.congestion_control) == (None, None)
 
 
-def test_udp_before_separate_sums(read: Read) -> None:
+def test_udp_before_separate_sums() -> None:
     # 3.9 has one sum: the sender's bytes and rate beside the receiver's time.
     run = parse_iperf3_json(read("iperf3/iperf3-3.9-udp.json"), "a.json")
     assert (run.sent_bytes, run.sent_seconds) == (251120, 1.000052)
@@ -122,7 +114,7 @@ def test_udp_before_separate_sums(read: Read) -> None:
     assert (run.received_bytes, run.received_rate_bps) == (None, None)
 
 
-def test_3_1_lacks_keys(read: Read) -> None:
+def test_3_1_lacks_keys() -> None:
     run = parse_iperf3_json(read("iperf3/derived-iperf3-3.1-one-flow.json"), "a.json")
     assert run.version == "3.1.3"
     assert (run.congestion_control, run.streams[0].is_sender) == (None, None)
@@ -131,7 +123,7 @@ def test_3_1_lacks_keys(read: Read) -> None:
     assert run.sent_bytes == 9303120
 
 
-def test_nan_is_none(read: Read) -> None:
+def test_nan_is_none() -> None:
     run = parse_iperf3_json(read("iperf3/derived-iperf3-3.12-nan.json"), "a.json")
     assert run.intervals[0].rate_bps is None
     assert run.intervals[1].rate_bps is not None
@@ -149,13 +141,13 @@ def test_nan_is_none(read: Read) -> None:
         ),
     ],
 )
-def test_error_is_kept(read: Read, name: str, error: str) -> None:
+def test_error_is_kept(name: str, error: str) -> None:
     run = parse_iperf3_json(read(f"iperf3/iperf3-{name}.json"), "a.json")
     assert run.error == error
     assert (run.sent_bytes, run.received_bytes, run.streams) == (None, None, ())
 
 
-def test_interrupted_run_knows_nothing_of_the_receiver(read: Read) -> None:
+def test_interrupted_run_knows_nothing_of_the_receiver() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.12-interrupted.json"), "a.json")
     assert run.error == "interrupt - the client has terminated"
     assert (run.duration_s, run.sent_bytes, run.sent_seconds) == (10, 110048, 0.680434)
@@ -164,7 +156,7 @@ def test_interrupted_run_knows_nothing_of_the_receiver(read: Read) -> None:
     assert run.streams[0].receiver_bytes is None
 
 
-def test_a_servers_document_doesnt_know_what_was_sent(read: Read) -> None:
+def test_a_servers_document_doesnt_know_what_was_sent() -> None:
     run = parse_iperf3_json(read("iperf3/iperf3-3.12-server.json"), "a.json")
     assert (run.sent_bytes, run.sent_seconds, run.retransmits) == (None, None, None)
     assert (run.received_bytes, run.received_seconds) == (1310720, 1.000205)
@@ -172,12 +164,12 @@ def test_a_servers_document_doesnt_know_what_was_sent(read: Read) -> None:
     assert (stream.is_sender, stream.sender_bytes, stream.receiver_bytes) == (False, None, 1310720)
 
 
-def test_failed_run_without_an_error_key(read: Read) -> None:
+def test_failed_run_without_an_error_key() -> None:
     with pytest.raises(ParseError, match=r"^a\.json, \$\.end: .*truncated or failed"):
         parse_iperf3_json(read("iperf3/iperf3-3.9-refused.json"), "a.json")
 
 
-def test_end_block_is_needed(read: Read) -> None:
+def test_end_block_is_needed() -> None:
     text = read("iperf3/iperf3-3.12-one-flow.json")
     cut = text[: text.index('\t"end":\t{\n\t\t"streams"')].rstrip().rstrip(",")
     with pytest.raises(ParseError, match=r"line \d+ column \d+: .*cut off; expected .*`end`"):
@@ -186,14 +178,14 @@ def test_end_block_is_needed(read: Read) -> None:
         parse_iperf3_json(cut + "\n}\n", "a.json")
 
 
-def test_second_document_is_named_by_line(read: Read) -> None:
+def test_second_document_is_named_by_line() -> None:
     text = read("iperf3/iperf3-3.12-one-flow.json")
     line = text.count("\n") + 1
     with pytest.raises(ParseError, match=rf"^a\.json, line {line} column 1: a second document"):
         parse_iperf3_json(text + text, "a.json")
 
 
-def test_a_stream_of_events_is_the_same_document(read: Read) -> None:
+def test_a_stream_of_events_is_the_same_document() -> None:
     """--json-stream prints start, each interval and end as a document of its own."""
     text = read("iperf3/iperf3-3.22-json-stream.json")
     run = parse_iperf3_json(text, "a.json")
@@ -209,7 +201,7 @@ def test_a_stream_of_events_is_the_same_document(read: Read) -> None:
 
 
 @pytest.mark.parametrize("digits", [400, 5000])
-def test_a_number_that_nobody_counts_to_is_refused(read: Read, digits: int) -> None:
+def test_a_number_that_nobody_counts_to_is_refused(digits: int) -> None:
     text = read("iperf3/iperf3-3.12-one-flow.json")
     for number in ("1" + "0" * digits, f"1e{digits}"):
         damaged = re.sub(r'"bytes":\s*4\d+', f'"bytes": {number}', text, count=1)
@@ -231,7 +223,7 @@ def test_a_number_that_nobody_counts_to_is_refused(read: Read, digits: int) -> N
         ('"tcp_mss":\t1460', '"tcp_mss":\t1e999', "$.start.tcp_mss"),
     ],
 )
-def test_ill_typed_values_are_named_by_path(read: Read, old: str, new: str, where: str) -> None:
+def test_ill_typed_values_are_named_by_path(old: str, new: str, where: str) -> None:
     text = read("iperf3/iperf3-3.9-one-flow.json")
     assert old in text
     with pytest.raises(ParseError) as caught:
@@ -239,13 +231,13 @@ def test_ill_typed_values_are_named_by_path(read: Read, old: str, new: str, wher
     assert caught.value.where == where
 
 
-def test_exponents_windows_line_ends_and_byte_order_mark(read: Read) -> None:
+def test_exponents_windows_line_ends_and_byte_order_mark() -> None:
     text = read("iperf3/iperf3-3.9-one-flow.json")
     same = "\ufeff" + text.replace("\n", "\r\n").replace("9303120", "9.30312e+06")
     assert parse_iperf3_json(same, "a.json") == parse_iperf3_json(text, "a.json")
 
 
-def test_error_messages_in_full(read: Read) -> None:
+def test_error_messages_in_full() -> None:
     with pytest.raises(ParseError) as caught:
         parse_iperf3_json('{"start": {}, "end": {"streams": [{}]}}', "run/iperf3.json")
     assert str(caught.value) == (

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from tool_outputs import read
 
 from measuretwice.parse import (
     Iperf3Connection,
@@ -14,11 +13,10 @@ from measuretwice.parse import (
     parse_iperf3_text,
 )
 
-Read = Callable[[str], str]
 MIB = 1024 * 1024
 
 
-def test_one_flow(read: Read) -> None:
+def test_one_flow() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.9-one-flow.txt"), "a.txt")
     assert run.connections == (Iperf3Connection(5, "10.10.1.100", 59950, "10.10.2.100", 5201),)
     first, second = run.intervals
@@ -33,7 +31,7 @@ def test_one_flow(read: Read) -> None:
     assert (run.version, run.error, first.rtt_us) == (None, None, None)
 
 
-def test_verbose(read: Read) -> None:
+def test_verbose() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.12-verbose.txt"), "a.txt")
     assert (run.version, run.start_time_s) == ("3.12", 1795212903)
     assert (run.protocol, run.num_streams, run.omit_s, run.duration_s) == ("TCP", 1, 0, 2)
@@ -42,25 +40,17 @@ def test_verbose(read: Read) -> None:
     assert (run.retransmits, run.sent_rate_bps) == (38, 42.3e6)
 
 
-def test_two_flows_with_omitted_seconds(read: Read) -> None:
+def test_two_flows_with_omitted_seconds() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.18-two-flows-omit.txt"), "a.txt")
-    assert [(i.stream_id, i.omitted) for i in run.intervals] == [
-        (5, True),
-        (7, True),
-        (5, False),
-        (7, False),
-        (5, False),
-        (7, False),
-    ]
-    assert [(s.stream_id, s.retransmits, s.receiver_rate_bps) for s in run.streams] == [
-        (5, 31, 29.8e6),
-        (7, 30, 29.3e6),
-    ]
+    assert [i.stream_id for i in run.intervals] == [5, 7] * 3
+    assert [i.omitted for i in run.intervals] == [True] * 2 + [False] * 4
+    assert [(s.stream_id, s.retransmits) for s in run.streams] == [(5, 31), (7, 30)]
+    assert [s.receiver_rate_bps for s in run.streams] == [29.8e6, 29.3e6]
     assert (run.sent_bytes, run.retransmits) == (round(13.4 * MIB), 61)
     assert (run.received_seconds, run.received_rate_bps) == (2.01, 59.1e6)
 
 
-def test_reverse(read: Read) -> None:
+def test_reverse() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.18-reverse.txt"), "a.txt")
     assert run.reverse is True
     assert [i.rate_bps for i in run.intervals] == [3.03e9, 3.18e9]
@@ -68,7 +58,7 @@ def test_reverse(read: Read) -> None:
     assert (run.sent_seconds, run.retransmits, run.received_bytes) == (2.01, 0, 740 * MIB)
 
 
-def test_bidirectional(read: Read) -> None:
+def test_bidirectional() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.18-bidir.txt"), "a.txt")
     assert run.bidirectional is True
     assert [(s.stream_id, s.is_sender) for s in run.streams] == [(5, True), (7, False)]
@@ -76,20 +66,20 @@ def test_bidirectional(read: Read) -> None:
     assert run.streams[1].receiver_rate_bps == 3.10e9
 
 
-def test_timestamps_and_kbit(read: Read) -> None:
+def test_timestamps_and_kbit() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.18-timestamps-kbit.txt"), "a.txt")
     assert [i.rate_bps for i in run.intervals] == [42949e3, 27263e3]
     assert (run.sent_rate_bps, run.retransmits) == (35110e3, 34)
 
 
-def test_megabytes_per_second_are_of_1024(read: Read) -> None:
+def test_megabytes_per_second_are_of_1024() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.18-mbyte.txt"), "a.txt")
     assert run.sent_rate_bps == 6.19 * 8 * MIB
     assert run.sent_bytes == round(12.4 * MIB)
 
 
 @pytest.mark.parametrize("version", ["3.9", "3.22"])
-def test_udp(read: Read, version: str) -> None:
+def test_udp(version: str) -> None:
     run = parse_iperf3_text(read(f"iperf3/iperf3-{version}-udp.txt"), "a.txt")
     assert (run.protocol, run.retransmits) == ("UDP", None)
     assert len(run.intervals) == 1
@@ -100,13 +90,13 @@ def test_udp(read: Read, version: str) -> None:
     }[version]
 
 
-def test_udp_of_3_1_has_unmarked_totals(read: Read) -> None:
+def test_udp_of_3_1_has_unmarked_totals() -> None:
     run = parse_iperf3_text(read("iperf3/derived-iperf3-3.1-udp.txt"), "a.txt")
     assert len(run.intervals) == 1
     assert (run.sent_bytes, run.received_bytes) == (245 * 1024, None)
 
 
-def test_errors_are_kept(read: Read) -> None:
+def test_errors_are_kept() -> None:
     run = parse_iperf3_text(read("iperf3/iperf3-3.12-refused.txt"), "a.txt")
     assert run.error == "unable to connect to server: Connection refused"
     assert (run.sent_bytes, run.intervals) == (None, ())
@@ -116,18 +106,18 @@ def test_errors_are_kept(read: Read) -> None:
     assert (run.received_bytes, run.received_rate_bps) == (None, None)
 
 
-def test_nan_is_none(read: Read) -> None:
+def test_nan_is_none() -> None:
     text = read("iperf3/iperf3-3.9-one-flow.txt").replace("33.2 Mbits", "-nan bits")
     assert parse_iperf3_text(text, "a.txt").intervals[0].rate_bps is None
 
 
-def test_killed_before_the_end(read: Read) -> None:
+def test_killed_before_the_end() -> None:
     text = read("iperf3/iperf3-3.9-one-flow.txt")
     with pytest.raises(TruncatedError, match=r"^a\.txt, line 9: .*'iperf Done\.'"):
         parse_iperf3_text(text.replace("iperf Done.\n", ""), "a.txt")
 
 
-def test_unreadable_numbers_and_second_runs(read: Read) -> None:
+def test_unreadable_numbers_and_second_runs() -> None:
     text = read("iperf3/iperf3-3.9-one-flow.txt")
     for old, new in [("3.96 MB", "3.9.6 MB"), ("33.2 M", "33,2 M"), ("   23   8.55", "   23 x")]:
         with pytest.raises(ParseError, match="line 4: found"):
@@ -136,19 +126,19 @@ def test_unreadable_numbers_and_second_runs(read: Read) -> None:
         parse_iperf3_text(text + text, "a.txt")
 
 
-def test_a_servers_tests(read: Read) -> None:
+def test_a_servers_tests() -> None:
     """One after another: one flow, two, one the other way round, one over UDP; then it waits."""
     text = read("iperf3/iperf3-3.12-server-several.txt")
     one, two, reverse, udp = parse_iperf3_server_text(text, "server.txt")
     assert all(run.server for run in (one, two, reverse, udp))
     assert (one.received_bytes, one.received_rate_bps, one.sent_bytes) == (2_621_440, 21e6, None)
-    assert [each.remote_port for each in one.connections] == [52368]
+    assert [c.remote_port for c in one.connections] == [52368]
     assert (two.received_bytes, len(two.streams), two.reverse) == (5_242_880, 2, False)
     assert (reverse.sent_bytes, reverse.reverse, reverse.retransmits) == (2_621_440, True, 0)
     assert (udp.protocol, udp.received_bytes) == ("UDP", 262_144)
 
 
-def test_a_server_that_waits_and_one_that_was_killed(read: Read) -> None:
+def test_a_server_that_waits_and_one_that_was_killed() -> None:
     assert parse_iperf3_server_text(read("iperf3/iperf3-3.12-server-idle.txt"), "a.txt") == ()
     (run,) = parse_iperf3_server_text(read("iperf3/iperf3-3.12-server-verbose.txt"), "a.txt")
     assert (run.version, run.start_time_s) == ("3.12", 1795431566)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
+from tool_outputs import read
 
 from measuretwice.parse import ParseError, PingReply, TruncatedError, parse_nstat, parse_ping
 
-Read = Callable[[str], str]
 
-
-def test_timestamps(read: Read) -> None:
+def test_timestamps() -> None:
     run = parse_ping(read("ping/ping-20221126-timestamps.txt"), "ping.txt")
     assert (run.target, run.address, run.payload_bytes) == ("10.10.2.100", "10.10.2.100", 56)
     assert (run.transmitted, run.received, run.loss_ratio, run.time_ms) == (3, 3, 0, 401)
@@ -22,7 +19,7 @@ def test_timestamps(read: Read) -> None:
     )
 
 
-def test_loss_and_duplicates(read: Read) -> None:
+def test_loss_and_duplicates() -> None:
     run = parse_ping(read("ping/ping-20221126-loss-dup.txt"), "ping.txt")
     assert (run.transmitted, run.received, run.duplicates, run.errors) == (8, 5, 3, 0)
     assert run.loss_ratio == 0.375
@@ -31,13 +28,13 @@ def test_loss_and_duplicates(read: Read) -> None:
     assert run.replies[1] == PingReply(seq=1, ttl=63, rtt_ms=50.3, timestamp_s=None, duplicate=True)
 
 
-def test_missing_answers_named_by_ping(read: Read) -> None:
+def test_missing_answers_named_by_ping() -> None:
     run = parse_ping(read("ping/ping-20250605-loss-dup-O.txt"), "ping.txt")
     assert (run.received, run.duplicates, run.loss_ratio) == (6, 2, 0.25)
     assert len(run.replies) == 8
 
 
-def test_quiet(read: Read) -> None:
+def test_quiet() -> None:
     run = parse_ping(read("ping/ping-20221126-quiet.txt"), "ping.txt")
     assert (run.received, run.replies, run.rtt_avg_ms) == (5, (), 9.567)
 
@@ -53,13 +50,13 @@ def test_quiet(read: Read) -> None:
         ("20250605-ttl", 2, 2),
     ],
 )
-def test_nothing_came_back(read: Read, name: str, transmitted: int, errors: int) -> None:
+def test_nothing_came_back(name: str, transmitted: int, errors: int) -> None:
     run = parse_ping(read(f"ping/ping-{name}.txt"), "ping.txt")
     assert (run.transmitted, run.received, run.errors) == (transmitted, 0, errors)
     assert (run.loss_ratio, run.rtt_min_ms, run.replies) == (1, None, ())
 
 
-def test_too_short_to_be_timed(read: Read) -> None:
+def test_too_short_to_be_timed() -> None:
     run = parse_ping(read("ping/ping-20221126-short.txt"), "ping.txt")
     assert (run.payload_bytes, run.received, run.rtt_avg_ms) == (8, 2, None)
     assert run.replies[0] == PingReply(
@@ -68,7 +65,7 @@ def test_too_short_to_be_timed(read: Read) -> None:
 
 
 @pytest.mark.parametrize("version", ["20210202", "20250605"])
-def test_ipv6(read: Read, version: str) -> None:
+def test_ipv6(version: str) -> None:
     run = parse_ping(read(f"ping/ping-{version}-ipv6.txt"), "ping.txt")
     assert (run.target, run.address, run.payload_bytes) == ("fd00:2::100", "fd00:2::100", 56)
     assert len(run.replies) == 2
@@ -99,7 +96,6 @@ def test_ipv6(read: Read, version: str) -> None:
     ],
 )  # fmt: skip
 def test_other_pings(
-    read: Read,
     name: str,
     target: str,
     address: str,
@@ -116,7 +112,7 @@ def test_other_pings(
     assert (run.rtt_min_ms, run.rtt_avg_ms, run.rtt_max_ms, run.rtt_mdev_ms) == rtts_ms
 
 
-def test_other_pings_that_were_killed_or_cut(read: Read) -> None:
+def test_other_pings_that_were_killed_or_cut() -> None:
     for name, lines in (
         ("busybox-1.35-killed", None), ("busybox-1.35-clean", -1), ("busybox-1.35-clean", -2),
         ("derived-ping-macos", -1), ("derived-ping6-freebsd-dup", -1),
@@ -126,14 +122,14 @@ def test_other_pings_that_were_killed_or_cut(read: Read) -> None:
             parse_ping(text, "ping.txt")
 
 
-def test_names_and_interfaces(read: Read) -> None:
+def test_names_and_interfaces() -> None:
     run = parse_ping(read("ping/ping-20221126-hostname.txt"), "ping.txt")
     assert (run.target, run.address, len(run.replies)) == ("localhost", "127.0.0.1", 2)
     text = read("ping/ping-20221126-quiet.txt").replace(") 56", ") from 10.10.1.100 eth0: 56")
     assert parse_ping(text, "a").payload_bytes == 56
 
 
-def test_summaries_with_more_to_say(read: Read) -> None:
+def test_summaries_with_more_to_say() -> None:
     assert parse_ping(read("ping/ping-20221126-pipe.txt"), "a").rtt_max_ms == 54.129
     assert parse_ping(read("ping/ping-20240905-adaptive.txt"), "a").received == 4
     assert parse_ping(read("ping/ping-20221126-flood.txt"), "a").transmitted == 20
@@ -141,12 +137,12 @@ def test_summaries_with_more_to_say(read: Read) -> None:
     assert parse_ping(read("ping/ping-20240905-interrupted.txt"), "a").transmitted == 3
 
 
-def test_killed(read: Read) -> None:
+def test_killed() -> None:
     with pytest.raises(TruncatedError, match=r"^ping\.txt, line 4: .*statistics"):
         parse_ping(read("ping/ping-20221126-killed.txt"), "ping.txt")
 
 
-def test_ping_errors_are_named(read: Read) -> None:
+def test_ping_errors_are_named() -> None:
     text = read("ping/ping-20221126-timestamps.txt")
     for old, new, line in [
         ("56(84) bytes of data.", "", 1),
@@ -161,7 +157,7 @@ def test_ping_errors_are_named(read: Read) -> None:
 
 
 @pytest.mark.parametrize("name", ["nstat-5.9.txt", "nstat-6.1.json", "nstat-7.2.txt"])
-def test_nstat(read: Read, name: str) -> None:
+def test_nstat(name: str) -> None:
     counters = parse_nstat(read(f"nstat/{name}"), name)
     assert counters["TcpActiveOpens"] == 2
     assert counters["TcpPassiveOpens"] == 2
@@ -169,12 +165,12 @@ def test_nstat(read: Read, name: str) -> None:
     assert "TcpExtTCPOFODrop" in counters
 
 
-def test_nstat_forms_agree(read: Read) -> None:
+def test_nstat_forms_agree() -> None:
     names = set(parse_nstat(read("nstat/nstat-7.2.txt"), "a"))
     assert names == set(parse_nstat(read("nstat/nstat-7.2.json"), "a"))
 
 
-def test_nstat_with_nothing_new(read: Read) -> None:
+def test_nstat_with_nothing_new() -> None:
     assert parse_nstat(read("nstat/nstat-6.1-history.txt"), "a") == {}
 
 
