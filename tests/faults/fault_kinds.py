@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from kept_kinds import KEPT
+from lab_nodes import (
+    BOTTLENECK,
+    RECEIVERS,
+    SENDERS,
+    SET,
+    Params,
+    at,
+    before,
+    damaged,
+    during,
+    exchange,
+    logs,
+    policed,
+    replaced_root,
+)
 
-from faults import Fault, Kind
+from faults import TURNS, Fault, Kind
 from measuretwice.lab import Lab, Value
 
-__all__ = ["KEPT", "KNOWN"]
-
-Params = Mapping[str, Value]
-# By lab: who sends, who receives, the routers between them, and the router whose queue is looked at
-# with its interface towards the receivers.
-SENDERS = {
-    "mathis": ["romeo"], "buffers": ["s1", "s2"], "scale": [f"sender-{n}" for n in range(10)],
-    "variants": ["client"], "queues": ["host-1", "host-2"], "calibrate": ["romeo"],
-}  # fmt: skip
-RECEIVERS = {
-    "mathis": ["juliet"], "buffers": ["d1", "d2"], "scale": [f"receiver-{n}" for n in range(10)],
-    "variants": ["server"], "queues": ["host-3"], "calibrate": ["juliet"],
-}  # fmt: skip
-BOTTLENECK = {
-    "mathis": ("router", "eth1"), "buffers": ("g1", "eth2"), "scale": ("router", "eth10"),
-    "variants": ("gateway", "eth2"), "queues": ("router-1", "eth2"), "calibrate": ("router", "eth1"),
-}  # fmt: skip
 QUEUE_LABS = ("buffers", "scale", "variants", "queues")
-SET = frozenset({"configuration"})
-
-
-def at(node: str, command: str) -> str:
-    return f"ip netns exec {node} {command}"
-
-
-def replaced_root(node: str, device: str, *words: str) -> str:
-    """Put a queue before whatever an interface has at its root: a leftover of an earlier try."""
-    return at(node, f"tc qdisc replace dev {device} root {' '.join(words)}")
 
 
 def sender(lab: Lab, chance: random.Random) -> str:
@@ -52,9 +40,7 @@ def receiver(lab: Lab, chance: random.Random) -> str:
 
 
 def sysctl(name: str, value: str, who: Callable[[Lab, random.Random], str]) -> Callable[..., Fault]:
-    return lambda lab, params, chance: Fault(
-        before=[at(who(lab, chance), f"sysctl -qw '{name}={value}'")]
-    )
+    return lambda lab, params, chance: before(at(who(lab, chance), f"sysctl -qw '{name}={value}'"))
 
 
 def option(words: str, only: str = "-c") -> Callable[..., Fault]:
@@ -63,7 +49,7 @@ def option(words: str, only: str = "-c") -> Callable[..., Fault]:
         f'iperf3() {{ if [[ " $* " == *" {only} "* ]]; then command iperf3 "$@" {words}; '
         f'else command iperf3 "$@"; fi; }}; export -f iperf3'
     )
-    return lambda lab, params, chance: Fault(before=[function])
+    return lambda lab, params, chance: before(function)
 
 
 def other_value(name: str, draw: Callable[[Params, random.Random], Value]) -> Callable[..., Fault]:
@@ -82,24 +68,19 @@ def times(name: str, *factors: float) -> Callable[..., Fault]:
 def mtu_one(lab: Lab, params: Params, chance: random.Random) -> Fault:
     node, device = BOTTLENECK[lab.name]
     mtu = chance.choice((576, 1000, 1280, 1400))
-    return Fault(before=[at(node, f"ip link set {device} mtu {mtu}")])
+    return before(at(node, f"ip link set {device} mtu {mtu}"))
 
 
 def offload_one(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    return Fault(before=[at(sender(lab, chance), "ethtool -K eth0 tso on gso on")])
+    return before(at(sender(lab, chance), "ethtool -K eth0 tso on gso on"))
 
 
 def old_tbf(lab: Lab, params: Params, chance: random.Random) -> Fault:
     rate = float(params["rate_mbit"]) * chance.uniform(0.05, 0.3)
     if lab.name == "mathis":
         rate = chance.uniform(0.3, 2)
-    return Fault(
-        before=[
-            replaced_root(
-                sender(lab, chance), "eth0", f"tbf rate {rate:.3f}mbit burst 15000 limit 60000"
-            )
-        ]
-    )
+    words = f"tbf rate {rate:.3f}mbit burst 15000 limit 60000"
+    return before(replaced_root(sender(lab, chance), "eth0", words))
 
 
 def old_netem(
@@ -107,7 +88,7 @@ def old_netem(
 ) -> Callable[..., Fault]:
     def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
         node = receiver(lab, chance) if to_sender else sender(lab, chance)
-        return Fault(before=[replaced_root(node, "eth0", "netem limit 100000", words(chance))])
+        return before(replaced_root(node, "eth0", f"netem limit 100000 {words(chance)}"))
 
     return make
 
@@ -119,7 +100,7 @@ def changed_netem(words: Callable[[float, float, random.Random], str]) -> Callab
         node, device = BOTTLENECK[lab.name]
         said = words(100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2, chance)
         change = f"tc qdisc change dev {device} parent 1:3 handle 3: netem {said} limit 100000"
-        return Fault(before=[at(node, change)])
+        return before(at(node, change))
 
     return make
 
@@ -139,14 +120,8 @@ def jitter(percent: float, delay_ms: float, chance: random.Random) -> str:
 def class_rate(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """htb's class, which no snapshot shows: kbit for Mbit, or an eighth."""
     rate = float(params["rate_mbit"]) * chance.choice((0.001, 0.0005))
-    return Fault(
-        before=[
-            at(
-                "router",
-                f"tc class change dev eth1 parent 1: classid 1:3 htb rate {rate:.4f}mbit burst 15000 cburst 15000",
-            )
-        ]
-    )
+    words = f"rate {rate:.4f}mbit burst 15000 cburst 15000"
+    return before(at("router", f"tc class change dev eth1 parent 1: classid 1:3 htb {words}"))
 
 
 def second_flow(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -163,57 +138,38 @@ def second_flow(lab: Lab, params: Params, chance: random.Random) -> Fault:
 
 def changed_meanwhile(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """Somebody changes the sender's queue while the test runs."""
-    return Fault(
-        during=[
-            f"sleep {min(6, round(float(params.get('duration_s', 15)) * 0.4))}; {replaced_root(sender(lab, chance), 'eth0', 'netem limit 100000 delay 30ms')}"
-        ]
-    )
+    wait_s = min(6, round(float(params.get("duration_s", 15)) * 0.4))
+    change = replaced_root(sender(lab, chance), "eth0", "netem limit 100000 delay 30ms")
+    return during(f"sleep {wait_s}; {change}")
 
 
 def down_and_up(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A cable that is out for a fifth of the time; its routes are set again."""
     name = sender(lab, chance)
-    [node] = [one for one in lab.file.topology.nodes if one.name == name]
+    [node] = [node for node in lab.file.topology.nodes if node.name == name]
     out_s = max(2, round(float(params["duration_s"]) / 5))
+    down, up = (at(name, f"ip link set eth0 {state}") for state in ("down", "up"))
     routes = "; ".join(at(name, f"ip route replace {route}") for route in node.routes)
-    return Fault(
-        during=[
-            f"sleep 2; {at(name, 'ip link set eth0 down')}; sleep {out_s}; {at(name, 'ip link set eth0 up')}; {routes}"
-        ]
-    )
+    return during(f"sleep 2; {down}; sleep {out_s}; {up}; {routes}")
 
 
 def policer(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    """A filter that throws packets away before any queue sees them."""
     node, _ = BOTTLENECK[lab.name]
     rate = 0.3 * float(params["rate_mbit"]) if lab.name != "mathis" else 0.5
-    return Fault(
-        before=[
-            at(node, "tc qdisc add dev eth0 clsact"),
-            at(
-                node,
-                f"tc filter add dev eth0 ingress matchall action police rate {rate:.3f}mbit burst 20000 conform-exceed drop",
-            ),
-        ]
-    )
+    return before(*policed(node, f"{rate:.3f}mbit"))
 
 
-def quickack(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    node = receiver(lab, chance)
-    return Fault(
-        before=[
-            f"ip -n {node} route show | grep -m1 via | while read -r route; do ip -n {node} route change $route quickack 1; done"
-        ]
-    )
+def receivers_route(metric: Callable[[random.Random], str]) -> Callable[..., Fault]:
+    """The first route over a gateway that a receiver has gets a metric."""
 
+    def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
+        node = receiver(lab, chance)
+        return before(
+            f"ip -n {node} route show | grep -m1 via | "
+            f"while read -r route; do ip -n {node} route change $route {metric(chance)}; done"
+        )
 
-def route_window(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    node = receiver(lab, chance)
-    return Fault(
-        before=[
-            f"ip -n {node} route show | grep -m1 via | while read -r route; do ip -n {node} route change $route window {chance.choice((8000, 16000, 30000))}; done"
-        ]
-    )
+    return make
 
 
 def file_of(run: Path, lab: Lab, name: str) -> Path:
@@ -230,7 +186,7 @@ def cut_off(name: str) -> Callable[..., Fault]:
         data = path.read_bytes()
         path.write_bytes(data[: len(data) // 2])
 
-    return lambda lab, params, chance: Fault(damage=lambda run, twin: damage(lab, run))
+    return lambda lab, params, chance: damaged(functools.partial(damage, lab))
 
 
 def from_another(name: str) -> Callable[..., Fault]:
@@ -240,25 +196,20 @@ def from_another(name: str) -> Callable[..., Fault]:
         path = file_of(run, lab, name)
         shutil.copy(twin / "raw" / path.parent.name / path.name, path)
 
-    return lambda lab, params, chance: Fault(
-        damage=lambda run, twin: damage(lab, run, twin), twin=True
-    )
+    return lambda lab, params, chance: Fault(damage=functools.partial(damage, lab), twin=True)
 
 
 def swapped(first: str, second: str) -> Callable[..., Fault]:
     def damage(lab: Lab, run: Path) -> None:
         path = file_of(run, lab, first)
-        other = path.with_name(second)
-        mine, theirs = path.read_bytes(), other.read_bytes()
-        path.write_bytes(theirs)
-        other.write_bytes(mine)
+        exchange(path, path.with_name(second))
 
-    return lambda lab, params, chance: Fault(damage=lambda run, twin: damage(lab, run))
+    return lambda lab, params, chance: damaged(functools.partial(damage, lab))
 
 
-def longer_said(run: Path, twin: Path) -> None:
+def longer_said(run: Path) -> None:
     """iperf3's own sum, ten times what it was: somebody retyped it."""
-    path = sorted((run / "raw").glob("*/iperf3*.json"))[0]
+    path = logs(run, "iperf3*.json")[0]
     document = json.loads(path.read_text())
     document["end"]["sum_received"]["bits_per_second"] *= 10
     path.write_text(json.dumps(document))
@@ -267,9 +218,7 @@ def longer_said(run: Path, twin: Path) -> None:
 def kind(
     name: str, causes: set[str] | frozenset[str], make: Callable[..., Fault], *labs: str
 ) -> Kind:
-    return (
-        Kind(name, frozenset(causes), make, labs) if labs else Kind(name, frozenset(causes), make)
-    )
+    return Kind(name, frozenset(causes), make, labs or TURNS)
 
 
 KNOWN = (
@@ -309,13 +258,13 @@ KNOWN = (
     kind("changed-meanwhile", SET, changed_meanwhile),
     kind("cable-out", {"unexplained", "configuration", "retransmissions", "interface-drops"}, down_and_up),
     kind("policer", SET | {"lost-between"}, policer),
-    kind("quickack", SET, quickack, "mathis", "buffers", "variants", "queues"),
-    kind("route-window", SET | {"receive-window"}, route_window, "mathis", "buffers", "variants", "queues"),
+    kind("quickack", SET, receivers_route(lambda chance: "quickack 1"), "mathis", "buffers", "variants", "queues"),
+    kind("route-window", SET | {"receive-window"}, receivers_route(lambda chance: f"window {chance.choice((8000, 16000, 30000))}"), "mathis", "buffers", "variants", "queues"),
     kind("iperf3-cut-off", {"refused"}, cut_off("iperf3*.json")),
     kind("ss-cut-off", {"refused", "samples"}, cut_off("ss.txt")),
     kind("tc-from-another", {"loss-ratio", "retransmissions", "lost-between", "two-runs"}, from_another("qdisc.after.json"), "mathis"),
     kind("iperf3-from-another", {"refused", "bandwidth", "two-runs"}, from_another("iperf3*.json"), "mathis", "buffers", "variants"),
     kind("ss-from-another", {"refused", "bandwidth", "two-runs"}, from_another("ss.txt"), "mathis", "buffers", "variants"),
     kind("before-and-after-swapped", {"refused", "two-runs", "lost-between", "loss-ratio"}, swapped("qdisc.before.json", "qdisc.after.json"), "mathis"),
-    kind("sum-retyped", {"bandwidth", "link-rate", "path"}, lambda lab, params, chance: Fault(damage=longer_said), "mathis"),
+    kind("sum-retyped", {"bandwidth", "link-rate", "path"}, lambda lab, params, chance: damaged(longer_said), "mathis"),
 )  # fmt: skip

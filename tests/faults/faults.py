@@ -327,7 +327,8 @@ def prove(drawn: Sequence[Case], workers: int, talk: bool) -> Table:
 
 
 def main() -> int:
-    from fault_kinds import KEPT, KNOWN
+    from fault_kinds import KNOWN
+    from kept_kinds import KEPT
     from later_kinds import LATER
     from review_kinds import REVIEW
 

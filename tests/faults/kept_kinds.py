@@ -11,22 +11,30 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from faults import TURNS, Fault, Kind
-from measuretwice.lab import Lab, Value
+from lab_nodes import (
+    RECEIVER,
+    SENDER,
+    SENDERS,
+    SET,
+    Params,
+    at,
+    before,
+    damaged,
+    during,
+    exchange,
+    logs,
+    replaced_root,
+    routes_changed,
+    shift_samples,
+)
 
-Params = Mapping[str, Value]
-# By lab: a sender, its receiver, the addresses of the receiver and of the sender's own gateway.
-SENDER = {
-    "mathis": "romeo", "calibrate": "romeo", "buffers": "s1", "scale": "sender-0",
-    "variants": "client", "queues": "host-1",
-}  # fmt: skip
-RECEIVER = {
-    "mathis": "juliet", "calibrate": "juliet", "buffers": "d1", "scale": "receiver-0",
-    "variants": "server", "queues": "host-3",
-}  # fmt: skip
+from faults import TURNS, Fault, Kind
+from measuretwice.lab import Lab
+
+# The address of the sender's own gateway.
 GATEWAY = {
     "mathis": "10.10.1.1", "calibrate": "10.10.1.1", "buffers": "10.10.10.1", "scale": "10.10.1.1",
     "variants": "10.4.1.1", "queues": "10.1.1.3",
@@ -51,11 +59,6 @@ QUEUE_LABS = ("buffers", "variants", "queues", "buffers", "variants", "queues", 
 SEVERAL = ("buffers", "queues", "buffers", "queues", "scale")
 LONG_PATH = ("buffers", "variants")
 UNEXPLAINED = frozenset({"unexplained"})
-SET = frozenset({"configuration"})
-
-
-def at(node: str, command: str) -> str:
-    return f"ip netns exec {node} {command}"
 
 
 def model_mbit(params: Params) -> float:
@@ -95,14 +98,6 @@ def client_option(words: str) -> str:
     )
 
 
-def routes_changed(node: str, metric: str) -> str:
-    """Every route over a gateway of a node gets a metric."""
-    return (
-        f"ip -n {node} route show | grep via | "
-        f"while read -r route; do ip -n {node} route change $route {metric}; done"
-    )
-
-
 def signalled(signal: str, which: str) -> str:
     """Every iperf3 that has been started with -c, or -s, gets a signal."""
     return (
@@ -121,22 +116,22 @@ def part(params: Params, ratio: float) -> int:
 
 def window_scaling_off(lab: Lab, params: Params, chance: random.Random) -> Fault:
     node = chance.choice((SENDER, RECEIVER))[lab.name]
-    return Fault(before=[at(node, "sysctl -qw net.ipv4.tcp_window_scaling=0")])
+    return before(at(node, "sysctl -qw net.ipv4.tcp_window_scaling=0"))
 
 
 def autotuning_off(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    return Fault(before=[at(RECEIVER[lab.name], "sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0")])
+    return before(at(RECEIVER[lab.name], "sysctl -qw net.ipv4.tcp_moderate_rcvbuf=0"))
 
 
 def memory_short(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """Sockets of all hosts together may have some dozens of pages: no sysctl of a node shows it."""
     pages = chance.choice((12, 20, 30))
-    return Fault(before=[f"echo '{pages} {pages + 4} {pages + 8}' >/proc/sys/net/ipv4/tcp_mem"])
+    return before(f"echo '{pages} {pages + 4} {pages + 8}' >/proc/sys/net/ipv4/tcp_mem")
 
 
 def advmss_on_route(lab: Lab, params: Params, chance: random.Random) -> Fault:
     mss = round(float(params.get("mss_bytes", 1460)) * chance.uniform(0.35, 0.65))
-    return Fault(before=[routes_changed(RECEIVER[lab.name], f"advmss {mss}")])
+    return before(routes_changed(RECEIVER[lab.name], f"advmss {mss}"))
 
 
 # --- what else is on the path ------------------------------------------------------------------
@@ -146,13 +141,14 @@ def two_paths(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A load balancer that deals packets to two paths in turn, one longer by some milliseconds."""
     node, device = PLAIN[lab.name]
     longer = chance.choice((5, 10, 20))
-    return Fault(
-        before=[
-            at(node, f"tc qdisc replace dev {device} root handle 77: prio bands 2 priomap {'0 ' * 16}"),
-            at(node, f"tc qdisc add dev {device} parent 77:2 netem delay {longer}ms limit 100000"),
-            at(node, f"tc filter add dev {device} parent 77: protocol ip u32 match u16 1 1 at 4 flowid 77:2"),
-        ]
-    )  # fmt: skip
+    return before(
+        replaced_root(node, device, f"handle 77: prio bands 2 priomap {'0 ' * 16}"),
+        at(node, f"tc qdisc add dev {device} parent 77:2 netem delay {longer}ms limit 100000"),
+        at(
+            node,
+            f"tc filter add dev {device} parent 77: protocol ip u32 match u16 1 1 at 4 flowid 77:2",
+        ),
+    )
 
 
 def thin_ack_path(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -161,40 +157,32 @@ def thin_ack_path(lab: Lab, params: Params, chance: random.Random) -> Fault:
     mss = float(params.get("mss_bytes", 1448))
     rate = natural_mbit(lab, params) * 66 / 2 / mss * chance.uniform(0.2, 0.4)
     delay = f"delay {float(params[name]) * ratio:.4f}ms " if name else ""
-    return Fault(
-        before=[
-            at(node, f"tc qdisc replace dev {device} root netem {delay}rate {1000 * rate:.3f}kbit limit 1000")
-        ]
-    )  # fmt: skip
+    return before(
+        replaced_root(node, device, f"netem {delay}rate {1000 * rate:.3f}kbit limit 1000")
+    )
 
 
 def bursty_cable(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A bad cable behind the queue that is looked at: it loses several packets in a row."""
     node, device = PLAIN[lab.name]
     good, bad = chance.choice((0.2, 0.5)), chance.choice((20, 40))
-    return Fault(
-        before=[
-            at(node, f"tc qdisc replace dev {device} root netem limit 100000 loss gemodel {good}% {bad}% 100% 0%")
-        ]
-    )  # fmt: skip
+    return before(
+        replaced_root(node, device, f"netem limit 100000 loss gemodel {good}% {bad}% 100% 0%")
+    )
 
 
 def slotted_hop(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A hop that sends in bursts, as wireless does."""
     node, device = PLAIN[lab.name]
     low = chance.choice((15, 30))
-    return Fault(
-        before=[at(node, f"tc qdisc replace dev {device} root netem limit 100000 slot {low}ms {2 * low}ms")]
-    )  # fmt: skip
+    return before(replaced_root(node, device, f"netem limit 100000 slot {low}ms {2 * low}ms"))
 
 
 def other_bottleneck(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A slower link than the one that is meant to be the slowest, and nobody looks at its queue."""
     node, device = PLAIN[lab.name]
     rate = share_mbit(lab, params) * chance.uniform(0.25, 0.6)
-    return Fault(
-        before=[at(node, f"tc qdisc replace dev {device} root netem limit 300 rate {1000 * rate:.1f}kbit")]
-    )  # fmt: skip
+    return before(replaced_root(node, device, f"netem limit 300 rate {1000 * rate:.1f}kbit"))
 
 
 def other_discipline(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -206,11 +194,9 @@ def other_discipline(lab: Lab, params: Params, chance: random.Random) -> Fault:
         for words in ("fq_codel", "codel", "sfq", "pfifo limit 6")
         if now.split("_")[-1] not in words
     ]
-    return Fault(
-        before=[
-            f"ip netns exec {node} tc qdisc show dev {device} | awk '/tbf/ {{ print $3 }}' | while read -r handle; do "
-            f"ip netns exec {node} tc qdisc replace dev {device} parent ${{handle}}1 {chance.choice(wanted)}; done"
-        ]
+    return before(
+        f"ip netns exec {node} tc qdisc show dev {device} | awk '/tbf/ {{ print $3 }}' | while read -r handle; do "
+        f"ip netns exec {node} tc qdisc replace dev {device} parent ${{handle}}1 {chance.choice(wanted)}; done"
     )
 
 
@@ -220,11 +206,7 @@ def farther_receiver(lab: Lab, params: Params, chance: random.Random) -> Fault:
     delay = float(params[name]) * chance.choice((0.2, 3, 5))
     if lab.name == "queues":
         delay = chance.choice((10, 25))
-    return Fault(
-        before=[
-            at(RECEIVER[lab.name], f"tc qdisc replace dev eth0 root netem delay {delay}ms limit 100000")
-        ]
-    )  # fmt: skip
+    return before(replaced_root(RECEIVER[lab.name], "eth0", f"netem delay {delay}ms limit 100000"))
 
 
 def udp_traffic(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -234,11 +216,10 @@ def udp_traffic(lab: Lab, params: Params, chance: random.Random) -> Fault:
         "queues": ("router-1", "host-3", "10.1.3.1"), "scale": ("router", "receiver-9", "10.10.2.19"),
     }[lab.name]  # fmt: skip
     rate = float(params["rate_mbit"]) * chance.uniform(0.25, 0.6)
+    client = f"iperf3 -c {address} -p 5998 -u -l 1400 -b {rate:.2f}M -t 1000 >/dev/null"
     return Fault(
         before=[f"({at(target, 'iperf3 -s -p 5998 >/dev/null')}) &"],
-        during=[
-            f"sleep 1; {at(source, f'iperf3 -c {address} -p 5998 -u -l 1400 -b {rate:.2f}M -t 1000 >/dev/null')}"
-        ],
+        during=[f"sleep 1; {at(source, client)}"],
     )
 
 
@@ -253,9 +234,9 @@ def rate_dip(lab: Lab, params: Params, chance: random.Random) -> Fault:
         return at(node, f"tc qdisc change dev {device} root {handle} {words}")
 
     low = rate * chance.uniform(0.1, 0.3)
-    return Fault(
-        during=[f"sleep {part(params, 0.3)}; {change(low)}; sleep {part(params, 0.45)}; {change(rate)}"]
-    )  # fmt: skip
+    return during(
+        f"sleep {part(params, 0.3)}; {change(low)}; sleep {part(params, 0.45)}; {change(rate)}"
+    )
 
 
 def loss_for_a_while(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -268,9 +249,9 @@ def loss_for_a_while(lab: Lab, params: Params, chance: random.Random) -> Fault:
 
     loss = float(params["loss_ratio"])
     other = loss * chance.choice((0, 4, 8))
-    return Fault(
-        during=[f"sleep {part(params, 0.2)}; {change(other)}; sleep {part(params, 0.6)}; {change(loss)}"]
-    )  # fmt: skip
+    return during(
+        f"sleep {part(params, 0.2)}; {change(other)}; sleep {part(params, 0.6)}; {change(loss)}"
+    )
 
 
 # --- programs and hosts ------------------------------------------------------------------------
@@ -280,29 +261,29 @@ def suspended_sender(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A laptop that sleeps, a virtual machine that is moved: the sending program stands still."""
     still = part(params, chance.uniform(0.3, 0.5))
     stop, go = signalled("STOP", "-c"), signalled("CONT", "-c")
-    return Fault(during=[f"sleep {part(params, 0.3)}; {stop}; sleep {still}; {go}"])
+    return during(f"sleep {part(params, 0.3)}; {stop}; sleep {still}; {go}")
 
 
 def suspended_receiver(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """The receiving program stands still until its buffer is full, and longer."""
     still = part(params, chance.uniform(0.5, 0.6))
     stop, go = signalled("STOP", "-s"), signalled("CONT", "-s")
-    return Fault(during=[f"sleep {part(params, 0.25)}; {stop}; sleep {still}; {go}"])
+    return during(f"sleep {part(params, 0.25)}; {stop}; sleep {still}; {go}")
 
 
 def paced(lab: Lab, params: Params, chance: random.Random) -> Fault:
     rate = share_mbit(lab, params) * chance.uniform(0.15, 0.4)
     if lab.name == "queues":
         rate /= 2
-    return Fault(before=[client_option(f"--fq-rate {1000 * rate:.0f}K")])
+    return before(client_option(f"--fq-rate {1000 * rate:.0f}K"))
 
 
 def omitted_start(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    return Fault(before=[client_option(f"-O {part(params, chance.uniform(0.4, 0.8))}")])
+    return before(client_option(f"-O {part(params, chance.uniform(0.4, 0.8))}"))
 
 
 def both_directions(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    return Fault(before=[client_option("--bidir")])
+    return before(client_option("--bidir"))
 
 
 def one_sender_late(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -310,9 +291,7 @@ def one_sender_late(lab: Lab, params: Params, chance: random.Random) -> Fault:
     address = {"buffers": "10.10.10.12", "queues": "10.1.1.2", "scale": "10.10.1.13"}[lab.name]
     late = part(params, chance.uniform(0.45, 0.7))
     is_it = f'[[ " $* " == *" -c "* && -n $(ip -o -4 addr show to {address}) ]]'
-    return Fault(
-        before=[wrapped("iperf3", f'if {is_it}; then sleep {late}; fi; command iperf3 "$@"')]
-    )
+    return before(wrapped("iperf3", f'if {is_it}; then sleep {late}; fi; command iperf3 "$@"'))
 
 
 def pinged_gateway(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -330,20 +309,12 @@ def rare_samples(lab: Lab, params: Params, chance: random.Random) -> Fault:
 # --- files -------------------------------------------------------------------------------------
 
 
-def queue_files(run: Path) -> list[Path]:
-    return sorted((run / "raw").glob("*/queue.txt"))
-
-
-def damaged(damage: Callable[[Path], None]) -> Fault:
-    return Fault(damage=lambda run, twin: damage(run))
-
-
 def other_interface(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """The queue of another interface was sampled, one that has none."""
     noqueue = '[{"kind":"noqueue","handle":"0:","root":true,"refcnt":2,"options":{},"bytes":0,"packets":0,"drops":0,"overlimits":0,"requeues":0,"backlog":0,"qlen":0}]'
 
     def damage(run: Path) -> None:
-        for path in queue_files(run):
+        for path in logs(run, "queue.txt"):
             lines = path.read_text().splitlines()
             path.write_text("".join(f"{line if line[:1] == '#' else noqueue}\n" for line in lines))
 
@@ -354,11 +325,9 @@ def bytes_for_packets(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A sampling script that took the wrong one of two numbers: the queue's packets stand as its bytes."""
 
     def damage(run: Path) -> None:
-        for path in queue_files(run):
-            text = re.sub(
-                r'"backlog":\d+,"qlen":(\d+)', r'"backlog":\1,"qlen":\1', path.read_text()
-            )
-            path.write_text(text)
+        for path in logs(run, "queue.txt"):
+            text = path.read_text()
+            path.write_text(re.sub(r'"backlog":\d+,"qlen":(\d+)', r'"backlog":\1,"qlen":\1', text))
 
     return damaged(damage)
 
@@ -368,17 +337,15 @@ def clock_off(lab: Lab, params: Params, chance: random.Random) -> Fault:
     shift = part(params, chance.uniform(0.5, 1.5)) * chance.choice((-1, 1))
 
     def damage(run: Path) -> None:
-        for path in queue_files(run):
-            text = re.sub(
-                r"# t=([\d.]+)", lambda t: f"# t={float(t[1]) + shift:.9f}", path.read_text()
-            )
-            path.write_text(text)
+        for path in logs(run, "queue.txt"):
+            shift_samples(path, shift)
 
     return damaged(damage)
 
 
 def pair(lab: Lab) -> tuple[str, str]:
-    return {"buffers": ("s1", "s2"), "queues": ("host-1", "host-2"), "scale": ("sender-0", "sender-1")}[lab.name]  # fmt: skip
+    first, second, *_ = SENDERS[lab.name]
+    return first, second
 
 
 def hosts_mixed_up(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -387,9 +354,7 @@ def hosts_mixed_up(lab: Lab, params: Params, chance: random.Random) -> Fault:
 
     def damage(run: Path) -> None:
         first, second = (run / "raw" / node / name for node in pair(lab))
-        mine, theirs = first.read_bytes(), second.read_bytes()
-        first.write_bytes(theirs)
-        second.write_bytes(mine)
+        exchange(first, second)
 
     return damaged(damage)
 
@@ -412,13 +377,13 @@ def rate_in_bytes(lab: Lab, params: Params, chance: random.Random) -> Fault:
     def per_byte(value: object) -> object:
         if isinstance(value, dict):
             return {
-                key: each / 8 if key == "bits_per_second" else per_byte(each)
-                for key, each in value.items()
+                key: item / 8 if key == "bits_per_second" else per_byte(item)
+                for key, item in value.items()
             }
-        return [per_byte(each) for each in value] if isinstance(value, list) else value
+        return [per_byte(item) for item in value] if isinstance(value, list) else value
 
     def damage(run: Path) -> None:
-        for path in (run / "raw").glob("*/iperf3*.json"):
+        for path in logs(run, "iperf3*.json"):
             path.write_text(json.dumps(per_byte(json.loads(path.read_text()))))
 
     return damaged(damage)

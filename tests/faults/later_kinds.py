@@ -8,27 +8,25 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from kept_kinds import (
-    QUEUE_LABS,
+from kept_kinds import QUEUE_LABS, judge, part, rtt_s, share_mbit, signalled
+from lab_nodes import (
     RECEIVER,
     SENDER,
     SET,
     Params,
     at,
+    before,
     damaged,
-    judge,
-    part,
-    queue_files,
+    during,
+    keep_first_samples,
+    logs,
+    policed,
     routes_changed,
-    rtt_s,
-    share_mbit,
-    signalled,
+    shift_samples,
 )
 
 from faults import Fault, Kind
 from measuretwice.lab import Lab
-
-__all__ = ["LATER"]
 
 SAMPLED = ("mathis", "buffers", "variants", "queues")
 # Somebody else's host on the same path, the receiver it talks to, and that one's address.
@@ -40,28 +38,20 @@ OTHERS = {
 
 def interrupted(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """Someone presses Ctrl-C before the test's time is over."""
-    return Fault(
-        during=[f"sleep {part(params, chance.uniform(0.4, 0.8))}; {signalled('INT', '-c')}"]
-    )
+    return during(f"sleep {part(params, chance.uniform(0.4, 0.8))}; {signalled('INT', '-c')}")
 
 
 def window_clamped(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A route that lets no connection have a larger congestion window."""
     packets = 1e6 * share_mbit(lab, params) * rtt_s(lab, params) / 8 / 1448
     cwnd = max(2, round(packets * chance.uniform(0.15, 0.4)))
-    return Fault(before=[routes_changed(SENDER[lab.name], f"cwnd lock {cwnd}")])
+    return before(routes_changed(SENDER[lab.name], f"cwnd lock {cwnd}"))
 
 
 def received_policed(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """The receiving host throws away what comes too fast, behind every queue."""
-    node = RECEIVER[lab.name]
     rate = share_mbit(lab, params) * chance.uniform(0.2, 0.5)
-    return Fault(
-        before=[
-            at(node, "tc qdisc add dev eth0 clsact"),
-            at(node, f"tc filter add dev eth0 ingress matchall action police rate {1000 * rate:.0f}kbit burst 20000 conform-exceed drop"),
-        ]
-    )  # fmt: skip
+    return before(*policed(RECEIVER[lab.name], f"{1000 * rate:.0f}kbit"))
 
 
 def many_mice(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -79,35 +69,24 @@ def counters_reset(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """The queue is set up again in the midst of the test, as it was: its counters begin anew."""
     delay = float(params["rtt_ms"]) / 2
     words = f"delay {delay}ms loss {100 * float(params['loss_ratio']):.8f}% limit {params['limit_packets']}"
+    remove = at("router", "tc qdisc del dev eth1 parent 1:3 handle 3:")
     put = at("router", f"tc qdisc add dev eth1 parent 1:3 handle 3: netem {words}")
-    return Fault(
-        during=[
-            f"sleep {part(params, chance.uniform(0.4, 0.7))}; {at('router', 'tc qdisc del dev eth1 parent 1:3 handle 3:')}; {put}"
-        ]
-    )
+    return during(f"sleep {part(params, chance.uniform(0.4, 0.7))}; {remove}; {put}")
 
 
-def sampler_died(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    """The program that samples the sockets ended early; what it wrote is whole."""
-    ratio = chance.uniform(0.3, 0.6)
+def sampler_died(name: str) -> Callable[..., Fault]:
+    """The program that samples the sockets or the queue ended early; what it wrote is whole."""
 
-    def damage(run: Path) -> None:
-        for path in sorted((run / "raw").glob("*/ss.txt")):
-            blocks = re.split(r"(?m)^(?=# t=)", path.read_text())
-            path.write_text("".join(blocks[: round(len(blocks) * ratio)]))
+    def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
+        ratio = chance.uniform(0.3, 0.6)
 
-    return damaged(damage)
+        def damage(run: Path) -> None:
+            for path in logs(run, name):
+                keep_first_samples(path, ratio)
 
+        return damaged(damage)
 
-def queue_sampler_died(lab: Lab, params: Params, chance: random.Random) -> Fault:
-    ratio = chance.uniform(0.3, 0.6)
-
-    def damage(run: Path) -> None:
-        for path in queue_files(run):
-            blocks = re.split(r"(?m)^(?=# t=)", path.read_text())
-            path.write_text("".join(blocks[: round(len(blocks) * ratio)]))
-
-    return damaged(damage)
+    return make
 
 
 def hour_off(lab: Lab, params: Params, chance: random.Random) -> Fault:
@@ -115,10 +94,8 @@ def hour_off(lab: Lab, params: Params, chance: random.Random) -> Fault:
     shift = 3600 * chance.choice((-5, -1, 1, 2))
 
     def damage(run: Path) -> None:
-        for path in sorted((run / "raw").glob("*/ss.txt")):
-            path.write_text(
-                re.sub(r"# t=([\d.]+)", lambda t: f"# t={float(t[1]) + shift:.9f}", path.read_text())
-            )  # fmt: skip
+        for path in logs(run, "ss.txt"):
+            shift_samples(path, shift)
 
     return damaged(damage)
 
@@ -128,7 +105,7 @@ def counted_early(lab: Lab, params: Params, chance: random.Random) -> Fault:
     ratio = chance.uniform(0.4, 0.7)
 
     def damage(run: Path) -> None:
-        for path in sorted((run / "raw").glob("*/qdisc.after.json")):
+        for path in logs(run, "qdisc.after.json"):
             before = json.loads(path.with_name("qdisc.before.json").read_text())
             after = json.loads(path.read_text())
             for old, new in zip(before, after, strict=False):
@@ -144,7 +121,7 @@ def appended(name: str) -> Callable[..., Fault]:
     """A file that held another run's output already: the script wrote >> for >."""
 
     def damage(run: Path, twin: Path) -> None:
-        for path in sorted((run / "raw").glob(f"*/{name}")):
+        for path in logs(run, name):
             earlier = twin / "raw" / path.parent.name / path.name
             path.write_text(earlier.read_text() + path.read_text())
 
@@ -155,7 +132,7 @@ def commas(lab: Lab, params: Params, chance: random.Random) -> Fault:
     """A spreadsheet of another country has been over ss's log: 12.5 is 12,5."""
 
     def damage(run: Path) -> None:
-        for path in sorted((run / "raw").glob("*/ss.txt")):
+        for path in logs(run, "ss.txt"):
             text = re.sub(r"(?<=rtt:)(\d+)\.(\d+)/(\d+)\.(\d+)", r"\1,\2/\3,\4", path.read_text())
             path.write_text(text)
 
@@ -168,8 +145,8 @@ LATER: tuple[Kind, ...] = (
     judge("received-policed", {"lost-between", "other-drops", "interface-drops"} | SET, received_policed, "packets are lost behind the last queue", SAMPLED),
     judge("many-mice", {"other-traffic"}, many_mice, "more went through the link than the flows sent", SAMPLED[1:]),
     judge("counters-reset", {"two-runs", "lost-between", "loss-ratio", "refused"} | SET, counters_reset, "the router's counters don't cover the whole test", ("mathis",)),
-    judge("sampler-died", {"samples", "refused"}, sampler_died, "the samples of sockets end long before the test", SAMPLED),
-    judge("queue-sampler-died", {"samples", "refused"}, queue_sampler_died, "the samples of the queue end long before the test", QUEUE_LABS),
+    judge("sampler-died", {"samples", "refused"}, sampler_died("ss.txt"), "the samples of sockets end long before the test", SAMPLED),
+    judge("queue-sampler-died", {"samples", "refused"}, sampler_died("queue.txt"), "the samples of the queue end long before the test", QUEUE_LABS),
     judge("hour-off", {"samples", "refused", "two-runs"}, hour_off, "the samples were taken at another time than the test", SAMPLED),
     judge("counted-early", {"two-runs", "lost-between", "samples", "refused"}, counted_early, "the counters end before the test does", SAMPLED),
     judge("ss-appended", {"two-runs", "refused", "samples"}, appended("ss.txt"), "this file holds two runs", SAMPLED),

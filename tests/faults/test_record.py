@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 from confusion import RECORD, Table, record
-from fault_kinds import KEPT, KNOWN
+from fault_kinds import KNOWN
+from kept_kinds import KEPT
 from later_kinds import LATER
 from review_kinds import REVIEW
 

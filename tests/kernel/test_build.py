@@ -65,6 +65,7 @@ class Checkout:
         path.chmod(0o755)
 
     def start(self, *arguments: str, **environment: str) -> "subprocess.Popen[str]":
+        """Start the builder in a process group of its own."""
         return subprocess.Popen(
             [str(self.scripts / "build.sh"), *arguments],
             env=self.environment | environment,
@@ -72,15 +73,15 @@ class Checkout:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
 
     def build(self, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
         process = self.start(*arguments, **environment)
         try:
             out, err = process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
+        finally:
             process.kill()
-            raise
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def refused(self, *arguments: str, code: int = 1, **environment: str) -> str:
@@ -111,9 +112,8 @@ def checkout(tmp_path: Path) -> Checkout:
 def test_help_names_every_option(checkout: Checkout) -> None:
     done = checkout.build("--help")
     assert done.returncode == 0
-    options = "--no-build --sources --keep-sources --tarball --sha256 --path --key --needs --check --smoke"
-    for option in options.split():
-        assert option in done.stdout
+    for option in "no-build sources keep-sources tarball sha256 path key needs check smoke".split():
+        assert f"--{option}" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -347,13 +347,8 @@ def test_what_comes_with_the_checkout_is_unpacked(checkout: Checkout, ship: Ship
     # By these it is found out if it is damaged later.
     sums = dict(line.split("  ")[::-1] for line in (folder / "SHA256SUMS").read_text().splitlines())
     assert sums["linux"] == hashlib.sha256((packed / "linux").read_bytes()).hexdigest()
-    assert set(sums) == {
-        "linux",
-        "config",
-        "root/sbin/guest-init",
-        "root/bin/bash-static",
-        "notes.gz",
-    }
+    programs = {"linux", "root/sbin/guest-init", "root/bin/bash-static"}
+    assert set(sums) == {*programs, "config", "notes.gz"}
     # From now on nothing is unpacked, and --path answers.
     archive.unlink()
     again = checkout.build()
@@ -554,20 +549,13 @@ def silent_server() -> Iterator[socket.socket]:
 
 
 def start_fetching(checkout: Checkout, server: socket.socket) -> "subprocess.Popen[str]":
-    """Start a build that waits for the server, its mirror, in a process group of its own."""
+    """Start a build that waits for the server, its mirror."""
     url = f"http://127.0.0.1:{server.getsockname()[1]}"
     (checkout.scripts / "packages.txt").write_text(
         f"{'0' * 64} pool/b/bash/bash_5_amd64.deb bash -\n"
     )
     checkout.stub("apt-config", "echo \"etc='/nowhere/'\"")
-    process = subprocess.Popen(
-        [str(checkout.scripts / "build.sh")],
-        env=checkout.environment | {"MEASURETWICE_MIRROR": url},
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    process = checkout.start(MEASURETWICE_MIRROR=url)
     assert process.stderr is not None
     assert "building the virtual kernel" in process.stderr.readline()
     assert "fetching the programs" in process.stderr.readline()
@@ -575,14 +563,10 @@ def start_fetching(checkout: Checkout, server: socket.socket) -> "subprocess.Pop
 
 
 def traces(checkout: Checkout) -> list[str]:
-    work = Path(f"/var/tmp/measuretwice-{os.getuid()}-{folder_digest(checkout)}")
-    return [p.name for p in (checkout.cache / "kernel").iterdir() if p.name != "lock"] + (
-        ["work"] if work.exists() else []
-    )
-
-
-def folder_digest(checkout: Checkout) -> str:
-    return hashlib.sha256(f"{checkout.cache}/kernel".encode()).hexdigest()[:8]
+    digest = hashlib.sha256(f"{checkout.cache}/kernel".encode()).hexdigest()[:8]
+    work = Path(f"/var/tmp/measuretwice-{os.getuid()}-{digest}")
+    names = [path.name for path in (checkout.cache / "kernel").iterdir() if path.name != "lock"]
+    return names + (["work"] if work.exists() else [])
 
 
 @needs_build_tools
@@ -630,14 +614,13 @@ def apt_sources(checkout: Checkout, folder: Path, codename: str = "bookworm") ->
 
 
 def apt_folder(folder: Path, **files: str) -> Path:
+    """A folder as /etc/apt: a file's name stands with _ for its dot, all but sources.list below sources.list.d."""
     parts = folder / "apt" / "sources.list.d"
     parts.mkdir(parents=True)
     for name, text in files.items():
-        path = folder / "apt" / name if name == "sources_list" else parts / name.replace("_", ".")
-        if name == "sources_list":
-            path = folder / "apt" / "sources.list"
-        path.write_text(text)
-    return folder / "apt"
+        place = parts.parent if name == "sources_list" else parts
+        (place / name.replace("_", ".")).write_text(text)
+    return parts.parent
 
 
 def test_apt_stanzas(checkout: Checkout, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from inside import built_kernel
 
-from measuretwice.backends.virtual import find_kernel, run_inside
+from measuretwice.backends.virtual import run_inside
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/reference/tc.md").read_text(encoding="utf-8")
@@ -86,15 +87,12 @@ sleep 0.5; echo "== metrics"; a ip tcp_metrics show
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each part of the script printed."""
-    kernel = find_kernel()
-    if kernel is None:
-        pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
     folder = tmp_path_factory.mktemp("tools")
     (folder / "experiment.sh").write_text(SCRIPT)
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cpus)})
     try:
-        run_inside(kernel, ROOT, folder, 1, 60)
+        run_inside(built_kernel(), ROOT, folder, 1, 60)
     finally:
         os.sched_setaffinity(0, cpus)
     parts = re.split(r"^== (.*)\n", (folder / "out.txt").read_text(), flags=re.MULTILINE)
@@ -103,8 +101,8 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def on_page(*words: str) -> None:
     """These words stand on the page: what is tried here is what it says."""
-    for one in words:
-        assert one in PAGE, one
+    for text in words:
+        assert text in PAGE, text
 
 
 @pytest.mark.parametrize(

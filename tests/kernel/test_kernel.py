@@ -5,6 +5,7 @@ of its own: guest-init runs a script, whose words and files come back.
 """
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -16,14 +17,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from inside import built_kernel
 
 from measuretwice.backends.script import kernel_settings
-from measuretwice.backends.virtual import HUGE_FROM_MB, find_kernel, open_huge_memory
+from measuretwice.backends.virtual import HUGE_FROM_MB, open_huge_memory
 from measuretwice.backends.virtual import run_inside as run_in_kernel
 
 ROOT = Path(__file__).parents[2]
@@ -57,16 +59,9 @@ CONGESTION_CONTROLS = [
 ]  # fmt: skip
 
 
-def ready_kernel() -> Path:
-    done = subprocess.run([BUILD, "--path"], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
-    return Path(done.stdout.strip())
-
-
 @pytest.fixture(scope="module")
 def kernel() -> Path:
-    return ready_kernel()
+    return built_kernel().folder
 
 
 @contextlib.contextmanager
@@ -109,12 +104,22 @@ def run_inside(
     extra: tuple[str, ...] = (),
     limit_s: float = 60,
 ) -> str:
-    """Run a bash script inside; return what it said. `folder` is /run/measuretwice in there."""
+    """Run a bash script inside; return what it said. `folder`, made where it isn't there, is /run/measuretwice in there."""
+    folder.mkdir(exist_ok=True)
     (folder / "experiment.sh").write_text(script)
     parameters = (*VIRTUAL, f"random-seed={seed}") if virtual else ()
     with running(kernel, folder, ("quiet", *parameters, *extra), prefix) as process:
         process.wait(timeout=limit_s)
     return (folder / "experiment.log").read_text()
+
+
+Inside = Callable[..., str]
+
+
+@pytest.fixture
+def inside(kernel: Path, tmp_path: Path) -> Inside:
+    """run_inside with the test's own folder."""
+    return functools.partial(run_inside, kernel, tmp_path)
 
 
 # Two nodes and a router; 10 ms there and back, 1 % loss on the way there.
@@ -144,18 +149,16 @@ set +e
 @pytest.fixture(scope="module")
 def qdiscs_seen(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     lines = [
-        f"echo '\"{kind}\":' $(tc qdisc add dev d0 root handle 1: {options} 2>&1 >&2;"
+        f"echo '\"{kind}\":' $(tc qdisc add dev d0 root handle 1: {kind} {options} 2>&1 >&2;"
         " tc -j qdisc show dev d0; tc qdisc del dev d0 root) ,"
-        for kind, options in ((k, f"{k} {v}") for k, v in QDISCS.items())
+        for kind, options in QDISCS.items()
     ]
     script = (
         "ip link add d0 type dummy\nip link set d0 up\necho {\n"
         + "\n".join(lines)
         + "\necho '\"\": 0}'\n"
     )
-    said = run_inside(kernel, tmp_path_factory.mktemp("qdiscs"), script)
-    seen: dict[str, Any] = json.loads(said)
-    return seen
+    return dict(json.loads(run_inside(kernel, tmp_path_factory.mktemp("qdiscs"), script)))
 
 
 @pytest.mark.parametrize("kind", QDISCS)
@@ -163,11 +166,8 @@ def test_qdisc(qdiscs_seen: dict[str, Any], kind: str) -> None:
     assert [qdisc["kind"] for qdisc in qdiscs_seen[kind] if qdisc["handle"] == "1:"] == [kind]
 
 
-def test_filters_and_redirection(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
-        """ip link add d0 type dummy; ip link set d0 up
+def test_filters_and_redirection(inside: Inside) -> None:
+    said = inside("""ip link add d0 type dummy; ip link set d0 up
 ip link add ifb0 type ifb; ip link set ifb0 up
 tc qdisc add dev d0 handle ffff: ingress
 tc filter add dev d0 parent ffff: matchall action mirred egress redirect dev ifb0
@@ -175,8 +175,7 @@ tc qdisc add dev d0 root handle 1: htb
 tc class add dev d0 parent 1: classid 1:5 htb rate 1mbit
 tc filter add dev d0 parent 1: protocol ip u32 match ip dport 5201 0xffff flowid 1:5
 tc filter show dev d0 parent ffff:; tc filter show dev d0 parent 1:
-""",
-    )
+""")
     assert "mirred (Egress Redirect to device ifb0)" in said
     assert "flowid 1:5" in said
 
@@ -196,10 +195,8 @@ for name in {CONGESTION_CONTROLS}:
 print(json.dumps(seen))
 END
 """
-    seen: dict[str, str] = json.loads(
-        run_inside(kernel, tmp_path_factory.mktemp("controls"), script)
-    )
-    return seen
+    said = run_inside(kernel, tmp_path_factory.mktemp("controls"), script)
+    return dict(json.loads(said))
 
 
 @pytest.mark.parametrize("name", CONGESTION_CONTROLS)
@@ -207,10 +204,8 @@ def test_congestion_control(controls_seen: dict[str, str], name: str) -> None:
     assert controls_seen[name] == name
 
 
-def test_tools_work_inside(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
+def test_tools_work_inside(inside: Inside) -> None:
+    said = inside(
         TOPOLOGY
         + """
 ok() { "${@:2}" >/tmp/said 2>&1 && echo "ok $1" || { echo "failed $1"; cat /tmp/said; }; }
@@ -239,35 +234,28 @@ ok shm test -w /dev/shm
 ok threads python3 -c "import threading; t = threading.Thread(target=int); t.start(); t.join()"
 ok asyncio python3 -c "import asyncio; asyncio.run(asyncio.sleep(0.01))"
 ok procs test "$(ps ax | wc -l)" -gt 5
-""",
+"""
     )
     lines = said.splitlines()
     assert [line for line in lines if not line.startswith("ok ")] == [], said
     assert len(lines) == 19
 
 
-def test_more_programs_at_a_time_than_are_kept(kernel: Path, tmp_path: Path) -> None:
+def test_more_programs_at_a_time_than_are_kept(inside: Inside) -> None:
     """256 processes of this machine's are kept for the next program (faster/0008); others end with theirs."""
-    said = run_inside(
-        kernel,
-        tmp_path,
-        """
+    said = inside("""
         for round in 1 2; do
           pids=()
           for i in {1..300}; do sleep 1 & pids+=($!); done
           for pid in "${pids[@]}"; do wait "$pid" && echo ended; done
           for i in {1..20}; do awk 'BEGIN { s = "x"; while (length(s) < 300000) s = s s; print length(s) }'; done
         done
-        """,
-    )
+        """)
     assert said.split() == (["ended"] * 300 + ["524288"] * 20) * 2
 
 
-def test_clock_is_fine_and_exact(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
-        """sleep 0.05
+def test_clock_is_fine_and_exact(inside: Inside) -> None:
+    said = inside("""sleep 0.05
 python3 - <<'END'
 import ctypes, time
 ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)  # no timer slack
@@ -275,19 +263,15 @@ print(time.clock_getres(time.CLOCK_MONOTONIC))
 before = time.monotonic_ns()
 time.sleep(0.0012345)
 print(time.monotonic_ns() - before)
-END""",
-    )
+END""")
     resolution, slept = said.split()
     assert float(resolution) == 1e-9
     # The price of some reads of the clock, and no more.
     assert 1_234_500 <= int(slept) < 1_237_000
 
 
-def test_spinning_on_the_clock_ends_soon(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
-        """python3 - <<'END'
+def test_spinning_on_the_clock_ends_soon(inside: Inside) -> None:
+    said = inside("""python3 - <<'END'
 import time
 def spin(seconds):
     reads, end = 0, time.monotonic() + seconds
@@ -302,19 +286,15 @@ before = time.monotonic_ns()
 for _ in range(100):
     time.monotonic_ns()
 print(time.monotonic_ns() - before)
-END""",
-    )
+END""")
     reads, price = map(int, said.split())
     assert reads < 25_000
     assert 101 * 32 <= price < 103 * 32
 
 
-def test_who_writes_and_looks_at_the_clock_is_not_waiting(kernel: Path, tmp_path: Path) -> None:
+def test_who_writes_and_looks_at_the_clock_is_not_waiting(inside: Inside) -> None:
     """As a sender of many flows does that always have room; it is held up by neither."""
-    said = run_inside(
-        kernel,
-        tmp_path,
-        """python3 - <<'END'
+    said = inside("""python3 - <<'END'
 import os, time
 null = os.open("/dev/null", os.O_WRONLY)
 def looks(number, write):
@@ -325,8 +305,7 @@ def looks(number, write):
         time.monotonic()
     return time.monotonic() - began
 print(looks(20_000, True), looks(20_000, False))
-END""",
-    )
+END""")
     writing_s, waiting_s = map(float, said.split())
     # 32 ns a look, and 2^8 times that for the last thousands; else it would be 2^13 times
     assert 20_000 * 32e-9 <= writing_s < 0.12
@@ -396,11 +375,9 @@ END
 
 
 @pytest.mark.parametrize("interval_us", [0, 10_000])
-def test_reading_ahead(kernel: Path, tmp_path: Path, interval_us: int) -> None:
+def test_reading_ahead(inside: Inside, interval_us: int) -> None:
     """All ways to read give the data that were sent; a program is woken once in an interval."""
-    said = run_inside(
-        kernel, tmp_path, READ_IN_ALL_WAYS, extra=(f"tcp_reader_interval_us={interval_us}",)
-    )
+    said = inside(READ_IN_ALL_WAYS, extra=(f"tcp_reader_interval_us={interval_us}",))
     words = said.split()
     assert words[4:6] == words[8:] == ["same", "True"], said
     waits, seconds, sent = int(words[1]), float(words[3]), int(words[7])
@@ -411,10 +388,8 @@ def test_reading_ahead(kernel: Path, tmp_path: Path, interval_us: int) -> None:
     assert 50_000 < sent < 2_900_000
 
 
-def test_splice_of_what_was_read_ahead_is_refused(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
+def test_splice_of_what_was_read_ahead_is_refused(inside: Inside) -> None:
+    said = inside(
         """ip link set lo mtu 1500 up
 tc qdisc add dev lo root tbf rate 20mbit burst 3100 limit 1000000
 python3 - <<'END'
@@ -439,14 +414,14 @@ END""",
     assert said.strip() == "Operation not supported"
 
 
-def test_real_time(kernel: Path, tmp_path: Path) -> None:
+def test_real_time(inside: Inside) -> None:
     script = "date +%s; sleep 0.5; cat /proc/sys/kernel/random/uuid\n"
     began = time.monotonic()
-    first = run_inside(kernel, tmp_path, script, virtual=False).split()
+    first = inside(script, virtual=False).split()
     assert time.monotonic() - began > 0.5
     assert abs(int(first[0]) - time.time()) < 60
     # Here random numbers are random.
-    assert run_inside(kernel, tmp_path, script, virtual=False).split()[1] != first[1]
+    assert inside(script, virtual=False).split()[1] != first[1]
 
 
 def test_live_terminal(kernel: Path, tmp_path: Path) -> None:
@@ -486,17 +461,14 @@ def converse(fd: int, line: bytes, expected: str) -> str:
 
 
 @pytest.mark.user
-def test_nothing_is_left_in_the_home_folder(kernel: Path, tmp_path: Path) -> None:
-    run_inside(kernel, tmp_path, "true\n")
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "console.txt",
-        "experiment.log",
-        "experiment.sh",
-    }
+def test_nothing_is_left_in_the_home_folder(inside: Inside, tmp_path: Path) -> None:
+    inside("true\n")
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["console.txt", "experiment.log", "experiment.sh"]
 
 
 def test_smoke_option() -> None:
-    ready_kernel()
+    built_kernel()
     done = subprocess.run([BUILD, "--smoke"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "boots" in done.stderr
@@ -583,9 +555,7 @@ def test_same_seed_as_another_user(kernel: Path, reference: str) -> None:
 
 
 @pytest.mark.user
-def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
-    kernel: Path, tmp_path: Path
-) -> None:
+def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(tmp_path: Path) -> None:
     """Linux keeps two copies of its command line, so a long path on it would cost memory, and TCP's
     limits follow from that: virtual.start tells it no path at all."""
     deep = tmp_path.joinpath(*["a folder with a long name" * 6] * 12)
@@ -594,9 +564,7 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
     said = []
     for folder in (tmp_path, deep):
         (folder / "experiment.sh").write_text(chosen)
-        found = find_kernel()
-        assert found is not None
-        run_in_kernel(found, ROOT, folder, 1, 60, memory_mb=MEMORY_MB)
+        run_in_kernel(built_kernel(), ROOT, folder, 1, 60, memory_mb=MEMORY_MB)
         said.append((folder / "experiment.log").read_text())
     assert said[0] == said[1]
     assert "MemTotal" in said[0]
@@ -604,10 +572,8 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(
 
 @pytest.mark.user
 def test_a_large_guests_huge_pages_change_nothing(
-    kernel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = find_kernel()
-    assert found is not None
     mounts = Path("/proc/self/mounts").read_text()
     said = []
     for place in (None, "/tmp"):
@@ -618,7 +584,7 @@ def test_a_large_guests_huge_pages_change_nothing(
         folder = tmp_path / str(place).strip("/")
         folder.mkdir()
         (folder / "experiment.sh").write_text(EXPERIMENT)
-        run_in_kernel(found, ROOT, folder, 1, 120, memory_mb=HUGE_FROM_MB)
+        run_in_kernel(built_kernel(), ROOT, folder, 1, 120, memory_mb=HUGE_FROM_MB)
         said.append((folder / "experiment.log").read_text() + (folder / "client.json").read_text())
     assert said[0] == said[1]
     assert said[0].count("-") >= 12, said[0]
@@ -672,14 +638,12 @@ def sockets(text: str) -> list[list[str]]:
     return [line.split() for line in text.splitlines()]
 
 
-def test_sampler_prints_what_ss_prints(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
+def test_sampler_prints_what_ss_prints(inside: Inside, tmp_path: Path) -> None:
+    said = inside(
         SAMPLED
         + """kill -TERM $sampler; wait $sampler; echo exit $?
 TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt; echo ss $?
-""",
+"""
     )
     assert said.split() == ["exit", "0", "ss", "0"]
     assert (tmp_path / "errors.txt").read_text() == ""
@@ -699,10 +663,8 @@ TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt; echo ss $?
     assert all(abs(gap - 0.1) < 5e-6 for gap in gaps), gaps
 
 
-def test_killed_sampler_leaves_what_it_had(kernel: Path, tmp_path: Path) -> None:
-    run_inside(
-        kernel,
-        tmp_path,
+def test_killed_sampler_leaves_what_it_had(inside: Inside, tmp_path: Path) -> None:
+    inside(
         SAMPLED + "kill -KILL $sampler; TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt\n",
     )
     times = [line.split() for line in (tmp_path / "a.times").read_text().splitlines()]
@@ -710,10 +672,8 @@ def test_killed_sampler_leaves_what_it_had(kernel: Path, tmp_path: Path) -> None
     assert len(sampled) == sum(int(count) for _, count in times) > 59 * 4
 
 
-def test_sampler_filters_and_follows_a_process(kernel: Path, tmp_path: Path) -> None:
-    said = run_inside(
-        kernel,
-        tmp_path,
+def test_sampler_filters_and_follows_a_process(inside: Inside) -> None:
+    said = inside(
         TOPOLOGY
         + """cd /run/measuretwice
 for port in 5201 5202; do ip netns exec juliet iperf3 -s -1 -p $port >/dev/null 2>&1 & done; sleep 0.2
@@ -723,7 +683,7 @@ sample() { ip netns exec romeo ss-sampler --interval 0.5 --until-pid $last --out
 sample all; sample port --dport 5202; sample nobody --dst 10.10.1.1; sample memory --memory --tos
 wait
 for f in all port nobody memory; do echo $f $(cut -d' ' -f2 $f.times | sort -u | head -n 1) $(TCPDIAG_FILE=$f.diag ss -tinOH | grep -c skmem); done
-""",
+"""
     )
     found = {
         name: (int(count), int(skmem)) for name, count, skmem in map(str.split, said.splitlines())
@@ -780,11 +740,9 @@ def with_speed(mbit: int) -> str:
     return f"{CABLE}ethtool a -s va speed {mbit} duplex full autoneg off\n"
 
 
-def test_both_ends_of_a_cable_have_its_speed(kernel: Path, tmp_path: Path) -> None:
+def test_both_ends_of_a_cable_have_its_speed(inside: Inside) -> None:
     """A frame takes its bits (with checksum, preamble and gap) over the speed, there and back."""
-    said = run_inside(
-        kernel,
-        tmp_path,
+    said = inside(
         with_speed(10)
         + "ethtool a va | grep Speed; ethtool b vb | grep Speed\n"
         + "ethtool a -s va speed 0 duplex full autoneg off 2>/dev/null || echo refused\n"
@@ -799,11 +757,13 @@ def test_both_ends_of_a_cable_have_its_speed(kernel: Path, tmp_path: Path) -> No
     )
 
 
-def test_a_host_looks_at_a_packet_at_a_random_moment(kernel: Path, tmp_path: Path) -> None:
+def test_a_host_looks_at_a_packet_at_a_random_moment(
+    inside: Inside, kernel: Path, tmp_path: Path
+) -> None:
     script = (
         CABLE + "ethtool b -C vb rx-usecs 500\nethtool b -c vb | grep '^rx-usecs:'\n" + PING_RTTS
     )
-    first, *rtts = run_inside(kernel, tmp_path, script).splitlines()
+    first, *rtts = inside(script).splitlines()
     assert first.split() == ["rx-usecs:", "500"]
     waits_ms = [float(rtt) for rtt in rtts]
     assert len(waits_ms) == 200
@@ -811,12 +771,8 @@ def test_a_host_looks_at_a_packet_at_a_random_moment(kernel: Path, tmp_path: Pat
     assert 0.47 < max(waits_ms) <= 0.502
     # uniform: the mean of 200 is within four of its standard errors, 0.5/sqrt(12)/sqrt(200) ms each
     assert abs(sum(waits_ms) / 200 - 0.25) < 4 * 0.0102
-    again = tmp_path / "again"
-    again.mkdir()
-    assert run_inside(kernel, again, script).splitlines()[1:] == rtts
-    other = tmp_path / "other"
-    other.mkdir()
-    assert run_inside(kernel, other, script, seed=2).splitlines()[1:] != rtts
+    assert run_inside(kernel, tmp_path / "again", script).splitlines()[1:] == rtts
+    assert run_inside(kernel, tmp_path / "other", script, seed=2).splitlines()[1:] != rtts
 
 
 # Eight datagrams, a tenth of a millisecond apart: when each is sent, then when each is at the other host, in ns.
@@ -835,13 +791,8 @@ wait; sed 's/ .*//; s/[.]//' /tmp/arrived
 
 
 def sent_and_arrived(kernel: Path, folder: Path, batches: str) -> tuple[list[int], list[int]]:
-    folder.mkdir()
-    times = [
-        int(line)
-        for line in run_inside(
-            kernel, folder, f"{CABLE}ethtool b -C vb {batches}\n{DATAGRAMS}"
-        ).splitlines()
-    ]
+    said = run_inside(kernel, folder, f"{CABLE}ethtool b -C vb {batches}\n{DATAGRAMS}")
+    times = [int(line) for line in said.splitlines()]
     assert len(times) == 16
     return times[:8], times[8:]
 
@@ -864,17 +815,14 @@ def test_without_batches_each_packet_waits_by_itself(kernel: Path, tmp_path: Pat
     said = []
     for words in (waits, f"{waits} rx-frames 0", f"{waits} rx-frames 2"):
         folder = tmp_path / str(len(said))
-        folder.mkdir()
         said.append(run_inside(kernel, folder, f"{CABLE}{words}\n{PING_RTTS}"))
     assert said[0] == said[1] != said[2]
     assert len(said[0].splitlines()) == 200
 
 
-def test_packets_keep_their_order_on_a_cable(kernel: Path, tmp_path: Path) -> None:
+def test_packets_keep_their_order_on_a_cable(inside: Inside) -> None:
     """Chance longer than a packet's time on the wire, and still none overtakes another."""
-    said = run_inside(
-        kernel,
-        tmp_path,
+    said = inside(
         with_speed(1000)
         + "ethtool a -C va rx-usecs 200; ethtool b -C vb rx-usecs 200\n"
         + "for n in a b; do ethtool $n -K v$n tso off gso off gro off; done\n"

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from inside import built_kernel
 from outside import ROOT, SECRET, Machine
 
 from measuretwice.backends import virtual
@@ -18,10 +19,7 @@ pytestmark = pytest.mark.kernel
 
 @pytest.fixture
 def kernel() -> virtual.Kernel:
-    found = virtual.find_kernel()
-    if found is None:
-        pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
-    return found
+    return built_kernel()
 
 
 def seen(machine: Machine, kernel: virtual.Kernel) -> dict[str, tuple[int, float]]:

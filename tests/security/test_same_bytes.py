@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from inside import built_kernel
 from outside import ROOT
 
 from measuretwice.backends import virtual
@@ -32,11 +33,8 @@ def test_the_same_whatever_the_wall(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    kernel = virtual.find_kernel()
-    if kernel is None:
-        pytest.skip("the virtual kernel is not built: run scripts/kernel/build.sh")
     lab = load_lab(ROOT, name)
-    batch = open_batch(ROOT, lab, tmp_path, Virtual(kernel))
+    batch = open_batch(ROOT, lab, tmp_path, Virtual(built_kernel()))
     job = batch.job(trial, seed=3, changes={"duration_s": 10})
     digests = []
     for wall in (WALL, other):
