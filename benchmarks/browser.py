@@ -46,7 +46,7 @@ DEAREST_S = 200
 
 # A panel of the page's own, as its tab "in this page" has it; each thing that it says is noted with its time.
 RUN = """(async ({ asked, changes, twice }) => {
-  const { fill } = await import(new URL("assets/machine/here.mjs", ROOT));
+  const { fill } = await import(new URL("assets/machine/run-panel.mjs", ROOT));
   const panel = document.createElement("div"), wait = (ms) => new Promise((go) => setTimeout(go, ms));
   panel.dataset.here = JSON.stringify(asked);
   document.querySelector("h1").after(panel);

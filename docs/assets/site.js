@@ -57,7 +57,7 @@
 
   // <div class="here" data-here='{"lab": "mathis", "case": 5, ...}'></div>: a page that runs trials itself.
   async function runs_here() {
-    await panels("div.here[data-here]", "here");
+    await panels("div.here[data-here]", "run-panel");
   }
 
   // <div class="here" data-live='{"lab": "mathis", "case": 5, ...}'></div>: a page that opens terminals on a lab's nodes.

@@ -484,7 +484,7 @@ def test_two_tabs_share_one_book(page: Any, address: str) -> None:
 
 
 @pytest.mark.nightly(
-    "by day test_looks_here.py has the panels' tables on a phone, and a case is worked through"
+    "by day test_panel_tables.py has the panels' tables on a phone, and a case is worked through"
 )
 def test_a_file_that_is_opened_is_in_view(page: Any) -> None:
     panel = ready(page)

@@ -4,7 +4,7 @@
 // It gets {base, machine, words, packs, files, sizes: [[rows, columns], ...]} first, then {line, typed: bytes},
 // {line, size: [rows, columns]} and {wanted: "files"}; it tells {up}, {line, shown: bytes}, {tar} and {problem}.
 import { fetched, from_packs } from "./store.mjs";
-import { take_turns_here } from "./again.mjs";
+import { take_turns_here } from "./v86-speedups.mjs";
 import { Machine } from "./machine.mjs";
 import { pack, unpack } from "./tar.mjs";
 

@@ -2,7 +2,7 @@
 //
 // <div class="here" data-live='{"lab": "mathis", "case": 5, "show_me": false, "nodes": ["romeo", ...], "chosen": [...]}'></div>
 import { all_loads, base, fetch_all, fetch_words, files_of, loads, megabytes, open_kit, to_fetch } from "./page.mjs";
-import { findings, hint_words } from "./looks.mjs";
+import { findings, hint_words } from "./render.mjs";
 import { Screens } from "./screens.mjs";
 
 const { h } = window.measureTwice;

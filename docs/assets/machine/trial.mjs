@@ -4,7 +4,7 @@
 // It gets {base, machine, words, packs, files}, and tells {seconds, held_s} until {done, tar, said} or {problem}. With
 // {rehearsal: true} nothing is told: what v86 compiles meanwhile makes the next trial faster, which ends a rehearsal.
 import { fetched, from_packs } from "./store.mjs";
-import { keep_what_is_compiled, put_back, take_turns_here } from "./again.mjs";
+import { keep_what_is_compiled, put_back, take_turns_here } from "./v86-speedups.mjs";
 import { Machine } from "./machine.mjs";
 import { pack } from "./tar.mjs";
 

@@ -5,7 +5,7 @@
 import { kept_names } from "./store.mjs";
 import { all_loads, base, fetch_all, fetch_words, files_of, for_book, forget_written, loads, megabytes, open_kit, SILENT, to_fetch, written } from "./page.mjs";
 import { over_time } from "./over-time.mjs";
-import { blocks, files_list, findings, hint_words, table_of_runs } from "./looks.mjs";
+import { blocks, files_list, findings, hint_words, table_of_runs } from "./render.mjs";
 
 const { h } = window.measureTwice;
 // Set-up and end, where this browser has not seen yet how long they are; and when flows have begun.

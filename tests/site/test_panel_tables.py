@@ -35,14 +35,14 @@ def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator
 
 
 def put(page: Any, made: str) -> None:
-    """Put what looks.mjs makes into the page's article, as a panel does."""
+    """Put what render.mjs makes into the page's article, as a panel does."""
     page.evaluate(
         """async (made) => {
           await window.measureTwice.load("interactive/common.js");
-          const looks = await import(new URL("assets/machine/looks.mjs", document.baseURI.replace(/modules.*/, "")));
+          const render = await import(new URL("assets/machine/render.mjs", document.baseURI.replace(/modules.*/, "")));
           const place = document.createElement("div");
           place.className = "here looked-at";
-          place.append(...new Function("looks", `return ${made}`)(looks));
+          place.append(...new Function("render", `return ${made}`)(render));
           document.querySelector("article").prepend(place);
         }""",
         made,
@@ -50,7 +50,7 @@ def put(page: Any, made: str) -> None:
 
 
 def test_names_stay_whole_and_the_table_scrolls(page: Any) -> None:
-    put(page, f"looks.blocks('qdisc', {SHOWN})")
+    put(page, f"render.blocks('qdisc', {SHOWN})")
     table = page.locator(".looked-at table")
     # One line of text each, however narrow the page.
     for cell in table.locator("th").all():
@@ -72,7 +72,7 @@ def test_names_stay_whole_and_the_table_scrolls(page: Any) -> None:
 
 
 def test_findings_name_runs_as_the_table_and_link_other_pages(page: Any) -> None:
-    put(page, f"looks.findings({CHECKED}, [{{folder: 'case-01-a'}}, {{folder: 'case-01-b'}}])")
+    put(page, f"render.findings({CHECKED}, [{{folder: 'case-01-a'}}, {{folder: 'case-01-b'}}])")
     said = page.locator(".looked-at").inner_text()
     assert "run 2: no finding" in said
     assert "solved, by run 2:" in said
@@ -130,7 +130,7 @@ RUNS = """[
 
 
 def test_runs_beside_each_other_say_what_is_asked_and_what_each_had(page: Any) -> None:
-    put(page, f"[looks.table_of_runs(['trial'], {RUNS}, 'packets dropped by RED')]")
+    put(page, f"[render.table_of_runs(['trial'], {RUNS}, 'packets dropped by RED')]")
     rows = [
         [cell.inner_text() for cell in row.locator("th, td").all()]
         for row in page.locator(".looked-at tbody tr").all()
@@ -144,7 +144,7 @@ def test_runs_beside_each_other_say_what_is_asked_and_what_each_had(page: Any) -
 def test_no_finding_among_files_that_are_missing_is_no_clean_bill(page: Any) -> None:
     put(
         page,
-        "looks.findings({said: '', missing: ['no ss.txt'], documents: [{name: 'live', findings: []}]})",
+        "render.findings({said: '', missing: ['no ss.txt'], documents: [{name: 'live', findings: []}]})",
     )
     assert "no finding in what there is to look at" in page.locator(".looked-at").inner_text()
 
