@@ -71,7 +71,7 @@ def test_nodes_that_share_a_script() -> None:
 
 
 def test_the_regression_needs_flows_with_losses() -> None:
-    figure = next(one for one in LAB.file.figures if one.kind == "regression")
+    figure = next(declared for declared in LAB.file.figures if declared.kind == "regression")
     flow = Flow(
         node="sender-0",
         local_port=40_000,

@@ -406,7 +406,7 @@ def test_questions_on_cases_wait_until_these_are_mended() -> None:
     def asked(book: str | None, **options: Any) -> tuple[set[str], list[str]]:
         books = {} if book is None else {"mathis": book}
         made = make_report([run], title=None, author=None, made=MADE, books=books, **options)
-        return {each.text for _, those in made.questions for each in those}, made.waiting
+        return {question.text for _, asked in made.questions for question in asked}, made.waiting
 
     begun = "# Lab book\n\n- Seed: 7\n\n## Case 5: far too slow\n\n- Run: x: 1\n"
     mended = "".join(
@@ -433,7 +433,7 @@ def test_the_first_try_of_a_book_is_in_the_report() -> None:
         html, markdown = render_html(made), render_markdown(made)
         check_page(html)
         check_tables(markdown)
-        assert [len(each.tables) for each in made.books] == [tables][: bool(tables)]
+        assert [len(book.tables) for book in made.books] == [tables][: bool(tables)]
         assert ("| after case 1 | 7 of 60 |" in markdown) == ("First try" in book)
         assert (">40 of 60<" in html) == ("First try" in book)
         assert ("66 Mbit/s" in markdown) == ("Case 5" in book)

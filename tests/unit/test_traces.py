@@ -34,7 +34,7 @@ TEXT = f"""\
 
 def test_a_decrease_is_a_change_of_ssthresh_against_the_window_before() -> None:
     found = decreases([0, 1, 2, 3, 4, 5], [10, 80, 100, 50, 120, 84], [None, None, 70, 70, 70, 84])
-    assert [(one.time_s, one.window_segments, one.kept_ratio) for one in found] == [(5, 120, 0.7)]
+    assert [(cut.time_s, cut.window_segments, cut.kept_ratio) for cut in found] == [(5, 120, 0.7)]
 
 
 def test_the_end_of_the_first_slow_start_is_no_decrease() -> None:

@@ -79,11 +79,11 @@ class LabBook:
 
     def add_first_try(self, kind: str, words: str) -> None:
         """Add an entry on the first try, unless it is there already."""
-        said = " ".join(words.split())
+        line = " ".join(words.split())
         with wait_for(self.path.with_name(f".{BOOK}.lock"), busy=lambda: None):
             text = self.text
-            if said not in read_first_try(text).of(kind):
-                write_text(self.path, with_first_try(text, kind, said))
+            if line not in read_first_try(text).of(kind):
+                write_text(self.path, with_first_try(text, kind, line))
 
     def add(self, case: int, kind: str, words: str) -> None:
         """Add an entry to a case: `- kind: words`, in one line."""

@@ -83,10 +83,10 @@ def _filled(template: str, **words: str) -> str:
 def _as_draft(text: str, name: str, model: str) -> str:
     """lab.toml's text, with its first comment and its title those of a draft."""
     directives, facts = text.split("[lab]\n", 1)
-    kept = [line for line in directives.splitlines() if line.startswith("#:") or line[:1] != "#"]
+    header = [line for line in directives.splitlines() if line.startswith("#:") or line[:1] != "#"]
     comment = f"# The {name} lab: a copy of {model}, to be changed. Facts only."
-    kept.insert(sum(line.startswith("#:") for line in kept), comment)
+    header.insert(sum(line.startswith("#:") for line in header), comment)
     facts = re.sub(r"^draft = .*\n", "", facts, count=1, flags=re.MULTILINE)
     title = f'title = "{name.capitalize()}: a copy of the {model} lab"\ndraft = true'
     facts = re.sub(r"^title = .*$", title, facts, count=1, flags=re.MULTILINE)
-    return "\n".join(kept) + "\n[lab]\n" + facts
+    return "\n".join(header) + "\n[lab]\n" + facts
