@@ -15,7 +15,9 @@ from measuretwice.facts import (
     Number,
     Numbers,
     Probability,
+    RecordedSets,
     Table,
+    by_trial,
     compute,
     computed,
     facts_file,
@@ -23,6 +25,8 @@ from measuretwice.facts import (
     percent,
     read_facts,
     seconds,
+    set_cell,
+    stage_cell,
     write_facts,
 )
 from measuretwice.facts.computed import module_of, to_text
@@ -83,6 +87,27 @@ def test_a_column_with_words_is_on_the_left() -> None:
         Table(("name", "n"), (("red",),))
 
 
+def test_intervals() -> None:
+    apart = Interval.of_difference([3.0, 4.0, 5.0], [1.0, 2.0, 3.0], "ms")
+    assert (apart.middle_value, 0 in apart, 2 in apart) == (2, True, True)
+    assert Interval.around((1, 3), "ms") == Interval(2, 1, 3, "ms")
+    assert Interval.around((1, 3)).both_ends == (1, 3)
+
+
+def test_runs_by_trial_and_a_cases_two() -> None:
+    sets = RecordedSets(ROOT, load_lab(ROOT, "queues"))
+    runs = sets.runs("disciplines")
+    by_number = by_trial(reversed(runs))
+    assert list(by_number) == sorted({run.trial for run in runs})
+    assert all(run.trial == trial for trial, those in by_number.items() for run in those)
+    assert sum(map(len, by_number.values())) == len(runs)
+    both = sets.stages("default-qdisc")
+    assert [stage_cell(run) for run in both] == ["broken", "fixed"]
+    assert [set_cell(run) for run in both] == [
+        sets.set_folder(f"default-qdisc-{stage}").name for stage in ("broken", "fixed")
+    ]
+
+
 def test_wrong_names() -> None:
     f = Facts()
     f.wait = Number(1)
@@ -103,9 +128,13 @@ def test_wrong_names() -> None:
         ((0.9, 1.1), {"least": 0.8, "most": 1.2}, True),
         ((1.3, 1.4), {"least": 0.8, "most": 1.2}, False),
         ((1.1, 1.4), {"most": 1.2}, None),
+        ((3, 1, 2), {"least": 1, "most": 3}, True),
+        (Interval(1.5, 1, 2), {"most": 0.5}, False),
     ],
 )
-def test_judge(ends: tuple[float, float], limits: dict[str, float], judged: bool | None) -> None:
+def test_judge(
+    ends: tuple[float, ...] | Interval, limits: dict[str, float], judged: bool | None
+) -> None:
     assert judge(ends, **limits) is judged
 
 

@@ -9,6 +9,7 @@ from measuretwice.tcp.model import (
     HIGHSPEED_STEPS,
     MATHIS_CONSTANTS,
     bdp_bytes,
+    drain_ms,
     highspeed_decrease_ratio,
     linux_highspeed_decrease_ratio,
     mathis_bandwidth_bps,
@@ -18,6 +19,7 @@ from measuretwice.tcp.model import (
     pftk_expected_losses,
     pftk_segments_per_s,
     sack_reno_constant,
+    shaped_goodput_bps,
 )
 
 # Published beside the trials of the reproduction: model bandwidth in Mbit/s with C = 1.
@@ -170,3 +172,8 @@ def test_the_steps_of_linux_keep_near_the_rfcs_curve() -> None:
 
 def test_a_bdp() -> None:
     assert bdp_bytes(100, 100) == 1_250_000
+    assert drain_ms(1_250_000, 100) == 100
+
+
+def test_what_a_shaped_link_carries() -> None:
+    assert shaped_goodput_bps(1.514) == pytest.approx(1.448e6)

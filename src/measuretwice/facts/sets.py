@@ -63,6 +63,10 @@ class RecordedSets:
             )
         return fitting[0]
 
+    def stages(self, case: str, trial: int | None = None) -> tuple[Result, Result]:
+        """Return a case's two runs, or those of a trial: the first try, and the fixed one."""
+        return self.run(f"{case}-broken", trial), self.run(f"{case}-fixed", trial)
+
     def raw_text(self, run: Result, file: str) -> str:
         """Return what a tool printed in a recorded run; UserError where the run has no such file."""
         if (content := raw_files(run.run_dir).get(file)) is None:

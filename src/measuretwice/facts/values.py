@@ -6,6 +6,7 @@ A fact's text is what a page shows where it quotes the fact by name.
 from __future__ import annotations
 
 import difflib
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from measuretwice.base.errors import UserError
 from measuretwice.facts.notation import SPACE, count, sig
 from measuretwice.stats.intervals import mean_interval, mean_interval_within
+from measuretwice.stats.two_samples import difference_interval
 
 # Instead of a number of significant digits: a whole number.
 WHOLE = 0
@@ -58,6 +60,11 @@ def mbit(rate_bps: float, digits: int = 3) -> Number:
     return Number(rate_bps / 1e6, "Mbit/s", digits)
 
 
+def size(size_bytes: float) -> Number:
+    """Return a size in bytes."""
+    return whole(size_bytes, "B")
+
+
 def percent(ratio: float, digits: int = 3) -> Number:
     """Return a ratio in percent."""
     return Number(100 * ratio, "%", digits)
@@ -88,6 +95,28 @@ class Interval:
             mean_interval_within(list(values), *within) if within else mean_interval(list(values))
         )
         return cls(*found, unit, digits, len(values))
+
+    @classmethod
+    def of_difference(
+        cls, a: Sequence[float], b: Sequence[float], unit: str = "", digits: int = 3
+    ) -> Interval:
+        """Return the difference of two means, a's less b's, and its interval (Welch's)."""
+        low, high = difference_interval(a, b)
+        return cls(statistics.fmean(a) - statistics.fmean(b), low, high, unit, digits)
+
+    @classmethod
+    def around(cls, ends: tuple[float, float], unit: str = "", digits: int = 3) -> Interval:
+        """Return the interval between two ends, its value amid them."""
+        low, high = ends
+        return cls((low + high) / 2, low, high, unit, digits)
+
+    def __contains__(self, value: float) -> bool:
+        return self.low_value <= value <= self.high_value
+
+    @property
+    def both_ends(self) -> tuple[float, float]:
+        """Both ends as they are, in `unit`."""
+        return self.low_value, self.high_value
 
     @property
     def middle(self) -> Number:

@@ -48,6 +48,8 @@ ETHERNET_HEADER_BYTES = 14
 ETHERNET_WIRE_BYTES = 24
 # An MTU of 1500 with TCP's timestamps.
 USUAL_MSS_BYTES = 1448
+# The frame that carries it, as Linux' shapers and queues count it.
+USUAL_FRAME_BYTES = 1514
 
 
 @dataclass(frozen=True)
@@ -288,9 +290,19 @@ def payload_limit(
     return link * mss_bytes / (frame + (ETHERNET_WIRE_BYTES if wire else 0))
 
 
+def shaped_goodput_bps(rate_mbit: float) -> float:
+    """Return the most goodput, in bit/s, of a link whose rate a Linux shaper keeps, with TCP's timestamps."""
+    return payload_limit(rate_mbit * 1e6, wire=False)
+
+
 def bdp_bytes(rate_mbit: float, rtt_ms: float) -> float:
     """Return a path's bandwidth-delay product: what is in flight when its link is just full."""
     return rate_mbit * 1e6 / 8 * rtt_ms / 1e3
+
+
+def drain_ms(size_bytes: float, rate_mbit: float) -> float:
+    """Return how long a link takes to send so many bytes, in milliseconds."""
+    return 8e3 * size_bytes / (rate_mbit * 1e6)
 
 
 # Models by the name that lab.toml gives: each takes MSS (bytes), RTT (ms), p, and its constant.
