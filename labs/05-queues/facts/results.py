@@ -1,0 +1,230 @@
+"""What became of the source's claims, and what is beyond them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from measuretwice.facts import (
+    Facts,
+    Interval,
+    Number,
+    Probability,
+    RecordedSets,
+    Table,
+    by_trial,
+    column,
+    judge,
+    mbit,
+    mean,
+    mean_interval,
+    measured,
+    ms,
+    param,
+    percent,
+    size,
+    table,
+    whole,
+)
+from measuretwice.runs.result import Result
+from measuretwice.stats import two_samples
+from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
+
+from .runs import (
+    DROP_TAIL,
+    FIFO,
+    FQ_CODEL,
+    RED,
+    flow_rates,
+    published_spread,
+)
+
+# Three questions are asked of the same runs, so each has a third of the usual limit (Bonferroni).
+P_LIMIT = 0.05 / 3
+WITH_FLOW_QUEUES = ("fq", "fq_codel", "cake")
+
+
+def set_results(f: Facts, sets: RecordedSets) -> None:
+    """Set what results.md and its slides quote, of the sets no-queue, two-arms, disciplines and packets-*."""
+    _published(f)
+    _as_the_source_had_it(f, sets)
+    _with_a_queue(f, sets)
+    _in_use_today(f, sets)
+    _packet_by_packet(f, sets)
+
+
+def _published(f: Facts) -> None:
+    """The F test of the source's two deviations."""
+    spread = published_spread()
+    f.red_spreads_more_published = spread.p < 0.05
+    f.printed_f = Number(spread.statistic)
+    f.printed_p = Number(spread.p, digits=2)
+
+
+def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
+    runs = sets.runs("no-queue")
+    red = [measured(run, "queue_drops") for run in sets.runs("no-queue", discipline="red")]
+    waiting = statistics.fmean(measured(run, "queue_mean_packets") for run in runs)
+    f.access_mbit = whole(param(runs[0], "access_mbit"))
+    f.trunk_mbit = whole(param(runs[0], "rate_mbit"))
+    f.red_drops_at_random = max(red) > 0
+    f.red_drops_nothing = max(red) == 0
+    f.red_runs = whole(len(red))
+    f.red_drops = whole(sum(red), "packets")
+    f.waiting = Number(waiting, "packets", 2)
+    f.hardly_any_waits = waiting < 1
+    f.arms_no_queue = _arms(runs)
+
+
+def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
+    fifo = sets.runs("two-arms", discipline="pfifo_fast")
+    red = sets.runs("two-arms", discipline="red")
+    f.two_arms = _arms(sets.runs("two-arms"))
+    f.arm_runs = whole(len(fifo))
+
+    sums = two_samples.welch(column(fifo, "goodput_bps"), column(red, "goodput_bps"))
+    waits = two_samples.welch(column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms"))
+    even = two_samples.welch(column(fifo, "jains_index"), column(red, "jains_index"))
+    f.welch_tests = table(
+        ("question", "Welch's t", "p"),
+        (
+            (question, Number(test.statistic), Probability(test.p))
+            for question, test in (
+                ("Does the sum of both goodputs differ?", sums),
+                ("Does delay under load differ?", waits),
+                ("Do the flows share less evenly (Jain's index)?", even),
+            )
+        ),
+    )
+    f.p_limit = Number(P_LIMIT, digits=2)
+    f.sharing_p = Probability(even.p)
+    f.red_shares_less_evenly = even.statistic > 0 if even.p < P_LIMIT else None
+    f.fifo_jain = Number(mean(fifo, "jains_index"))
+    f.red_jain = Number(mean(red, "jains_index"))
+
+    low_bps, high_bps = faster_bps = two_samples.difference_interval(
+        column(fifo, "goodput_bps"), column(red, "goodput_bps")
+    )
+    f.fifo_is_faster = judge(faster_bps, least=0)
+    f.fifo_minus_red = Interval.around((low_bps * 1e-3, high_bps * 1e-3), "kbit/s", 2)
+    f.fifo_sum = mbit(mean(fifo, "goodput_bps"), 4)
+    f.red_sum = mbit(mean(red, "goodput_bps"), 4)
+
+    shorter_ms = two_samples.difference_interval(
+        column(fifo, "busy_ping_mean_ms"), column(red, "busy_ping_mean_ms")
+    )
+    f.red_keeps_the_queue_short = judge(shorter_ms, least=0)
+    f.wait_less = Interval.around(shorter_ms, "ms")
+    f.wait_less_about = ms(sum(shorter_ms) / 2, 2)
+    f.fifo_ping = ms(mean(fifo, "busy_ping_mean_ms"))
+    f.red_ping = ms(mean(red, "busy_ping_mean_ms"))
+    f.fifo_queue = size(mean(fifo, "queue_mean_bytes"))
+    f.red_queue = size(mean(red, "queue_mean_bytes"))
+
+    used_less = two_samples.difference_interval(
+        column(fifo, "utilisation"), column(red, "utilisation")
+    )
+    f.red_uses_the_link_as_well = judge(used_less, most=0.01)
+    f.use_less_most = percent(used_less[1], 1)
+    f.fifo_use = percent(mean(fifo, "utilisation"))
+    f.red_use = percent(mean(red, "utilisation"))
+
+    once = "two-arms-once"
+    f.fifo_once = size(measured(sets.run(once, trial=FIFO), "queue_mean_bytes"))
+    f.red_once = size(measured(sets.run(once, trial=RED), "queue_mean_bytes"))
+
+
+def _in_use_today(f: Facts, sets: RecordedSets) -> None:
+    runs = sets.runs("disciplines")
+    trials = list(by_trial(runs).values())
+    f.each_runs = whole(len(runs) / len(trials))
+    f.disciplines = table(
+        (
+            "discipline", "ECN", "link in use", "ping under load", "RTT of the flows",
+            "queue, mean", "drops", "marks", "Jain's index",
+        ),
+        ((
+                str(those[0].params["discipline"]),
+                str(those[0].params["ecn"]),
+                percent(mean(those, "utilisation")),
+                mean_interval(those, "busy_ping_mean_ms"),
+                mean_interval(those, "rtt_mean_ms"),
+                size(mean(those, "queue_mean_bytes")),
+                Number(mean(those, "queue_drops"), digits=2),
+                Number(mean(those, "queue_marks"), digits=2),
+                mean_interval(those, "jains_index", within=(0, 1)),
+            )
+            for those in trials),
+    )  # fmt: skip
+    least_used = min(mean(those, "utilisation") for those in trials)
+    f.least_used = percent(least_used)
+    f.all_fill_the_link = least_used > 0.99
+
+    by_flow = [run for run in runs if run.params["discipline"] in WITH_FLOW_QUEUES]
+    f.fq_ping = ms(mean(by_flow, "busy_ping_mean_ms"))
+    f.fq_rtt = ms(mean(by_flow, "rtt_mean_ms"))
+    f.path_rtt = ms(param(by_flow[0], "rtt_ms"))
+
+    marked = sets.runs("disciplines", ecn="on")
+    f.ecn_marks = Number(mean(marked, "queue_marks"), digits=2)
+    f.ecn_drops = Number(mean(marked, "queue_drops"), digits=2)
+    without = {
+        (run.params["discipline"], run.seed): measured(run, "busy_ping_mean_ms")
+        for run in sets.runs("disciplines", ecn="off")
+    }
+    changes = [
+        abs(measured(run, "busy_ping_mean_ms") / without[run.params["discipline"], run.seed] - 1)
+        for run in marked
+    ]
+    f.ecn_ping_change = percent(statistics.fmean(changes), 2)
+
+
+def _packet_by_packet(f: Facts, sets: RecordedSets) -> None:
+    """One flow before drop-tail (trial 41) or fq_codel (44), its queue looked at every few milliseconds."""
+    reno, bbr = sets.run("packets-reno", trial=DROP_TAIL), sets.run("packets-bbr", trial=DROP_TAIL)
+    fq_codel = sets.run("packets-reno", trial=FQ_CODEL)
+    room_bytes = param(reno, "fifo_packets") * USUAL_FRAME_BYTES
+    f.one_flow_rate = whole(param(reno, "rate_mbit"), "Mbit/s")
+    f.one_flow_path = ms(param(reno, "rtt_ms"))
+    f.tail_room = whole(param(reno, "fifo_packets"))
+    f.tail_waiting = Number(measured(reno, "queue_mean_packets"), "packets", 2)
+    f.tail_rtt = ms(measured(reno, "rtt_mean_ms"), 3)
+    f.tail_goodput = mbit(measured(reno, "goodput_bps"))
+    f.slow_start_fills_the_room = measured(reno, "queue_max_bytes") == room_bytes
+    f.fq_codel_longest = whole(measured(fq_codel, "queue_max_bytes") / USUAL_FRAME_BYTES, "packets")
+    f.fq_codel_starts_longer = measured(fq_codel, "queue_max_bytes") > 2 * room_bytes
+    f.fq_codel_ping = ms(measured(fq_codel, "busy_ping_mean_ms"), 3)
+    f.bbr_waiting = Number(measured(bbr, "queue_mean_packets"), "packets", 2)
+    f.bbr_goodput = mbit(measured(bbr, "goodput_bps"))
+    f.bbr_fills_the_link = measured(bbr, "goodput_bps") > 0.99 * measured(reno, "goodput_bps")
+    interval_s = param(reno, "sample_interval_s")
+    packet_ms = drain_ms(USUAL_FRAME_BYTES, param(reno, "rate_mbit"))
+    f.sampled_every = ms(1e3 * interval_s)
+    f.packet_takes = ms(packet_ms, 2)
+    f.packets_a_sample = whole(1 + 1e3 * interval_s / packet_ms)
+    f.pings_a_second = whole(1 / param(reno, "ping_interval_s"))
+
+
+def _arms(runs: Sequence[Result]) -> Table:
+    """Each discipline's flows: goodput in Mbit/s, ping in ms, drops in packets a run."""
+    rows = []
+    for name in sorted({str(run.params["discipline"]) for run in runs}):
+        those = [run for run in runs if run.params["discipline"] == name]
+        rates = [rate / 1e6 for rate in flow_rates(those)]
+        rows.append(
+            (
+                name,
+                whole(len(those)),
+                whole(len(rates)),
+                Number(statistics.fmean(rates), "Mbit/s"),
+                Number(statistics.median(rates), "Mbit/s"),
+                Number(statistics.stdev(rates), "Mbit/s"),
+                mean_interval(those, "busy_ping_mean_ms"),
+                mean_interval(those, "queue_drops"),
+            )
+        )
+    headings = (
+        "discipline", "runs", "flows", "goodput of a flow: mean", "median", "standard deviation",
+        "ping under load (ms)", "drops a run",
+    )  # fmt: skip
+    return table(headings, rows)
