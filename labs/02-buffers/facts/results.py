@@ -1,0 +1,403 @@
+"""What became of the source's claims, and what is beyond them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterator, Sequence
+
+from measuretwice.facts import (
+    Facts,
+    Interval,
+    Number,
+    RecordedSets,
+    by_trial,
+    cell,
+    column,
+    judge,
+    mean,
+    mean_interval,
+    measured,
+    ms,
+    param,
+    percent,
+    percents,
+    runs_as_rows,
+    seconds,
+    size,
+    table,
+    trial_cell,
+    whole,
+)
+from measuretwice.measure.flows import Flow
+from measuretwice.runs.result import Result
+from measuretwice.stats.intervals import median_interval
+from measuretwice.tcp import model
+
+from .runs import (
+    ALGORITHM,
+    BUFFER,
+    CUBIC_LARGE,
+    CUBIC_SMALL,
+    HIGHSPEED_LARGE,
+    HIGHSPEED_SMALL,
+    bdp_bytes,
+)
+
+# Linux' CUBIC keeps 717/1024 of its window, RFC 9438 says 0.7.
+LINUX_CUBIC_KEPT = 717 / 1024
+# Of the sweep's buffers, in bytes: those of which the source says something, and the two smallest.
+FIVE_PERCENT, A_TENTH, A_FIFTH = 62500, 125000, 250000
+SMALLEST, SECOND_SMALLEST = 12500, 25000
+
+
+def set_results(f: Facts, sets: RecordedSets) -> None:
+    """Set what results.md, the module's other pages and its slides quote."""
+    _after_a_loss(f, sets)
+    _four_experiments(f, sets)
+    _thirty_of_each(f, sets)
+    _converging(f, sets)
+    _sweep(f, sets)
+    _who_has_more(f, sets)
+    _growth_by_ack(f, sets)
+    _offloads(f, sets)
+
+
+def _after_a_loss(f: Facts, sets: RecordedSets) -> None:
+    """What each algorithm keeps of its window after a loss: by the RFC, by Linux' code, and as recorded."""
+    f.kept_of_400_highspeed = whole(400 * (1 - model.highspeed_decrease_ratio(400)))
+    f.kept_of_400_cubic = whole(400 * model.CUBIC_KEPT_RATIO)
+    f.cubic_cuts = percent(1 - model.CUBIC_KEPT_RATIO)
+    f.highspeed_cuts_at_200 = percent(model.highspeed_decrease_ratio(200), 2)
+    f.highspeed_cuts_at_800 = percent(model.highspeed_decrease_ratio(800), 2)
+    f.kept = table(
+        (
+            "trial", "algorithm", "buffer", "flow", "losses", "window before", "kept", "by the RFC",
+            "by Linux's code",
+        ),
+        (
+            (
+                trial_cell(run), name, BUFFER(run), flow.node, Number(flow.decreases), whole(window), Number(kept),
+                Number(_kept_by_rfc(name, window)), Number(_kept_by_linux(name, window)),
+            )
+            for name in ("highspeed", "cubic", "reno")
+            for run, flow, window, kept in _cuts(sets, name)
+        ),
+    )  # fmt: skip
+    cuts = [(window, kept) for _, _, window, kept in _cuts(sets, "highspeed")]
+    seen = [1 - kept for _, kept in cuts]
+    rfc = [model.highspeed_decrease_ratio(window) for window, _ in cuts]
+    linux = [model.linux_highspeed_decrease_ratio(window) for window, _ in cuts]
+    f.cut_least, f.cut_most = percent(min(seen), 2), percent(max(seen), 2)
+    f.cut_by_rfc_least, f.cut_by_rfc_most = percent(min(rfc), 2), percent(max(rfc), 2)
+    f.cut_by_linux_least, f.cut_by_linux_most = percent(min(linux), 2), percent(max(linux), 2)
+    f.cut_flows = Number(len(cuts))
+    f.a_loss_costs_highspeed_little = judge(seen, most=0.25)
+    f.little_more_is_kept_than_linux_says = all(
+        -0.01 < kept - _kept_by_linux("highspeed", window) < 0.03 for window, kept in cuts
+    )
+
+
+def _cuts(sets: RecordedSets, algorithm: str) -> Iterator[tuple[Result, Flow, float, float]]:
+    """Each flow of an algorithm that lost something after slow start, its run, its window before (segments), and which
+    part of it was kept."""
+    for run in sets.runs("each-once", congestion_control=algorithm):
+        for flow in run.flows:
+            assert isinstance(flow, Flow)
+            if flow.decreases:
+                assert flow.decrease_window_segments
+                assert flow.kept_ratio
+                yield run, flow, flow.decrease_window_segments, flow.kept_ratio
+
+
+def _kept_by_rfc(algorithm: str, window_segments: float) -> float:
+    if algorithm == "highspeed":
+        return 1 - model.highspeed_decrease_ratio(window_segments)
+    return {"reno": 0.5, "cubic": model.CUBIC_KEPT_RATIO}[algorithm]
+
+
+def _kept_by_linux(algorithm: str, window_segments: float) -> float:
+    if algorithm == "highspeed":
+        return 1 - model.linux_highspeed_decrease_ratio(window_segments)
+    return {"reno": 0.5, "cubic": LINUX_CUBIC_KEPT}[algorithm]
+
+
+def _four_experiments(f: Facts, sets: RecordedSets) -> None:
+    """A run of each of the source's four experiments."""
+    f.queues = runs_as_rows(
+        (run for run in sets.runs("each-once") if run.trial <= CUBIC_SMALL),
+        {
+            "trial": trial_cell,
+            "algorithm": ALGORITHM,
+            "buffer": BUFFER,
+            "packets in the queue, mean": cell("queue_mean_packets", Number),
+            "link in use": cell("utilisation", percent),
+        },
+    )
+
+
+def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
+    """Thirty runs of each of the source's four experiments: use of the link, and fairness."""
+    runs = sets.runs("thirty-times")
+    experiments = by_trial(runs)
+    f.all_runs = Number(len(runs))
+    f.runs_of_each = Number(len(experiments[HIGHSPEED_LARGE]))
+    f.duration = seconds(param(runs[0], "duration_s"))
+    f.thirty = table(
+        (
+            "algorithm", "buffer", "Jain's index", "s1's share (%)", "link in use (%)",
+            "delay in the queue", "s1 ahead", "converged", "time to converge",
+        ),
+        (
+            (
+                ALGORITHM(those[0]),
+                BUFFER(those[0]),
+                mean_interval(those, "jains_index"),
+                Interval.of_mean(percents(those, "s1_share")),
+                Interval.of_mean(percents(those, "utilisation")),
+                ms(mean(those, "queue_delay_mean_ms")),
+                f"{sum(share > 0.5 for share in column(those, 's1_share'))} of {len(those)}",
+                f"{sum(run.value('convergence_s') is not None for run in those)} of {len(those)}",
+                _convergence(those),
+            )
+            for those in experiments.values()
+        ),
+    )  # fmt: skip
+    small = experiments[HIGHSPEED_SMALL]
+    f.use_small = Interval.of_mean(percents(small, "utilisation"), "%")
+    f.a_tenth_gives_over_90_percent = judge(f.use_small, least=90)
+
+    jain = {trial: column(those, "jains_index") for trial, those in experiments.items()}
+    f.jain_large, f.jain_small = (
+        Number(statistics.fmean(jain[trial])) for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL)
+    )
+    f.jain_small_less_large = Interval.of_difference(
+        jain[HIGHSPEED_SMALL], jain[HIGHSPEED_LARGE], digits=2
+    )
+    f.highspeed_is_fairer_with_small = judge(f.jain_small_less_large, least=0)
+    f.fairness = table(
+        ("question", "who said what", "here, with the difference's 95 % interval"),
+        (
+            (question, who, _compared(jain[one], jain[other]))
+            for question, who, one, other in (
+                ("HighSpeed TCP: large against small buffer",
+                 "the paper: large converges faster; the reproduction: small", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
+                ("CUBIC: large against small buffer", "", CUBIC_LARGE, CUBIC_SMALL),
+                ("large buffer: HighSpeed TCP against CUBIC", "the reproduction: CUBIC is fairer",
+                 HIGHSPEED_LARGE, CUBIC_LARGE),
+                ("small buffer: HighSpeed TCP against CUBIC", "the same", HIGHSPEED_SMALL, CUBIC_SMALL),
+            )
+        ),
+    )  # fmt: skip
+
+
+def _compared(a: Sequence[float], b: Sequence[float]) -> str:
+    """Which of two experiments is fairer by Jain's index."""
+    difference = Interval.of_difference(a, b)
+    fairer = {True: "the first is fairer", False: "the second is fairer", None: "not told apart"}
+    return (
+        f"Jain's index {Number(statistics.fmean(a))} against {Number(statistics.fmean(b))}; "
+        f"difference {difference.ends}: {fairer[judge(difference, least=0)]}"
+    )
+
+
+def _converging(f: Facts, sets: RecordedSets) -> None:
+    """Medians of the times to even shares, of the same thirty runs; "never" is longer than any."""
+    runs = by_trial(sets.runs("thirty-times"))
+    f.highspeed_large_converges = _convergence(runs[HIGHSPEED_LARGE])
+    f.highspeed_small_converges = _convergence(runs[HIGHSPEED_SMALL])
+    f.cubic_large_converges = _convergence(runs[CUBIC_LARGE])
+    f.cubic_small_converges = _convergence(runs[CUBIC_SMALL])
+    f.highspeed_converges_faster_with_large = _is_faster(
+        runs[HIGHSPEED_LARGE], runs[HIGHSPEED_SMALL]
+    )
+    f.cubic_converges_faster_with_large = _is_faster(runs[CUBIC_LARGE], runs[HIGHSPEED_LARGE])
+    f.cubic_converges_faster_with_small = _is_faster(runs[CUBIC_SMALL], runs[HIGHSPEED_SMALL])
+    so = {
+        True: "CUBIC is faster",
+        False: "HighSpeed TCP is faster",
+        None: "not told apart: the intervals overlap",
+    }
+    f.converging = table(
+        ("buffer", "HighSpeed TCP, median", "CUBIC, median", "so"),
+        (
+            (
+                buffer,
+                _convergence(runs[ours]),
+                _convergence(runs[cubic]),
+                so[_is_faster(runs[cubic], runs[ours])],
+            )
+            for buffer, ours, cubic in (
+                ("large", HIGHSPEED_LARGE, CUBIC_LARGE),
+                ("small", HIGHSPEED_SMALL, CUBIC_SMALL),
+            )
+        ),
+    )
+
+
+def _convergence(runs: Sequence[Result]) -> str:
+    """The median of the times to even shares, and its interval."""
+    duration_s = param(runs[0], "duration_s")
+    middle, low, high = (
+        str(seconds(value)) if value < duration_s else "never" for value in _convergence_s(runs)
+    )
+    return f"{middle} ({low} to {high})"
+
+
+def _convergence_s(runs: Sequence[Result]) -> tuple[float, float, float]:
+    """Median and interval's ends; a run that never came to even shares is infinite."""
+    times_s = [run.value("convergence_s") for run in runs]
+    return median_interval([math.inf if time_s is None else time_s for time_s in times_s])
+
+
+def _is_faster(runs: Sequence[Result], others: Sequence[Result]) -> bool | None:
+    """Do runs come to even shares before the others? None where the medians' intervals overlap."""
+    _, low, high = _convergence_s(runs)
+    _, other_low, other_high = _convergence_s(others)
+    return True if high < other_low else False if other_high < low else None
+
+
+def _sweep(f: Facts, sets: RecordedSets) -> None:
+    """HighSpeed TCP with many buffers, several runs of each: how much of the link is in use."""
+    runs = sets.runs("buffer-sweep")
+    bdp = bdp_bytes(sets.trial(HIGHSPEED_LARGE))
+    f.sweep_runs = Number(len(runs))
+    f.sweep_repeats = Number(len({run.seed for run in runs}))
+    f.sweep_duration = seconds(param(runs[0], "duration_s"))
+    use = {
+        buffer: Interval.of_mean(
+            percents(
+                sets.runs("buffer-sweep", congestion_control="highspeed", buffer_bytes=buffer),
+                "utilisation",
+            ),
+            "%",
+        )
+        for buffer in (FIVE_PERCENT, A_TENTH, A_FIFTH)
+    }
+    f.use_5_percent, f.use_20_percent = use[FIVE_PERCENT], use[A_FIFTH]
+    f.less_than_10_percent_gives_less = judge(use[FIVE_PERCENT], most=90)
+    f.a_fifth_gives_up_to_98_percent = judge(use[A_FIFTH], least=90, most=98)
+    so = {
+        True: "holds",
+        False: "doesn't hold",
+        None: "can't be told: the limit is inside the interval",
+    }
+    f.percentages = table(
+        ("buffer", "paper", "here, and 95 % interval", "so"),
+        (
+            (
+                percent(buffer / bdp),
+                said,
+                use[buffer],
+                so[judge(use[buffer], least=least, most=most)],
+            )
+            for buffer, said, least, most in (
+                (FIVE_PERCENT, "'much lower'", 0, 90),
+                (A_TENTH, "over 90 %", 90, 100),
+                (A_FIFTH, "up to 98 %", 90, 98),
+            )
+        ),
+    )
+    f.smallest = size(SMALLEST)
+    f.second_smallest = size(SECOND_SMALLEST)
+    f.burst_holds_as_much_as_the_smallest = param(runs[0], "burst_bytes") >= SECOND_SMALLEST and {
+        buffer for run in runs if (buffer := param(run, "buffer_bytes")) <= SECOND_SMALLEST
+    } == {SMALLEST, SECOND_SMALLEST}
+
+
+def _who_has_more(f: Facts, sets: RecordedSets) -> None:
+    """Of each algorithm in the same sweep: with how many buffers which of the two paths has more."""
+    runs = sets.runs("buffer-sweep")
+    bdp = bdp_bytes(sets.trial(HIGHSPEED_LARGE))
+    rows = []
+    for name in sorted({str(run.params["congestion_control"]) for run in runs}):
+        those = sets.runs("buffer-sweep", congestion_control=name)
+        share = {
+            buffer: mean([run for run in those if run.params["buffer_bytes"] == buffer], "s1_share")
+            for buffer in sorted({param(run, "buffer_bytes") for run in those})
+        }
+        longer = [str(percent(buffer / bdp)) for buffer in share if share[buffer] >= 0.5]
+        ahead = sum(value > 0.5 for value in column(those, "s1_share"))
+        rows.append(
+            (
+                name,
+                Number(len(share)),
+                Number(len(share) - len(longer)),
+                ", ".join(longer) or "none",
+                f"{ahead} of {len(those)}",
+            )
+        )
+        if name == "bbr":
+            f.bbr_favours_the_longer_path_with_large = share[max(share)] > 0.5
+    f.who_has_more = table(
+        (
+            "algorithm", "buffers", "shorter path has more, on average",
+            "longer path has more, on average, at", "single runs in which the longer has more",
+        ),
+        rows,
+    )  # fmt: skip
+
+
+def _growth_by_ack(f: Facts, sets: RecordedSets) -> None:
+    """HighSpeed TCP's segments for each ACK, a run of each buffer; and the small buffer behind a small burst."""
+    rows, ratios = [], []
+    for run in sets.runs("each-once", congestion_control="highspeed"):
+        for flow in run.flows:
+            grown = sets.counters_grown(run, flow.node)
+            ratio = grown["TcpOutSegs"] / grown["TcpInSegs"]
+            ratios.append(ratio)
+            rows.append(
+                (
+                    Number(run.trial),
+                    size(param(run, "buffer_bytes")),
+                    flow.node,
+                    Number(ratio),
+                    Number(1 / ratio, digits=2),
+                )
+            )
+    f.acks = table(
+        ("trial", "buffer", "flow", "segments for each ACK", "so the growth, of $a(w)$"), rows
+    )
+    f.about_two_segments_an_ack = min(ratios) >= 1.5 and max(ratios) <= 2.1
+
+    bits = sets.runs("small-burst")
+    small = sets.runs("thirty-times", HIGHSPEED_SMALL)
+    f.small_burst = size(param(bits[0], "burst_bytes"))
+    f.small_burst_has_room_for_two = (
+        2 * model.USUAL_FRAME_BYTES <= param(bits[0], "burst_bytes") < 3 * model.USUAL_FRAME_BYTES
+    )
+    f.use_small_burst = Interval.of_mean(percents(bits, "utilisation"), "%")
+    f.use_by_small_burst = Interval.of_difference(
+        percents(bits, "utilisation"), percents(small, "utilisation"), "%", 1
+    )
+    f.small_burst_may_be_chance = 0 in f.use_by_small_burst
+
+
+def _offloads(f: Facts, sets: RecordedSets) -> None:
+    """One run of each experiment with offloads on, beside the least and most of those with offloads off."""
+    runs = sets.runs("offloads-on")
+    packet_bytes = [
+        measured(run, "queue_mean_bytes") / measured(run, "queue_mean_packets") for run in runs
+    ]
+    f.packet_least, f.packet_most = size(min(packet_bytes)), size(max(packet_bytes))
+    rows, outside = [], []
+    for run in runs:
+        off = sets.runs("thirty-times", run.trial)
+        use, drops = column(off, "utilisation"), column(off, "qdisc_drops")
+        if not min(use) - 0.001 <= measured(run, "utilisation") <= max(use) + 0.001:
+            outside.append(run.trial)
+        rows.append(
+            (
+                trial_cell(run),
+                ALGORITHM(run),
+                BUFFER(run),
+                f"{percent(round(min(use), 3))} to {percent(round(max(use), 3))}",
+                percent(round(measured(run, "utilisation"), 3)),
+                f"{whole(min(drops))} to {whole(max(drops))}",
+                whole(measured(run, "qdisc_drops")),
+            )
+        )
+    f.with_offloads = table(
+        ("trial", "algorithm", "buffer", "link in use, off", "on", "drops, off", "on"), rows
+    )
+    f.only_trial_2_differs_with_offloads = outside == [HIGHSPEED_SMALL]
