@@ -236,17 +236,17 @@ def select_trials(lab: Lab, text: str) -> list[int]:
         if last < first:
             raise UserError(f"--trial {text}: {part.strip()} runs backwards; write {last}-{first}")
         if last - first > MOST_NUMBERS:
-            raise UserError(f"--trial {text}: {lab.name} has trials {spans(lab.trials)}")
+            raise UserError(f"--trial {text}: {lab.name} has trials {_spans(lab.trials)}")
         chosen.update(range(first, last + 1))
     unknown = sorted(chosen - set(lab.trials))
     if unknown:
         raise UserError(
-            f"--trial {text}: {lab.name} has no trial {unknown[0]}; it has {spans(lab.trials)}"
+            f"--trial {text}: {lab.name} has no trial {unknown[0]}; it has {_spans(lab.trials)}"
         )
     return sorted(chosen)
 
 
-def spans(numbers: Iterable[int]) -> str:
+def _spans(numbers: Iterable[int]) -> str:
     """Return trial numbers as a person writes them: 1-60, or 1-4,7."""
     ranges: list[tuple[int, int]] = []
     for number in sorted(numbers):

@@ -69,9 +69,9 @@ def read_lab(folder: Path) -> Lab:
 @lru_cache(maxsize=16)
 def _read_lab(folder: Path, _: tuple[object, ...]) -> Lab:
     bare = Lab(folder, _read_file(folder / "lab.toml"), trials={})
-    check_uses(bare)
-    lab = replace(bare, trials=read_trials(bare))
-    check_trials_uses(lab)
+    _check_uses(bare)
+    lab = replace(bare, trials=_read_trials(bare))
+    _check_uses_of_trials(lab)
     return lab
 
 
@@ -115,7 +115,7 @@ def _texts(value: object, key: str = "") -> Iterator[tuple[str, str]]:
             yield from _texts(part, f"{key}.{name}" if key else name)
 
 
-def read_trials(lab: Lab) -> dict[int, Trial]:
+def _read_trials(lab: Lab) -> dict[int, Trial]:
     """Return the trials that `lab`'s file has, or the table that it names, by number."""
     listed = lab.file.trials
     if isinstance(listed, TrialTable):
@@ -160,7 +160,7 @@ def _read_table(lab: Lab, path: Path) -> list[Trial]:
     return rows
 
 
-def check_uses(lab: Lab) -> None:
+def _check_uses(lab: Lab) -> None:
     """Check what `lab`'s file refers to, before its trials are read."""
     for name, parameter in lab.file.parameters.items():
         _check_parameter(lab, name, parameter)
@@ -177,7 +177,7 @@ def check_uses(lab: Lab) -> None:
                 lab.read_set({name: word}, f"{lab.shown_path}: {key}")
 
 
-def check_trials_uses(lab: Lab) -> None:
+def _check_uses_of_trials(lab: Lab) -> None:
     """Check what refers to trials, once these are known: pitfalls, recordings, figures."""
     earlier: list[str] = []
     for pitfall in lab.file.pitfalls:

@@ -216,19 +216,16 @@ def make_plan(
     case: int | None = None,
 ) -> Plan:
     """Return the plan of one trial, with trial_params' parameters."""
+    params = trial_params(
+        lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
+    )
     return Plan(
         lab=lab.name,
         trial=trial,
         pitfall=pitfall,
         stage=stage,
         seed=seed,
-        params=CheckedParams(
-            lab,
-            trial_params(
-                lab, trial, pitfall=pitfall, stage=stage, case=case, seed=seed, changes=changes
-            ),
-            f"{lab.shown_path}: trial {trial}",
-        ),
+        params=CheckedParams(lab, params, f"{lab.shown_path}: trial {trial}"),
         where=toolchain.where,
         kernel=toolchain.kernel,
         tools=toolchain.tools,
@@ -253,7 +250,7 @@ def trial_params(
     They are the lab's defaults, over them what a choice among them sets of others, then the
     trial's values, those of a pitfall's stage, and `changes`. A `case` is its pitfall's first try,
     where no stage is named, with values that vary with the `seed`. What `changes` sets to UNSET
-    isn't among them.
+    isn't among them, and `"=name"` is what `name` has.
     """
     staged = lab.staged(pitfall=pitfall, stage=stage, case=case)
     stage_set = staged.set if staged else {}
@@ -261,14 +258,8 @@ def trial_params(
     chosen = {**lab.trials[trial].set, **varied, **stage_set, **(changes or {})}
     defaults = lab.defaults()
     params = {**defaults, **lab.presets({**defaults, **chosen}), **chosen}
-    return resolve({name: value for name, value in params.items() if value != UNSET})
-
-
-def resolve(params: dict[str, Value]) -> dict[str, Value]:
-    """Return the parameters with each `"=name"` replaced by what `name` has."""
-    return {
-        name: params[str(value)[1:]] if refers(value) else value for name, value in params.items()
-    }
+    params = {name: value for name, value in params.items() if value != UNSET}
+    return {n: params[str(value)[1:]] if refers(value) else value for n, value in params.items()}
 
 
 def digest_scripts(lab: Lab, scripts_folder: Path) -> dict[str, str]:
