@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -82,12 +83,10 @@ def test_a_logs_end_is_all_that_is_read(tmp_path: Path) -> None:
 
 
 def test_folders_however_deep_are_removed(tmp_path: Path) -> None:
-    here = Path.cwd()
-    os.chdir(tmp_path)
-    for _ in range(1500):
-        os.mkdir("d")
-        os.chdir("d")
-    os.chdir(here)
+    with contextlib.chdir(tmp_path):
+        for _ in range(1500):
+            os.mkdir("d")
+            os.chdir("d")
     remove_folder(tmp_path / "d")
     assert not (tmp_path / "d").exists()
 
@@ -122,18 +121,13 @@ def test_a_link_in_place_of_a_folder_is_not_shown(name: str, stranger: Path) -> 
 
 def test_a_link_in_a_lab_is_refused(stranger: Path) -> None:
     (stranger / "labs/01-mathis/nodes/leak.sh").symlink_to(stranger.parent / "outside/secret")
-    for words in (
-        RUN,
-        ("edit", "mathis"),
-        (*RUN, "--on", "browser"),
-        ("testbed", "mathis", "--fabric"),
-    ):
+    edit, testbed = ("edit", "mathis"), ("testbed", "mathis", "--fabric")
+    for words in (RUN, edit, (*RUN, "--on", "browser"), testbed):
         out = stranger.parent / "runs"
         done = call_lab(*words, "--out", out, MEASURETWICE_ROOT=str(stranger))
         assert done.returncode == 2, done.stderr
-        assert (
-            "01-mathis/nodes/leak.sh: a link; a lab's files stand in its own folder" in done.stderr
-        )
+        problem = "01-mathis/nodes/leak.sh: a link; a lab's files stand in its own folder"
+        assert problem in done.stderr
         assert not out.exists() or SECRET not in "".join(
             path.read_text(errors="replace") for path in out.rglob("*") if path.is_file()
         )

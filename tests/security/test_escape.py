@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from inside import built_kernel
-from outside import ROOT, SECRET, Machine
+from outside import ROOT, SECRET, Machine, run_python
 
 from measuretwice.backends import virtual
 
@@ -90,27 +89,19 @@ def test_nor_on_a_machine_without_landlock(machine: Machine, kernel: virtual.Ker
     """There hostfs alone keeps to the folders."""
     before = seen(machine, kernel)
     (machine.run / "experiment.sh").write_text(machine.script())
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", IN_A_PROCESS, str(machine.run)],
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests/support'}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_python(IN_A_PROCESS, str(machine.run))
     assert done.returncode == 0, done.stderr
     check_nothing_got_out(machine, kernel, before)
 
 
-def processes_of(session: int) -> int:
-    """How many processes of this machine belong to a kernel that was started as a session's leader."""
-    count = 0
+def processes_of(session: int) -> list[Path]:
+    """Where /proc shows the processes that belong to a kernel that was started as a session's leader."""
+    found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        count += int(fields[3]) == session
-    return count
+        with contextlib.suppress(OSError):
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                found.append(stat.parent)
+    return found
 
 
 @pytest.mark.slow
@@ -123,18 +114,16 @@ def test_it_gives_up_what_it_has(kernel: virtual.Kernel, tmp_path: Path) -> None
             if (tmp_path / "up").exists():
                 break
             time.sleep(0.05)
-        found = 0
-        for status in Path("/proc").glob("[0-9]*/status"):
-            facts = dict(line.split(":", 1) for line in status.read_text().splitlines())
-            stat = status.with_name("stat").read_text().rpartition(")")[2].split()
-            if int(stat[3]) == process.pid:
-                found += 1
-                assert facts["NoNewPrivs"].strip() == "1"
-                assert facts["Seccomp"].strip() == "2"
-                assert int(facts["CapEff"], 16) in (0, 2)
-                assert int(facts["CapPrm"], 16) in (0, 2)
-        assert found > 2
-        opened = {os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir()}
+        found = processes_of(process.pid)
+        assert len(found) > 2
+        for folder in found:
+            status = (folder / "status").read_text()
+            facts = dict(line.split(":", 1) for line in status.splitlines())
+            assert facts["NoNewPrivs"].strip() == "1"
+            assert facts["Seccomp"].strip() == "2"
+            assert int(facts["CapEff"], 16) in (0, 2)
+            assert int(facts["CapPrm"], 16) in (0, 2)
+        opened = {os.readlink(link) for link in Path(f"/proc/{process.pid}/fd").iterdir()}
         assert not {str(Path.home()), "/dev/shm", str(kernel.folder)} & opened
     finally:
         virtual.end(process, tmp_path)
@@ -155,11 +144,11 @@ def test_processes_without_end(
     most = 0
     try:
         for _ in range(600):
-            most = max(most, processes_of(process.pid))
+            most = max(most, len(processes_of(process.pid)))
             if process.poll() is not None or (tmp_path / "all").exists():
                 break
             time.sleep(0.05)
-        most = max(most, processes_of(process.pid))
+        most = max(most, len(processes_of(process.pid)))
     finally:
         virtual.end(process, tmp_path)
     assert 100 < most <= 152, most
@@ -167,7 +156,7 @@ def test_processes_without_end(
         if not processes_of(process.pid):
             break
         time.sleep(0.05)
-    assert processes_of(process.pid) == 0
+    assert processes_of(process.pid) == []
     assert "fork" in (tmp_path / "experiment.log").read_text()
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hostile import ROOT, Hostile, amounts, explore, files, watched
+from hostile import ROOT, Hostile, amounts, explore, files, one_damaged, watched
 from hostile_runs import lay_out, run_files, signed
 from hypothesis import strategies as st
 
@@ -236,17 +236,8 @@ def archives() -> st.SearchStrategy[Hostile]:
     )
     zips = st.builds(lambda made: Hostile(zip_of(made), "a.zip"), entries())
     whole = st.one_of(tars, zips)
-    damaged = whole.flatmap(
-        lambda hostile: files({hostile.name: hostile.content}).map(
-            lambda found: Hostile(found.content, hostile.name)
-        )
-    )
-    one = st.sampled_from(sorted(a_run_packed())).flatmap(
-        lambda name: files({name: a_run_packed()[name]}).map(
-            lambda found: Hostile(found.content, name)
-        )
-    )
-    return st.one_of(whole, damaged, one)
+    damaged = whole.flatmap(lambda hostile: files({hostile.name: hostile.content}))
+    return st.one_of(whole, damaged, one_damaged(a_run_packed()))
 
 
 def check_plain(folder: Path) -> None:
@@ -321,16 +312,10 @@ def test_what_a_guest_gives_is_unpacked_in_its_folder(amount: str, tmp_path: Pat
 @cache
 def submission() -> dict[str, bytes]:
     run = {f"runs/trial-07-seed1-b402df08/{name}": text for name, text in run_files().items()}
-    brought = {
-        f"trial-07/{name}": text for name, text in run_files().items() if "raw/romeo" in name
-    }
-    return {
-        **run,
-        **brought,
-        "report.md": REPORT,
-        "page/report.html": PAGE,
-        f"runs/mathis/{BOOK}": BOOKS[BOOK],
-    }
+    romeo = {name: text for name, text in run_files().items() if "raw/romeo" in name}
+    brought = {f"trial-07/{name}": text for name, text in romeo.items()}
+    written = {"report.md": REPORT, "page/report.html": PAGE, f"runs/mathis/{BOOK}": BOOKS[BOOK]}
+    return {**run, **brought, **written}
 
 
 @amounts
@@ -351,10 +336,7 @@ def test_a_submission_is_read_and_what_was_read_comes_back(amount: str, tmp_path
             assert all(line.isprintable() and len(line) < 1000 for line in lines)
         (given / hostile.name).write_bytes(submission()[hostile.name])
 
-    strategy = st.sampled_from(sorted(submission())).flatmap(
-        lambda name: files({name: submission()[name]}, finish=signed).filter(lambda it: it.steps)
-    )
-    explore(amount, strategy, check, many=400)
+    explore(amount, one_damaged(submission(), finish=signed), check, many=400)
 
 
 @amounts
@@ -384,9 +366,11 @@ def test_what_a_page_keeps_is_packed_and_read(amount: str, tmp_path: Path) -> No
             reading = Reading(contents)
             assert Reading.from_json(reading.to_json()).to_json() == reading.to_json()
 
-    names = st.sampled_from(["plan.json", "result.json", "provenance.json"])
+    documents = {
+        name: run_files()[name] for name in ("plan.json", "result.json", "provenance.json")
+    }
     written = st.dictionaries(
         st.sampled_from(["1", "2", "12", "999", "²", "x"]), st.text(max_size=40), max_size=3
     )
-    one = st.tuples(names.flatmap(lambda name: files({name: run_files()[name]})), names, written)
-    explore(amount, one, check, few=6, many=200)
+    names = st.sampled_from(sorted(documents))
+    explore(amount, st.tuples(one_damaged(documents), names, written), check, few=6, many=200)

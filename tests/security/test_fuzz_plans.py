@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import ROOT, Hostile, amounts, explore, files, watched
+from hostile import LABS, ROOT, Hostile, amounts, explore, files, watched
 from hostile_runs import signed
 
 from measuretwice.backends.script import environment, experiment_script
@@ -150,7 +150,7 @@ def read(path: Path, content: bytes) -> Plan | None:
 
 
 @amounts
-@pytest.mark.parametrize("lab", ["calibrate", "mathis", "buffers", "scale", "variants", "queues"])
+@pytest.mark.parametrize("lab", LABS)
 def test_settings_alone(amount: str, lab: str, tmp_path: Path) -> None:
     """One setting after another, in a plan that is right but for it and its digest."""
     base = next(content for content in plans().values() if json.loads(content)["lab"] == lab)

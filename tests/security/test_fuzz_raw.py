@@ -7,11 +7,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 import pytest
-from hostile import ROOT, Hostile, amounts, explore, files, watched
+from hostile import LABS, ROOT, Hostile, amounts, explore, files, one_damaged, watched
 from hostile_runs import lay_out, run_files, signed
 from hypothesis import strategies as st
 
@@ -25,21 +24,15 @@ from measuretwice.view.difference import compare
 from measuretwice.view.over_time import read_over_time
 from measuretwice.view.source import opened
 
-LABS = ["calibrate", "mathis", "buffers", "scale", "variants", "queues"]
 # A run's capture and what it printed for people aren't read; a sample more or less changes nothing.
 MOST_BYTES = 200_000
 
 
-@cache
-def raw_of(lab: str) -> dict[str, bytes]:
-    return {name: text for name, text in run_files(lab).items() if name.startswith("raw/")}
-
-
-def one_damaged(lab: str) -> st.SearchStrategy[Hostile]:
-    """One of a run's raw files, by its name, each as often as any other."""
-    small = {name: text for name, text in raw_of(lab).items() if len(text) <= MOST_BYTES}
-    return st.sampled_from(sorted(small)).flatmap(
-        lambda name: files({name: small[name]}).filter(lambda hostile: hostile.steps)
+def raw_files(lab: str) -> st.SearchStrategy[Hostile]:
+    """One of a run's raw files, damaged."""
+    files = run_files(lab).items()
+    return one_damaged(
+        {name: text for name, text in files if name.startswith("raw/") and len(text) <= MOST_BYTES}
     )
 
 
@@ -49,7 +42,7 @@ class Damaged:
     def __init__(self, lab: str, folder: Path) -> None:
         self.files = run_files(lab)
         self.folder = lay_out(self.files, folder / "run")
-        self.lab, self.plan = plan_of(self.folder)
+        self.lab, self.plan = plan_in(ROOT, self.folder / "plan.json")
 
     @contextmanager
     def with_file(self, hostile: Hostile) -> Iterator[None]:
@@ -73,8 +66,11 @@ def known_of(run: Damaged) -> list[Hostile]:
     return found[:4]
 
 
-def plan_of(run: Path) -> tuple[Lab, Plan]:
-    return plan_in(ROOT, run / "plan.json")
+def judge(lab: Lab, plan: Plan, found: Remeasured | imported.ImportedFiles) -> None:
+    """Check what was measured, and write each finding as --json does."""
+    case = case_of(lab, plan.params, found.measured, plan.trial, found.host_state)
+    for finding in check_run(lab, case, 3):
+        finding.to_json()
 
 
 @amounts
@@ -87,13 +83,9 @@ def test_measured_and_checked_or_refused(amount: str, name: str, tmp_path: Path)
         with run.with_file(hostile), watched(tmp_path, UserError):
             again = remeasure(ROOT, run.folder)
             assert isinstance(again, Remeasured)
-            case = case_of(
-                again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
-            )
-            for finding in check_run(again.lab, case, 3):
-                finding.to_json()
+            judge(again.lab, again.plan, again)
 
-    explore(amount, one_damaged(name), check, few=8, many=300, known=known_of(run))
+    explore(amount, raw_files(name), check, few=8, many=300, known=known_of(run))
 
 
 @amounts
@@ -101,21 +93,17 @@ def test_measured_and_checked_or_refused(amount: str, name: str, tmp_path: Path)
 def test_brought_and_checked_or_refused(amount: str, name: str, tmp_path: Path) -> None:
     """As `./lab check FOLDER --lab LAB --trial N` does, a live lab's folder, and grading with files from a testbed."""
     run = Damaged(name, tmp_path)
-    lab, plan = run.lab, run.plan
 
     def check(hostile: Hostile) -> None:
         with run.with_file(hostile), watched(tmp_path, UserError):
-            found = imported.read_files([run.folder / "raw"], lab, dict(plan.params))
+            found = imported.read_files([run.folder / "raw"], run.lab, dict(run.plan.params))
             assert isinstance(found, imported.ImportedFiles)
-            case = case_of(lab, plan.params, found.measured, plan.trial, found.host_state)
-            for finding in check_run(lab, case, 3):
-                finding.to_json()
+            judge(run.lab, run.plan, found)
         with run.with_file(hostile), watched(tmp_path, UserError):
-            assert isinstance(
-                imported.read_files([run.folder / hostile.name]), imported.ImportedFiles
-            )
+            found = imported.read_files([run.folder / hostile.name])
+            assert isinstance(found, imported.ImportedFiles)
 
-    explore(amount, one_damaged(name), check, few=6, many=100)
+    explore(amount, raw_files(name), check, few=6, many=100)
 
 
 @amounts
@@ -128,7 +116,7 @@ def test_shown_drawn_and_compared_or_refused(amount: str, name: str, tmp_path: P
     def check(hostile: Hostile) -> None:
         with run.with_file(hostile):
             with watched(tmp_path, UserError), opened(run.folder) as source:
-                [file] = [one for one in source.files if f"raw/{one.name}" == hostile.name]
+                [file] = [file for file in source.files if f"raw/{file.name}" == hostile.name]
                 word = words.word_of(file, source)
                 words.about(file, word)
                 if word:
@@ -142,7 +130,7 @@ def test_shown_drawn_and_compared_or_refused(amount: str, name: str, tmp_path: P
 
     links = sorted(name for name in run.files if name.endswith("link.before.json"))
     known = [Hostile(text, links[0]) for text in (b"[]", b'[{"ifname": "lo"}]')]
-    explore(amount, one_damaged(name), check, few=4, many=60, known=known)
+    explore(amount, raw_files(name), check, few=4, many=60, known=known)
 
 
 @amounts
@@ -163,10 +151,7 @@ def test_a_runs_own_documents_are_shown_or_refused(amount: str, name: str, tmp_p
         if name == "plan.json":
             with watched(tmp_path, UserError):
                 again = remeasure(ROOT, run.folder)
-                case = case_of(
-                    again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
-                )
-                check_run(again.lab, case, 3)
+                judge(again.lab, again.plan, again)
 
     odd = json.loads(run.files[name])
     known = [

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import sys
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import ROOT, Hostile, amounts, explore, files, watched
+from hostile import LABS, ROOT, Hostile, amounts, explore, files, watched
 from hostile_runs import lay_out, run_files, signed
 
 from measuretwice.base.errors import UserError
@@ -31,8 +33,6 @@ from measuretwice.runs.recorded import RecordedSet, read_set, results_of
 from measuretwice.runs.remeasure import RunData, read_run
 from measuretwice.runs.result import Result, from_json, read_result
 from measuretwice.view.source import opened
-
-LABS = ["calibrate", "mathis", "buffers", "scale", "variants", "queues"]
 
 
 @cache
@@ -68,25 +68,6 @@ def test_a_result_is_one_or_refused(amount: str, tmp_path: Path) -> None:
     )
 
 
-@amounts
-def test_what_is_no_result_is_a_value_error(amount: str, tmp_path: Path) -> None:
-    """As pages and recorded sets have them: a document that was read already."""
-
-    def check(hostile: Hostile) -> None:
-        try:
-            document = json.loads(hostile.content)
-        except (ValueError, RecursionError):
-            return
-        with watched(tmp_path):
-            try:
-                result = from_json(document)
-            except ValueError:
-                return
-            assert isinstance(result, Result)
-
-    explore(amount, files(results()), check)
-
-
 @cache
 def pages_pydantic() -> Any:
     """What stands in for pydantic in a page."""
@@ -100,23 +81,26 @@ def pages_pydantic() -> Any:
     return module
 
 
+def from_json_in_a_page(document: object) -> object:
+    if not isinstance(document, dict):
+        raise ValueError("no object")
+    return pages_pydantic().TypeAdapter(Result).validate_python({"folder": None, **document})
+
+
 @amounts
-def test_in_a_page_what_is_no_result_is_a_value_error(amount: str, tmp_path: Path) -> None:
-    reader = pages_pydantic().TypeAdapter(Result)
+@pytest.mark.parametrize("read", [from_json, from_json_in_a_page])
+def test_what_is_no_result_is_a_value_error(
+    amount: str, read: Callable[[Any], object], tmp_path: Path
+) -> None:
+    """As pages and recorded sets have them: a document that was read already."""
 
     def check(hostile: Hostile) -> None:
         try:
             document = json.loads(hostile.content)
         except (ValueError, RecursionError):
             return
-        if not isinstance(document, dict):
-            return
-        with watched(tmp_path):
-            try:
-                result = reader.validate_python({"folder": None, **document})
-            except ValueError:
-                return
-            assert isinstance(result, Result)
+        with watched(tmp_path), contextlib.suppress(ValueError):
+            assert isinstance(read(document), Result)
 
     huge = json.loads(results()["mathis"])
     huge["ratio"] = huge["model"]["bandwidth_bps"] = 10**400
@@ -198,12 +182,11 @@ def test_a_first_trys_states_are_read_or_refused(amount: str, tmp_path: Path) ->
         with watched(tmp_path, UserError):
             found = read_tries(tmp_path)
             assert isinstance(found, list)
-            for each in found:
-                assert isinstance(each, Try)
-                assert isinstance(each.after, str)
-                results = results_of_try(tmp_path, each, lab)
-                outcome_of(lab, shown, results)
-                with_try(found, each)
+            for step in found:
+                assert isinstance(step, Try)
+                assert isinstance(step.after, str)
+                outcome_of(lab, shown, results_of_try(tmp_path, step, lab))
+                with_try(found, step)
             assert isinstance(so_far(found), str)
 
     long = tries()["steps.json"].replace(b"trial-06-seed7-1", b"x" * 100_000)

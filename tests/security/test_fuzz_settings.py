@@ -9,15 +9,13 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hostile import KEYS, LEAVES, ROOT, Hostile, amounts, explore, files, watched
+from hostile import KEYS, LABS, LEAVES, ROOT, Hostile, amounts, explore, files, watched
 from hypothesis import strategies as st
 
 from measuretwice.backends.ssh_nodes import NodeList, read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import CheckedParams, load_lab
 from measuretwice.lab.own_copy import OwnCopy, copy_folder, make_copy, read_copy
-
-LABS = ["calibrate", "mathis", "buffers", "scale", "variants", "queues"]
 
 
 @cache

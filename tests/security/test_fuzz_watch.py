@@ -1,4 +1,4 @@
-"""The watch over readers sees what they may not do, and the few examples are the same each time."""
+"""The watch over readers sees what they may not do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hostile
 import pytest
-from hostile import Hostile, explore, files, watched
+from hostile import watched
 
 from measuretwice.base.errors import UserError
 
@@ -75,27 +75,3 @@ def test_what_a_reader_may_do_passes(tmp_path: Path) -> None:
 def test_an_error_in_several_lines_is_none(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="several lines"), watched(tmp_path, ValueError):
         raise ValueError("a\nb")
-
-
-def test_few_examples_are_the_same_each_time() -> None:
-    def all_of() -> list[bytes]:
-        seen: list[bytes] = []
-        explore(
-            "few",
-            files({"a": b'{"a": [1, 2.5, "x"]}', "b": b"1 2\n3 4\n"}),
-            lambda it: seen.append(it.content),
-        )
-        return seen
-
-    first = all_of()
-    assert first == all_of()
-    assert len(set(first)) >= 8
-    assert any(content != b'{"a": [1, 2.5, "x"]}' for content in first)
-
-
-def test_what_is_known_comes_first_and_a_failure_is_told() -> None:
-    def check(example: Hostile) -> None:
-        assert example.content != b"bad"
-
-    with pytest.raises(AssertionError):
-        explore("few", files({"a": b"{}"}), check, known=[Hostile(b"bad")])

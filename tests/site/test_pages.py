@@ -13,8 +13,8 @@ import zipfile
 from pathlib import Path
 
 import click
-import editions
 import pytest
+from command_line import start_lab
 from editions import Pages
 from same_sentences import Sentences
 
@@ -338,7 +338,7 @@ def test_the_offline_zip_is_the_same_again(offline: Path, tmp_path: Path) -> Non
     again = tmp_path / "again.zip"
     # Made from nothing: what was kept of pages is the same as what is made anew.
     (ROOT / "build/docs.kept.json").unlink(missing_ok=True)
-    assert editions.lab("docs", "--offline", "--out", str(again)).returncode == 0
+    assert start_lab("docs", "--offline", "--out", str(again)).returncode == 0
     with zipfile.ZipFile(offline) as one, zipfile.ZipFile(again) as other:
         # The site map has the day of the build in it.
         for name in names:

@@ -145,9 +145,9 @@ def plan_of(run: Path) -> Plan:
     return read_plan(load_lab(ROOT, document["lab"]), document, str(run))
 
 
-def change(path: Path, edit: Callable[[str], str]) -> None:
+def change(path: Path, pattern: str, replace: Callable[[re.Match[str]], str]) -> None:
     before = path.read_text(encoding="utf-8")
-    after = edit(before)
+    after = re.sub(pattern, replace, before)
     assert after != before, f"{path.name}: nothing was changed"
     path.write_text(after, encoding="utf-8")
 
@@ -183,14 +183,11 @@ def edit_json(path: Path, **changes: Any) -> None:
 
 def other_cookie(run: Path, letters: int = 1) -> None:
     """Change a letter or two of the name that iperf3 gave its test, wherever it stands."""
-    for path in [*run.glob("raw/*/iperf3*.json")]:
+    for path in run.glob("raw/*/iperf3*.json"):
         change(
             path,
-            lambda text: re.sub(
-                r'("cookie":\s*")(\w+)',
-                lambda found: found[1] + "zy"[:letters] + found[2][letters:],
-                text,
-            ),
+            r'("cookie":\s*")(\w+)',
+            lambda found: found[1] + "zy"[:letters] + found[2][letters:],
         )
 
 
@@ -213,12 +210,7 @@ def run_of(it: Class, who: str, stage: StageName = "broken") -> Path:
 def shift_times(run: Path, seconds: int) -> None:
     """Give each sample of ss another time."""
     for path in run.glob("raw/*/ss.txt"):
-        change(
-            path,
-            lambda text: re.sub(
-                r"(?m)^# t=([0-9]+)", lambda found: f"# t={int(found[1]) + seconds}", text
-            ),
-        )
+        change(path, r"(?m)^# t=([0-9]+)", lambda found: f"# t={int(found[1]) + seconds}")
 
 
 def faster(run: Path) -> None:
@@ -226,11 +218,8 @@ def faster(run: Path) -> None:
     for path in run.glob("raw/*/iperf3*.json"):
         change(
             path,
-            lambda text: re.sub(
-                r'("bits_per_second":\s*)([0-9.]+)',
-                lambda found: f"{found[1]}{float(found[2]) * 1.7:f}",
-                text,
-            ),
+            r'("bits_per_second":\s*)([0-9.]+)',
+            lambda found: f"{found[1]}{float(found[2]) * 1.7:f}",
         )
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import fcntl
 import functools
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 import browsers_machine
 import pytest
 import yaml
+from command_line import start_lab
 from markdown import Markdown
 
 from measuretwice.lab import published_labs
@@ -28,19 +27,6 @@ from measuretwice.site.render import Renderer
 ROOT = Path(__file__).parents[2]
 # Where ./lab docs and ./lab release leave the pages that they prepared.
 STUDENTS_PAGES = ROOT / "build/docs"
-
-
-def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """./lab with these words, as this Python runs it."""
-    return subprocess.run(
-        [sys.executable, "-P", "-m", "measuretwice", *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
 
 
 def once(temporary: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -61,7 +47,7 @@ def site(temporary: pytest.TempPathFactory, name: str, *arguments: str) -> Path:
     """What ./lab docs makes with these arguments."""
 
     def build(out: Path) -> None:
-        built = lab("docs", *arguments, "--out", str(out))
+        built = start_lab("docs", *arguments, "--out", str(out))
         assert built.returncode == 0, built.stderr
 
     return once(temporary, name, build)
@@ -77,7 +63,7 @@ def release(temporary: pytest.TempPathFactory, *, with_site: bool = False) -> Pa
     """A students' release, with a .venv that is ready; its pages are those of docs/pages."""
 
     def make(out: Path) -> None:
-        done = lab("release", str(out), "--students", *(["--site"] if with_site else []))
+        done = start_lab("release", str(out), "--students", *(["--site"] if with_site else []))
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[0] == f"{out}: the kit for students, without answers"
         (out / ".venv").symlink_to((ROOT / ".venv").resolve())

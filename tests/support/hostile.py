@@ -12,7 +12,7 @@ import re
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[2]
+LABS = ("calibrate", "mathis", "buffers", "scale", "variants", "queues")
 FEW, MANY = 12, 1000
 # Of the processor's time, for one file: whoever needs more hangs.
 MOST_S = 10
@@ -63,18 +64,8 @@ PIECES = (
     "\N{LINE SEPARATOR}".encode(), "\N{RIGHT-TO-LEFT OVERRIDE}".encode(), "é".encode("latin-1"), b"PK\x03\x04", b"\x1f\x8b",
 )  # fmt: skip
 TREE = ("leaf", "drop", "rename", "twice", "add", "swap")
-TEXT = (
-    "number",
-    "drop line",
-    "double line",
-    "swap lines",
-    "cut line",
-    "insert",
-    "delete",
-    "truncate",
-    "flip",
-    "other file",
-)
+IN_LINES = ("drop line", "double line", "swap lines", "cut line")
+TEXT = ("number", *IN_LINES, "insert", "delete", "truncate", "flip", "other file")
 
 
 @dataclass(frozen=True)
@@ -122,8 +113,16 @@ def files(
     )
     finished = st.booleans() if finish else st.just(False)
     made = st.builds(make, st.sampled_from(known), steps, finished)
-    return st.one_of(
-        made, made, made, made, made, made, made, st.builds(Hostile, st.binary(max_size=300))
+    never = st.builds(Hostile, st.binary(max_size=300), st.sampled_from(known))
+    return st.one_of(*[made] * 7, never)
+
+
+def one_damaged(
+    bases: Mapping[str, bytes], *, finish: Callable[[bytes], bytes] | None = None
+) -> st.SearchStrategy[Hostile]:
+    """One of these files by its name, each as often as any other; it is damaged by itself."""
+    return st.sampled_from(sorted(bases)).flatmap(
+        lambda name: files({name: bases[name]}, finish=finish)
     )
 
 
@@ -164,13 +163,9 @@ def in_tree(content: bytes, steps: Sequence[Step]) -> bytes:
 
 def _places(node: Any) -> Iterator[tuple[Any, Any]]:
     """Every place of a tree, in order: what holds it, and the key or number there."""
-    items = (
-        node.items()
-        if isinstance(node, dict)
-        else enumerate(node)
-        if isinstance(node, list)
-        else ()
-    )
+    items: Iterable[tuple[Any, Any]] = node.items() if isinstance(node, dict) else ()
+    if isinstance(node, list):
+        items = enumerate(node)
     for key, child in list(items):
         yield node, key
         yield from _places(child)
@@ -212,7 +207,7 @@ def in_text(content: bytes, step: Step, others: Mapping[str, bytes]) -> bytes:
         place = found[step.where % len(found)]
         number = NUMBERS[step.what % len(NUMBERS)].encode()
         return content[: place.start()] + number + content[place.end() :]
-    if "line" in step.how:
+    if step.how in IN_LINES:
         return b"".join(_in_lines(content.splitlines(keepends=True), step))
     at = step.where % (len(content) + 1)
     if step.how == "insert":
@@ -293,20 +288,9 @@ _CHANGES: dict[str, tuple[tuple[int, int | None], ...]] = {
 }  # fmt: skip
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # What may be read beside the folder: the checkout, Python with its packages, and what the system says of itself.
-_READABLE = tuple(
-    dict.fromkeys(
-        os.path.realpath(path)
-        for path in (
-            ROOT,
-            sys.prefix,
-            sys.base_prefix,
-            os.__file__.rsplit("/", 1)[0],
-            "/proc",
-            "/dev/null",
-            "/usr/share/zoneinfo",
-        )
-    )
-)
+_OF_PYTHON = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__))
+_OF_THE_SYSTEM = ("/proc", "/dev/null", "/usr/share/zoneinfo")
+_READABLE = tuple({os.path.realpath(path) for path in (ROOT, *_OF_PYTHON, *_OF_THE_SYSTEM)})
 _watched: list[Path] = []
 _hooked: list[bool] = []
 

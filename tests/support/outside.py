@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import shlex
 import socket
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,18 +31,8 @@ class Machine:
     name: str
 
     def script(self) -> str:
-        settings = {
-            "OUTSIDE": self.outside,
-            "PORT": self.port,
-            "SOCKET_NAME": self.name,
-            "VICTIM": self.victim.pid,
-        }
-        return "\n".join(
-            [
-                *(f"{name}={shlex.quote(str(value))}" for name, value in settings.items()),
-                ATTEMPTS.read_text(),
-            ]
-        )
+        settings = f"PORT={self.port}\nVICTIM={self.victim.pid}\nSOCKET_NAME={self.name}\n"
+        return f"OUTSIDE={shlex.quote(str(self.outside))}\n{settings}{ATTEMPTS.read_text()}"
 
 
 @contextmanager
@@ -62,15 +54,24 @@ def machine_outside(tmp_path: Path) -> Iterator[Machine]:
     ):
         abstract.bind(f"\0{name}")
         abstract.listen()
-        here = Path.cwd()
-        os.chdir(outside)
-        by_path.bind("socket")
-        os.chdir(here)
+        with contextlib.chdir(outside):
+            by_path.bind("socket")
         by_path.listen()
         try:
             yield Machine(outside, run, victim, listener.getsockname()[1], name)
         finally:
             victim.kill()
+
+
+def run_python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of Python that may import the package and this module."""
+    return subprocess.run(
+        [sys.executable, "-P", "-c", program, *words],
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests/support'}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def without_landlock() -> None:
