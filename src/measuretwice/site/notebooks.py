@@ -6,17 +6,14 @@ or the package change.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from measuretwice.figures.palette import in_the_dark
 from measuretwice.report.markdown import fence
 from measuretwice.runs.recorded import SET_FILE, set_folders
 from measuretwice.runs.result import DERIVING
+from measuretwice.site.build_cache import digest_of, made_once
 
 # What notebooks import.
 NOTEBOOK_PACKAGES = (*DERIVING, "audit", "facts", "figures")
@@ -37,43 +35,29 @@ def notebook_pages(root: Path, sources: Sequence[Path], kept: Path) -> dict[str,
     `kept` is a folder for what was run before. The others run side by side, one a CPU. UserError
     where a cell fails.
     """
-    places = [kept / source.stem / _digest(root, source) for source in sources]
-    missing = [pair for pair in zip(sources, places, strict=True) if not pair[1].is_dir()]
+    folders = [kept / source.stem / _digest(root, source) for source in sources]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        made = [pool.submit(_make, root, source, place) for source, place in missing]
+        made = [
+            pool.submit(made_once, folder, partial(_make, root, source))
+            for source, folder in zip(sources, folders, strict=True)
+        ]
         try:
             for notebook in made:
                 notebook.result()
         finally:
             # After a failure none begins any more.
             pool.shutdown(cancel_futures=True)
-    return {path.name: path.read_bytes() for place in places for path in sorted(place.iterdir())}
+    return {path.name: path.read_bytes() for folder in folders for path in sorted(folder.iterdir())}
 
 
-def _make(root: Path, source: Path, place: Path) -> None:
-    """Run a notebook and put its page and figures into `place`."""
-    kept = place.parents[1]
-    kept.mkdir(parents=True, exist_ok=True)
-    # Another build may be at it at the same time: each works in a folder of its own.
-    with tempfile.TemporaryDirectory(dir=kept) as folder:
-        part = Path(folder) / "part"
-        part.mkdir()
-        _execute(root, source, part)
-        notebook = json.loads((part / f"{source.stem}.ipynb").read_text(encoding="utf-8"))
-        for name, content in pages_of(notebook, source.stem).items():
-            (part / name).write_text(content, encoding="utf-8")
-        (part / f"{source.stem}.ipynb").unlink()
-        _put(part, place)
-
-
-def _put(part: Path, place: Path) -> None:
-    """Move `part` to `place`, unless another build has put the same there, and drop older ones."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with contextlib.suppress(OSError):
-        part.rename(place)
-    for old in place.parent.iterdir():
-        if old != place:
-            shutil.rmtree(old, ignore_errors=True)
+def _make(root: Path, source: Path, folder: Path) -> None:
+    """Run a notebook and put its page and figures into `folder`."""
+    _execute(root, source, folder)
+    notebook = folder / f"{source.stem}.ipynb"
+    document = json.loads(notebook.read_text(encoding="utf-8"))
+    notebook.unlink()
+    for name, content in pages_of(document, source.stem).items():
+        (folder / name).write_text(content, encoding="utf-8")
 
 
 def _digest(root: Path, source: Path) -> str:
@@ -84,7 +68,7 @@ def _digest(root: Path, source: Path) -> str:
     taken += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
     taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
     code = digest_of_packages(*NOTEBOOK_PACKAGES)
-    return hashlib.sha256(b"".join(path.read_bytes() for path in taken) + code).hexdigest()[:16]
+    return digest_of(*taken, code)
 
 
 def _execute(root: Path, source: Path, out: Path) -> None:

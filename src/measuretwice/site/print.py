@@ -1,14 +1,15 @@
 """A module on one page, for paper: its pages in the order of the navigation, unfolded.
 
 Students have it without answers, so that nobody reads a cause below the figure that asks for it.
-Instructors have all of it. Works on pages as they are prepared, so each word is filled in already. Pure: text in, text out.
+Instructors have all of it. Works on pages as they are prepared, which Zensical, a release and `--serve` read as mkdocs
+does; of built HTML there would be one for each. Pure: text in, text out.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from measuretwice.site.macros.blocks import OF_HINTS, numbered
 from measuretwice.site.macros.browser_run import FIRST_WAY
@@ -54,7 +55,7 @@ HINT = """The module on one page, {what}. Print it, or save it as PDF, with your
 
 
 def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool) -> str:
-    """All pages of modules/`folder`/ as one: by their names, in order, the first one's heading on top.
+    """Return all pages of modules/`folder`/ as one: by their names, in order, the first one's heading on top.
 
     Headings go down one step but on the first page, folded blocks are open, tabs stand one below
     the other (but of the ways to run something there is the first), links between the pages stay on
@@ -65,12 +66,9 @@ def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool
         pages = {name: _unanswered(text) for name, text in _before_answers(pages).items()}
     parts: list[str] = []
     for name, text in pages.items():
-        first = not parts
-        text = OF_SCREENS.sub("", text)
-        text = DRAWN.sub(r"<div\1>", DRAWN_FROM.sub("", FRONT.sub("", text)))
-        lines = _open(_unfold_tabs(text.split("\n")))
-        lines = _with_room(lines, all_numbered=name == "questions")
-        parts.append("\n".join(_moved(lines, name, folder, frozenset(pages), shift=not first)))
+        text = DRAWN_FROM.sub("", FRONT.sub("", OF_SCREENS.sub("", text)))
+        lines = _unfold_tabs(DRAWN.sub(r"<div\1>", text).split("\n"))
+        parts.append("\n".join(_on_paper(lines, name, folder, pages, first=not parts)))
     what = "with hints and answers" if answers else "without its answers"
     head = HEAD.format(title=title) + HINT.format(what=what)
     return head + numbered("\n\n".join(part.strip("\n") for part in parts) + "\n")
@@ -79,7 +77,7 @@ def one_page(title: str, folder: str, pages: Mapping[str, str], *, answers: bool
 def _before_answers(pages: Mapping[str, str]) -> dict[str, str]:
     """A module's pages up to its last case, and its questions; all of a module without cases."""
     names = list(pages)
-    cases = [place for place, name in enumerate(names) if CASE.fullmatch(name)]
+    cases = [index for index, name in enumerate(names) if CASE.fullmatch(name)]
     end = cases[-1] + 1 if cases else len(names)
     return {name: pages[name] for name in names if name in names[:end] or name == "questions"}
 
@@ -90,30 +88,26 @@ def _unanswered(text: str) -> str:
     return OF_A_CASE.sub(r"\1*\2*\n\n", text)
 
 
-def _fenced(lines: list[str]) -> list[bool]:
-    """Which lines belong to a fenced block, its fences included."""
-    inside, found = "", []
+def _with_fences(lines: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each line, and whether it belongs to a fenced block, its fences included."""
+    inside = ""
     for line in lines:
         mark = FENCE.match(line)
-        if inside:
-            found.append(True)
-            if mark and mark[1].startswith(inside) and line.strip() == mark[1]:
-                inside = ""
-        else:
+        yield line, bool(inside or mark)
+        if not inside:
             inside = mark[1] if mark else ""
-            found.append(bool(mark))
-    return found
+        elif mark and mark[1].startswith(inside) and line.strip() == mark[1]:
+            inside = ""
 
 
 def _unfold_tabs(lines: list[str]) -> list[str]:
     """`=== "title"` and its indented block become a bold line and the block; of the ways to run something
     only the first is kept."""
     found: list[str] = []
-    fenced = _fenced(lines)
     indents: list[int] = []  # of the tabs that we are in, the outermost first
     ways = -1  # how far in the tabs of ways stand that we are in, and whether to leave this one out
     left_out = False
-    for line, in_fence in zip(lines, fenced, strict=True):
+    for line, in_fence in _with_fences(lines):
         depth = len(line) - len(line.lstrip(" "))
         if line.strip():
             while indents and depth <= indents[-1]:
@@ -137,58 +131,40 @@ def _unfold_tabs(lines: list[str]) -> list[str]:
     return found
 
 
-def _open(lines: list[str]) -> list[str]:
-    """Folded blocks as admonitions, which are always open."""
-    fenced = _fenced(lines)
-    return [
-        line if in_fence else FOLDED.sub(r"\1!!! \2", line)
-        for line, in_fence in zip(lines, fenced, strict=True)
-    ]
-
-
-def _with_room(lines: list[str], *, all_numbered: bool) -> list[str]:
-    """Room to write: at the end of a section 'Predict', and after each of the questions."""
+def _on_paper(
+    lines: list[str], name: str, folder: str, names: Collection[str], *, first: bool
+) -> list[str]:
+    """A page's lines with folded blocks open, headings one step down and with names of their own, links that are right from
+    here, and room to write: at the end of a section 'Predict', and after each of the questions."""
     found: list[str] = []
-    fenced = _fenced(lines)
-    owed = ""
+    room = ""
 
-    def pay() -> None:
-        nonlocal owed
-        if owed:
+    def leave_room() -> None:
+        nonlocal room
+        if room:
             while found and not found[-1].strip():
                 found.pop()
-            found.extend(["", owed, ""])
-            owed = ""
+            found.extend(["", room, ""])
+            room = ""
 
-    for line, in_fence in zip(lines, fenced, strict=True):
-        if not in_fence:
-            if HEADING.match(line):
-                pay()
-                owed = ANSWER if re.fullmatch(r"## Predict *", line) else ""
-            elif all_numbered and NUMBERED.match(line):
-                pay()
-                owed = f"    {ANSWER}"
-        found.append(line)
-    pay()
-    return found
-
-
-def _moved(
-    lines: list[str], name: str, folder: str, names: frozenset[str], *, shift: bool
-) -> list[str]:
-    """Headings one step down, with names of their own; links as they are right from here."""
-    found = []
-    for line, in_fence in zip(lines, _fenced(lines), strict=True):
-        heading = None if in_fence else HEADING.match(line)
-        if heading:
+    for line, in_fence in _with_fences(lines):
+        if in_fence:
+            found.append(line)
+            continue
+        if heading := HEADING.match(line):
+            leave_room()
             marks, title, anchor = heading.groups()
+            room = ANSWER if (marks, title, anchor) == ("##", "Predict", None) else ""
             id = name if marks == "#" else f"{name}--{anchor or _slug(title)}"
             # Each page begins on a sheet of its own.
-            sheet = " .sheet" if shift and marks == "#" else ""
-            line = f"{'#' if shift else ''}{marks} {title} {{ #{id}{sheet} }}"
-        if not in_fence:
-            line = LINK.sub(lambda link: _link(link, name, folder, names), line)
-        found.append(line)
+            sheet = " .sheet" if not first and marks == "#" else ""
+            line = f"{'' if first else '#'}{marks} {title} {{ #{id}{sheet} }}"
+        elif name == "questions" and NUMBERED.match(line):
+            leave_room()
+            room = f"    {ANSWER}"
+        line = FOLDED.sub(r"\1!!! \2", line)
+        found.append(LINK.sub(lambda link: _link(link, name, folder, names), line))
+    leave_room()
     return found
 
 
@@ -198,7 +174,7 @@ def _slug(text: str) -> str:
     return re.sub(r"[-\s]+", "-", plain)
 
 
-def _link(link: re.Match[str], name: str, folder: str, names: frozenset[str]) -> str:
+def _link(link: re.Match[str], name: str, folder: str, names: Collection[str]) -> str:
     """A link to one of the module's pages stays on this page; for others, paper says where they lead."""
     label, target, attributes = link[1], link[2], link[3] or ""
     path, _, anchor = target.partition("#")
@@ -208,7 +184,7 @@ def _link(link: re.Match[str], name: str, folder: str, names: frozenset[str]) ->
     if stem in names:
         return f"[{label}](#{stem}{f'--{anchor}' if anchor else ''})"
     if path.endswith(".md"):
-        place = posixpath.normpath(posixpath.join("modules", folder, path)).removesuffix(".md")
-        place = place.removesuffix("index").rstrip("/")
-        return f'[{label}]({target}){{ data-paper="{place}" }}'
+        address = posixpath.normpath(posixpath.join("modules", folder, path)).removesuffix(".md")
+        address = address.removesuffix("index").rstrip("/")
+        return f'[{label}]({target}){{ data-paper="{address}" }}'
     return link[0]

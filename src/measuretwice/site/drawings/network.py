@@ -19,7 +19,7 @@ QUEUE = (24.0, 14.0)
 def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
     """Return the drawing from left to right."""
     columns = drawn.columns
-    widths = [max(_width(each, addresses) for each in column) for column in columns]
+    widths = [max(_width(node, addresses) for node in column) for column in columns]
     needs = [_gap(drawn, number) for number in range(len(columns) - 1)]
     spare = max(0.0, WIDE - 2 - sum(widths) - sum(needs)) / len(needs)
     lefts, x = [], 1.0
@@ -33,11 +33,11 @@ def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
         y = first + pitch * wire.row
         left = lefts[wire.a.column] + widths[wire.a.column]
         parts += _wire_across(wire, left, lefts[wire.b.column], y)
-    for each in drawn.boxes:
-        height = _height(each, addresses)
-        top = first + pitch * each.rows[0] - height / 2
-        tall = height + pitch * (each.rows[1] - each.rows[0])
-        parts += _boxed(each, lefts[each.column], top, widths[each.column], tall, addresses)
+    for node in drawn.boxes:
+        height = _height(node, addresses)
+        top = first + pitch * node.rows[0] - height / 2
+        tall = height + pitch * (node.rows[1] - node.rows[0])
+        parts += _boxed(node, lefts[node.column], top, widths[node.column], tall, addresses)
     bottom = first + pitch * (drawn.rows - 1) + last
     parts.append(
         label(total / 2, bottom + 14, " · ".join(drawn.notes), kind="note", anchor="middle")
@@ -46,14 +46,14 @@ def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
     return drawing(total, height, parts, kind="wide", title=title, said=drawn.in_words())
 
 
-def _width(each: Box, addresses: bool) -> float:
+def _width(node: Box, addresses: bool) -> float:
     return 2 * PAD + max(
-        width_of(line, NAME if n == 0 else SIZE) for n, line in enumerate(each.lines(addresses))
+        width_of(line, NAME if n == 0 else SIZE) for n, line in enumerate(node.lines(addresses))
     )
 
 
-def _height(each: Box, addresses: bool) -> float:
-    return LINE * len(each.lines(addresses)) + PAD + (6 if len(each.names) > 1 else 0)
+def _height(node: Box, addresses: bool) -> float:
+    return LINE * len(node.lines(addresses)) + PAD + (6 if len(node.names) > 1 else 0)
 
 
 def _gap(drawn: Sketch, column: int) -> float:
@@ -68,7 +68,7 @@ def _pitch(drawn: Sketch, addresses: bool) -> tuple[float, float, float]:
     """The distance from row to row, and of the first and the last from the edge."""
     above = max([0, *(len(wire.there.lines) for wire in drawn.wires)]) * LINE + 12
     below = max([0, *(len(wire.back.lines) for wire in drawn.wires)]) * LINE + 12
-    halves = max(_height(each, addresses) for each in drawn.boxes) / 2 + 5
+    halves = max(_height(node, addresses) for node in drawn.boxes) / 2 + 5
     return max(above + below, 2 * halves + 6), max(above, halves), max(below, halves)
 
 
@@ -109,26 +109,26 @@ def _queue(x: float, y: float, *, forward: bool, width: float = QUEUE[0]) -> Ite
     """Packets in a row, where they wait: full towards the link, open where they come from."""
     height, room = QUEUE[1], int((width - 4) / 5)
     yield box(x, y - height / 2, width, height, "queue", 2)
-    for place in range(max(1, room - 1)):
-        of_place = place if not forward else max(0, room - 1 - place)
-        yield box(x + 2.5 + 5 * of_place, y - height / 2 + 3, 3.5, height - 6, "packet", 0.5)
+    for packet in range(max(1, room - 1)):
+        index = packet if not forward else max(0, room - 1 - packet)
+        yield box(x + 2.5 + 5 * index, y - height / 2 + 3, 3.5, height - 6, "packet", 0.5)
 
 
 def _boxed(
-    each: Box, x: float, y: float, width: float, height: float, addresses: bool, size: float = SIZE
+    node: Box, x: float, y: float, width: float, height: float, addresses: bool, size: float = SIZE
 ) -> Iterator[str]:
-    if each.marked:
+    if node.marked:
         yield _mark(x - 5, y - 5, width + 10, height + 10)
-    if len(each.names) > 1:
+    if len(node.names) > 1:
         # The others of the bundle stand behind.
         for behind in (6, 3):
-            yield box(x + behind, y + 6 - behind, width - 6, height - 6, f"node {each.role}")
+            yield box(x + behind, y + 6 - behind, width - 6, height - 6, f"node {node.role}")
         y, width, height = y + 6, width - 6, height - 6
-    yield box(x, y, width, height, f"node {each.role}")
-    lines = each.lines(addresses)
+    yield box(x, y, width, height, f"node {node.role}")
+    lines = node.lines(addresses)
     top = y + (height - LINE * len(lines)) / 2 + 13
     for number, line in enumerate(lines):
-        kind = "name" if number == 0 else "says" if line in each.says else "address"
+        kind = "name" if number == 0 else "says" if line in node.says else "address"
         yield label(x + width / 2, top + LINE * number, line, kind=kind, anchor="middle")
 
 
@@ -138,7 +138,7 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
     y = 6.0
     tops: list[tuple[float, float]] = []
     for number, column in enumerate(drawn.columns):
-        height = max(_height(each, addresses) for each in column)
+        height = max(_height(node, addresses) for node in column)
         tops.append((y, height))
         lanes = [lane for w in drawn.wires if w.a.column == number for lane in (w.there, w.back)]
         y += height + max(
@@ -151,11 +151,11 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
         parts += _wire_down(
             wire, slot * (wire.row + 0.5), above[0] + above[1], tops[wire.b.column][0]
         )
-    for each in drawn.boxes:
-        top, height = tops[each.column]
-        width = max(_width(each, addresses), 90) + slot * (each.rows[1] - each.rows[0])
-        x = slot * (sum(each.rows) / 2 + 0.5) - width / 2
-        parts += _boxed(each, x, top, width, height, addresses)
+    for node in drawn.boxes:
+        top, height = tops[node.column]
+        width = max(_width(node, addresses), 90) + slot * (node.rows[1] - node.rows[0])
+        x = slot * (sum(node.rows) / 2 + 0.5) - width / 2
+        parts += _boxed(node, x, top, width, height, addresses)
     bottom = tops[-1][0] + tops[-1][1]
     for number, note in enumerate(drawn.notes):
         parts.append(
@@ -166,7 +166,7 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
 
 
 def _tall_enough(drawn: Sketch) -> float:
-    """How wide the drawing must be: what stands beside its wires is neither cut off nor runs into each other."""
+    """How wide the drawing must be: what stands beside its wires is neither cut off nor runs into node other."""
 
     def long(lane: Lane) -> float:
         lines = [f"↓ {line}" if number == 0 else line for number, line in enumerate(lane.lines)]
@@ -178,9 +178,10 @@ def _tall_enough(drawn: Sketch) -> float:
         for wire in wires:
             room = min(wire.row, drawn.rows - 1 - wire.row) + 0.5
             slot = max(slot, max(long(wire.there), long(wire.back)) / room)
-        for one, other in pairwise(wires):
-            if other.row > one.row:
-                slot = max(slot, (long(one.there) + long(other.back)) / (other.row - one.row))
+        for upper, lower in pairwise(wires):
+            if lower.row > upper.row:
+                room = long(upper.there) + long(lower.back)
+                slot = max(slot, room / (lower.row - upper.row))
     return slot * drawn.rows
 
 
@@ -209,9 +210,9 @@ def _wire_down(wire: Wire, x: float, top: float, bottom: float) -> Iterator[str]
 def _queue_down(x: float, y: float, *, forward: bool) -> Iterator[str]:
     height, width = QUEUE
     yield box(x - width / 2, y, width, height, "queue", 2)
-    for place in range(3):
-        of_place = 3 - place if forward else place
-        yield box(x - width / 2 + 3, y + 2.5 + 5 * of_place, width - 6, 3.5, "packet", 0.5)
+    for packet in range(3):
+        index = 3 - packet if forward else packet
+        yield box(x - width / 2 + 3, y + 2.5 + 5 * index, width - 6, 3.5, "packet", 0.5)
 
 
 def thumbnail(drawn: Sketch) -> str:
@@ -232,10 +233,10 @@ def thumbnail(drawn: Sketch) -> str:
         if wire.there.queue or wire.back.queue:
             width = min(QUEUE[0], step - 20)
             queues += _queue((x1 + x2 - width) / 2, y, forward=wire.there.queue, width=width)
-    for each in drawn.boxes:
-        x, top = at(each.column, each.rows[0])
-        bottom = at(each.column, each.rows[1])[1]
-        for behind in (6, 3, 0) if len(each.names) > 1 else (0,):
-            kind = f"node {each.role}"
+    for node in drawn.boxes:
+        x, top = at(node.column, node.rows[0])
+        bottom = at(node.column, node.rows[1])[1]
+        for behind in (6, 3, 0) if len(node.names) > 1 else (0,):
+            kind = f"node {node.role}"
             parts.append(box(x - 9 + behind, top - 8 - behind, 18, bottom - top + 16, kind))
     return drawing(160, 90, parts + queues, kind="network-thumbnail", title="")

@@ -99,9 +99,9 @@ class Sketch:
             names = f"{box.names[0]} to {box.names[-1]}" if len(box.names) > 1 else box.called
             parts.append(f"{names}: {what}.")
         for wire in self.wires:
-            for lane, one, other in ((wire.there, wire.a, wire.b), (wire.back, wire.b, wire.a)):
+            for lane, a, b in ((wire.there, wire.a, wire.b), (wire.back, wire.b, wire.a)):
                 if lane.lines:
-                    parts.append(f"{one.called} towards {other.called}: {', '.join(lane.lines)}.")
+                    parts.append(f"{a.called} towards {b.called}: {', '.join(lane.lines)}.")
         return " ".join([*parts, *(f"{note}." for note in self.notes)])
 
 
@@ -116,7 +116,7 @@ def sketch(lab: Lab, params: Mapping[str, Value], marked: Sequence[str] = ()) ->
         cable = link.a.node in hosts or link.b.node in hosts
         wires.setdefault((id(a), id(b)), Wire(a, b, cable))
     drawn = Sketch(boxes, list(wires.values()), _notes(lab, params))
-    _place(drawn)
+    _arrange(drawn)
     _act(lab, params, drawn, by_name)
     for place in marked:
         for node, towards in lab.file.topology.nodes_at(place):
@@ -137,7 +137,9 @@ def _boxes(lab: Lab) -> list[Box]:
     sources = {link.a.node for link in topology.links} - {link.b.node for link in topology.links}
     boxes = []
     for node in topology.nodes:
-        alike = [one.name for one in topology.nodes if one.script and one.script == node.script]
+        alike = [
+            other.name for other in topology.nodes if other.script and other.script == node.script
+        ]
         names = alike if len(alike) >= BUNDLE else [node.name]
         if names[0] != node.name:
             continue
@@ -149,7 +151,7 @@ def _boxes(lab: Lab) -> list[Box]:
     return boxes
 
 
-def _place(drawn: Sketch) -> None:
+def _arrange(drawn: Sketch) -> None:
     """Give each box its column, senders first, and the rows that it reaches."""
     for _ in drawn.boxes:
         for wire in drawn.wires:
@@ -161,9 +163,9 @@ def _place(drawn: Sketch) -> None:
             box.column = min(wire.b.column for wire in drawn.wires if wire.a is box) - 1
     rows = max(map(len, drawn.columns))
     for column in drawn.columns:
-        for place, box in enumerate(column):
+        for index, box in enumerate(column):
             alone = len(column) == 1
-            row = (rows - 1) / 2 if alone else place * (rows - 1) / (len(column) - 1)
+            row = (rows - 1) / 2 if alone else index * (rows - 1) / (len(column) - 1)
             box.rows = (row, row)
     for wire in reversed(drawn.wires):
         # One beside another on a wire of their own: in one line.
@@ -189,9 +191,7 @@ def _act(lab: Lab, params: Mapping[str, Value], drawn: Sketch, by_name: Mapping[
             continue
         says = _said(act, params)
         by = str(params[act.by[1:]]) if act.by.startswith("=") else act.by
-        for node, towards in (
-            each for place in act.at for each in lab.file.topology.nodes_at(place)
-        ):
+        for node, towards in (end for place in act.at for end in lab.file.topology.nodes_at(place)):
             box = by_name[node]
             if not towards:
                 box.role = act.role or box.role

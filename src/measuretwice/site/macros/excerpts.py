@@ -25,7 +25,6 @@ from measuretwice.site.macros.table import LabContext, macro
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
 SENDER_COUNTERS = ("TcpOutSegs", "TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPLostRetransmit")
 RECEIVER_COUNTERS = ("TcpInSegs", "TcpExtTCPOFOQueue", "TcpExtTCPOFODrop", "TcpExtPruneCalled")
-WHEN = ("before", "after")
 WRAPPED_FROM = 160
 
 
@@ -80,107 +79,61 @@ def _falling(lines: list[str], count: int) -> list[str]:
 _raw_files = lru_cache(maxsize=4)(raw_files)
 
 
-def raw_text(place: Path, file: str) -> str:
-    """A recorded run's raw file; UserError names the files that there are."""
-    files = _raw_files(place)
+def raw_text(run_dir: Path, file: str) -> str:
+    """Return a recorded run's raw file; UserError names the files that there are."""
+    files = _raw_files(run_dir)
     if not files:
-        raise UserError(f"{place.parent.name}/{place.name} is not recorded with its raw files")
+        raise UserError(f"{run_dir.parent.name}/{run_dir.name} is not recorded with its raw files")
     if file not in files:
-        raise UserError(f"{place.name} has no {file}; it has {', '.join(files)}")
+        raise UserError(f"{run_dir.name} has no {file}; it has {', '.join(files)}")
     text = files[file].decode(errors="replace")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def excerpt_of(place: Path, file: str, selection: LineSelection) -> Block:
-    """Some lines of a raw file as a fenced block, with a line on their origin."""
-    text, what = lines_of(place, file, selection)
-    return _block(text, file, what, place)
+def selected_lines(run_dir: Path, file: str, selection: LineSelection) -> tuple[str, str]:
+    """Return some lines of a raw file, and which they are; UserError where none is left."""
+    lines = raw_text(run_dir, file).rstrip("\n").split("\n")
+    selected = selection.apply(lines)
+    if not selected:
+        raise UserError(f"{run_dir.parent.name}: no line of {file} is left to show")
+    of_all = f", {len(selected)} of its {len(lines)} lines" if len(selected) < len(lines) else ""
+    return "\n".join(selected), f"`{file}`{of_all}"
 
 
-def lines_of(place: Path, file: str, selection: LineSelection) -> tuple[str, str]:
-    """Some lines of a raw file, and which they are."""
-    lines = raw_text(place, file).rstrip("\n").split("\n")
-    kept = selection.apply(lines)
-    if not kept:
-        raise UserError(f"{place.parent.name}: no line of {file} is left to show")
-    whole = len(kept) == len(lines)
-    what = "" if whole else f", {len(kept)} of its {len(lines)} lines"
-    return "\n".join(kept), f"`{file}`{what}"
-
-
-def json_object(place: Path, file: str, where: dict[str, Any]) -> dict[str, Any]:
-    """Of the objects in a raw JSON file the first that has these values."""
-    try:
-        items = json.loads(raw_text(place, file))
-    except ValueError as error:
-        raise UserError(f"{place.parent.name}: {file} is no JSON ({error})") from None
-    if isinstance(items, dict):
-        # nstat's counters stand in one object under one name.
-        items = list(items.values())
-    for item in items:
-        if all(item.get(key) == value for key, value in where.items()):
-            return dict(item)
-    raise UserError(f"{place.parent.name}: nothing in {file} has {where}")
-
-
-def json_excerpt(place: Path, file: str, where: dict[str, Any], keys: Sequence[str]) -> Block:
-    """Of the objects in a JSON file the first that has these values, and of that these keys."""
-    text, what = object_of(place, file, where, keys)
-    return _block(text, file, what, place)
-
-
-def object_of(
-    place: Path, file: str, where: dict[str, Any], keys: Sequence[str]
+def selected_object(
+    run_dir: Path, file: str, where: dict[str, Any], keys: Sequence[str] = ()
 ) -> tuple[str, str]:
-    """An object of a JSON file, or some of its keys, as text; and what it is.
-
-    The values are as recorded; only their layout is ours.
-    """
-    found = json_object(place, file, where)
-    missing = [key for key in keys if key not in found]
-    if missing:
-        raise UserError(
-            f"{place.parent.name}: {file} has no {missing[0]}; it has {', '.join(found)}"
-        )
-    kept = {key: found[key] for key in keys} if keys else found
-    return json.dumps(kept, indent=2), f"`{file}`, one object laid out for reading"
-
-
-def _counters_around(place: Path, node: str) -> tuple[dict[str, int], dict[str, int]]:
-    """A node's nstat counters before and after a run."""
-    before, after = (f"{node}/nstat.{when}.json" for when in WHEN)
-    return parse_nstat(raw_text(place, before), before), parse_nstat(raw_text(place, after), after)
-
-
-def counters_excerpt(place: Path, node: str, names: Sequence[str]) -> Block:
-    """A node's counters before and after a run, and what they grew by. nstat counts since boot."""
-    before, after = _counters_around(place, node)
-    missing = [name for name in names if name not in after]
-    if missing:
-        raise UserError(f"{place.parent.name}: {node}/nstat.after.json has no {missing[0]}")
-    rows = [("counter", "before", "after", "difference")]
-    for name in names:
-        was, now = before.get(name, 0), after[name]
-        rows.append((name, str(was), str(now), str(now - was)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
-    ]
-    files = [f"{node}/nstat.{when}.json" for when in WHEN]
-    what = f"`{files[0]}` and `{files[1]}`, {len(names)} counters laid out for reading"
-    return _block("\n".join(lines), f"{node}: nstat -az", what, place)
+    """Return of the objects in a raw JSON file the first that has these values, or some of its keys, as text; and what it
+    is. Values are as recorded; only their layout is ours. UserError where there is none, or a key is missing."""
+    of_set = run_dir.parent.name
+    try:
+        items = json.loads(raw_text(run_dir, file))
+    except ValueError as error:
+        raise UserError(f"{of_set}: {file} is no JSON ({error})") from None
+    # nstat's counters stand in one object under one name.
+    for item in items.values() if isinstance(items, dict) else items:
+        if all(item.get(key) == value for key, value in where.items()):
+            break
+    else:
+        raise UserError(f"{of_set}: nothing in {file} has {where}")
+    if missing := [key for key in keys if key not in item]:
+        raise UserError(f"{of_set}: {file} has no {missing[0]}; it has {', '.join(item)}")
+    shown = {key: item[key] for key in keys} if keys else item
+    return json.dumps(shown, indent=2), f"`{file}`, one object laid out for reading"
 
 
-def _block(text: str, file: str, what: str, place: Path) -> Block:
+def _block(run_dir: Path, title: str, quoted: tuple[str, str]) -> Block:
+    """A raw file's text, and what it is, as a fenced block with a line on its origin."""
+    text, what = quoted
     # A line of ss is far longer than a page is wide, and all of it is to be read.
     long = max(map(len, text.split("\n"))) > WRAPPED_FROM
-    block = verbatim(text, "text", title=file, wrapped=long)
-    return Block(f"{block}\n\n{origin_of(what, place)}")
+    block = verbatim(text, "text", title=title, wrapped=long)
+    return Block(f"{block}\n\n{origin_of(what, run_dir)}")
 
 
-def origin_of(what: str, place: Path) -> str:
-    """The paragraph below an excerpt: what it is of, by which command, on which kernel, when."""
-    document = json.loads((place / "provenance.json").read_text(encoding="utf-8"))
+def origin_of(what: str, run_dir: Path) -> str:
+    """Return the paragraph below an excerpt: what it is of, by which command, on which kernel, when."""
+    document = json.loads((run_dir / "provenance.json").read_text(encoding="utf-8"))
     kernel, begun = document["kernel"]["version"], day(document["started"])
     origin = f"{what} · `{document['command']}` · Linux {kernel} · {begun}"
     return f"{origin}\n{{ .recorded {UNSEARCHED} }}\n"
@@ -194,13 +147,6 @@ class Lines(TypedDict, total=False):
     grep: str | None
     between: tuple[str, str] | None
     falls: int | None
-
-
-class Which(TypedDict, total=False):
-    """How pages say which run of a set they mean."""
-
-    trial: int | None
-    seed: int | None
 
 
 @macro('excerpt("mtu-broken", "romeo/ss-last.txt", last=1)')
@@ -218,18 +164,42 @@ def excerpt(
     """Lines of a raw file in a block, with its origin beneath; `first=`, `last=`, `grep=`,
     `between=("from", "to")`, or the `falls=` lines in which the last number falls most often. Of a JSON file one object, or some keys of it: `excerpt("mtu-broken",
     "router/qdisc.after.json", where={"kind": "netem", "dev": "eth1"}, keys=["packets", "drops"])`."""
-    place = context.sets.run(name, trial, seed).run_dir
+    run_dir = context.sets.run(name, trial, seed).run_dir
     if where is not None:
-        return json_excerpt(place, file, where, keys)
-    return excerpt_of(place, file, LineSelection(**lines))
+        return _block(run_dir, file, selected_object(run_dir, file, where, keys))
+    return _block(run_dir, file, selected_lines(run_dir, file, LineSelection(**lines)))
 
 
 @macro('counters("mtu-broken", "juliet", ["TcpInSegs"])')
 def counters(
-    context: LabContext, name: str, node: str, names: Sequence[str], **which: Unpack[Which]
+    context: LabContext,
+    name: str,
+    node: str,
+    names: Sequence[str],
+    *,
+    trial: int | None = None,
+    seed: int | None = None,
 ) -> Block:
     """nstat's counters of a node: before, after and the difference."""
-    return counters_excerpt(context.sets.run(name, **which).run_dir, node, names)
+    return _counters(context.sets.run(name, trial, seed).run_dir, node, names)
+
+
+def _counters(run_dir: Path, node: str, names: Sequence[str]) -> Block:
+    """A node's counters before and after a run, and what they grew by. nstat counts since boot."""
+    files = [f"{node}/nstat.{when}.json" for when in ("before", "after")]
+    before, after = (parse_nstat(raw_text(run_dir, file), file) for file in files)
+    if missing := [name for name in names if name not in after]:
+        raise UserError(f"{run_dir.parent.name}: {files[1]} has no {missing[0]}")
+    rows = [("counter", "before", "after", "difference")]
+    for name in names:
+        was, now = before.get(name, 0), after[name]
+        rows.append((name, str(was), str(now), str(now - was)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows
+    ]
+    what = f"`{files[0]}` and `{files[1]}`, {len(names)} counters laid out for reading"
+    return _block(run_dir, f"{node}: nstat -az", ("\n".join(lines), what))
 
 
 @macro('outputs("mtu-broken")')
@@ -237,35 +207,37 @@ def outputs(context: LabContext, name: str) -> dict[str, Block]:
     """Where to look first: an excerpt of ping, ss, tc, tcpdump and nstat, by name; of the first run
     where a set has several."""
     collect, first = context.lab.file.collect, context.sets.runs(name)[0]
-    which: Which = {"trial": first.trial, "seed": first.seed}
+    run_dir = first.run_dir
+    captures = float(first.params.get("capture_packets") or 0) > 0
     found: dict[str, Block] = {}
-    if collect.ping:
-        file = f"{collect.ping.node}/{collect.ping.file}"
-        found["ping"] = excerpt_of(first.run_dir, file, LineSelection(last=3))
-    if last := collect.ss_last or collect.ss:
-        selection = LineSelection(last=3 if collect.ss_last else 1)
-        found["ss"] = excerpt_of(first.run_dir, f"{last.node}/{last.file}", selection)
-    if collect.bottleneck:
-        found["tc"] = _bottleneck(first.run_dir, collect.bottleneck)
-    if collect.capture and float(first.params.get("capture_packets") or 0):
-        file = f"{collect.capture.node}/{collect.capture.file}"
-        found["tcpdump"] = excerpt_of(first.run_dir, file, LineSelection(last=4))
+    for tool, source, count in (
+        ("ping", collect.ping, 3),
+        ("ss", collect.ss_last or collect.ss, 3 if collect.ss_last else 1),
+        ("tc", None, 0),
+        ("tcpdump", collect.capture if captures else None, 4),
+    ):
+        if source:
+            file = f"{source.node}/{source.file}"
+            last = LineSelection(last=count)
+            found[tool] = _block(run_dir, file, selected_lines(run_dir, file, last))
+        elif tool == "tc" and collect.bottleneck:
+            found[tool] = _bottleneck(run_dir, collect.bottleneck)
     for node, names in (
         (collect.sender, SENDER_COUNTERS),
         (collect.receiver, RECEIVER_COUNTERS),
     ):
         if node is not None:
-            found[f"nstat, {node}"] = counters(context, name, node, names, **which)
+            found[f"nstat, {node}"] = _counters(run_dir, node, names)
     return found
 
 
-def _bottleneck(place: Path, bottleneck: QdiscAt) -> Block:
+def _bottleneck(run_dir: Path, bottleneck: QdiscAt) -> Block:
     """The counters of the qdisc of that kind on the interface with that address."""
-    links = json.loads(raw_text(place, f"{bottleneck.node}/addr.json"))
+    links = json.loads(raw_text(run_dir, f"{bottleneck.node}/addr.json"))
     device = next(
         link["ifname"]
         for link in links
         if any(address["local"] == bottleneck.address for address in link["addr_info"])
     )
-    where = {"kind": bottleneck.kind, "dev": device}
-    return json_excerpt(place, f"{bottleneck.node}/qdisc.after.json", where, QDISC_KEYS)
+    file, where = f"{bottleneck.node}/qdisc.after.json", {"kind": bottleneck.kind, "dev": device}
+    return _block(run_dir, file, selected_object(run_dir, file, where, QDISC_KEYS))

@@ -18,7 +18,13 @@ from measuretwice.parse.ss_fields import PAIRS, RATES, SS
 from measuretwice.parse.tc_fields import QDISC, QDISC_OPTIONS
 from measuretwice.parse.tcpdump import TCPDUMP
 from measuretwice.site.macros.blocks import UNSEARCHED, Block
-from measuretwice.site.macros.excerpts import Lines, LineSelection, lines_of, object_of, origin_of
+from measuretwice.site.macros.excerpts import (
+    Lines,
+    LineSelection,
+    origin_of,
+    selected_lines,
+    selected_object,
+)
 from measuretwice.site.macros.table import LabContext
 
 # A value that is printed with its unit needs none beside it.
@@ -162,10 +168,11 @@ def explained(
     """Return what `excerpt` shows, with each field explained where it stands: by pointing at it, by a tap or by
     the keyboard, and in a list below. The words are `./lab show`'s, from the tables in parse/. Tools are
     ss, tc, iperf3, ping, nstat and tcpdump."""
-    place = context.sets.run(name, trial, seed).run_dir
-    selection = LineSelection(**lines)
+    run_dir = context.sets.run(name, trial, seed).run_dir
     text, what = (
-        lines_of(place, file, selection) if where is None else object_of(place, file, where, keys)
+        selected_lines(run_dir, file, LineSelection(**lines))
+        if where is None
+        else selected_object(run_dir, file, where, keys)
     )
     marks = marks_of(tool, text)
     begins = hashlib.sha256(f"{name} {trial} {seed} {what}{text}".encode()).hexdigest()[:6]
@@ -184,7 +191,7 @@ def explained(
         f'<div class="explained" {UNSEARCHED}><div class="language-text highlight{wrapped}">'
         f'<span class="filename">{html.escape(file)}</span><pre><code>{code}\n</code></pre></div>'
         '<p class="explained-how">What is it? Point at a field, tap it, or go there with Tab and the arrow keys.</p>'
-        f"{_list(text, marks)}</div>\n\n{origin_of(what, place)}"
+        f"{_list(text, marks)}</div>\n\n{origin_of(what, run_dir)}"
     )
 
 
