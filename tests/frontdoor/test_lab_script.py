@@ -7,6 +7,7 @@ package, with a PATH of our own: nothing is fetched, and no real apt-get or sudo
 from __future__ import annotations
 
 import functools
+import json
 import os
 import shutil
 import signal
@@ -17,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,6 +48,7 @@ REAL = (
 ).split()
 # What lab only looks for: these do nothing.
 NETWORK = "iperf3 ip tc ss ethtool tcpdump ping taskset setpriv".split()
+ON_HOST = ["run", "mathis", "--on", "host"]
 BUILD = "chromium firefox-esr ssh tmux gcc bison".split()
 
 
@@ -75,13 +78,8 @@ class Checkout:
         self.venv = folder / ".venv"
 
     def environment(self, changes: Mapping[str, str | None]) -> dict[str, str]:
-        values = {
-            "PATH": str(self.bin),
-            "HOME": str(self.home),
-            "TMPDIR": str(self.home),
-            "LANG": "C.UTF-8",
-            **changes,
-        }
+        home = str(self.home)
+        values = {"PATH": str(self.bin), "HOME": home, "TMPDIR": home, "LANG": "C.UTF-8", **changes}
         return {name: value for name, value in values.items() if value is not None}
 
     def __call__(
@@ -106,6 +104,11 @@ class Checkout:
             umask=umask,
             **(drop if as_nobody and os.geteuid() == 0 else {}),  # type: ignore[call-overload]
         )
+
+    def succeed(self, *arguments: str, **how: Any) -> subprocess.CompletedProcess[str]:
+        done = self(*arguments, **how)
+        assert done.returncode == 0, done.stderr
+        return done
 
     def start(self, *arguments: str, **changes: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -160,8 +163,7 @@ def place() -> Iterator[Path]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkout that has been set up, to copy from."""
     base = tmp_path_factory.mktemp("finished")
-    done = make_checkout(base / "checkout", base / "home")("hello")
-    assert done.returncode == 0, done.stderr
+    make_checkout(base / "checkout", base / "home").succeed("hello")
     return base / "checkout"
 
 
@@ -180,6 +182,12 @@ def checkout(fresh: Checkout, finished: Path) -> Checkout:
     return fresh
 
 
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 60
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.001)
+
+
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 2, done
     assert done.stdout == ""
@@ -192,8 +200,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_hands_over_all_arguments_as_they_are(checkout: Checkout) -> None:
-    done = checkout("run", "mathis", "--set", "a=b c", "", "*")
-    assert done.returncode == 0
+    done = checkout.succeed("run", "mathis", "--set", "a=b c", "", "*")
     assert '"argv": ["run", "mathis", "--set", "a=b c", "", "*"]' in done.stdout
     assert done.stderr == ""
 
@@ -202,8 +209,7 @@ def test_works_from_another_folder(checkout: Checkout, place: Path) -> None:
     # A module of the same name in the folder where one stands is not ours.
     (place / "json.py").write_text("raise SystemExit('the wrong json')")
     (place / "measuretwice.py").write_text("raise SystemExit('the wrong package')")
-    done = checkout("list", cwd=place, PYTHONPATH=str(place))
-    assert done.returncode == 0, done.stderr
+    done = checkout.succeed("list", cwd=place, PYTHONPATH=str(place))
     assert f'"folder": "{place}"' in done.stdout
     assert str(checkout.folder / "src/measuretwice") in done.stdout
 
@@ -212,11 +218,11 @@ def test_works_by_a_symbolic_link(checkout: Checkout, place: Path) -> None:
     (place / "links").mkdir()
     (place / "links/one").symlink_to(checkout.folder / "lab")
     (place / "links/two").symlink_to("one")
-    assert checkout("list", program=place / "links/two", cwd=place).returncode == 0
+    checkout.succeed("list", program=place / "links/two", cwd=place)
 
 
 def test_works_without_home(checkout: Checkout) -> None:
-    assert checkout("list", HOME=None).returncode == 0
+    checkout.succeed("list", HOME=None)
 
 
 def test_works_with_no_arguments(checkout: Checkout) -> None:
@@ -232,8 +238,7 @@ def test_passes_the_exit_status_on(checkout: Checkout) -> None:
 
 
 def test_first_call_says_what_it_installs_and_second_installs_nothing(fresh: Checkout) -> None:
-    first = fresh("list")
-    assert first.returncode == 0, first.stderr
+    first = fresh.succeed("list")
     said = first.stderr.splitlines()
     assert "MB to download" in said[0]
     assert "less than a minute" in said[0]
@@ -242,8 +247,7 @@ def test_first_call_says_what_it_installs_and_second_installs_nothing(fresh: Che
     for pip in fresh.venv.glob("lib/python*/site-packages/pip"):
         shutil.rmtree(pip)
     script(fresh.bin / "python3", "exit 1")
-    second = fresh("list")
-    assert second.returncode == 0
+    second = fresh.succeed("list")
     assert second.stderr == ""
 
 
@@ -261,8 +265,7 @@ def test_unfinished_venv_is_made_anew(checkout: Checkout, damage: str) -> None:
         case "python is gone":
             (checkout.venv / "bin/python").unlink()
             (checkout.venv / "bin/python").symlink_to("/nonexistent/python3")
-    done = checkout("list")
-    assert done.returncode == 0, done.stderr
+    done = checkout.succeed("list")
     assert "Python packages" in done.stderr
     assert not left_over.exists()
     assert checkout("list").stderr == ""
@@ -276,8 +279,7 @@ def test_changed_list_of_packages_sets_up_again(checkout: Checkout) -> None:
 
 
 def test_dev_set_up_stops_before_the_package_and_serves_students_too(checkout: Checkout) -> None:
-    done = checkout(MEASURETWICE_SETUP="dev")
-    assert done.returncode == 0, done.stderr
+    done = checkout.succeed(MEASURETWICE_SETUP="dev")
     assert done.stdout == ""
     assert "Python packages" in done.stderr
     assert checkout(MEASURETWICE_SETUP="dev").stderr == ""
@@ -302,8 +304,7 @@ def test_docs_brings_its_own_packages_but_no_tools(checkout: Checkout) -> None:
     missing = one_line(checkout("docs", MEASURETWICE_NO_INSTALL="1"))
     assert "Python packages" in missing
     assert "iperf3" not in missing
-    done = checkout("docs")
-    assert done.returncode == 0, done.stderr
+    done = checkout.succeed("docs")
     assert "Python packages" in done.stderr
     assert (checkout.venv / ".ready").read_text().splitlines()[-1].startswith("docs ")
     assert checkout("docs").stderr == ""
@@ -311,7 +312,7 @@ def test_docs_brings_its_own_packages_but_no_tools(checkout: Checkout) -> None:
 
 def test_wrong_usage_installs_nothing_more(checkout: Checkout) -> None:
     """Where the package can say what is wrong, it does so before more is fetched for it."""
-    assert checkout("list").returncode == 0
+    checkout.succeed("list")
     (checkout.folder / "src/measuretwice/__main__.py").write_text(
         "import os, sys\n"
         "if os.environ.get('MEASURETWICE_USAGE_ONLY'): sys.exit('lab: wrong' if 'abc' in sys.argv else 0)\n"
@@ -326,14 +327,11 @@ def test_wrong_usage_installs_nothing_more(checkout: Checkout) -> None:
 @pytest.mark.parametrize("moment", ["pyvenv.cfg", "bin/python", "lib"])
 def test_killed_set_up_does_not_count(fresh: Checkout, moment: str) -> None:
     process = fresh.start("list")
-    deadline = time.monotonic() + 60
-    while not (fresh.venv / moment).exists() and time.monotonic() < deadline:
-        time.sleep(0.001)
+    wait_for(fresh.venv / moment)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert not (fresh.venv / ".ready").exists()
-    done = fresh("list")
-    assert done.returncode == 0, done.stderr
+    done = fresh.succeed("list")
     assert '"argv": ["list"]' in done.stdout
 
 
@@ -345,9 +343,7 @@ def test_interrupted_set_up_says_so_and_does_not_go_on(fresh: Checkout) -> None:
         f'exec {good_python()} "$@"',
     )
     process = fresh.start("list")
-    deadline = time.monotonic() + 60
-    while not (fresh.home / "began").exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(fresh.home / "began")
     time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=20)
@@ -389,8 +385,7 @@ def test_read_only_checkout_uses_the_cache(fresh: Checkout) -> None:
     cache.mkdir()
     cache.chmod(0o777)
     fresh.home.chmod(0o777)
-    done = fresh("list", as_nobody=True, MEASURETWICE_CACHE=str(cache))
-    assert done.returncode == 0, done.stderr
+    done = fresh.succeed("list", as_nobody=True, MEASURETWICE_CACHE=str(cache))
     assert str(cache) in done.stderr
     assert not fresh.venv.exists()
     assert fresh("list", as_nobody=True, MEASURETWICE_CACHE=str(cache)).stderr == ""
@@ -403,7 +398,7 @@ def test_a_umask_that_closes_files_to_oneself_is_one_line(fresh: Checkout) -> No
     line = one_line(fresh("list", umask=0o777))
     assert "with umask 0777 new files are closed to yourself: umask 022" in line
     assert not fresh.venv.exists()
-    assert fresh("list", umask=0o077).returncode == 0
+    fresh.succeed("list", umask=0o077)
 
 
 def test_no_network_is_one_clear_line(fresh: Checkout) -> None:
@@ -461,7 +456,7 @@ def with_apt(checkout: Checkout, sudo: str | None = SUDO) -> None:
 
 def test_without_apt_names_what_to_install(checkout: Checkout) -> None:
     checkout.lacks("iperf3", "ping")
-    line = one_line(checkout("run", "mathis", "--on", "host"))
+    line = one_line(checkout(*ON_HOST))
     assert "iperf3" in line
     assert "ping" in line
 
@@ -469,7 +464,7 @@ def test_without_apt_names_what_to_install(checkout: Checkout) -> None:
 def test_without_sudo_names_the_command_to_run(checkout: Checkout) -> None:
     checkout.lacks("iperf3", "ping")
     with_apt(checkout, sudo=None)
-    line = one_line(checkout("run", "mathis", "--on", "host", as_nobody=True))
+    line = one_line(checkout(*ON_HOST, as_nobody=True))
     assert "apt-get install -y --no-install-recommends iperf3 iputils-ping" in line
 
 
@@ -477,7 +472,7 @@ def test_without_sudo_names_the_command_to_run(checkout: Checkout) -> None:
 def test_with_sudo_that_refuses_names_the_command_to_run(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout, sudo="exit 1")
-    done = checkout("run", "mathis", "--on", "host", as_nobody=True)
+    done = checkout(*ON_HOST, as_nobody=True)
     assert done.returncode == 2
     assert "3 MB" in done.stderr.splitlines()[0]
     assert "apt-get install" in done.stderr.splitlines()[-1]
@@ -488,23 +483,21 @@ def test_with_sudo_that_refuses_names_the_command_to_run(checkout: Checkout) -> 
 def test_installs_after_saying_so(checkout: Checkout, as_nobody: bool) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout)
-    done = checkout("run", "mathis", "--on", "host", as_nobody=as_nobody)
-    assert done.returncode == 0, done.stderr
+    done = checkout.succeed(*ON_HOST, as_nobody=as_nobody)
     assert "3 MB to download" in done.stderr.splitlines()[0]
     assert "iperf3" in done.stderr.splitlines()[0]
-    assert '"argv": ["run", "mathis", "--on", "host"]' in done.stdout
+    assert f'"argv": {json.dumps(ON_HOST)}' in done.stdout
     # iperf3's package asks a question where it may.
     assert (checkout.home / "apt").read_text().startswith("noninteractive install -y")
     assert (checkout.home / "sudo").exists() == (as_nobody or os.geteuid() != 0)
-    assert checkout("run", "mathis", "--on", "host", as_nobody=as_nobody).stderr == ""
+    assert checkout(*ON_HOST, as_nobody=as_nobody).stderr == ""
 
 
 def test_fetches_the_lists_where_there_are_none(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout)
     (checkout.home / "no-lists").touch()
-    done = checkout("run", "mathis", "--on", "host")
-    assert done.returncode == 0, done.stderr
+    done = checkout.succeed(*ON_HOST)
     assert "lists of packages" in done.stderr.splitlines()[0]
     assert "3 MB to download" in done.stderr.splitlines()[1]
 
@@ -513,7 +506,7 @@ def test_apt_without_network_is_one_clear_line(checkout: Checkout) -> None:
     checkout.lacks("iperf3")
     with_apt(checkout)
     (checkout.home / "offline").touch()
-    done = checkout("run", "mathis", "--on", "host")
+    done = checkout(*ON_HOST)
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 2
     assert "no network" in done.stderr.splitlines()[1]
@@ -521,13 +514,9 @@ def test_apt_without_network_is_one_clear_line(checkout: Checkout) -> None:
 
 def test_the_virtual_kernel_needs_no_tools_of_the_machine(checkout: Checkout) -> None:
     checkout.lacks("iperf3", "ip", "tc", "ss", "ethtool", "tcpdump", "ping")
-    for words in (
-        ["run", "mathis"],
-        ["record", "mathis", "--only", "mtu"],
-        ["run", "--on", "n.toml"],
-    ):
-        done = checkout(*words)
-        assert (done.returncode, done.stderr) == (0, ""), words
+    record = ["record", "mathis", "--only", "mtu"]
+    for words in (["run", "mathis"], record, ["run", "--on", "n.toml"]):
+        assert checkout.succeed(*words).stderr == "", words
 
 
 def test_missing_names_of_protocols_are_a_package(checkout: Checkout) -> None:
@@ -540,7 +529,7 @@ def test_missing_names_of_protocols_are_a_package(checkout: Checkout) -> None:
 
 def test_what_only_tests_need_is_for_developers(checkout: Checkout) -> None:
     checkout.lacks("ssh", "tmux")
-    assert checkout("run", "mathis").returncode == 0
+    checkout.succeed("run", "mathis")
     line = one_line(checkout(MEASURETWICE_SETUP="dev"))
     assert "openssh-client" in line
     assert "tmux" in line
@@ -548,7 +537,7 @@ def test_what_only_tests_need_is_for_developers(checkout: Checkout) -> None:
 
 def test_only_who_builds_a_kernel_needs_a_compiler(checkout: Checkout) -> None:
     checkout.lacks("gcc", "bison")
-    assert checkout("run", "mathis").returncode == 0
+    checkout.succeed("run", "mathis")
     assert "gcc bison" in one_line(checkout("run", "mathis", MEASURETWICE_KERNEL="build"))
     assert "gcc bison" in one_line(checkout(MEASURETWICE_SETUP="dev"))
 
@@ -558,13 +547,13 @@ def test_only_who_builds_a_kernel_needs_a_compiler(checkout: Checkout) -> None:
 )
 def test_what_only_reads_needs_no_package(checkout: Checkout, arguments: list[str]) -> None:
     checkout.lacks("iperf3", "gcc")
-    assert checkout(*arguments).returncode == 0
+    checkout.succeed(*arguments)
 
 
 def test_no_install_only_says_what_is_missing(fresh: Checkout) -> None:
     fresh.lacks("iperf3")
     with_apt(fresh)
-    line = one_line(fresh("run", "mathis", "--on", "host", MEASURETWICE_NO_INSTALL="1"))
+    line = one_line(fresh(*ON_HOST, MEASURETWICE_NO_INSTALL="1"))
     assert "iperf3" in line
     assert ".venv" in line
     assert not fresh.venv.exists()
@@ -572,7 +561,7 @@ def test_no_install_only_says_what_is_missing(fresh: Checkout) -> None:
 
 
 def test_no_install_runs_where_nothing_is_missing(checkout: Checkout) -> None:
-    assert checkout("run", "mathis", MEASURETWICE_NO_INSTALL="1").returncode == 0
+    checkout.succeed("run", "mathis", MEASURETWICE_NO_INSTALL="1")
 
 
 # --- the real thing -------------------------------------------------------------------------

@@ -54,26 +54,24 @@ def test_scripts_that_are_started_may_be_executed() -> None:
         assert os.access(ROOT / name, os.X_OK), name
 
 
-LISTS = (
-    "requirements.txt", "requirements-cluster.txt", "requirements-docs.txt", "requirements-dev.txt",
-)  # fmt: skip
+LISTS = ("requirements.txt", *(f"requirements-{name}.txt" for name in ("cluster", "docs", "dev")))
+
+
+def requirements(name: str) -> list[str]:
+    return [line for line in (ROOT / name).read_text().splitlines() if line and line[0] != "#"]
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_requirements_are_exact(name: str) -> None:
-    lines = [line for line in (ROOT / name).read_text().splitlines() if line and line[0] != "#"]
+    lines = requirements(name)
     assert lines
     for line in lines:
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][0-9a-z.]*", line), line
 
 
 def test_requirements_name_each_package_once() -> None:
-    names = [
-        line.split("==")[0].lower().replace("_", "-")
-        for file in LISTS
-        for line in (ROOT / file).read_text().splitlines()
-        if "==" in line
-    ]
+    lines = [line for name in LISTS for line in requirements(name)]
+    names = [line.split("==")[0].lower().replace("_", "-") for line in lines]
     assert sorted(names) == sorted(set(names))
 
 

@@ -63,8 +63,8 @@ class Truth:
         while waiting:
             here = waiting.popleft()
             for (a, _), (b, _) in self.ends:
-                for one, other in ((a, b), (b, a)):
-                    if one == here and other not in before:
+                for end, other in ((a, b), (b, a)):
+                    if end == here and other not in before:
                         before[other] = here
                         waiting.append(other)
         return before
@@ -97,9 +97,8 @@ class Truth:
                 # Hosts of one Ethernet need no router between them; else the way is the cables'.
                 straight = len(path) == 2 and own[start] & own[at]
                 assert straight or path == self.way(start, at)
-        assert not any(
-            subnet in ("default", "0.0.0.0/0") for one in routes.values() for subnet, _ in one
-        )
+        subnets = {subnet for of_node in routes.values() for subnet, _ in of_node}
+        assert not subnets & {"default", "0.0.0.0/0"}
 
 
 def truth_of(folder: Path) -> Truth:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pip_wheel import pip_command
+from pip_wheel import download
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab, read_lab
@@ -50,32 +50,38 @@ def run_profile(lab: Lab, folder: Path, library: Path, *arguments: str) -> ET.El
 def test_it_has_the_labs_nodes_links_and_addresses(truth: Any, tmp_path: Path) -> None:
     rspec = run_profile(truth.lab, tmp_path, STANDIN)
     check_structure(rspec)
-    assert [node.get("client_id") for node in rspec.iter(f"{RSPEC}node")] == truth.nodes
+    assert attributes(rspec, f"{RSPEC}node", "client_id") == truth.nodes
     assert networks_of(rspec) == truth.networks
     # A cable's two ends are on one network.
-    where = {one: name for name, members in networks_of(rspec).items() for one in members}
+    where = {member: name for name, members in networks_of(rspec).items() for member in members}
     for (a, a_address), (b, b_address) in truth.ends:
         assert where[a, str(a_address)] == where[b, str(b_address)]
     routes, forwards = startup_of(rspec)
     truth.check_routes(routes, forwards)
 
 
+def attributes(element: ET.Element, tag: str, name: str) -> list[str | None]:
+    """An attribute of each element with this tag."""
+    return [found.get(name) for found in element.iter(tag)]
+
+
 def check_structure(rspec: ET.Element) -> None:
     """What GENI's version 3 and Emulab's extension ask of a request."""
     assert rspec.tag == f"{RSPEC}rspec"
     assert rspec.get("type") == "request"
-    names = [one.get("client_id") for one in rspec.iter() if one.tag in (f"{RSPEC}node", f"{RSPEC}link", f"{RSPEC}interface")]  # fmt: skip
+    kinds = {f"{RSPEC}{kind}" for kind in ("node", "link", "interface")}
+    names = [element.get("client_id") for element in rspec.iter() if element.tag in kinds]
     assert len(names) == len(set(names)), "a client_id stands twice"
     assert all(re.fullmatch(r"[a-z0-9][a-z0-9:-]*", name or "") for name in names)
-    interfaces = [one.get("client_id") for one in rspec.iter(f"{RSPEC}interface")]
-    referred = [one.get("client_id") for one in rspec.iter(f"{RSPEC}interface_ref")]
+    interfaces = attributes(rspec, f"{RSPEC}interface", "client_id")
+    referred = attributes(rspec, f"{RSPEC}interface_ref", "client_id")
     assert sorted(referred) == sorted(interfaces), "each interface is on one link"
     for link in rspec.iter(f"{RSPEC}link"):
-        assert [one.get("name") for one in link.iter(f"{RSPEC}link_type")] == ["lan"]
+        assert attributes(link, f"{RSPEC}link_type", "name") == ["lan"]
         # Nothing is shaped; nothing asks for a rate.
         assert not list(link.iter(f"{RSPEC}property"))
         for wish in ("best_effort", "link_multiplexing", "vlan_tagging"):
-            assert [one.get("enabled") for one in link.iter(EMULAB + wish)] == ["true"]
+            assert attributes(link, EMULAB + wish, "enabled") == ["true"]
     for node in rspec.iter(f"{RSPEC}node"):
         assert len(list(node.iter(f"{RSPEC}sliver_type"))) == 1
         assert len(list(node.iter(f"{RSPEC}disk_image"))) == 1
@@ -93,7 +99,9 @@ def networks_of(rspec: ET.Element) -> dict[str, set[tuple[str, str]]]:
     }  # fmt: skip
     found: dict[str, set[tuple[str, str]]] = {}
     for link in rspec.iter(f"{RSPEC}link"):
-        members = [addresses[one.get("client_id")] for one in link.iter(f"{RSPEC}interface_ref")]
+        members = [
+            addresses[name] for name in attributes(link, f"{RSPEC}interface_ref", "client_id")
+        ]
         subnets = {str(address.network) for _, address in members}
         assert len(subnets) == 1
         assert not subnets & found.keys()
@@ -127,17 +135,15 @@ def startup_of(rspec: ET.Element) -> tuple[dict[str, list[tuple[str, str]]], set
 def test_virtual_machines_if_asked_for(mathis: Any, tmp_path: Path) -> None:
     rspec = run_profile(mathis.lab, tmp_path, STANDIN, "--machines", "vm")
     check_structure(rspec)
-    assert {one.get("name") for one in rspec.iter(f"{RSPEC}sliver_type")} == {"emulab-xen"}
-    assert {(one.get("cores"), one.get("ram")) for one in rspec.iter(f"{EMULAB}xen")} == {
-        ("2", "8192")
-    }
+    assert set(attributes(rspec, f"{RSPEC}sliver_type", "name")) == {"emulab-xen"}
+    assert set(attributes(rspec, f"{EMULAB}xen", "cores")) == {"2"}
+    assert set(attributes(rspec, f"{EMULAB}xen", "ram")) == {"8192"}
 
 
 def test_hardware_if_asked_for(mathis: Any, tmp_path: Path) -> None:
     rspec = run_profile(mathis.lab, tmp_path, STANDIN, "--hardware", "c6525-25g")
-    kinds = [one.get("name") for one in rspec.iter(f"{RSPEC}hardware_type")]
-    assert kinds == ["c6525-25g"] * 3
-    assert {one.get("name") for one in rspec.iter(f"{RSPEC}sliver_type")} == {"raw"}
+    assert attributes(rspec, f"{RSPEC}hardware_type", "name") == ["c6525-25g"] * 3
+    assert set(attributes(rspec, f"{RSPEC}sliver_type", "name")) == {"raw"}
 
 
 def test_the_same_each_time_and_readable_by_old_pythons(truth: Any) -> None:
@@ -156,30 +162,21 @@ def test_geni_lib_itself_writes_the_same(truth: Any, tmp_path: Path, geni_lib: P
         theirs = run_profile(truth.lab, tmp_path, geni_lib, *arguments)
         check_structure(theirs)
         for kind in ("node", "link"):
-            assert [leaves(one) for one in theirs.iter(RSPEC + kind)] == [
-                leaves(one) for one in ours.iter(RSPEC + kind)
-            ]
+            made, expected = (rspec.iter(RSPEC + kind) for rspec in (ours, theirs))
+            assert list(map(leaves, made)) == list(map(leaves, expected))
 
 
 def leaves(element: ET.Element) -> tuple[Any, ...]:
     """An element with all below, in no order; how large a virtual machine's disk is is the library's."""
-    said = sorted(
-        (key, value) for key, value in element.items() if key not in ("disk", "exclusive")
-    )
-    return (element.tag, tuple(said), tuple(sorted(leaves(one) for one in element)))
+    said = sorted(item for item in element.items() if item[0] not in ("disk", "exclusive"))
+    return (element.tag, tuple(said), tuple(sorted(map(leaves, element))))
 
 
 @pytest.fixture(scope="session")
 def geni_lib(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """geni-lib from the package registry, mended in the two places where it needs Python 2."""
     folder = tmp_path_factory.mktemp("geni-lib")
-    done = subprocess.run(
-        [*pip_command(), "download", "-q", "--no-deps", "--only-binary", ":all:", "-d", str(folder), *PACKAGES],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    if done.returncode != 0:
-        pytest.skip(f"no network: {done.stderr.strip().splitlines()[-1:]}")
-    for wheel in folder.glob("*.whl"):
+    for wheel in download(folder, *PACKAGES):
         zipfile.ZipFile(wheel).extractall(folder / "lib")
     for name, (pattern, by) in MENDS.items():
         path = folder / "lib" / name

@@ -23,7 +23,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from pip_wheel import pip_command
+from pip_wheel import download
 
 from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.lab import Lab, read_lab
@@ -89,9 +89,9 @@ def in_jupyter(lab: Lab, folder: Path) -> tuple[list[str], list[str]]:
     client = NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}})
     with pytest.raises(CellExecutionError):
         client.execute()
-    outputs = [one for cell in notebook.cells for one in cell.get("outputs", [])]
-    printed = "".join(one.text for one in outputs if one.output_type == "stream")
-    (error,) = [one for one in outputs if one.output_type == "error"]
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    printed = "".join(output.text for output in outputs if output.output_type == "stream")
+    (error,) = [output for output in outputs if output.output_type == "error"]
     return printed.splitlines(), list(error.traceback)
 
 
@@ -105,16 +105,16 @@ def check_plan(printed: list[str], truth: Any) -> None:
         kind, name, *subnet = head.split()
         if kind == "network":
             length = subnet[0].split("/")[1]
-            pairs = [one.split(" ") for one in rest.split(", ")]
+            pairs = [pair.split(" ") for pair in rest.split(", ")]
             assert subnet[0] not in networks
             networks[subnet[0]] = {(node, f"{address}/{length}") for node, address in pairs}
         else:
             assert kind == "node"
-            does = [one for one in rest.split(", ") if one]
+            does = [word for word in rest.split(", ") if word]
             if does[:1] == ["forwards"]:
                 forwards.add(name)
                 does = does[1:]
-            routes[name] = [(one.split(" via ")[0], one.split(" via ")[1]) for one in does]
+            routes[name] = [(net, via) for net, via in (route.split(" via ") for route in does)]
     assert list(routes) == truth.nodes
     assert networks == truth.networks
     truth.check_routes(routes, forwards)
@@ -161,8 +161,9 @@ class FakeNode:
         return self.cards[-1]
 
     def get_interface(self, network_name: str) -> FakeInterface:
-        (one,) = [card.interface for card in self.cards if card.interface.network == network_name]
-        return one
+        interfaces = [card.interface for card in self.cards]
+        (found,) = [one for one in interfaces if one.network == network_name]
+        return found
 
     def upload_file(self, local: str, remote: str) -> None:
         self.uploaded[remote] = Path(local).read_bytes()
@@ -201,9 +202,9 @@ class FakeSlice:
     def add_l2network(self, name: str, interfaces: list[FakeInterface], type: str) -> None:
         assert type == "L2Bridge"
         assert name not in self.networks
-        for one in interfaces:
-            assert not one.network, "a card is on two networks"
-            one.network = name
+        for interface in interfaces:
+            assert not interface.network, "a card is on two networks"
+            interface.network = name
         self.networks[name] = interfaces
 
     def submit(self) -> None:
@@ -222,10 +223,8 @@ class FakeFablib:
 
     def __init__(self) -> None:
         self.slices: dict[str, FakeSlice] = {}
-        self.sites = [
-            {"name": "SALT", "cores_available": 2},
-            {"name": "UTAH", "cores_available": 64},
-        ]
+        small, large = ("SALT", 2), ("UTAH", 64)
+        self.sites = [{"name": name, "cores_available": cores} for name, cores in (small, large)]
 
     def get_slice(self, name: str) -> FakeSlice:
         if name not in self.slices or not self.slices[name].submitted:
@@ -380,43 +379,30 @@ def test_a_node_that_is_not_ready_stops_it(
 
 @pytest.mark.network
 def test_fablib_has_what_the_notebook_calls(mathis: Any, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [*pip_command(), "download", "-q", "--no-deps", "-d", str(tmp_path), PACKAGE],
-        capture_output=True, text=True, check=False, timeout=300,
-    )  # fmt: skip
-    if done.returncode != 0:
-        pytest.skip(f"no network: {done.stderr.strip().splitlines()[-1:]}")
-    (wheel,) = tmp_path.glob("*.whl")
+    (wheel,) = download(tmp_path, PACKAGE)
+    modules = re.compile(r"/fablib/(fablib|slice|node|component|interface|config/config)\.py$")
     methods: dict[str, list[ast.FunctionDef]] = {}
     with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if re.search(
-                r"/fablib/(fablib|slice|node|component|interface|config/config)\.py$", name
-            ):
-                for one in ast.walk(ast.parse(archive.read(name))):
-                    if isinstance(one, ast.FunctionDef):
-                        methods.setdefault(one.name, []).append(one)
+        for name in filter(modules.search, archive.namelist()):
+            for node in ast.walk(ast.parse(archive.read(name))):
+                if isinstance(node, ast.FunctionDef):
+                    methods.setdefault(node.name, []).append(node)
     fakes = (FakeFablib, FakeSlice, FakeNode, FakeComponent, FakeInterface)
     ours = {name for fake in fakes for name, _ in inspect.getmembers(fake, inspect.isfunction)}
     called = set()
-    for call in (
-        one for cell in code_of(fabric_notebook(mathis.lab)) for one in ast.walk(ast.parse(cell))
-    ):
-        if (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and call.func.attr in ours
-        ):
-            called.add(call.func.attr)
-            assert any(accepts(one, call) for one in methods[call.func.attr]), ast.unparse(call)
+    for call in ast.walk(ast.parse("\n".join(code_of(fabric_notebook(mathis.lab))))):
+        match call:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in ours:
+                called.add(name)
+                assert any(accepts(method, call) for method in methods[name]), ast.unparse(call)
     # renew is in the text only.
     assert called == {name for name in ours if name[0] != "_"}
     assert "renew" in methods
 
 
 def accepts(method: ast.FunctionDef, call: ast.Call) -> bool:
-    known = [one.arg for one in (*method.args.args[1:], *method.args.kwonlyargs)]
-    named = {one.arg for one in call.keywords if one.arg}
-    if any(one.arg is None for one in call.keywords):  # **size
+    known = [parameter.arg for parameter in (*method.args.args[1:], *method.args.kwonlyargs)]
+    named = {keyword.arg for keyword in call.keywords if keyword.arg}
+    if any(keyword.arg is None for keyword in call.keywords):  # **size
         named |= {"cores", "ram", "disk"}
     return named <= set(known) and len(call.args) <= len(method.args.args) - 1

@@ -35,10 +35,8 @@ def test_files_are_made_once(tmp_path: Path) -> None:
     (tmp_path / name).write_text("mine", encoding="utf-8")
     done = command(tmp_path, "mathis", "--cloudlab")
     assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"lab: {name}: is there already, and differs: delete it, or name another with --out\n"
-    )
+    problem = "is there already, and differs: delete it, or name another with --out"
+    assert done.stderr == f"lab: {name}: {problem}\n"
     assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
 
 
