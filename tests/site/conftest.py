@@ -13,6 +13,7 @@ from typing import Any
 
 import editions
 import pytest
+from browsing import watched_page
 
 
 @pytest.fixture(scope="session")
@@ -89,3 +90,10 @@ def browser() -> Iterator[Any]:
         chromium = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield chromium
         chromium.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page of a reader who wants no motion; it fails the test if its console complains."""
+    with watched_page(browser, viewport={"width": 1280, "height": 1000}) as page:
+        yield page

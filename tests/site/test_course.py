@@ -7,12 +7,12 @@ import html
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from all_cases import told
+from recordings import runs_in_range
 
 from measuretwice.lab import published_labs
 from measuretwice.site.build import add_cards
@@ -118,19 +118,6 @@ def test_instructors_print_all_of_it(instructor: Path) -> None:
         assert f'id="case-{LABS["mathis"].case_number(pitfall):02d}"' in text
 
 
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page that fails the test if its console complains."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    page = context.new_page()
-    said: list[str] = []
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("console", lambda m: said.append(m.text) if m.type == "error" else None)
-    yield page
-    context.close()
-    assert said == []
-
-
 @pytest.mark.slow
 def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) -> None:
     page.goto(address)
@@ -144,7 +131,9 @@ def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) 
         assert counts[-1].startswith(f"{shown} of ")
         page.focus(".scatter button")
         page.keyboard.press("Enter")
-    assert counts == [f"{MATHIS.within(name)} of {len(MATHIS.runs(name))}" for name in MATHIS.steps]
+    assert counts == [
+        f"{runs_in_range(MATHIS, name)} of {len(MATHIS.runs(name))}" for name in MATHIS.steps
+    ]
     # The last leads back to the first.
     assert page.inner_text(".scatter .count") == counts[0]
     for pitfall in LABS["mathis"].file.pitfalls:

@@ -1,7 +1,9 @@
-"""Pages quote facts, and aren't made where a fact that their words rest on isn't true."""
+"""Pages quote facts, and aren't made where a fact that their words rest on isn't true; verdicts come first, comments are seen by
+nobody."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
 from measuretwice.lab import load_lab
 from measuretwice.site.macros.table import LabContext, SiteContext
-from measuretwice.site.markup import fill_in, show_symptoms
+from measuretwice.site.markup import VERDICTS, fill_in, show_symptoms
 from measuretwice.site.render import Renderer
 
 ROOT = Path(__file__).parents[2]
@@ -161,3 +163,45 @@ def test_excerpts_with_fields_explained_and_counters(tmp_path: Path) -> None:
     )  # fmt: skip
     assert '<div class="explained"' in text
     assert "counter    before  after  difference" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("one {## set ##}\n\ntwo\n", "one\n\ntwo\n"),
+        ("| a | {## set ##}\n|---|\n", "| a |\n|---|\n"),
+        ("98 % {## published: they ##}, and\n", "98 %, and\n"),
+        ("{## of its own ##}\nnext\n", "next\n"),
+        ("{{ 1 }} {## measured ##} {{ 2 }}\n", "1 2\n"),
+        ("## word { #anchor }\n", "## word { #anchor }\n"),
+    ],
+)
+def test_a_comment_behind_text_takes_no_line_and_leaves_no_space(
+    tmp_path: Path, source: str, text: str
+) -> None:
+    page = tmp_path / "docs/page.md"
+    page.parent.mkdir()
+    page.write_text(source)
+    assert Renderer(SiteContext(tmp_path, {}, instructor=False)).render(page, "page.md") == text
+
+
+RESULTS = [
+    "01-mathis/not-reproduced.md",
+    *(f"{lab}/results.md" for lab in ("02-buffers", "03-scale", "04-variants", "05-queues")),
+]
+
+
+def test_each_verdict_has_a_shape_of_its_own() -> None:
+    css = (ROOT / "docs/assets/extra.css").read_text(encoding="utf-8")
+    shapes = [
+        re.findall(rf"verdicts__one--{shape} {{ --shape: (.*)", css)[0]
+        for shape, _ in VERDICTS.values()
+    ]
+    assert len(set(shapes)) == len(VERDICTS) == 3
+
+
+@pytest.mark.parametrize("page", RESULTS)
+def test_pages_of_results_begin_with_verdicts(page: str) -> None:
+    text = (ROOT / "docs/modules" / page).read_text(encoding="utf-8")
+    assert text.index("!!! verdict") < text.index("\n## "), "the verdicts come first"
+    assert text.count("!!! verdict") >= 5

@@ -6,11 +6,12 @@ import json
 import math
 import re
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import opened
+from recordings import runs_in_range
 
 from measuretwice.course.case import read_changes
 from measuretwice.lab import find_labs, read_lab
@@ -21,13 +22,6 @@ from measuretwice.tcp import model
 ROOT = Path(__file__).parents[2]
 LAB = read_lab(find_labs(ROOT)["mathis"])
 MATHIS = LabContext(ROOT, LAB)
-
-
-def within(name: str) -> int:
-    """How many runs of a recorded set have a ratio in the expected range."""
-    low, high = MATHIS.expected_ratio
-    ratios = [run.ratio for run in MATHIS.runs(name)]
-    return sum(ratio is not None and low <= ratio <= high for ratio in ratios)
 
 
 FIGURE = "modules/01-mathis/figure/"
@@ -41,25 +35,6 @@ POINTS = [
     (100.0, 1000.0, 0.9),
     (9000.0, 1.0, 1e-5),
 ]
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page of a reader who wants no motion; it fails the test if its console complains."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
-    page = context.new_page()
-    page.said = []
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("console", lambda m: page.said.append(m.text) if m.type == "error" else None)
-    yield page
-    context.close()
-    assert page.said == []
-
-
-def opened(page: Any, where: str) -> Any:
-    page.goto(where)
-    page.wait_for_selector(".interactive.drawn")
-    return page
 
 
 MARKS = """[...document.querySelectorAll(".points > path")].map(mark => {
@@ -88,7 +63,10 @@ def test_each_step_shows_its_runs_and_counts_them(page: Any, address: str) -> No
             run.trial: float(f"{run.measured['goodput_bps'] / 1e6:.6g}")
             for run in MATHIS.runs(step)
         }
-        assert f"{within(step)} of {len(MATHIS.runs(step))} trials" in page.inner_text(".status")
+        assert (
+            f"{runs_in_range(MATHIS, step)} of {len(MATHIS.runs(step))} trials"
+            in page.inner_text(".status")
+        )
         places.append(shown[9][2])
     # Trial 9 does not only have another number: it stands elsewhere.
     assert places[0] < places[5] < places[6]
@@ -291,7 +269,7 @@ def test_without_scripts_there_are_pictures_and_tables(browser: Any, address: st
     rows = page.locator(".interactive .fallback tbody tr")
     assert rows.count() == len(MATHIS.steps)
     cells = rows.nth(0).locator("td").all_inner_texts()
-    assert str(within(MATHIS.steps[0])) in cells
+    assert str(runs_in_range(MATHIS, MATHIS.steps[0])) in cells
     page.goto(address + EXPLORER)
     assert page.locator(".interactive .fallback tbody tr").count() == len(LAB.trials)
     assert page.locator(".interactive .fallback table").is_visible()

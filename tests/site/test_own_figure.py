@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import watched_page
 
 from measuretwice.lab import first_try_cases, load_lab
 from measuretwice.runs.first_try_history import Try
@@ -39,15 +40,10 @@ def tried(tmp_path: Path) -> tuple[Path, list[Try]]:
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
     """A page without a network, that fails the test if its console complains."""
-    context = browser.new_context(viewport={"width": 1100, "height": 900}, reduced_motion="reduce")
-    context.set_offline(True)
-    page = context.new_page()
-    said: list[str] = []
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-    yield page
-    context.close()
-    assert said == []
+    with watched_page(
+        browser, offline=True, levels=("error", "warning"), viewport={"width": 1100, "height": 900}
+    ) as page:
+        yield page
 
 
 def data_of(path: Path) -> dict[str, Any]:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import opened
 
-from measuretwice.lab import find_labs, read_lab
+from measuretwice.lab import find_labs, load_lab, read_lab
 from measuretwice.measure.arrivals import window_arrivals
 from measuretwice.runs.folder import raw_files
+from measuretwice.site.macros.replay_data import SLOW_START, traces_data
 from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
@@ -26,25 +27,6 @@ EDGES = "modules/03-scale/clean-network/"
 ALGORITHMS = ("reno", "cubic", "bbr", "vegas", "highspeed")
 DISCIPLINES = ("pfifo", "red", "fq_codel")
 TRIALS = {"pfifo": 41, "red": 21, "fq_codel": 44}
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page of a reader who wants no motion; it fails the test if its console complains."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
-    page = context.new_page()
-    page.said = []
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("console", lambda m: page.said.append(m.text) if m.type == "error" else None)
-    yield page
-    context.close()
-    assert page.said == []
-
-
-def opened(page: Any, where: str) -> Any:
-    page.goto(where)
-    page.wait_for_selector(".interactive.drawn")
-    return page
 
 
 def script(site: Path, lab: str, name: str) -> dict[str, Any]:
@@ -294,3 +276,44 @@ def test_from_a_folder_and_on_a_small_phone(browser: Any, offline: Path, tmp_pat
         )
         assert all(left >= 0 and right <= 360 for left, right in sizes), where
     context.close()
+
+
+@pytest.fixture(scope="module")
+def said() -> dict[str, list[str]]:
+    words = LabContext(ROOT, load_lab(ROOT, "variants"))
+    data = traces_data(words, words.runs("signatures"))
+    for run in data["runs"]:
+        lengths = {len(run[key]) for key in ("time", "cwnd", "queue", "rtt", "doing")}
+        assert len(lengths) == 1, run["name"]
+    return {
+        run["name"]: [data["says"][n] for n in accumulate(run["doing"])] for run in data["runs"]
+    }
+
+
+def share(lines: list[str], words: str) -> float:
+    return sum(words in line for line in lines) / len(lines)
+
+
+@pytest.mark.slow
+def test_all_but_bbr_begin_in_slow_start(said: dict[str, list[str]]) -> None:
+    for name in ("Reno", "CUBIC", "Vegas"):
+        assert said[name][0] == SLOW_START
+        assert 0 < share(said[name], "slow start") < 0.1
+
+
+@pytest.mark.slow
+def test_cubic_is_concave_and_convex(said: dict[str, list[str]]) -> None:
+    assert share(said["CUBIC"], "concave") > 0.3
+    assert share(said["CUBIC"], "convex") > 0.2
+
+
+def test_vegas_rests_in_its_band(said: dict[str, list[str]]) -> None:
+    assert share(said["Vegas"], "leaves it") > 0.9
+
+
+def test_bbr_probes_for_bandwidth_and_for_its_path(said: dict[str, list[str]]) -> None:
+    assert any("Startup" in line for line in said["BBR"][:4])
+    assert share(said["BBR"], "at the rate") > 0.5
+    assert 0.05 < share(said["BBR"], "1.25 times") < 0.25
+    # 200 ms in each ten seconds.
+    assert 0.01 < share(said["BBR"], "ProbeRTT") < 0.04

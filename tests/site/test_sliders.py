@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import opened
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
@@ -16,25 +16,6 @@ from measuretwice.site.macros.table import LabContext
 from measuretwice.stats import intervals
 
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page of a reader who wants no motion; it fails the test if its console complains."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000}, reduced_motion="reduce")
-    page = context.new_page()
-    page.said = []
-    page.on("pageerror", lambda error: page.said.append(str(error)))
-    page.on("console", lambda m: page.said.append(m.text) if m.type == "error" else None)
-    yield page
-    context.close()
-    assert page.said == []
-
-
-def opened(page: Any, where: str) -> Any:
-    page.goto(where)
-    page.wait_for_selector(".interactive.drawn")
-    return page
 
 
 STORY = "story/"

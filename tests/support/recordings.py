@@ -19,6 +19,7 @@ from measuretwice.execute.record import choose, jobs_of
 from measuretwice.lab import digest_scripts, load_lab
 from measuretwice.runs.folder import PLAN
 from measuretwice.runs.recorded import read_set, short_name, still_verified, verifications
+from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"
@@ -61,3 +62,10 @@ def _same(batch: Batch, name: str, plan: dict[str, object]) -> bool:
         for each in plans:
             del each["scripts"], each["digest"]
     return bool(plans[0] == plans[1])
+
+
+def runs_in_range(context: LabContext, name: str) -> int:
+    """How many runs of a recorded set have a ratio in the range that lab.toml expects."""
+    low, high = context.expected_ratio
+    ratios = [run.ratio for run in context.sets.runs(name)]
+    return sum(ratio is not None and low <= ratio <= high for ratio in ratios)

@@ -270,20 +270,20 @@ ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 def described(text: str, page: str, labs: dict[str, Lab]) -> str:
     """Return a page's text with a description and the name of its card; `labs` by their folders' names."""
-    lab, name = _place(page, labs)
+    lab, name = _lab_and_page(page, labs)
     card = lab.folder.name if lab else "course"
     front = FRONT.match(text)
     lines = f"card: {card}\n"
     if not (front and GIVEN.search(front[1])):
-        said = (_by_kind(lab, name) if lab else None) or first_words(text)
-        if said:
-            lines += f"description: {_quoted(said)}\n"
+        description = (_by_kind(lab, name) if lab else None) or first_words(text)
+        if description:
+            lines += f"description: {_quoted(description)}\n"
     if front:
         return f"---\n{lines}{text[4:]}"
     return f"---\n{lines}---\n\n{text}"
 
 
-def _place(page: str, labs: dict[str, Lab]) -> tuple[Lab | None, str]:
+def _lab_and_page(page: str, labs: dict[str, Lab]) -> tuple[Lab | None, str]:
     parts = page.removesuffix(".md").split("/")
     for folder, lab in labs.items():
         if folder in parts:
@@ -325,14 +325,14 @@ def first_words(text: str) -> str:
 
 def _as_far_as_it_fits(text: str) -> str:
     sentences = ENDS.split(text)
-    said = sentences[0]
+    text = sentences[0]
     for sentence in sentences[1:]:
-        if len(said) + 1 + len(sentence) > LONGEST:
+        if len(text) + 1 + len(sentence) > LONGEST:
             break
-        said += f" {sentence}"
-    if len(said) <= LONGEST:
-        return said
-    return said[: LONGEST - 2].rsplit(" ", 1)[0].rstrip(",;:") + " …"
+        text += f" {sentence}"
+    if len(text) <= LONGEST:
+        return text
+    return text[: LONGEST - 2].rsplit(" ", 1)[0].rstrip(",;:") + " …"
 
 
 def _quoted(text: str) -> str:

@@ -47,7 +47,7 @@ from measuretwice.lab.spoilers import (
 from measuretwice.site.build_cache import PageFolder
 from measuretwice.view.documents import parameter_meaning
 
-PLACE = "assets/machine"
+FOLDER = "assets/machine"
 # Of the package, what a page's Python has no use for.
 NOT_IN_PAGES = ("cli", "site", "release", "testbeds", "grading", "audit")
 # Pure Python that the rest of the package needs, packed as it is installed here.
@@ -101,8 +101,8 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: PageFolder) ->
     packs = {f"{PYTHON}.tar.gz": (folder / f"{PYTHON}.tar.gz").read_bytes()}
     for files in (machine, python, terminals, kit, packs):
         for name, content in files.items():
-            pages.write_bytes(content, f"{PLACE}/{name}")
-    pages.copy(folder / "v86-LICENSE.txt", f"{PLACE}/v86-LICENSE.txt")
+            pages.write_bytes(content, f"{FOLDER}/{name}")
+    pages.copy(folder / "v86-LICENSE.txt", f"{FOLDER}/v86-LICENSE.txt")
     loads = {
         "machine": {
             "key": parts.machine.folder.name,
@@ -117,20 +117,20 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: PageFolder) ->
         },
         "parameters": {lab.name: settings_for_pages(lab, lab.visible_settings()) for lab in labs},
     }
-    pages.write(f"{PLACE}/loads.json", json.dumps(loads, indent=1) + "\n")
+    pages.write(f"{FOLDER}/loads.json", json.dumps(loads, indent=1) + "\n")
     for lab in labs:
         if (short := rehearsal(root, lab, parts.machine)) is not None:
-            pages.write(f"{PLACE}/rehearsal-{lab.name}.json", json.dumps(short) + "\n")
+            pages.write(f"{FOLDER}/rehearsal-{lab.name}.json", json.dumps(short) + "\n")
 
 
 def rehearsal(root: Path, lab: Lab, machine: BrowserMachine) -> dict[str, Any] | None:
     """What the machine needs for a few seconds of a trial with many packets, by which it becomes fast."""
-    place = Browser(machine)
-    batch = open_batch(root, lab, root, place)
+    backend = Browser(machine)
+    batch = open_batch(root, lab, root, backend)
     plans = [
         batch.job(number, seed=1, changes={"duration_s": REHEARSAL_S}).plan for number in lab.trials
     ]
-    able = [plan for plan in plans if not place.problems(lab, [plan])]
+    able = [plan for plan in plans if not backend.problems(lab, [plan])]
     if not able:
         return None
 
@@ -195,23 +195,23 @@ def kit_archive(root: Path) -> bytes:
 
 def _lab_files(lab: Lab) -> dict[str, bytes | Path]:
     """A lab as students may have it: what tells the causes of its cases is sealed, as in a students' release."""
-    place = f"labs/{lab.folder.name}"
+    folder = f"labs/{lab.folder.name}"
     facts, other = split_spoilers(lab.path.read_text(encoding="utf-8"))
     files: dict[str, bytes | Path] = {
-        f"{place}/{path.relative_to(lab.folder).as_posix()}": path
+        f"{folder}/{path.relative_to(lab.folder).as_posix()}": path
         for path in lab.folder.rglob("*")
         if path.is_file()
         and not path.name.startswith(".")
         and "__pycache__" not in path.parts
         and path.relative_to(lab.folder).parts[0] not in INSTRUCTORS_ONLY
     }
-    files[f"{place}/{lab.path.name}"] = facts.encode()
+    files[f"{folder}/{lab.path.name}"] = facts.encode()
     if other.strip():
-        files[f"{place}/{SEALED}"] = seal(other).encode()
-    questions = files.pop(f"{place}/{QUESTIONS}", None)
+        files[f"{folder}/{SEALED}"] = seal(other).encode()
+    questions = files.pop(f"{folder}/{QUESTIONS}", None)
     if isinstance(questions, Path):
         sealed = seal(questions.read_text(encoding="utf-8"))
-        files[f"{place}/{SEALED_QUESTIONS}"] = sealed.encode()
+        files[f"{folder}/{SEALED_QUESTIONS}"] = sealed.encode()
     return files
 
 

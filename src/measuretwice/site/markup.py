@@ -113,8 +113,8 @@ def _card(facts: Facts, name: str, body: str) -> str:
             f"verdict {name!r}: expected three indented lines, the claim, what was found, and of how many runs · [Evidence](#...); there are {len(lines)}"
         )
     claim, found, of = lines[0], lines[1], lines[2][: evidence.start()]
-    shape, said = VERDICTS[facts.holds(name)]
-    cells = (("word", said), ("claim", claim), ("value", found), ("n", of), ("at", evidence[1]))
+    shape, verdict = VERDICTS[facts.holds(name)]
+    cells = (("word", verdict), ("claim", claim), ("value", found), ("n", of), ("at", evidence[1]))
     spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)
     return (
         f'<div class="verdicts__one verdicts__one--{shape}" role="listitem" markdown="span">\n'

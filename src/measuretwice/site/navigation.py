@@ -37,12 +37,12 @@ def feedback(settings: str) -> str:
 
 def _with_foot(settings: str) -> str:
     """The text with the setting by which the theme puts a link to that place into every page's foot."""
-    place = feedback(settings)
-    if not place or "\n  social:\n" in settings:
+    address = feedback(settings)
+    if not address or "\n  social:\n" in settings:
         return settings
     icon = "material/message-alert-outline"
     lines = (
-        f"  social:\n    - icon: {icon}\n      link: {json.dumps(place)}\n      name: Feedback\n"
+        f"  social:\n    - icon: {icon}\n      link: {json.dumps(address)}\n      name: Feedback\n"
     )
     return re.sub(r"^extra:\n", lambda found: found[0] + lines, settings, flags=re.MULTILINE)
 
@@ -60,14 +60,14 @@ def release_settings(settings: str) -> str:
     return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
 
 
-def _without(lines: list[str], place: str) -> list[str]:
-    """The lines of a navigation but those with `place`, and sections of which nothing is left."""
+def _without(lines: list[str], folder: str) -> list[str]:
+    """The lines of a navigation but those with `folder`, and sections of which nothing is left."""
     kept: list[str] = []
     below = ""
     for line in reversed(lines):
         is_entry = line.lstrip().startswith("- ")
         empty = is_entry and line.rstrip().endswith(":") and _depth(below) <= _depth(line)
-        if place in line or empty:
+        if folder in line or empty:
             continue
         kept.append(line)
         below = line if is_entry else below

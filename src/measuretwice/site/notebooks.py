@@ -29,13 +29,13 @@ from measuretwice.site.build_cache import digest_of, made_once
 NOTEBOOK_PACKAGES = (*DERIVING, "audit", "facts", "figures")
 
 
-def notebook_pages(root: Path, sources: Sequence[Path], kept: Path) -> dict[str, bytes]:
+def notebook_pages(root: Path, sources: Sequence[Path], cache: Path) -> dict[str, bytes]:
     """Return the pages of solution notebooks and their figures, by name: `01-mathis.md`, ...
 
-    `kept` is a folder for what was run before. The others run side by side, one a CPU. UserError
+    `cache` is a folder for what was run before. The others run side by side, one a CPU. UserError
     where a cell fails.
     """
-    folders = [kept / source.stem / _digest(root, source) for source in sources]
+    folders = [cache / source.stem / _digest(root, source) for source in sources]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         made = [
             pool.submit(made_once, folder, partial(_make, root, source))
@@ -64,11 +64,11 @@ def _digest(root: Path, source: Path) -> str:
     """Sixteen hex digits of all that a notebook's output follows from."""
     shared = root / "solutions/common.py"
     # How an output becomes Markdown is decided here.
-    taken = [source, shared, root / "solutions/build.py", Path(__file__)]
-    taken += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
-    taken += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
+    sources = [source, shared, root / "solutions/build.py", Path(__file__)]
+    sources += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
+    sources += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
     code = digest_of_packages(*NOTEBOOK_PACKAGES)
-    return digest_of(*taken, code)
+    return digest_of(*sources, code)
 
 
 def _execute(root: Path, source: Path, out: Path) -> None:

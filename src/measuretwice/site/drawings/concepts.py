@@ -23,7 +23,7 @@ def _figure(panels: list[Axes], title: str, caption: str) -> Block:
     """A figure of panels, one below the other, with a caption that says what to see."""
     parts = [part for panel in panels for part in panel.parts]
     height = sum(panel.height for panel in panels)
-    picture = drawing(WIDTH, height, parts, kind="concept", title=title, said=caption)
+    picture = drawing(WIDTH, height, parts, kind="concept", title=title, description=caption)
     below = html.escape(caption, quote=False)
     return Block(
         f'<figure class="concept" {UNSEARCHED}>{picture}<figcaption>{below}</figcaption></figure>\n'
@@ -164,8 +164,8 @@ def vegas_band(pipe: float) -> Block:
     windows = [low + (high - low) * step / STEPS for step in range(STEPS + 1)]
     points = [(w, max(0.0, w * (w - pipe) / pipe)) for w in windows]
     axes.line(points, "vegas")
-    for y, said in ((0.8, "fewer: one more"), (2.8, "between: leave it"), (5.2, "more: one less")):
-        axes.say(low + 0.8, y, said)
+    for y, text in ((0.8, "fewer: one more"), (2.8, "between: leave it"), (5.2, "more: one less")):
+        axes.say(low + 0.8, y, text)
     caption = (
         f"Vegas' rule on a path that holds {short(pipe)} segments: whatever exceeds these waits, the round trip grows, and diff says by how many. The window "
         "goes to the band between α and β and stays there: a queue of a few packets, whatever the buffer."
@@ -184,15 +184,15 @@ def bbr_cycle() -> Block:
         (0, len(gains)), (1, 1.4), "smallest round trips", "in flight (BDP)", height=150, top=130
     )
     flight.frame(range(0, len(gains) + 1, 4), [1, 1.25])
-    steps, held, now = [], [(0.0, 1.0)], 1.0
+    steps, in_flight, now = [], [(0.0, 1.0)], 1.0
     for phase, value in enumerate(gains):
         steps += [(float(phase), value), (phase + 1.0, value)]
         # What is paced out beyond the link's rate in a round trip stays in flight, and waits.
         now = max(1.0, now + value - 1)
-        held.append((phase + 1.0, now))
+        in_flight.append((phase + 1.0, now))
     gain.line(steps, "bbr")
-    flight.area(held, "queue")
-    flight.line(held, "bbr")
+    flight.area(in_flight, "queue")
+    flight.line(in_flight, "bbr")
     gain.say(1.2, 1.32, "probe", kind="bbr")
     gain.say(2.2, 0.66, "drain", kind="bbr")
     flight.say(1.9, 1.2, "a short queue", kind="bbr")

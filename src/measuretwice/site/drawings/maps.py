@@ -131,7 +131,9 @@ def draw_parts(title: str, parts: list[Part]) -> str:
     drawn += [piece for part in parts for piece in _boxed(part, width)]
     total = (width + GAP) * max(part.column for part in parts) + width + 2
     height = ROW * max(part.row for part in parts) + HEIGHT + 2
-    svg = drawing(total, height, drawn, kind="map", title=title, said=" ".join(_in_words(parts)))
+    svg = drawing(
+        total, height, drawn, kind="map", title=title, description=" ".join(_in_words(parts))
+    )
     return f'<div class="diagram">{svg}</div>\n'
 
 

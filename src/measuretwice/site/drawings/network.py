@@ -43,7 +43,7 @@ def wide(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
         label(total / 2, bottom + 14, " · ".join(drawn.notes), kind="note", anchor="middle")
     )
     height = bottom + (22 if drawn.notes else 0)
-    return drawing(total, height, parts, kind="wide", title=title, said=drawn.in_words())
+    return drawing(total, height, parts, kind="wide", title=title, description=drawn.in_words())
 
 
 def _width(node: Box, addresses: bool) -> float:
@@ -93,8 +93,8 @@ def _wire_across(wire: Wire, left: float, right: float, y: float) -> Iterator[st
         yield label(left + 7, up, f"→ {line}" if number == 0 else line, kind=_kind(there, number))
     for number, line in enumerate(back.lines):
         down = y + 21 + LINE * number
-        said = f"{line} ←" if number == 0 else line
-        yield label(right - 7, down, said, kind=_kind(back, number), anchor="end")
+        text = f"{line} ←" if number == 0 else line
+        yield label(right - 7, down, text, kind=_kind(back, number), anchor="end")
 
 
 def _kind(lane: Lane, number: int) -> str:
@@ -162,7 +162,7 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
             label(total / 2, bottom + 22 + LINE * number, note, kind="note", anchor="middle")
         )
     height = bottom + 8 + (10 + LINE * len(drawn.notes) if drawn.notes else 0)
-    return drawing(total, height, parts, kind="tall", title=title, said=drawn.in_words())
+    return drawing(total, height, parts, kind="tall", title=title, description=drawn.in_words())
 
 
 def _tall_enough(drawn: Sketch) -> float:
@@ -202,9 +202,9 @@ def _wire_down(wire: Wire, x: float, top: float, bottom: float) -> Iterator[str]
     for lane, arrow, side in ((there, "↓", 1), (back, "↑", -1)):
         for number, line in enumerate(lane.lines):
             down = middle + LINE * (number - (len(lane.lines) - 1) / 2)
-            said = line if number else f"↓ {line}" if side > 0 else f"{line} {arrow}"
+            text = line if number else f"↓ {line}" if side > 0 else f"{line} {arrow}"
             anchor = "start" if side > 0 else "end"
-            yield label(x + 11 * side, down, said, kind=_kind(lane, number), anchor=anchor)
+            yield label(x + 11 * side, down, text, kind=_kind(lane, number), anchor=anchor)
 
 
 def _queue_down(x: float, y: float, *, forward: bool) -> Iterator[str]:

@@ -31,11 +31,11 @@ def width_of(text: str, size: float) -> float:
     return size * sum(widths)
 
 
-def label(x: float, y: float, said: str, *, kind: str = "", anchor: str = "start") -> str:
+def label(x: float, y: float, text: str, *, kind: str = "", anchor: str = "start") -> str:
     """Return a line of text whose baseline begins, ends or is centred at a point."""
     named = f' class="{kind}"' if kind else ""
     anchored = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    return f'<text x="{n(x)}" y="{n(y)}"{named}{anchored}>{html.escape(said, quote=False)}</text>'
+    return f'<text x="{n(x)}" y="{n(y)}"{named}{anchored}>{html.escape(text, quote=False)}</text>'
 
 
 def box(x: float, y: float, width: float, height: float, kind: str, radius: float = 4) -> str:
@@ -50,18 +50,24 @@ def path(points: Iterable[tuple[float, float]], kind: str) -> str:
 
 
 def drawing(
-    width: float, height: float, parts: Iterable[str], *, kind: str, title: str, said: str = ""
+    width: float,
+    height: float,
+    parts: Iterable[str],
+    *,
+    kind: str,
+    title: str,
+    description: str = "",
 ) -> str:
     """Return a whole SVG on one line, which Markdown takes as it is.
 
-    `title` names it for those who can't see it, and `said` says what it shows; without a title it is
+    `title` names it for those who can't see it, and `description` says what it shows; without a title it is
     decoration, and nobody is told of it.
     """
     seen = f'role="img" aria-label="{html.escape(title)}"' if title else 'aria-hidden="true"'
-    told = f"<desc>{html.escape(said, quote=False)}</desc>" if said else ""
+    desc = f"<desc>{html.escape(description, quote=False)}</desc>" if description else ""
     return (
         f'<svg class="{kind}" viewBox="0 0 {n(width)} {n(height)}" width="{n(width)}" height="{n(height)}" '
-        f'{seen} focusable="false">{told}{"".join(parts)}</svg>'
+        f'{seen} focusable="false">{desc}{"".join(parts)}</svg>'
     )
 
 
@@ -127,23 +133,23 @@ class Axes:
         joined = "L".join(f"{n(x)} {n(y)}" for x, y in (self.at(*point) for point in outline))
         self.parts.append(f'<path class="area {kind}" d="M{joined}Z"/>')
 
-    def level(self, y: float, said: str, *, anchor: str = "end", below: bool = False) -> None:
+    def level(self, y: float, text: str, *, anchor: str = "end", below: bool = False) -> None:
         """Add a height that means something, with its name at one end, above it or below."""
         (left, at), (right, _) = self.at(self.x[0], y), self.at(self.x[1], y)
         self.parts.append(path([(left, at), (right, at)], "mark"))
         x = right - 2 if anchor == "end" else left + 4
-        self.parts.append(label(x, at + (14 if below else -4), said, anchor=anchor))
+        self.parts.append(label(x, at + (14 if below else -4), text, anchor=anchor))
 
-    def moment(self, x: float, said: str, *, anchor: str = "start", up: float = 1.0) -> None:
+    def moment(self, x: float, text: str, *, anchor: str = "start", up: float = 1.0) -> None:
         """Add a place on the x axis that means something, with its name so far up."""
         (at, floor), (_, ceiling) = self.at(x, self.y[0]), self.at(x, self.y[1])
         self.parts.append(path([(at, floor), (at, ceiling)], "mark"))
         y = floor + (ceiling - floor) * up + 10
-        self.parts.append(label(at + (4 if anchor == "start" else -4), y, said, anchor=anchor))
+        self.parts.append(label(at + (4 if anchor == "start" else -4), y, text, anchor=anchor))
 
-    def say(self, x: float, y: float, said: str, *, kind: str = "", anchor: str = "start") -> None:
+    def say(self, x: float, y: float, text: str, *, kind: str = "", anchor: str = "start") -> None:
         """Add a line of text that begins at a point, in a curve's colour or in ink."""
-        self.parts.append(label(*self.at(x, y), said, kind=kind, anchor=anchor))
+        self.parts.append(label(*self.at(x, y), text, kind=kind, anchor=anchor))
 
 
 @dataclass(frozen=True)

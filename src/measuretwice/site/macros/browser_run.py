@@ -36,17 +36,17 @@ def browser_run(context: LabContext, trials: str) -> Block:
     """Where a page runs trials itself; nothing on a site without the browser's machine."""
     numbers = select_trials(context.lab, trials)
     runs = [trial_params(context.lab, number) for number in numbers]
-    return Block(_place(context, runs, kind="trials", trials=trials))
+    return Block(_run_panel(context, runs, kind="trials", trials=trials))
 
 
 def stage_run(context: LabContext, name: str, stage: StageName) -> str:
     """Where a page runs a case's first try itself, or shows it fixed."""
     number, runs = _case(context, name, stage)
     if stage == "fixed":
-        return _place(context, runs, f"{name}-fixed", kind="show", case=number)
+        return _run_panel(context, runs, f"{name}-fixed", kind="show", case=number)
     staged = context.lab.pitfall(name)
     own = {"dealt": True} if staged.vary and not staged.trials else {}
-    return _place(context, runs, f"{name}-broken", kind="first", case=number, **own)
+    return _run_panel(context, runs, f"{name}-broken", kind="first", case=number, **own)
 
 
 def fix_run(context: LabContext, name: str) -> str:
@@ -63,7 +63,7 @@ def _fix_run(context: LabContext, name: str, **also: Any) -> str:
     number, runs = _case(context, name, "broken")
     asked = {**_quantity(context, name), **also}
     # By the first try: how long a fixed run takes would tell that it is to be longer.
-    return _place(context, runs, f"{name}-broken", kind="mend", case=number, **asked)
+    return _run_panel(context, runs, f"{name}-broken", kind="mend", case=number, **asked)
 
 
 def _quantity(context: LabContext, name: str) -> dict[str, str]:
@@ -94,16 +94,16 @@ def hand_in(context: LabContext) -> str:
 def stage_live(context: LabContext, name: str, stage: StageName) -> str:
     """Where a page opens terminals on the nodes of a case's network."""
     number, [params, *_] = _case(context, name, stage)
-    return _live_place(context, params, case=number, show_me=stage == "fixed")
+    return _live_panel(context, params, case=number, show_me=stage == "fixed")
 
 
 @macro("live(7)")
 def live(context: LabContext, trial: int) -> Block:
     """Where a page opens terminals on the nodes of a trial's network; nothing on a site without the machine."""
-    return Block(_live_place(context, trial_params(context.lab, trial), trial=str(trial)))
+    return Block(_live_panel(context, trial_params(context.lab, trial), trial=str(trial)))
 
 
-def _live_place(context: LabContext, params: Params, **what: str | int) -> str:
+def _live_panel(context: LabContext, params: Params, **what: str | int) -> str:
     """The place that docs/assets/machine/terminals.mjs fills in; nothing where a page can't have it."""
     lab = context.lab
     if not context.runs_here or _cannot(lab, [params]):
@@ -137,7 +137,7 @@ def _case(context: LabContext, name: str, stage: StageName) -> tuple[int, list[P
     return number, runs * staged.stage(stage).repeat
 
 
-def _place(
+def _run_panel(
     context: LabContext, runs: Sequence[Params], like: str = "", *, kind: str, **what: Any
 ) -> str:
     """The place that docs/assets/machine/run-panel.mjs fills in; or why a page can't run it.
@@ -311,8 +311,8 @@ def _testbed(lab: Lab, run: str, params: dict[str, Value], *, veiled: bool) -> s
         if veiled and exports:
             packed = base64.b64encode("\n".join(exports).encode()).decode()
             exports = [f'eval "$(base64 -d <<<{packed})"']
-        place = f"labs/{lab.folder.name}/nodes/{script.name}"
-        lines = exports + [f"sudo -E bash {place} {phase}" for phase in phases[alike[0]]]
+        path = f"labs/{lab.folder.name}/nodes/{script.name}"
+        lines = exports + [f"sudo -E bash {path} {phase}" for phase in phases[alike[0]]]
         blocks += ["", _code("\n".join(lines), _range(alike))]
     return "\n".join(blocks)
 

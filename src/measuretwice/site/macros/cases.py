@@ -236,9 +236,9 @@ def became(context: LabContext) -> Block:
             continue
         outcome = outcome_of(context.lab, step.shown or about.shown, context.sets.runs(step.of))
         after = after_cases(step_cases(context.lab, step.of))
-        told = "; ".join(outcome.lines)
+        results = "; ".join(outcome.lines)
         lines.append(
-            f"- **{after[0].upper()}{after[1:]}**: {told}. {outcome.counted} {outcome.judged}"
+            f"- **{after[0].upper()}{after[1:]}**: {results}. {outcome.counted} {outcome.judged}"
         )
     return Block("\n".join([*lines, "", about.found]) + "\n")
 

@@ -209,7 +209,7 @@ def outputs(context: LabContext, name: str) -> dict[str, Block]:
     collect, first = context.lab.file.collect, context.sets.runs(name)[0]
     run_dir = first.run_dir
     captures = float(first.params.get("capture_packets") or 0) > 0
-    found: dict[str, Block] = {}
+    blocks: dict[str, Block] = {}
     for tool, source, count in (
         ("ping", collect.ping, 3),
         ("ss", collect.ss_last or collect.ss, 3 if collect.ss_last else 1),
@@ -219,16 +219,16 @@ def outputs(context: LabContext, name: str) -> dict[str, Block]:
         if source:
             file = f"{source.node}/{source.file}"
             last = LineSelection(last=count)
-            found[tool] = _block(run_dir, file, selected_lines(run_dir, file, last))
+            blocks[tool] = _block(run_dir, file, selected_lines(run_dir, file, last))
         elif tool == "tc" and collect.bottleneck:
-            found[tool] = _bottleneck(run_dir, collect.bottleneck)
+            blocks[tool] = _bottleneck(run_dir, collect.bottleneck)
     for node, names in (
         (collect.sender, SENDER_COUNTERS),
         (collect.receiver, RECEIVER_COUNTERS),
     ):
         if node is not None:
-            found[f"nstat, {node}"] = _counters(run_dir, node, names)
-    return found
+            blocks[f"nstat, {node}"] = _counters(run_dir, node, names)
+    return blocks
 
 
 def _bottleneck(run_dir: Path, bottleneck: QdiscAt) -> Block:

@@ -58,7 +58,7 @@ TCPDUMP_LINE = re.compile(
 
 @dataclass(frozen=True)
 class Mark:
-    """A field in a line: from where to where it reaches, and what its parts are called and mean."""
+    """A field in a line: from where to where it reaches, and what its parts are name and mean."""
 
     start: int
     end: int
@@ -200,22 +200,22 @@ def _escaped(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def _field(line: str, mark: Mark, name: str) -> str:
-    said = line[mark.start : mark.end]
+def _field(line: str, mark: Mark, tooltip: str) -> str:
+    value = line[mark.start : mark.end]
     rows = "".join(
-        f"<span><b>{html.escape(called)}</b> {_meaning(meaning, said)}</span>"
-        for called, meaning in mark.meanings
+        f"<span><b>{html.escape(name)}</b> {_meaning(meaning, value)}</span>"
+        for name, meaning in mark.meanings
     )
     return (
-        f'<button type="button" class="field" aria-describedby="{name}">{_escaped(said)}</button>'
-        f'<span class="meaning" role="tooltip" id="{name}">{rows}</span>'
+        f'<button type="button" class="field" aria-describedby="{tooltip}">{_escaped(value)}</button>'
+        f'<span class="meaning" role="tooltip" id="{tooltip}">{rows}</span>'
     )
 
 
-def _meaning(meaning: Meaning, said: str) -> str:
+def _meaning(meaning: Meaning, value: str) -> str:
     unit = (
         ""
-        if not meaning.unit or WITH_UNIT.search(said)
+        if not meaning.unit or WITH_UNIT.search(value)
         else f"<i>{html.escape(meaning.unit)}</i>: "
     )
     return unit + html.escape(meaning.text, quote=False)
@@ -227,11 +227,11 @@ def _list(text: str, marks: Sequence[Sequence[Mark]]) -> str:
     sources: list[str] = []
     for line, of_line in zip(text.split("\n"), marks, strict=True):
         for mark in of_line:
-            said = line[mark.start : mark.end]
-            for called, meaning in mark.meanings:
+            value = line[mark.start : mark.end]
+            for name, meaning in mark.meanings:
                 rows.setdefault(
-                    called,
-                    f"<tr><th scope=row><code>{html.escape(called)}</code></th><td>{_meaning(meaning, said)}</td></tr>",
+                    name,
+                    f"<tr><th scope=row><code>{html.escape(name)}</code></th><td>{_meaning(meaning, value)}</td></tr>",
                 )
                 if meaning.source not in sources:
                     sources.append(meaning.source)

@@ -150,10 +150,10 @@ def case_options(context: LabContext, name: str, stage: str) -> str:
 def settings(context: LabContext, number: int, values: dict[str, Value]) -> list[str]:
     """Values over a trial's own as `--set` takes them: `loss_percent=0.006`, without exponents."""
     params = {**trial(context, number), **values}
-    meant = {key: params[str(v)[1:]] if refers(v) else v for key, v in values.items()}
+    resolved = {key: params[str(v)[1:]] if refers(v) else v for key, v in values.items()}
     return [
         f"{key}={value}" if isinstance(value, str) else f"{key}={Decimal(repr(value)):f}"
-        for key, value in meant.items()
+        for key, value in resolved.items()
     ]
 
 

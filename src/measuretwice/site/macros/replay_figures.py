@@ -96,11 +96,11 @@ def packets_figure(
 ) -> tuple[dict[str, Any], str]:
     """What the figure of packets begins with, and a table of its runs for those without scripts."""
     sets = packet_sets(context)
-    held = [run for name in sets for run in replay(context, name)["runs"]]
-    if not held:
+    replayed = [run for name in sets for run in replay(context, name)["runs"]]
+    if not replayed:
         raise UserError(f"{context.lab.name}: no set {PACKETS}... is recorded")
     results = [result for name in sets for result in context.sets.runs(name)]
-    algorithms = list(dict.fromkeys(run["algorithm"] for run in held))
+    algorithms = list(dict.fromkeys(run["algorithm"] for run in replayed))
     rate, rtt = (results[0].params[key] for key in ("rate_mbit", "rtt_ms"))
     kinds = {str(result.params["discipline"]): result for result in results}
     figure = {
@@ -117,9 +117,9 @@ def packets_figure(
         "rtt_ms": rtt,
         # One scale for all runs: what can be compared by eye.
         "most": {
-            "time": max(sum(run["time"]) for run in held),
+            "time": max(sum(run["time"]) for run in replayed),
             **{
-                key: max(max(accumulate(run[key])) for run in held)
+                key: max(max(accumulate(run[key])) for run in replayed)
                 for key in ("waiting", "cwnd", "rtt")
             },
         },

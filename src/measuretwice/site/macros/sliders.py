@@ -37,13 +37,13 @@ def share_by_window(context: LabContext, *who: str) -> Block:
     """A figure in which the reader slides the hosts' largest socket buffer, and sees which part of the link one rival
     takes. The lab's facts say of which sets, the first with Linux's default (`windows_sets`), and which parts were
     published, the smaller first (`windows_published`); `who` calls those who did by name."""
-    sets, said = context.facts["windows_sets"], context.facts["windows_published"]
-    if not isinstance(sets, str) or not isinstance(said, Table):
+    sets, published = context.facts["windows_sets"], context.facts["windows_published"]
+    if not isinstance(sets, str) or not isinstance(published, Table):
         raise UserError(f"{context.lab.name}: windows_sets is a text, windows_published a table")
     data = windows_data(context, sets.split(", "))
     data["published"] = [
         {"who": name, "share": part.value / 100, "said": text}
-        for name, (part, text) in zip(who, said.rows, strict=True)
+        for name, (part, text) in zip(who, published.rows, strict=True)
         if isinstance(part, Number)
     ]
     return element("windows", data, windows_table(data))
@@ -190,13 +190,13 @@ def _run(context: LabContext, run: Result, samples: str) -> dict[str, Any]:
 def _spread(moments: Sequence[Moment]) -> list[Moment]:
     """Moments at even steps of a logarithmic scale, and the last."""
     last_s = moments[-1][0]
-    kept: list[Moment] = []
+    spread: list[Moment] = []
     for n in range(MOMENTS + 1):
         wanted_s = FIRST_S * (last_s / FIRST_S) ** (n / MOMENTS)
         moment = next(moment for moment in moments if moment[0] >= wanted_s - 1e-6)
-        if moment not in kept[-1:]:
-            kept.append(moment)
-    return kept
+        if moment not in spread[-1:]:
+            spread.append(moment)
+    return spread
 
 
 def moment_data(moment: Moment, loss_ratio: float, bandwidth_bps: float) -> list[float | None]:
