@@ -29,12 +29,7 @@ from measuretwice.facts import (
 )
 from measuretwice.tcp import model
 
-from .runs import (
-    BUFFER,
-    CUBIC_LARGE,
-    HIGHSPEED_LARGE,
-    HIGHSPEED_SMALL,
-)
+from .runs import BUFFER, CUBIC_LARGE, HIGHSPEED_LARGE, HIGHSPEED_SMALL
 
 # What the source meant by its large buffer, and what tc makes of it after each suffix.
 LARGE_MB, SMALL_MB = 1.25, 0.125

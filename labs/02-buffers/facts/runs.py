@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from measuretwice.facts import (
-    param_cell,
-    size,
-)
+from measuretwice.facts import param_cell, size
 from measuretwice.tcp import model
 
 # By trial: of the source's four experiments.

@@ -17,12 +17,7 @@ from measuretwice.facts import (
 )
 from measuretwice.tcp import model
 
-from .runs import (
-    HIGHSPEED_LARGE,
-    HIGHSPEED_SMALL,
-    bdp_bytes,
-    first_rtt_ms,
-)
+from .runs import HIGHSPEED_LARGE, HIGHSPEED_SMALL, bdp_bytes, first_rtt_ms
 
 
 def set_settings(f: Facts, sets: RecordedSets) -> None:

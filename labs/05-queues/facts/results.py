@@ -30,14 +30,7 @@ from measuretwice.runs.result import Result
 from measuretwice.stats import two_samples
 from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 
-from .runs import (
-    DROP_TAIL,
-    FIFO,
-    FQ_CODEL,
-    RED,
-    flow_rates,
-    published_spread,
-)
+from .runs import DROP_TAIL, FIFO, FQ_CODEL, RED, flow_rates, published_spread
 
 # Three questions are asked of the same runs, so each has a third of the usual limit (Bonferroni).
 P_LIMIT = 0.05 / 3

@@ -18,10 +18,7 @@ from measuretwice.facts import (
 )
 from measuretwice.tcp.model import USUAL_FRAME_BYTES, drain_ms
 
-from .runs import (
-    FIFO,
-    RED,
-)
+from .runs import FIFO, RED
 
 
 def set_settings(f: Facts, sets: RecordedSets) -> None:
