@@ -1,0 +1,429 @@
+"""What became of the source's claims."""
+
+from __future__ import annotations
+
+import statistics
+
+from measuretwice.facts import (
+    Facts,
+    Interval,
+    Number,
+    Numbers,
+    RecordedSets,
+    cell,
+    column,
+    judge,
+    mbit,
+    mean_interval,
+    measured,
+    ms,
+    param,
+    per,
+    percent,
+    percents,
+    runs_as_rows,
+    seconds,
+    set_cell,
+    table,
+    whole,
+)
+from measuretwice.facts.notation import count
+from measuretwice.facts.values import Cell
+from measuretwice.runs.result import Result
+from measuretwice.stats.intervals import ratio_bounds
+from measuretwice.tcp.model import drain_ms
+
+from .runs import (
+    BBR,
+    BBR_IN_CUBIC,
+    BBR_IN_RENO,
+    BY_BUFFER,
+    CUBIC,
+    CUBIC_IN_RENO,
+    HALF_HOUR,
+    HALVES,
+    LOSSES_AT_CORE,
+    LOSSES_AT_EDGE,
+    RENO,
+    RENO_RUNS,
+)
+
+CROWDS = ("intermediate-300", "intermediate-500", "core")
+EACH_SCALE = (*HALF_HOUR, "intermediate", "intermediate-300", "intermediate-500", "core-long")
+BASE_DELAYS = ("core", "core-100-ms", "core-200-ms")
+INDEX_RUNS = (*RENO_RUNS[:-1], "core-100-ms", "core-200-ms")
+MIXES = (
+    "edge-once", "edge-100-ms", "edge-200-ms", "intermediate", "intermediate-half", "core",
+    "core-large-windows", *HALVES,
+)  # fmt: skip
+# The claims as they were published, and how they are taken where they give no range.
+SAME_C, FAIR_INDEX = 1.1, 0.99
+UNFAIR_AT_CORE, UNFAIR_AT_EDGE = 0.5, 0.75
+CUBIC_TAKES, BBR_TAKES = (0.7, 0.8), (0.35, 0.45)
+BBR_TAKES_PUBLISHED, BBR_TAKES_REPRODUCED = 0.4, 0.0096
+# Fewer halvings a flow than this don't even out; with fewer than the second slow start still shows.
+EVEN_AFTER, SLOW_START_SHOWS = 20, 3
+
+
+def set_results(f: Facts, sets: RecordedSets) -> None:
+    """Set what results.md and its slides quote."""
+    _one_c(f, sets)
+    _drops_for_each(f, sets)
+    _ten_runs(f, sets)
+    _how_long(f, sets)
+    _fair_among_equals(f, sets)
+    _slowest_flows(f, sets)
+    _fair_among_others(f, sets)
+    _buffers(f, sets)
+
+
+def _one_c(f: Facts, sets: RecordedSets) -> None:
+    """Reno alone, a run of each scale: C by halvings."""
+    runs = [sets.run(name, RENO) for name in EACH_SCALE]
+    c = column(runs, "c_by_halvings")
+    f.c_is_one = max(c) <= SAME_C * min(c)
+    f.c = Numbers(tuple(c))
+    f.c_halvings = whole(sum(column(runs, "halvings")))
+    f.c_least_certain = _by_chance(
+        min(runs, key=lambda run: measured(run, "halvings")), "c_by_halvings"
+    )
+    up_to_a_hundred = column(runs[:4], "c_by_halvings")
+    f.c_to_100 = Numbers(tuple(up_to_a_hundred))
+    f.c_is_one_up_to_a_hundred = max(up_to_a_hundred) <= SAME_C * min(up_to_a_hundred)
+    f.c_cubic = Number(measured(sets.run("edge-once", CUBIC), "c_by_halvings"))
+
+    alone = [sets.run(name, RENO, seed=1) for name in RENO_RUNS]
+    f.reno_runs = runs_as_rows(
+        alone,
+        {
+            "run": set_cell,
+            "flows": cell("flows", whole),
+            "time counted": cell("duration_s", seconds),
+            "halvings": cell("halvings", whole),
+            "drops for each": cell("drops_per_halving", Number),
+            "sent again for each": cell("retransmits_per_halving", Number),
+            "C by drops": cell("c_by_drops", Number),
+            "C by retransmissions": cell("c_by_retransmits", Number),
+            "C by halvings, and chance": lambda run: _by_chance(run, "c_by_halvings"),
+        },
+    )
+    f.three_c = runs_as_rows(
+        alone,
+        {
+            "run": set_cell,
+            "root of drops for each halving": cell("drops_per_halving", _root),
+            "C by drops over C by halvings": lambda run: Number(
+                per(run, "c_by_drops", "c_by_halvings")
+            ),
+            "root of retransmissions for each": cell("retransmits_per_halving", _root),
+            "C by retransmissions over C by halvings": lambda run: Number(
+                per(run, "c_by_retransmits", "c_by_halvings")
+            ),
+            "flows without a halving": _never_halved,
+            "retransmissions for each drop": lambda run: Number(
+                per(run, "retransmits", "queue_drops")
+            ),
+        },
+    )
+    far = [
+        set_cell(run)
+        for run in alone
+        if not 0.95
+        <= per(run, "c_by_drops", "c_by_halvings") / measured(run, "drops_per_halving") ** 0.5
+        <= 1.05
+    ]
+    f.root_runs = Number(len(alone))
+    f.root_holds = Number(len(alone) - len(far))
+    f.root_not = ", ".join(far)
+
+
+def _drops_for_each(f: Facts, sets: RecordedSets) -> None:
+    """Reno alone: drops for each halving, and C by drops."""
+    edge = [sets.run(name, RENO) for name in HALF_HOUR]
+    core, core_long = sets.run("core", RENO), sets.run("core-long", RENO)
+    c_core, c_edge = _by_chance(core_long, "c_by_drops"), column(edge, "c_by_drops")
+    edge_most = max(_by_chance(run, "c_by_drops").high_value for run in edge)
+    f.c_drops_by_scale = judge(c_core, least=edge_most)
+    f.c_drops_edge = Numbers(tuple(c_edge))
+    f.c_drops_core = c_core
+    f.c_drops_100 = Number(measured(sets.run("intermediate", RENO), "c_by_drops"))
+    f.c_drops_factor = Number(c_core.middle_value / max(c_edge))
+    f.c_drops_halvings = whole(sum(column([*edge, core_long], "halvings")))
+    f.c_drops_paper = Numbers(
+        tuple((losses / LOSSES_AT_EDGE) ** 0.5 for losses in LOSSES_AT_CORE), digits=2
+    )
+
+    at_edge = column(edge, "drops_per_halving")
+    f.edge_has_1_7 = judge(at_edge, least=LOSSES_AT_EDGE - 0.05, most=LOSSES_AT_EDGE + 0.05)
+    f.drops_edge = Numbers(tuple(at_edge))
+    f.edge_flows = Numbers(tuple(column(edge, "flows")))
+    f.edge_halvings = whole(sum(column(edge, "halvings")))
+
+    at_core = column([core, core_long], "drops_per_halving")
+    low, high = LOSSES_AT_CORE
+    f.core_has_6_to_9 = judge(at_core, least=low, most=high)
+    f.core_has_fewer = max(at_core) < low
+    f.drops_core = Numbers(tuple(at_core))
+    f.core_both = whole(sum(column([core, core_long], "halvings")))
+    f.core_resent = whole(measured(core, "retransmits"))
+    f.core_drops = whole(measured(core, "queue_drops"))
+    f.core_spurious = whole(measured(core, "spurious_retransmits"))
+
+
+def _ten_runs(f: Facts, sets: RecordedSets) -> None:
+    """Ten flows of Reno at edge, ten runs; and six over a base delay of 100 ms."""
+    runs = sets.runs("edge-ten-times", RENO)
+    f.ten_last = seconds(param(runs[0], "duration_s"))
+    f.ten_drops = mean_interval(runs, "drops_per_halving")
+    f.ten_drops_each = Numbers(tuple(column(runs, "drops_per_halving")), digits=2)
+    f.ten_c_drops = mean_interval(runs, "c_by_drops")
+    f.ten_c_drops_each = Numbers(tuple(column(runs, "c_by_drops")))
+    f.ten_c_resent = mean_interval(runs, "c_by_retransmits")
+    f.ten_c = mean_interval(runs, "c_by_halvings")
+
+    far = measured(sets.run("edge-100-ms", RENO), "drops_per_halving")
+    six = sets.runs("edge-100-ms-six-times", RENO)
+    each = column(six, "drops_per_halving")
+    f.far_drops = Number(far)
+    f.far_is_as_others = min(each) / 1.5 <= far <= 1.5 * max(each)
+    f.six_each = Numbers(tuple(each))
+    f.six_drops = Interval.of_mean(each)
+    f.six_c = mean_interval(six, "c_by_halvings")
+
+
+def _how_long(f: Facts, sets: RecordedSets) -> None:
+    """A thousand flows at core: how many halvings a run has, and how many each needs."""
+    reno, cubic, longer = (
+        sets.run("core", RENO),
+        sets.run("core", CUBIC),
+        sets.run("core-long", RENO),
+    )
+    flows, rtt_s = measured(reno, "flows"), measured(reno, "rtt_mean_ms") / 1e3
+    window = 1e6 * param(reno, "rate_mbit") / flows * rtt_s / 8 / measured(reno, "mss_bytes")
+    f.core_flows = whole(flows)
+    f.core_rtt = ms(measured(reno, "rtt_mean_ms"))
+    f.core_window = Number(window, digits=2)
+    f.core_regrows = seconds(window / 2 * rtt_s, 2)
+    f.core_counted = seconds(measured(reno, "duration_s"))
+    f.core_halvings = whole(measured(reno, "halvings"))
+    f.core_each = Number(measured(reno, "halvings") / flows, digits=2)
+    f.core_shows_slow_start = measured(reno, "halvings") < SLOW_START_SHOWS * flows
+    f.cubic_counted = seconds(measured(cubic, "duration_s"))
+    f.cubic_halvings = whole(measured(cubic, "halvings"))
+    f.cubic_drops = Number(measured(cubic, "drops_per_halving"), digits=2)
+
+    each = measured(longer, "halvings") / measured(longer, "flows")
+    lost = sorted(flow.retransmits / flow.halvings for flow in longer.flows if flow.halvings)
+    f.long_counted = seconds(measured(longer, "duration_s"))
+    f.long_warmup = seconds(param(longer, "warmup_s"))
+    f.long_halvings = whole(measured(longer, "halvings"))
+    f.long_each = Number(each, digits=2)
+    f.long_is_too_short = each < EVEN_AFTER
+    f.long_drops = Number(measured(longer, "drops_per_halving"), digits=2)
+    f.long_c = Number(measured(longer, "c_by_halvings"), digits=2)
+    f.long_index = Number(measured(longer, "jains_index"))
+    f.long_lucky = Number(lost[len(lost) // 10], digits=2)
+    f.long_unlucky = Number(lost[9 * len(lost) // 10], digits=2)
+
+
+def _fair_among_equals(f: Facts, sets: RecordedSets) -> None:
+    """Jain's index of each algorithm alone."""
+    ten = [sets.runs("edge-ten-times", trial) for trial in (RENO, CUBIC, BBR)]
+    rows: list[tuple[Cell, ...]] = [
+        (
+            name,
+            *_counted(sets.run(name, RENO)),
+            *(Number(_index(sets, name, trial)) for trial in (RENO, CUBIC, BBR)),
+        )
+        for name in INDEX_RUNS
+    ]
+    rows.append(
+        (
+            "ten runs, edge",
+            *_counted(ten[0][0]),
+            *(mean_interval(runs, "jains_index", within=(0, 1)) for runs in ten),
+        )
+    )
+    f.indices = table(("run", "flows", "time counted", "reno", "cubic", "bbr"), rows)
+    edge = [_index(sets, name, trial) for name in HALF_HOUR for trial in (RENO, CUBIC)]
+    f.even_at_edge = judge(edge, least=FAIR_INDEX)
+    f.edge_index = Numbers(tuple(edge), digits=4)
+    f.reno_index = Number(_index(sets, "edge-long", RENO))
+    f.cubic_index = Number(_index(sets, "edge-long", CUBIC), digits=4)
+    f.ten_are_even = min(_index(sets, "edge-long", trial) for trial in (RENO, CUBIC)) > FAIR_INDEX
+
+    core = (_index(sets, "core-long", RENO), _index(sets, "core", CUBIC))
+    too_short = f.holds("long_is_too_short")
+    f.even_at_core = None if too_short else judge(core, least=FAIR_INDEX)
+    f.cubic_core_index = Number(core[1])
+    f.core_reno_index = Number(_index(sets, "core", RENO))
+
+    bbr_core = [_index(sets, name, BBR) for name in BASE_DELAYS]
+    f.bbr_uneven_at_core = judge(bbr_core, most=UNFAIR_AT_CORE)
+    f.bbr_core_index = Numbers(tuple(bbr_core))
+    bbr_edge = [_index(sets, name, BBR) for name in HALF_HOUR]
+    f.bbr_uneven_at_edge = judge(bbr_edge, most=UNFAIR_AT_EDGE)
+    f.bbr_edge_index = Numbers(tuple(bbr_edge), digits=5)
+    f.bbr_more = Numbers(tuple(bbr_edge[1:]), digits=4)
+    crowds = [_index(sets, name, BBR) for name in CROWDS]
+    f.bbr_uneven_in_crowds = max(crowds) < UNFAIR_AT_CORE
+    f.bbr_300, f.bbr_500, f.bbr_1000 = map(Number, crowds)
+    f.bbr_counted = seconds(measured(sets.run("core", BBR), "duration_s"))
+
+    bbr = sets.run("edge-once", BBR)
+    f.bbr_ten = Number(_index(sets, "edge-once", BBR), digits=4)
+    f.bbr_ten_are_even = _index(sets, "edge-once", BBR) >= FAIR_INDEX
+    f.bbr_drops = whole(measured(bbr, "queue_drops"))
+    f.bbr_queue = ms(measured(bbr, "queue_delay_mean_ms"))
+    f.reno_queue = ms(measured(sets.run("edge-once", RENO), "queue_delay_mean_ms"))
+    f.bbr_200 = Number(_index(sets, "edge-200-ms", BBR))
+    f.bbr_200_drops = whole(measured(sets.run("edge-200-ms", BBR), "queue_drops"))
+
+
+def _slowest_flows(f: Facts, sets: RecordedSets) -> None:
+    """A thousand flows of Reno at core over a base delay of 100 ms: how unlike they are."""
+    far = sets.run("core-100-ms", RENO)
+    rates = [flow.goodput_bps for flow in far.flows]
+    f.far_index = Number(measured(far, "jains_index"))
+    f.far_counted = seconds(measured(far, "duration_s"))
+    f.far_each = Number(measured(far, "halvings") / measured(far, "flows"), digits=2)
+    f.far_never = _never_halved(far)
+    f.far_fastest = mbit(max(rates))
+    f.far_median = mbit(statistics.median(rates))
+
+
+def _fair_among_others(f: Facts, sets: RecordedSets) -> None:
+    """Mixes of two algorithms: the rivals' part of the goodput."""
+    f.mixes = runs_as_rows(
+        (run for name in MIXES for run in sets.runs(name) if run.value("rival_share")),
+        {
+            "run": set_cell,
+            "mix": _mix,
+            "rivals' part": cell("rival_share", percent),
+            "fair": cell("rival_fair_share", percent),
+            "times the fair share": cell("rival_multiple", Number),
+        },
+    )
+    tens = [
+        sets.runs("edge-ten-times", trial) for trial in (CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC)
+    ]
+    f.ten_mixes = table(
+        ("mix, ten runs at edge", "times the fair share, 95 % interval"),
+        (
+            (
+                "{rival} against {congestion_control}".format(**runs[0].params),
+                mean_interval(runs, "rival_multiple"),
+            )
+            for runs in tens
+        ),
+    )
+
+    once = sets.run("edge-once", CUBIC_IN_RENO)
+    f.cubic_once = percent(measured(once, "rival_share"))
+    f.cubic_ten = Interval.of_mean(percents(tens[0], "rival_share"), "%")
+    low, high = CUBIC_TAKES
+    f.edge_has_it_already = measured(once, "rival_share") >= low
+    halves = [sets.run(name, CUBIC_IN_RENO) for name in HALVES]
+    shares = column(halves, "rival_share")
+    f.cubic_takes_70_to_80 = judge(shares, least=low, most=high)
+    f.each_is_in_range = low <= min(shares) and max(shares) <= high
+    f.cubic_core = Numbers.of([percent(share) for share in shares])
+    f.cubic_flows = whole(measured(halves[0], "flows") / 2)
+    f.queue_adds = ms(drain_ms(param(halves[0], "buffer_bytes"), param(halves[0], "rate_mbit")))
+    f.cubic_rtts = Numbers.of([ms(rtt) for rtt in column(halves, "rtt_mean_ms")])
+
+    few = [
+        sets.run("edge-once", BBR_IN_RENO),
+        sets.run("fair-share-fixed"),
+        sets.run("intermediate", BBR_IN_RENO),
+    ]
+    parts, multiples = column(few, "rival_share"), column(few, "rival_multiple")
+    f.bbr_few = Numbers.of([percent(part) for part in parts])
+    f.bbr_beside = Numbers(tuple(flows - 1 for flows in column(few, "flows")))
+    f.bbr_few_times = Numbers(tuple(multiples))
+    f.bbr_few_are_near_40 = (
+        max(parts) <= 1.3 * min(parts)
+        and min(parts) >= 0.3
+        and max(parts) <= 0.5
+        and multiples == sorted(multiples)
+    )
+    f.bbr_200_ms = percent(measured(sets.run("edge-200-ms", BBR_IN_RENO), "rival_share"))
+
+
+def _buffers(f: Facts, sets: RecordedSets) -> None:
+    """One BBR flow at core, with three sizes of the hosts' largest socket buffers: Linux's default, a middle one that
+    seemed ample, and a large one."""
+    default, middle, large = (sets.run(name, BBR_IN_RENO) for name in BY_BUFFER)
+    f.windows_sets = ", ".join(BY_BUFFER)
+    f.windows_published = table(
+        ("part", "what they said"),
+        (
+            (percent(BBR_TAKES_REPRODUCED), "highly fair"),
+            (percent(BBR_TAKES_PUBLISHED), "40 % from thousands"),
+        ),
+    )
+    shares = column([default, middle, large], "rival_share")
+    f.bbr_default, f.bbr_middle, f.bbr_large = map(percent, shares)
+    f.bbr_takes_40 = judge([shares[2]], least=BBR_TAKES[0], most=BBR_TAKES[1])
+    f.one_percent_is_fair = measured(default, "rival_multiple") < 2
+    f.buffers_decide = shares[2] > 7 * shares[1] > 49 * shares[0]
+    f.default_times = Number(measured(default, "rival_multiple"), digits=2)
+    f.large_times = Number(measured(large, "rival_multiple"), digits=2)
+    f.bbr_others = whole(measured(middle, "flows") - 1)
+    f.default_send = _mib(default, "wmem_max_bytes")
+    f.default_receive = _mib(default, "rmem_max_bytes")
+    f.middle_buffers = _mib(middle, "rmem_max_bytes")
+    f.large_buffers = _mib(large, "rmem_max_bytes")
+
+    rtt_ms = measured(middle, "rtt_mean_ms")
+    f.middle_rtt = ms(rtt_ms)
+    f.needed = Number(BBR_TAKES_PUBLISHED * param(middle, "rate_mbit") * rtt_ms / 8e3, "MB", 2)
+    beside = [
+        measured(sets.run(name, BBR_IN_CUBIC), "rival_share")
+        for name in ("core", "core-large-windows")
+    ]
+    f.cubic_middle, f.cubic_large = map(percent, beside)
+    f.middle_held_it_too = beside[1] > 1.2 * beside[0]
+
+    ceiling_bps = 8e3 * param(default, "wmem_max_bytes") / measured(default, "rtt_mean_ms")
+    of_all = ceiling_bps / measured(default, "goodput_bps")
+    f.ceiling = mbit(ceiling_bps)
+    f.ceiling_part = percent(of_all, 2)
+    f.ceiling_is_near = 0.5 <= of_all / BBR_TAKES_REPRODUCED <= 2
+
+
+def _index(sets: RecordedSets, name: str, trial: int) -> float:
+    return measured(sets.run(name, trial), "jains_index")
+
+
+def _counted(run: Result) -> tuple[Number, Number]:
+    """How many flows a run has, and the time in which they were counted."""
+    return whole(measured(run, "flows")), seconds(measured(run, "duration_s"))
+
+
+def _by_chance(run: Result, name: str) -> Interval:
+    """A run's C, and how far it would move if each halving came by itself, at random."""
+    low, high = ratio_bounds(measured(run, "halvings")) or (0, 0)
+    value = measured(run, name)
+    return Interval(value, low * value, high * value)
+
+
+def _never_halved(run: Result) -> Number:
+    """How many of a run's flows had no halving, `42 of 1000`."""
+    return whole(sum(not flow.halvings for flow in run.flows), f"of {count(len(run.flows))}")
+
+
+def _root(value: float) -> Number:
+    return Number(value**0.5)
+
+
+def _mix(run: Result) -> str:
+    rivals = measured(run, "rivals_found")
+    return (
+        f"{count(rivals)} {run.params['rival']} against "
+        f"{count(measured(run, 'flows') - rivals)} {run.params['congestion_control']}"
+    )
+
+
+def _mib(run: Result, name: str) -> Number:
+    return whole(param(run, name) / 2**20, "MiB")

@@ -1,0 +1,15 @@
+"""Names of the trials and sets that several of the lab's facts are of, and claims."""
+
+from __future__ import annotations
+
+# Trials by number: three algorithms alone, then three mixes, the first half of CUBIC and half of Reno.
+RENO, CUBIC, BBR, CUBIC_IN_RENO, BBR_IN_RENO, BBR_IN_CUBIC, ONE_FLOW = range(1, 8)
+HALF_HOUR = ("edge-long", "edge-long-30", "edge-long-50")
+HALVES = ("core-half", "core-half-100-ms", "core-half-200-ms")
+BY_BUFFER = ("core-default-windows", "core", "core-large-windows")
+RENO_RUNS = (
+    "edge-once", *HALF_HOUR, "edge-100-ms", "edge-200-ms", "intermediate", "intermediate-300",
+    "intermediate-500", "core", "core-long",
+)  # fmt: skip
+# Losses for each halving, as they were published.
+LOSSES_AT_EDGE, LOSSES_AT_CORE = 1.7, (6, 9)
