@@ -15,23 +15,30 @@ from measuretwice.facts import (
     RecordedSets,
     column,
     excerpt,
+    factor,
     mbit,
     measured,
     ms,
     param,
+    per,
     percent,
+    percents,
     seconds,
+    size,
     table,
     whole,
 )
 from measuretwice.measure.expectations import Verdict
 from measuretwice.runs.result import Result
 from measuretwice.stats import intervals
+from measuretwice.tcp.model import ETHERNET_HEADER_BYTES, IP_TCP_HEADERS_BYTES, drain_ms
 
-# What a frame has besides a segment's data: TCP, IP, Ethernet, without options.
-HEADER_BYTES = 20 + 20 + 14
+# What a frame has besides a segment's data, without options.
+HEADER_BYTES = IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES
 # A ping goes there and comes back, over two cables each way.
 PASSES = 4
+# Trials by number: what each is to read.
+DELAY, RATE, LOSS, MTU, OFFLOADS_OFF, OFFLOADS_ON, SMALL_PINGS, LARGE_PINGS = range(1, 9)
 # The set in which each trial stands once, and what its last connection is in ss.
 READINGS, CONNECTION = "readings", {"grep": " reno ", "last": 1}
 
@@ -40,18 +47,18 @@ def facts(sets: RecordedSets) -> Facts:
     """Return the facts of the pages in docs/modules/00-calibrate/, where a name says whose trial it is of, and of the tools'
     pages in docs/start/, where it begins with the tool's."""
     f = Facts()
-    _delay(f, sets.run(READINGS, trial=1))
-    _rate(f, sets, sets.run(READINGS, trial=2))
-    _loss(f, sets.run(READINGS, trial=3))
+    _delay(f, sets.run(READINGS, trial=DELAY))
+    _rate(f, sets, sets.run(READINGS, trial=RATE))
+    _loss(f, sets.run(READINGS, trial=LOSS))
     _loss_again(f, sets.runs("loss-again"))
-    _mtu(f, sets, sets.run(READINGS, trial=4))
-    _offloads(f, sets.run(READINGS, trial=5), sets.run(READINGS, trial=6))
-    _cables(f, sets.run(READINGS, trial=7), sets.run(READINGS, trial=8))
-    _ping(f, sets, sets.run(READINGS, trial=3))
-    _iperf3(f, sets, sets.run(READINGS, trial=2))
+    _mtu(f, sets, sets.run(READINGS, trial=MTU))
+    _offloads(f, sets.run(READINGS, trial=OFFLOADS_OFF), sets.run(READINGS, trial=OFFLOADS_ON))
+    _cables(f, sets.run(READINGS, trial=SMALL_PINGS), sets.run(READINGS, trial=LARGE_PINGS))
+    _ping(f, sets, sets.run(READINGS, trial=LOSS))
+    _iperf3(f, sets, sets.run(READINGS, trial=RATE))
     _ss(f, sets)
-    _tc(f, sets, sets.run(READINGS, trial=3))
-    _nstat(f, sets, sets.run(READINGS, trial=3))
+    _tc(f, sets, sets.run(READINGS, trial=LOSS))
+    _nstat(f, sets, sets.run(READINGS, trial=LOSS))
     _tcpdump(f, sets)
     return f
 
@@ -60,8 +67,8 @@ def _delay(f: Facts, run: Result) -> None:
     rtt_ms = param(run, "rtt_ms")
     f.delay = ms(rtt_ms / 2)
     f.delay_one_percent = ms(0.01 * rtt_ms, 1)
-    f.delay_ping = excerpt(READINGS, "romeo/ping.txt", trial=1, last=2)
-    f.delay_ss = excerpt(READINGS, "romeo/ss.txt", trial=1, **CONNECTION)
+    f.delay_ping = excerpt(READINGS, "romeo/ping.txt", trial=DELAY, last=2)
+    f.delay_ss = excerpt(READINGS, "romeo/ss.txt", trial=DELAY, **CONNECTION)
     f.delay_compared = table(
         ("reading", "set", "read", "may differ by"),
         (
@@ -92,9 +99,11 @@ def _rate(f: Facts, sets: RecordedSets, run: Result) -> None:
     f.rate_lasts = seconds(param(run, "duration_s"))
     f.rate_room = whole(param(run, "limit_packets"))
     f.rate_rtt = ms(param(run, "rtt_ms"))
-    f.mss, f.frame = whole(mss_bytes, "B"), whole(frame_bytes, "B")
-    f.rate_iperf3 = excerpt(READINGS, "romeo/iperf3.json", trial=2, between=['"sum_received"', "}"])
-    f.rate_ss = excerpt(READINGS, "romeo/ss.txt", trial=2, **CONNECTION)
+    f.mss, f.frame = size(mss_bytes), size(frame_bytes)
+    f.rate_iperf3 = excerpt(
+        READINGS, "romeo/iperf3.json", trial=RATE, between=['"sum_received"', "}"]
+    )
+    f.rate_ss = excerpt(READINGS, "romeo/ss.txt", trial=RATE, **CONNECTION)
     f.rate_most, f.rate_read = mbit(most_bps, 4), mbit(goodput_bps, 4)
     f.goodput = mbit(goodput_bps)
     delivery_bps = re.findall(r" reno .*delivery_rate (\d+)bps", sets.raw_text(run, "romeo/ss.txt"))
@@ -113,7 +122,9 @@ def _rate(f: Facts, sets: RecordedSets, run: Result) -> None:
     )
     f.rate_missing = percent(1 - goodput_bps / rate_bps, 2)
     f.most_of_it_are_headers = 1 - most_bps / rate_bps > 0.5 * (1 - goodput_bps / rate_bps)
-    f.queue_takes = ms(param(run, "limit_packets") * frame_bytes * 8e3 / rate_bps, 3)
+    f.queue_takes = ms(
+        drain_ms(param(run, "limit_packets") * frame_bytes, param(run, "rate_mbit")), 3
+    )
     f.rate_rtt_least = ms(measured(run, "rtt_min_ms"))
     f.rate_rtt_mean = ms(measured(run, "rtt_mean_ms"))
     f.rate_drops = whole(measured(run, "qdisc_drops"), "packets")
@@ -124,9 +135,9 @@ def _loss(f: Facts, run: Result) -> None:
     ratio, pings = param(run, "loss_ratio"), int(measured(run, "ping_sent_packets"))
     f.loss = percent(ratio)
     f.pings = whole(pings)
-    f.loss_ping = excerpt(READINGS, "romeo/ping.txt", trial=3, last=3)
+    f.loss_ping = excerpt(READINGS, "romeo/ping.txt", trial=LOSS, last=3)
     f.loss_counter = excerpt(
-        READINGS, "router/qdisc.after.json", trial=3,
+        READINGS, "router/qdisc.after.json", trial=LOSS,
         where={"kind": "netem", "parent": "1:3"}, keys=["kind", "options", "packets", "drops"],
     )  # fmt: skip
     offered = measured(run, "qdisc_offered_packets")
@@ -154,7 +165,7 @@ def _loss(f: Facts, run: Result) -> None:
 
 def _loss_again(f: Facts, runs: Sequence[Result]) -> None:
     by_ping = column(runs, "ping_loss_ratio")
-    f.again_by_ping = Numbers(tuple(100 * ratio for ratio in by_ping), "%")
+    f.again_by_ping = Numbers(tuple(percents(runs, "ping_loss_ratio")), "%")
     f.again = table(
         ("reading", "smallest", "middle", "largest", "outside of 99 %"),
         (
@@ -175,32 +186,32 @@ def _loss_again(f: Facts, runs: Sequence[Result]) -> None:
 
 def _mtu(f: Facts, sets: RecordedSets, run: Result) -> None:
     lengths = re.findall(r"length (\d+)", sets.raw_text(run, "router/tcpdump.txt").splitlines()[-1])
-    f.mtu = whole(param(run, "mtu_bytes"), "B")
-    f.mtu_mss = whole(param(run, "mss_bytes"), "B")
+    f.mtu = size(param(run, "mtu_bytes"))
+    f.mtu_mss = size(param(run, "mss_bytes"))
     f.mtu_ping_data = whole(param(run, "mtu_bytes") - 28)
-    f.mtu_mss_read = whole(measured(run, "mss_bytes"), "B")
-    f.mtu_packet = whole(measured(run, "largest_packet_bytes"), "B")
-    f.mtu_frame = whole(int(lengths[0]), "B")
-    f.mtu_ss = excerpt(READINGS, "romeo/ss.txt", trial=4, **CONNECTION)
-    f.mtu_tcpdump = excerpt(READINGS, "router/tcpdump.txt", trial=4, last=1)
+    f.mtu_mss_read = size(measured(run, "mss_bytes"))
+    f.mtu_packet = size(measured(run, "largest_packet_bytes"))
+    f.mtu_frame = size(int(lengths[0]))
+    f.mtu_ss = excerpt(READINGS, "romeo/ss.txt", trial=MTU, **CONNECTION)
+    f.mtu_tcpdump = excerpt(READINGS, "router/tcpdump.txt", trial=MTU, last=1)
 
 
 def _offloads(f: Facts, off: Result, on: Result) -> None:
-    f.offloads_mtu = whole(param(on, "mtu_bytes"), "B")
+    f.offloads_mtu = size(param(on, "mtu_bytes"))
     f.offloads_room = whole(param(on, "limit_packets"))
     f.off_tcpdump, f.on_tcpdump = (
-        excerpt(READINGS, "router/tcpdump.txt", trial=trial, last=3) for trial in (5, 6)
+        excerpt(READINGS, "router/tcpdump.txt", trial=trial, last=3)
+        for trial in (OFFLOADS_OFF, OFFLOADS_ON)
     )
 
     def row(what: str, name: str, show: Callable[[float], Number]) -> tuple[str, Number, Number]:
         return what, show(measured(off, name)), show(measured(on, name))
 
-    largest = row("largest packet, by tcpdump", "largest_packet_bytes", _bytes)
-    mss = row("`mss`, by ss", "mss_bytes", _bytes)
+    largest = row("largest packet, by tcpdump", "largest_packet_bytes", size)
+    mss = row("`mss`, by ss", "mss_bytes", size)
     goodput = row("goodput, by iperf3", "goodput_bps", _mbit_4)
     per_ack = (
-        Number(measured(run, "data_segs_out") / measured(run, "receiver_acks_out"), digits=2)
-        for run in (off, on)
+        Number(per(run, "data_segs_out", "receiver_acks_out"), digits=2) for run in (off, on)
     )
     f.offloads = table(
         ("reading", "off", "on"),
@@ -215,7 +226,7 @@ def _offloads(f: Facts, off: Result, on: Result) -> None:
     )
     f.offloads_in_short = table(("value", "off", "on"), (largest, mss, goodput))
     f.off_goodput, f.on_goodput = (mbit(measured(run, "goodput_bps")) for run in (off, on))
-    apart = abs(measured(off, "goodput_bps") / measured(on, "goodput_bps") - 1)
+    apart = abs(factor(off, on, "goodput_bps") - 1)
     f.goodputs_apart = percent(apart, 1)
     f.neither_ss_nor_iperf3_tells = (
         measured(off, "mss_bytes") == measured(on, "mss_bytes") and apart < 0.01
@@ -226,17 +237,18 @@ def _cables(f: Facts, small: Result, large: Result) -> None:
     count = param(small, "ping_count")
     f.cables_rtt = ms(param(small, "rtt_ms"))
     f.cable_pings = whole(count)
-    f.ping_small = whole(param(small, "ping_bytes"), "B")
-    f.ping_large = whole(param(large, "ping_bytes"), "B")
+    f.ping_small = size(param(small, "ping_bytes"))
+    f.ping_large = size(param(large, "ping_bytes"))
     f.ping_small_read, f.ping_large_read = (
-        excerpt(READINGS, "romeo/ping.txt", trial=trial, last=2) for trial in (7, 8)
+        excerpt(READINGS, "romeo/ping.txt", trial=trial, last=2)
+        for trial in (SMALL_PINGS, LARGE_PINGS)
     )
-    f.cable_speeds = excerpt(READINGS, "router/speed_mbit.txt", trial=7)
+    f.cable_speeds = excerpt(READINGS, "router/speed_mbit.txt", trial=SMALL_PINGS)
     f.small_least = ms(measured(small, "ping_rtt_min_ms"))
     f.large_least = ms(measured(large, "ping_rtt_min_ms"))
     more_bytes = param(large, "ping_bytes") - param(small, "ping_bytes")
     more_ms = measured(large, "ping_rtt_min_ms") - measured(small, "ping_rtt_min_ms")
-    f.more_bytes, f.more_time = whole(more_bytes, "B"), ms(more_ms, 3)
+    f.more_bytes, f.more_time = size(more_bytes), ms(more_ms, 3)
     f.more_time_us = whole(1000 * more_ms, "µs")
     f.cable_resolution = percent(1 / (1000 * more_ms), 1)
     f.cable = whole(param(small, "cable_mbit"), "Mbit/s")
@@ -254,8 +266,8 @@ def _cables(f: Facts, small: Result, large: Result) -> None:
 
 def _ping(f: Facts, sets: RecordedSets, run: Result) -> None:
     text = sets.raw_text(run, "romeo/ping.txt")
-    f.ping_begins = excerpt(READINGS, "romeo/ping.txt", trial=3, first=4, explained="ping")
-    f.ping_ends = excerpt(READINGS, "romeo/ping.txt", trial=3, last=3, explained="ping")
+    f.ping_begins = excerpt(READINGS, "romeo/ping.txt", trial=LOSS, first=4, explained="ping")
+    f.ping_ends = excerpt(READINGS, "romeo/ping.txt", trial=LOSS, last=3, explained="ping")
     f.ping_seq = _found(r"icmp_seq=(\d+)", text)
     f.ping_ttl = _found(r"ttl=(\d+)", text)
     f.ping_time = _found(r"time=([\d.]+)", text)
@@ -276,7 +288,7 @@ def _iperf3(f: Facts, sets: RecordedSets, run: Result) -> None:
     second = report["intervals"][0]["streams"][0]
 
     def lines(**which: object) -> Excerpt:
-        return excerpt(READINGS, "romeo/iperf3.json", trial=2, explained="iperf3", **which)
+        return excerpt(READINGS, "romeo/iperf3.json", trial=RATE, explained="iperf3", **which)
 
     f.iperf3_end = lines(between=['"sum_sent"', '"cpu_utilization_percent"'])
     f.iperf3_second = lines(between=['"intervals"', '"omitted"'])
@@ -294,17 +306,17 @@ def _iperf3(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _ss(f: Facts, sets: RecordedSets) -> None:
-    of_trial = {trial: sets.run(READINGS, trial=trial) for trial in (1, 2, 3)}
+    of_trial = {trial: sets.run(READINGS, trial=trial) for trial in (DELAY, RATE, LOSS)}
     lines = {
         trial: [line for line in sets.raw_text(run, "romeo/ss.txt").splitlines() if " reno " in line][-1]
         for trial, run in of_trial.items()
     }  # fmt: skip
-    full, free = lines[2], lines[3]
+    full, free = lines[RATE], lines[LOSS]
     f.ss_line, f.ss_held = (
         excerpt(READINGS, "romeo/ss.txt", trial=trial, explained="ss", **CONNECTION)
-        for trial in (2, 1)
+        for trial in (RATE, DELAY)
     )
-    f.ss_samples = excerpt(READINGS, "romeo/ss.txt", trial=2, grep="^# t=", first=2)
+    f.ss_samples = excerpt(READINGS, "romeo/ss.txt", trial=RATE, grep="^# t=", first=2)
     f.ss_port = _found(r"10.10.1.100:(\d+)", full)
     f.ss_mss = _found(r" mss:(\d+)", full)
     f.ss_minrtt, f.ss_minrtt_free = (_found(r"minrtt:([\d.]+)", line) for line in (full, free))
@@ -321,9 +333,9 @@ def _ss(f: Facts, sets: RecordedSets) -> None:
     bits = 8 * int(f.ss_cwnd) * int(f.ss_mss)
     f.ss_rate = mbit(1000 * bits / float(f.ss_rtt))
     f.ss_queue = ms(float(f.ss_rtt) - float(f.ss_minrtt), 2)
-    f.ss_goodput_free = mbit(measured(of_trial[3], "goodput_bps"))
-    f.ss_held_rtt = ms(param(of_trial[1], "rtt_ms"))
-    f.ss_sndbuf = _found(r"sndbuf_limited:([^ ]+)", lines[1])
+    f.ss_goodput_free = mbit(measured(of_trial[LOSS], "goodput_bps"))
+    f.ss_held_rtt = ms(param(of_trial[DELAY], "rtt_ms"))
+    f.ss_sndbuf = _found(r"sndbuf_limited:([^ ]+)", lines[DELAY])
 
 
 def _tc(f: Facts, sets: RecordedSets, run: Result) -> None:
@@ -333,7 +345,7 @@ def _tc(f: Facts, sets: RecordedSets, run: Result) -> None:
     )
     htb = sets.raw_object(run, "router/qdisc.after.json", **shaping)
     f.tc_netem, f.tc_htb = (
-        excerpt(READINGS, "router/qdisc.after.json", trial=3, explained="tc", **which)
+        excerpt(READINGS, "router/qdisc.after.json", trial=LOSS, explained="tc", **which)
         for which in (
             {"where": losing},
             {"where": shaping, "keys": ["kind", "handle", "packets", "drops", "overlimits"]},
@@ -391,7 +403,7 @@ def _nstat(f: Facts, sets: RecordedSets, run: Result) -> None:
     for node, names in shown.items():
         file = f"{node}/nstat.after.json"
         counted[node] = json.loads(sets.raw_text(run, file))["kernel"]
-        lines = {"trial": 3, "where": {}, "keys": list(names), "explained": "nstat"}
+        lines = {"trial": LOSS, "where": {}, "keys": list(names), "explained": "nstat"}
         setattr(f, f"nstat_{node}", excerpt(READINGS, file, **lines))
         for counter, name in names.items():
             setattr(f, name, str(counted[node][counter]))
@@ -417,10 +429,10 @@ def _nstat(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _tcpdump(f: Facts, sets: RecordedSets) -> None:
-    off, on = (sets.run(READINGS, trial=trial) for trial in (5, 6))
+    off, on = (sets.run(READINGS, trial=trial) for trial in (OFFLOADS_OFF, OFFLOADS_ON))
     f.tcpdump_off, f.tcpdump_on = (
         excerpt(READINGS, "router/tcpdump.txt", trial=trial, last=2, explained="tcpdump")
-        for trial in (5, 6)
+        for trial in (OFFLOADS_OFF, OFFLOADS_ON)
     )
     line = sets.raw_text(off, "router/tcpdump.txt").splitlines()[-1]
     f.tcpdump_length, f.tcpdump_tcp = (_found(rf"{name} (\d+)", line) for name in ("length", "tcp"))
@@ -429,8 +441,8 @@ def _tcpdump(f: Facts, sets: RecordedSets) -> None:
     bundle = re.findall(r"tcp (\d{5})", sets.raw_text(on, "router/tcpdump.txt"))[-1]
     f.tcpdump_bundle = bundle
     f.tcpdump_segments = Number(int(bundle) / measured(on, "mss_bytes"))
-    f.tcpdump_mtu = whole(param(on, "mtu_bytes"), "B")
-    f.tcpdump_mss = whole(measured(on, "mss_bytes"), "B")
+    f.tcpdump_mtu = size(param(on, "mtu_bytes"))
+    f.tcpdump_mss = size(measured(on, "mss_bytes"))
     f.tcpdump_kept = whole(param(off, "capture_packets"))
 
 
@@ -451,10 +463,6 @@ def _expected(run: Result, *names: str) -> list[tuple[Verdict, float, float, flo
             assert verdict.high is not None
             found.append((verdict, verdict.value, verdict.low, verdict.high))
     return found
-
-
-def _bytes(size: float) -> Number:
-    return whole(size, "B")
 
 
 def _mbit_4(rate_bps: float) -> Number:
