@@ -57,6 +57,11 @@ class Worker:
             text=True,
         )
 
+    @property
+    def book(self) -> str:
+        """The lab book of mathis."""
+        return (self.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
+
     def whole(self, work: str, /, **request: Any) -> dict[str, Any]:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
@@ -89,11 +94,9 @@ def kit(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def worker(kit: Path, tmp_path: Path) -> Iterator[Worker]:
-    each = Worker(kit, tmp_path / "runs")
-    yield each
-    assert each.process.stdin is not None
-    each.process.stdin.close()
-    each.process.wait(timeout=60)
+    worker = Worker(kit, tmp_path / "runs")
+    yield worker
+    worker.process.communicate(timeout=60)
 
 
 def said_here(*words: str | Path) -> str:
@@ -113,17 +116,12 @@ def said_here(*words: str | Path) -> str:
     ],
 )
 def test_a_page_says_what_check_says(
-    worker: Worker,
-    lab: str,
-    case: int,
-    given: str,
-    hint: int | None,
+    worker: Worker, lab: str, case: int, given: str, hint: int | None
 ) -> None:
     folder = worker.run(lab, given, case=case, seed=1)
     answer = worker.ask("check", lab=lab, folders=[folder], hint=hint)
-    printed = said_here(
-        "check", worker.runs / lab / folder, *(["--hint", str(hint)] if hint else [])
-    )
+    options = ["--hint", str(hint)] if hint else []
+    printed = said_here("check", worker.runs / lab / folder, *options)
     _, of_place, *lines = printed.splitlines()
     assert "the browser's machine" in of_place
     lines = [line for line in lines if not line.startswith("--hint")]
@@ -131,27 +129,32 @@ def test_a_page_says_what_check_says(
         line
         for document in answer["documents"]
         for finding in document["findings"]
-        for line in (f"  {finding['heading']}", *(f"    {each}" for each in finding["lines"]))
+        for line in (finding["heading"], *finding["lines"])
     ]
-    assert "".join(told).split() == "".join(lines).split()
+    assert " ".join(told).split() == " ".join(lines).split()
     assert told
+
+
+def add_recorded(packed: tarfile.TarFile, recorded: str) -> None:
+    """Put a recorded run's raw files into a tar file."""
+    [run] = (path.parent for path in (SAMPLES / recorded).rglob("DONE"))
+    with raw_folder(run) as raw:
+        packed.add(raw, "raw")
 
 
 def give(worker: Worker, recorded: str) -> str:
     """What a machine would have given: the raw files of a recorded run, as a tar file."""
-    [place] = (path.parent for path in (SAMPLES / recorded).rglob("DONE"))
     tar = worker.runs.with_name("given.tar")
-    with raw_folder(place) as raw, tarfile.open(tar, "w") as packed:
-        packed.add(raw, "raw")
+    with tarfile.open(tar, "w") as packed:
+        add_recorded(packed, recorded)
         packed.addfile(tarfile.TarInfo("raw/finished"), io.BytesIO())
     return str(tar)
 
 
 def kinds_of(worker: Worker, case: int) -> list[str]:
     """Of which kinds a case's entries in the lab book are, in order; none where it has no part."""
-    book = (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
-    of_case = [*book.split(f"## Case {case}:"), ""][1].split("\n## ")[0]
-    return [line.split(":")[0] for line in of_case.splitlines() if line.startswith("- ")]
+    of_case = [*worker.book.split(f"## Case {case}:"), ""][1].split("\n## ")[0]
+    return re.findall(r"(?m)^- (\w+)", of_case)
 
 
 def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_path: Path) -> None:
@@ -160,8 +163,7 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     )
     end = worker.ask("finish")
     assert end["said"].startswith("Goodput. You predicted: 66 Mbit/s, by the model. Measured: ")
-    book = worker.runs / "mathis/lab-book.md"
-    assert "- Prediction: 66 Mbit/s, by the model\n" in book.read_text(encoding="utf-8")
+    assert "- Prediction: 66 Mbit/s, by the model\n" in worker.book
     worker.ask("check", lab="mathis", folders=[first], hint=1)
     mended = worker.run(
         "mathis", "01-mathis/case-05-fixed", case=5, seed=1, changes=["mtu_bytes=4352"]
@@ -172,16 +174,8 @@ def test_a_case_from_its_prediction_to_the_folder_handed_in(worker: Worker, tmp_
     assert "nothing is off any more" in answer["said"]
     found = worker.ask("results", lab="mathis", case=5)
     assert [run["changes"] for run in found["runs"]] == [{}, {"mtu_bytes": "4352"}]
-    assert kinds_of(worker, 5) == [
-        "- Prediction",
-        "- Run",
-        "- Hint",
-        "- Changed",
-        "- Prediction",
-        "- Run",
-        "- Diagnosis",
-        "- Outcome",
-    ]
+    second = ["Changed", "Prediction", "Run", "Diagnosis", "Outcome"]
+    assert kinds_of(worker, 5) == ["Prediction", "Run", "Hint", *second]
     # Of three runs a report has a figure where something can draw it: a page can't.
     worker.run("mathis", "01-mathis/case-04-broken", case=4, seed=1)
     packed = tmp_path / "saved.zip"
@@ -229,7 +223,7 @@ def test_what_is_predicted_while_it_runs_comes_into_the_book(worker: Worker) -> 
     worker.ask("conclude", folder=job["folder"], given=tar, said="", predicted="2,8 Mbit/s")
     said = worker.ask("finish")["said"]
     assert "You predicted: 2,8 Mbit/s" in said
-    assert kinds_of(worker, 5) == ["- Prediction", "- Run"]
+    assert kinds_of(worker, 5) == ["Prediction", "Run"]
     provenance = read_object(worker.runs / "mathis" / job["folder"] / "provenance.json")
     assert provenance["started"] <= provenance["ended"]
 
@@ -241,14 +235,13 @@ def test_what_was_predicted_of_one_run_is_not_held_against_one_with_other_values
     for seed, words, is_held in ((1, "0.16", True), (2, "0.16", False), (3, "0.4", True)):
         worker.run("mathis", "01-mathis/case-01-broken", case=1, seed=seed, predicted=words)
         assert (f"You predicted: {words}." in worker.ask("finish")["said"]) == is_held
-    assert kinds_of(worker, 1) == ["- Prediction", "- Run"] * 3
+    assert kinds_of(worker, 1) == ["Prediction", "Run"] * 3
 
 
 def test_a_reader_is_told_which_values_their_run_has_before_it(worker: Worker) -> None:
     """A page's numbers are the recorded run's; a book that isn't there is begun, and keeps its seed."""
     first = worker.ask("dealt", lab="mathis", case=1)
-    book = (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
-    [seed] = (int(line.split()[-1]) for line in book.splitlines() if line.startswith("- Seed: "))
+    [seed] = (int(found) for found in re.findall(r"(?m)^- Seed: (\d+)$", worker.book))
     lab = read_lab(ROOT / "labs/01-mathis")
     own = lab.varied_by(lab.case(1), seed)
     assert first["says"] == (
@@ -335,9 +328,9 @@ def test_a_diagnosis_is_in_the_book_whatever_hints_were_taken(
     folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     worker.ask("finish")
     worker.ask("note", lab="mathis", diagnoses={"5": "small\n packets"})
-    assert kinds_of(worker, 5) == ["- Prediction", "- Run", "- Diagnosis"]
+    assert kinds_of(worker, 5) == ["Prediction", "Run", "Diagnosis"]
     worker.ask("check", lab="mathis", folders=[folder], hint=3, diagnoses={"5": "small packets"})
-    assert kinds_of(worker, 5) == ["- Prediction", "- Run", "- Diagnosis", "- Hint"]
+    assert kinds_of(worker, 5) == ["Prediction", "Run", "Diagnosis", "Hint"]
     written = {"5": "the MTU", "6": "timestamps", "99": "nothing", "first": "no case's"}
     packed = tmp_path / "saved.zip"
     answer = worker.ask("archive", lab="mathis", to=str(packed), diagnoses=written)
@@ -352,7 +345,7 @@ def test_a_diagnosis_after_the_last_hint_is_noted_too(worker: Worker) -> None:
     folder = worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     worker.ask("check", lab="mathis", folders=[folder], hint=3)
     worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"})
-    notes = read_notes((worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8"))[5]
+    notes = read_notes(worker.book)[5]
     assert (notes.diagnosis, notes.hints_before_diagnosis) == ("the MTU", 3)
 
 
@@ -361,10 +354,10 @@ def test_hints_opened_on_a_page_come_before_the_diagnosis(worker: Worker) -> Non
     worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1)
     worker.ask("finish")
     worker.ask("note", lab="mathis", hints={"5": "2", "6": "4", "99": "1", "first": "1"})
-    assert kinds_of(worker, 5) == ["- Prediction", "- Run", "- Hint"]
+    assert kinds_of(worker, 5) == ["Prediction", "Run", "Hint"]
     worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"}, hints={"5": "2"})
     worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"}, hints={"5": "1"})
-    notes = read_notes((worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8"))
+    notes = read_notes(worker.book)
     assert list(notes) == [5]
     assert (notes[5].diagnosis, notes[5].hints_before_diagnosis) == ("the MTU", 2)
 
@@ -379,7 +372,7 @@ def test_what_was_cancelled_or_failed_is_no_try(worker: Worker) -> None:
     assert kinds_of(worker, 5) == []
     worker.run("mathis", "01-mathis/case-05-broken", case=5, seed=1, predicted="1 Mbit/s")
     worker.ask("finish")
-    assert kinds_of(worker, 5) == ["- Prediction", "- Run"]
+    assert kinds_of(worker, 5) == ["Prediction", "Run"]
 
 
 def test_a_run_that_cannot_be_read_leaves_the_others(worker: Worker, tmp_path: Path) -> None:
@@ -431,9 +424,7 @@ def left_on_nodes(worker: Worker, given: str | None) -> str:
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
         packed.addfile(link)
         if given:
-            [place] = (path.parent for path in (SAMPLES / given).rglob("DONE"))
-            with raw_folder(place) as raw:
-                packed.add(raw, "raw")
+            add_recorded(packed, given)
     return str(tar)
 
 
@@ -446,7 +437,7 @@ def test_a_live_lab_is_checked_as_in_a_terminal(worker: Worker) -> None:
     assert live["files"]["run/measuretwice/experiment.sh"] == script
     assert (facts["case"], facts["where"]) == (5, "browser")
     assert live["words"] == f"live {facts['kernel_seed']} 10000 romeo router juliet"
-    assert "Seed" in (worker.runs / "mathis/lab-book.md").read_text(encoding="utf-8")
+    assert "Seed" in worker.book
     kept = worker.ask(
         "live_files", lab="mathis", folder=live["folder"], given=left_on_nodes(worker, None)
     )
@@ -490,16 +481,13 @@ def test_each_request_is_in_the_list_with_its_answer(tmp_path: Path) -> None:
         parameters = inspect.signature(api.requests[name]).parameters
         assert set(re.findall(r"`(\w+)`", arguments)) == parameters.keys(), name
         required = re.sub(r"\[.*?\]", "", arguments)
-        assert {
+        needed = {
             known.name for known in parameters.values() if known.default is inspect.Parameter.empty
-        } <= set(re.findall(r"`(\w+)`", required)), name
-        given = inspect.signature(api.requests[name]).return_annotation
-        types = {word.split(".")[-1] for word in re.findall(r"[\w.]+", given)} - {
-            "dict",
-            "str",
-            "Any",
         }
-        assert set(re.findall(r"(\w+)`", answer)) == types, name
+        assert needed <= set(re.findall(r"`(\w+)`", required)), name
+        given = inspect.signature(api.requests[name]).return_annotation
+        types = {word.split(".")[-1] for word in re.findall(r"[\w.]+", given)}
+        assert set(re.findall(r"(\w+)`", answer)) == types - {"dict", "str", "Any"}, name
 
 
 def test_the_archive_is_the_same_twice(kit: Path) -> None:

@@ -36,9 +36,8 @@ def builder(*arguments: str, **environment: str) -> "subprocess.CompletedProcess
 def test_the_builder_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
     wrong = builder("--nonsense")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert (
-        wrong.stderr == "browser/build.sh: unknown option --nonsense (--help shows the options)\n"
-    )
+    problem = "unknown option --nonsense (--help shows the options)"
+    assert wrong.stderr == f"browser/build.sh: {problem}\n"
     assert builder("--path", MEASURETWICE_CACHE=str(tmp_path)).returncode == 3
     file = tmp_path / "file"
     file.touch()
@@ -83,11 +82,8 @@ def test_a_long_trial_samples_less_often_where_its_samples_stay_in_memory() -> N
 
 def test_the_guest_gets_what_a_trial_reads() -> None:
     names = set(guest_files(load_lab(ROOT, "mathis"), ROOT))
-    assert {
-        "run/lab/scripts/lib.sh",
-        "run/lab/scripts/snapshot.sh",
-        "run/lab/labs/01-mathis/nodes/romeo.sh",
-    } <= names
+    read = {"scripts/lib.sh", "scripts/snapshot.sh", "labs/01-mathis/nodes/romeo.sh"}
+    assert {f"run/lab/{name}" for name in read} <= names
     assert not [name for name in names if len(name) > 100]
 
 

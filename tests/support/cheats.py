@@ -36,86 +36,87 @@ VICTIM, OTHER_VICTIM = "s1001", "s1002"
 Cheat = Callable[[Class, str], None]
 
 
-def another_students_runs(it: Class, who: str) -> None:
-    shutil.rmtree(it.place(who))
-    shutil.copytree(it.place(VICTIM), it.place(who))
+def another_students_runs(class_: Class, who: str) -> None:
+    shutil.rmtree(class_.place(who))
+    shutil.copytree(class_.place(VICTIM), class_.place(who))
 
 
-def result_edited(it: Class, who: str) -> None:
-    for run in it.place(who).iterdir():
+def result_edited(class_: Class, who: str) -> None:
+    for run in class_.place(who).iterdir():
         result = json.loads((run / "result.json").read_text())
         edit_json(run / "result.json", measured={**result["measured"], "goodput_bps": 1e9})
 
 
-def seed_rewritten(it: Class, who: str) -> None:
-    take(it, who, VICTIM, cookie=False)
+def seed_rewritten(class_: Class, who: str) -> None:
+    take(class_, who, VICTIM, cookie=False)
 
 
-def seed_and_cookie_rewritten(it: Class, who: str) -> None:
-    take(it, who, VICTIM)
+def seed_and_cookie_rewritten(class_: Class, who: str) -> None:
+    take(class_, who, VICTIM)
 
 
-def recorded_sample_reseeded(it: Class, who: str) -> None:
-    shutil.rmtree(it.place(who))
+def recorded_sample_reseeded(class_: Class, who: str) -> None:
+    shutil.rmtree(class_.place(who))
     recorded = next((ROOT / "sample-data/01-mathis/case-05-broken").glob("trial-*"))
-    other_cookie(copy_run(recorded, it.place(who), it.seeds[who]))
+    other_cookie(copy_run(recorded, class_.place(who), class_.seeds[who]))
 
 
-def fixed_as_broken(it: Class, who: str) -> None:
+def fixed_as_broken(class_: Class, who: str) -> None:
     """All that is said of the mended run is said as of the broken one."""
-    shutil.rmtree(run_of(it, who, "broken"))
-    broken = plan_of(it.runs[who, "broken"])
-    replan(run_of(it, who, "fixed"), True, stage="broken", params=broken.params)
+    shutil.rmtree(run_of(class_, who, "broken"))
+    broken = plan_of(class_.runs[who, "broken"])
+    replan(run_of(class_, who, "fixed"), True, stage="broken", params=broken.params)
 
 
-def plan_edited(it: Class, who: str) -> None:
-    plan = plan_of(run_of(it, who))
-    replan(run_of(it, who), False, params={**plan.params, "loss_ratio": 0.001})
+def plan_edited(class_: Class, who: str) -> None:
+    plan = plan_of(run_of(class_, who))
+    replan(run_of(class_, who), False, params={**plan.params, "loss_ratio": 0.001})
 
 
-def easier_run(it: Class, who: str) -> None:
+def easier_run(class_: Class, who: str) -> None:
     """New: run for half as long, and said to be as long as the others' in all files."""
-    batch = open_batch(ROOT, it.lab, it.folder / "runs")
-    job = job_of(batch, it.seeds[who], "broken", it.duration_s // 2)
+    batch = open_batch(ROOT, class_.lab, class_.folder / "runs")
+    job = job_of(batch, class_.seeds[who], "broken", class_.duration_s // 2)
     run_all([job])
-    meant = plan_of(run_of(it, who))
-    shutil.rmtree(run_of(it, who))
-    run = it.place(who) / job.folder.name
+    meant = plan_of(run_of(class_, who))
+    shutil.rmtree(run_of(class_, who))
+    run = class_.place(who) / job.folder.name
     shutil.copytree(job.folder, run)
     replan(run, True, params=meant.params)
 
 
-def all_rewritten_and_times_shifted(it: Class, who: str) -> None:
+def all_rewritten_and_times_shifted(class_: Class, who: str) -> None:
     """New: another's run with every word of its seed changed, and with another time at each sample."""
-    take(it, who, OTHER_VICTIM, careful=True)
-    for run in it.place(who).iterdir():
+    take(class_, who, OTHER_VICTIM, careful=True)
+    for run in class_.place(who).iterdir():
         shift_times(run, 3600)
 
 
-def files_of_two_runs(it: Class, who: str) -> None:
+def files_of_two_runs(class_: Class, who: str) -> None:
     """New: one's own run, and in it another's log of ss."""
     shutil.copyfile(
-        it.runs[OTHER_VICTIM, "broken"] / "raw/romeo/ss.txt", run_of(it, who) / "raw/romeo/ss.txt"
+        class_.runs[OTHER_VICTIM, "broken"] / "raw/romeo/ss.txt",
+        run_of(class_, who) / "raw/romeo/ss.txt",
     )
 
 
-def answers_disguised(it: Class, who: str) -> None:
+def answers_disguised(class_: Class, who: str) -> None:
     """New: another's answers in other case, spaces and punctuation."""
-    words = own_words(it.lab, VICTIM)
-    write_report(it, who, {number: loud(text) for number, text in words.items()})
+    words = own_words(class_.lab, VICTIM)
+    write_report(class_, who, {number: loud(text) for number, text in words.items()})
 
 
-def of_a_kernel_of_ones_own(it: Class, who: str) -> None:
+def of_a_kernel_of_ones_own(class_: Class, who: str) -> None:
     """New: another's run, said to be of a kernel that nobody can run again."""
-    take(it, who, OTHER_VICTIM, careful=True)
-    for run in [*it.place(who).iterdir()]:
+    take(class_, who, OTHER_VICTIM, careful=True)
+    for run in [*class_.place(who).iterdir()]:
         replan(run, True, kernel="linux 7.2.12-measuretwice 0123456789abcdef")
 
 
-def numbers_made_up(it: Class, who: str) -> None:
+def numbers_made_up(class_: Class, who: str) -> None:
     """New: one's own run with better numbers in its raw files."""
-    faster(run_of(it, who))
-    replan(run_of(it, who), True)
+    faster(run_of(class_, who))
+    replan(run_of(class_, who), True)
 
 
 # By who does it: whether it is found without running anything again.
@@ -139,17 +140,19 @@ OWN_SCRIPTS, OTHER_KERNEL, BARE, PLAIN = "s1016", "s1017", "s1018", "s1019"
 HONEST = {VICTIM, OTHER_VICTIM, OWN_SCRIPTS, OTHER_KERNEL, BARE, PLAIN}
 
 
-def cheat(it: Class) -> None:
+def cheat(class_: Class) -> None:
     """Have everybody cheat who does, and the honest be honest in their own ways."""
     for who, (do, _) in CHEATS.items():
-        do(it, who)
-    own = OwnScripts((("romeo.sh", (it.lab.folder / "nodes/romeo.sh").read_bytes() + b"# mine\n"),))
-    batch = open_batch(ROOT, it.lab, it.folder / "runs", own=own)
-    job = job_of(batch, it.seeds[OWN_SCRIPTS], "broken", it.duration_s)
+        do(class_, who)
+    own = OwnScripts(
+        (("romeo.sh", (class_.lab.folder / "nodes/romeo.sh").read_bytes() + b"# mine\n"),)
+    )
+    batch = open_batch(ROOT, class_.lab, class_.folder / "runs", own=own)
+    job = job_of(batch, class_.seeds[OWN_SCRIPTS], "broken", class_.duration_s)
     run_all([job])
-    shutil.copytree(job.folder, it.place(OWN_SCRIPTS) / job.folder.name)
-    for run in [*it.place(OTHER_KERNEL).iterdir()]:
+    shutil.copytree(job.folder, class_.place(OWN_SCRIPTS) / job.folder.name)
+    for run in [*class_.place(OTHER_KERNEL).iterdir()]:
         replan(run, True, kernel="linux 7.2.12-measuretwice fedcba9876543210")
-    for run in it.place(BARE).iterdir():
+    for run in class_.place(BARE).iterdir():
         for name in ("provenance.json", "result.json", "experiment.sh", "console.txt"):
             (run / name).unlink()

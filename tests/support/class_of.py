@@ -91,13 +91,13 @@ def make_class(
         for stage in (BOTH if mended is None or who in mended else BOTH[:1])
     }
     run_all(list(jobs.values()))
-    it = Class(folder, lab, seeds, {key: job.folder for key, job in jobs.items()}, duration_s)
-    shutil.rmtree(it.handed, ignore_errors=True)
-    for (who, _), run in it.runs.items():
-        shutil.copytree(run, it.place(who) / run.name)
+    class_ = Class(folder, lab, seeds, {key: job.folder for key, job in jobs.items()}, duration_s)
+    shutil.rmtree(class_.handed, ignore_errors=True)
+    for (who, _), run in class_.runs.items():
+        shutil.copytree(run, class_.place(who) / run.name)
     for who in seeds:
-        write_report(it, who, own_words(it.lab, who))
-    return it
+        write_report(class_, who, own_words(class_.lab, who))
+    return class_
 
 
 def job_of(batch: Batch, seed: int, stage: StageName, duration_s: int) -> Job:
@@ -127,14 +127,14 @@ def own_words(lab: Lab, who: str) -> dict[int, str]:
     return {number: " ".join(draw.choices(known, k=30)) for number in QUESTIONS}
 
 
-def write_report(it: Class, who: str, answers: Mapping[int, str]) -> None:
+def write_report(class_: Class, who: str, answers: Mapping[int, str]) -> None:
     """Write a report as a student fills it in; places by report/markdown.py."""
-    questions = read_questions(it.lab)
+    questions = read_questions(class_.lab)
     lines = ["# Report", ""]
     for number, question in enumerate(questions, start=1):
         lines += [f"**Question {number}.** {question}", "", "Your answer:", ""]
         lines += [answers.get(number, ""), "", "<!-- end of answer -->", ""]
-    (it.handed / who / "report.md").write_text("\n".join(lines), encoding="utf-8")
+    (class_.handed / who / "report.md").write_text("\n".join(lines), encoding="utf-8")
 
 
 # Cheats
@@ -191,20 +191,22 @@ def other_cookie(run: Path, letters: int = 1) -> None:
         )
 
 
-def take(it: Class, thief: str, victim: str, *, careful: bool = False, cookie: bool = True) -> None:
+def take(
+    class_: Class, thief: str, victim: str, *, careful: bool = False, cookie: bool = True
+) -> None:
     """Hand in another's runs with one's own seed in the plan."""
-    shutil.rmtree(it.place(thief))
-    for source in [run for (who, _), run in it.runs.items() if who == victim]:
-        run = it.place(thief) / source.name
+    shutil.rmtree(class_.place(thief))
+    for source in [run for (who, _), run in class_.runs.items() if who == victim]:
+        run = class_.place(thief) / source.name
         shutil.copytree(source, run)
         if cookie:
             other_cookie(run)
-        replan(run, careful, seed=it.seeds[thief])
+        replan(run, careful, seed=class_.seeds[thief])
 
 
-def run_of(it: Class, who: str, stage: StageName = "broken") -> Path:
+def run_of(class_: Class, who: str, stage: StageName = "broken") -> Path:
     """A run as it is handed in."""
-    return it.place(who) / it.runs[who, stage].name
+    return class_.place(who) / class_.runs[who, stage].name
 
 
 def shift_times(run: Path, seconds: int) -> None:

@@ -190,9 +190,7 @@ def _report(root: Path, lab: Lab, pitfall: str, folder: Path) -> str:
     rubric = read_rubric(lab)
     assert rubric is not None  # what the page is about
     questions = read_questions(lab)
-    asked = next(
-        criterion.question for criterion in rubric.criteria if criterion.pitfall == pitfall
-    )
+    asked = next(c.question for c in rubric.criteria if c.pitfall == pitfall)
     broken = next(r for r in read if (r.plan.pitfall, r.plan.stage) == (pitfall, "broken"))
     finding, line = broken.result.findings[0], broken.excerpts[0].text.strip()
     answer = f"It is {finding.id}: {finding.measured}, not {finding.expected}.\n\n    {line}"

@@ -44,14 +44,14 @@ def _cpu_s() -> float:
     return sum(used.ru_utime + used.ru_stime for used in both)
 
 
-def grade(it: Class, *options: str) -> dict[str, set[str]]:
+def grade(class_: Class, *options: str) -> dict[str, set[str]]:
     """Grade, and return by student what is odd about them."""
     watch = Watch()
-    done = call_lab("grade", it.handed, "--deal", it.dealt, "--json", *options)
+    done = call_lab("grade", class_.handed, "--deal", class_.dealt, "--json", *options)
     if done.returncode not in (0, 1):
         sys.exit(done.stderr)
     document: dict[str, Any] = json.loads(done.stdout)
-    runs = sum(len(one["runs"]) for one in document["students"])
+    runs = sum(len(student["runs"]) for student in document["students"])
     print(
         f"  grade {' '.join(options)}: {runs} runs, {watch}",
         *document["says"],
@@ -59,8 +59,8 @@ def grade(it: Class, *options: str) -> dict[str, set[str]]:
         flush=True,
     )
     return {
-        one["student"]: {r["kind"] for r in one["remarks"] if r["kind"] in ODD}
-        for one in document["students"]
+        student["student"]: {note["kind"] for note in student["remarks"] if note["kind"] in ODD}
+        for student in document["students"]
     }
 
 
@@ -71,12 +71,12 @@ def new_class(folder: Path) -> Class:
 
 def some_cheat(folder: Path) -> list[str]:
     watch = Watch()
-    it = new_class(folder)
+    class_ = new_class(folder)
     print(f"{STUDENTS} students of whom {len(CHEATS)} cheat. Their runs: {watch}")
-    cheat(it)
+    cheat(class_)
     problems = []
     for options in ((), ("--again", "1"), ("--again", "all"), ("--again", "all")):
-        found = grade(it, *options)
+        found = grade(class_, *options)
         missed = [do.__name__ for who, (do, _) in CHEATS.items() if not found[who]]
         blamed = {
             who: kinds for who in found if who not in CHEATS and (kinds := found[who] - NAMED)
@@ -91,17 +91,13 @@ def some_cheat(folder: Path) -> list[str]:
 
 def all_copied(folder: Path) -> list[str]:
     """Sixty with the first one's runs: own seeds, other letters in iperf3's cookies, and the first one's answers."""
-    it = new_class(folder)
+    class_ = new_class(folder)
     for who in ids(STUDENTS)[1:]:
-        take(it, who, VICTIM)
-        write_report(it, who, own_words(it.lab, VICTIM))
-    found = grade(it)
-    print(
-        "    "
-        + ", ".join(
-            f"{kind} {n}" for kind, n in Counter(k for s in found.values() for k in s).items()
-        )
-    )
+        take(class_, who, VICTIM)
+        write_report(class_, who, own_words(class_.lab, VICTIM))
+    found = grade(class_)
+    counts = Counter(kind for kinds in found.values() for kind in kinds)
+    print("    " + ", ".join(f"{kind} {count}" for kind, count in counts.items()))
     missed = [who for who in ids(STUDENTS)[1:] if "copy" not in found[who]]
     return [
         *(f"{who} isn't found" for who in missed),

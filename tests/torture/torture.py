@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import datetime
+import functools
 import hashlib
 import json
 import os
@@ -222,13 +223,20 @@ def disk_full(bench: Bench) -> Case:
         "$2" -P -m measuretwice run "${@:3}" --out "$1/runs" --jobs 1 2>/dev/null
         cp -r "$1/runs" "$1.runs"
     """
-    how = (
-        ["unshare", "--mount"]
-        if os.geteuid() == 0
-        else ["unshare", "--user", "--map-root-user", "--mount"]
-    )
+    as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     done = subprocess.run(
-        [*how, "bash", "-c", script, "bash", str(place), sys.executable, *SWEEP],
+        [
+            "unshare",
+            *as_root,
+            "--mount",
+            "bash",
+            "-c",
+            script,
+            "bash",
+            str(place),
+            sys.executable,
+            *SWEEP,
+        ],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
         capture_output=True,
         text=True,
@@ -251,53 +259,33 @@ def unwritable(bench: Bench) -> Case:
     )
 
 
-def staged(bench: Bench, script: str, old: str, new: str) -> Path:
-    """A copy of the kit with one node's script changed."""
-    kit = bench.out()
-    for name in ("labs", "scripts"):
-        shutil.copytree(ROOT / name, kit / name)
+# What else can go wrong in a trial: its name, what was done, the words of the line that says so, the script of a node
+# that is changed and how; further options.
+STAGED = (
+    ("memory", "a program that eats the virtual kernel's memory", "memory had run out",
+     "romeo.sh", "  iperf3 -c", HOG + "  iperf3 -c"),
+    ("hang", "an iperf3 that hangs", "not finished after 8 s",
+     "romeo.sh", "  iperf3 -c", "  kill -STOP $BASHPID\n  iperf3 -c", "--wall-limit", "8"),
+    ("node", "a node that dies in the middle of a test", "step",
+     "juliet.sh", "  serve_to_the_end",
+     '  servers_ready\n  pause 2\n  ip link set eth0 down\n  kill -KILL "${server_pids[@]}"\n'
+     '  wait "${server_pids[@]}"'),
+)  # fmt: skip
+
+
+def staged(
+    bench: Bench, name: str, what: str, words: str, script: str, old: str, new: str, *options: str
+) -> Case:
+    """Run one trial of a copy of the kit with one node's script changed."""
+    kit, out = bench.out(), bench.out()
+    for folder in ("labs", "scripts"):
+        shutil.copytree(ROOT / folder, kit / folder)
     path = kit / "labs/01-mathis/nodes" / script
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new))
-    return kit
-
-
-def out_of_memory(bench: Bench) -> Case:
-    kit, out = (
-        staged(bench, "romeo.sh", "  iperf3 -c", HOG + "  iperf3 -c"),
-        bench.out(),
-    )
-    done = finish(start(out, root=kit, sweep=(*SWEEP[:2], "5", *SWEEP[3:])))
-    return refused(
-        "memory",
-        "a program that eats the virtual kernel's memory",
-        done,
-        "memory had run out",
-        out,
-    )
-
-
-def hanging_tool(bench: Bench) -> Case:
-    kit, out = (
-        staged(bench, "romeo.sh", "  iperf3 -c", "  kill -STOP $BASHPID\n  iperf3 -c"),
-        bench.out(),
-    )
-    done = finish(start(out, "--wall-limit", "8", root=kit, sweep=(*SWEEP[:2], "5", *SWEEP[3:])))
-    return refused("hang", "an iperf3 that hangs", done, "not finished after 8 s", out)
-
-
-def dead_node(bench: Bench) -> Case:
-    kit = staged(
-        bench,
-        "juliet.sh",
-        "  serve_to_the_end",
-        '  servers_ready\n  pause 2\n  ip link set eth0 down\n  kill -KILL "${server_pids[@]}"\n'
-        '  wait "${server_pids[@]}"',
-    )
-    out = bench.out()
-    done = finish(start(out, root=kit, sweep=(*SWEEP[:2], "5", *SWEEP[3:])))
-    return refused("node", "a node that dies in the middle of a test", done, "step", out)
+    done = finish(start(out, *options, root=kit, sweep=(*SWEEP[:2], "5", *SWEEP[3:])))
+    return refused(name, what, done, words, out)
 
 
 @contextlib.contextmanager
@@ -365,14 +353,12 @@ def main() -> int:
         print(f"an undisturbed sweep takes {sweep_s:.1f} s", flush=True)
         every: dict[str, Callable[[], Case]] = {
             "kills": lambda: kill_at_random(bench, chosen.kills, sweep_s),
-            **{
-                name: (lambda made=made: made(bench))
-                for name, made in {
-                    "disk": disk_full, "unwritable": unwritable, "memory": out_of_memory,
-                    "hang": hanging_tool, "node": dead_node, "load": under_load, "two": two_at_once,
-                }.items()
-            },
-        }  # fmt: skip
+            "disk": lambda: disk_full(bench),
+            "unwritable": lambda: unwritable(bench),
+            **{case[0]: functools.partial(staged, bench, *case) for case in STAGED},
+            "load": lambda: under_load(bench),
+            "two": lambda: two_at_once(bench),
+        }
         for name, run in every.items():
             if chosen.only in name:
                 cases.append(case := run())

@@ -40,12 +40,8 @@ def test_json_has_all_of_it() -> None:
     assert done.returncode == 1
     assert document["rows"] == 13
     assert [problem["lines"] for problem in document["problems"]] == [[3], [4], [12], [13], [14]]
-    assert {problem["kind"] for problem in document["problems"]} == {
-        "link",
-        "index",
-        "copied",
-        "zero",
-    }
+    kinds = {problem["kind"] for problem in document["problems"]}
+    assert kinds == {"link", "index", "copied", "zero"}
 
 
 def test_many_of_a_kind_are_told_by_example(tmp_path: Path) -> None:
@@ -64,16 +60,8 @@ def test_what_is_no_table_ends_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     with open(tmp_path / "large.csv", "wb") as large:
         large.truncate(100 * 2**20)
-    names = [
-        "fifo.csv",
-        "folder.csv",
-        "empty.csv",
-        "large.csv",
-        "missing.csv",
-        "/dev/zero",
-        "/dev/null",
-    ]
-    for name in names:
+    names = [f"{name}.csv" for name in ("fifo", "folder", "empty", "large", "missing")]
+    for name in (*names, "/dev/zero", "/dev/null"):
         done = call_lab("audit", name, cwd=tmp_path)
         assert done.returncode == 2, name
         assert done.stdout == ""

@@ -17,6 +17,10 @@ BROKEN, MENDED = (
 )
 
 
+def read(run: Path, name: str) -> dict[str, Any]:
+    return dict(json.loads((run / name).read_text()))
+
+
 def diff(a: Path, b: Path, code: int) -> dict[str, Any]:
     done = call_lab("diff", a, b, "--json")
     assert done.returncode == code, (done.stdout[:500], done.stderr)
@@ -39,12 +43,10 @@ def test_equal_runs_say_so(run: Path) -> None:
 def test_two_stages_differ_in_one_setting() -> None:
     document = diff(BROKEN, MENDED, 1)
     (setting,) = document["settings"]
-    plans = [json.loads((run / "plan.json").read_text())["params"] for run in (BROKEN, MENDED)]
+    plans = [read(run, "plan.json")["params"] for run in (BROKEN, MENDED)]
     assert (setting["a"], setting["b"]) == tuple(plan[setting["name"]] for plan in plans)
     assert setting["unit"] == "bytes"
-    results = [
-        json.loads((run / "result.json").read_text())["measured"] for run in (BROKEN, MENDED)
-    ]
+    results = [read(run, "result.json")["measured"] for run in (BROKEN, MENDED)]
     changed = {name for name in results[0] if results[0][name] != results[1][name]}
     assert {value["name"] for value in document["measured"]} == changed
     (goodput,) = [value for value in document["measured"] if value["name"] == "goodput_bps"]
@@ -123,7 +125,7 @@ def test_what_cant_be_measured_is_said_and_the_rest_compared(run: Path) -> None:
 
 def test_a_plan_with_values_that_no_plan_has(run: Path) -> None:
     """Lists, NaN, no numbers: compared and shown as text, by all three commands."""
-    plan = json.loads((run / "plan.json").read_text())
+    plan = read(run, "plan.json")
     plan["params"] |= {"rtt_ms": float("nan"), "mss_bytes": [1], "mtu_bytes": {"a": None}}
     (run / "plan.json").write_text(json.dumps(plan))
     names = {setting["name"]: setting["b"] for setting in diff(BROKEN, run, 1)["settings"]}

@@ -60,14 +60,11 @@ def test_two_runs_have_a_column_each_with_what_differs(tmp_path: Path) -> None:
         rows = list(csv.DictReader(file))
     runs = {row["run"] for row in rows}
     assert len(runs) == 2
-    for run, target in zip(
-        sorted(runs, key=lambda title: "not set" in title), (BROKEN, MENDED), strict=True
-    ):
-        wanted = read_over_time(ROOT, target, None)
-        values = [
-            float(row["value"]) for row in rows if row["run"] == run and row["what"] == "cwnd: s2"
-        ]
-        assert values == list(wanted.lines["cwnd"][1].values)
+    titles = sorted(runs, key=lambda title: "not set" in title)
+    for title, run in zip(titles, (BROKEN, MENDED), strict=True):
+        windows = [row for row in rows if (row["run"], row["what"]) == (title, "cwnd: s2")]
+        wanted = read_over_time(ROOT, run, None).lines["cwnd"][1].values
+        assert [float(row["value"]) for row in windows] == list(wanted)
     # The same bytes again.
     before = svg.read_bytes()
     assert plot(BROKEN, MENDED, cwd=tmp_path).returncode == 0
@@ -129,24 +126,20 @@ def test_files_of_a_persons_own_with_times(run: Path, tmp_path: Path) -> None:
     with open(svg.with_suffix(".csv"), newline="") as file:
         rows = list(csv.DictReader(file))
     measured = json.loads((run / "result.json").read_text())["measured"]
-    assert (
-        float([row for row in rows if "sent again" in row["what"]][-1]["value"])
-        == measured["retransmits"]
-    )
+    sent_again = [float(row["value"]) for row in rows if "sent again" in row["what"]]
+    assert sent_again[-1] == measured["retransmits"]
 
 
 def test_a_ping_with_times_is_a_line(run: Path) -> None:
     lines = (run / "raw/romeo/ss.txt").read_text().splitlines()
     start = float(lines[0].removeprefix("# t="))
     text = (run / "raw/romeo/ping.txt").read_text().splitlines()
-    stamped = [
-        f"[{start + n:.6f}] {line}" if " bytes from " in line else line
-        for n, line in enumerate(text)
-    ]
-    (run / "raw/romeo/ping.txt").write_text("\n".join(stamped) + "\n")
-    (ping,) = [
-        line for line in read_over_time(ROOT, run, None).lines["rtt"] if "ping" in line.label
-    ]
+    for n, line in enumerate(text):
+        if " bytes from " in line:
+            text[n] = f"[{start + n:.6f}] {line}"
+    (run / "raw/romeo/ping.txt").write_text("\n".join(text) + "\n")
+    panel = read_over_time(ROOT, run, None).lines["rtt"]
+    (ping,) = [line for line in panel if "ping" in line.label]
     assert not ping.steady
     assert len(ping.values) == 25
     assert ping.time_s[1] - ping.time_s[0] == pytest.approx(1, abs=0.01)
@@ -162,11 +155,8 @@ def test_text_for_a_terminal(tmp_path: Path) -> None:
     assert any(chr(0x2800) < c < chr(0x28FF) for line in lines for c in line)
     assert "\x1b" not in done.stdout
     # Both to the same scale: the largest window of either stands at the top of both.
-    most = max(
-        max(line.values)
-        for run in (BROKEN, MENDED)
-        for line in read_over_time(ROOT, run, None).lines["cwnd"]
-    )
+    panels = [read_over_time(ROOT, run, None).lines["cwnd"] for run in (BROKEN, MENDED)]
+    most = max(max(line.values) for panel in panels for line in panel)
     assert sum(line.count(f"{most:.0f} ┤") for line in lines) == 2
 
 

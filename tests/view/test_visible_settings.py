@@ -27,9 +27,10 @@ def no_design(lab: object, text: str) -> str:
 @pytest.mark.parametrize(("lab", "pitfall"), CASES)
 def test_no_list_of_settings_tells_a_cause(lab, pitfall, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     number = lab.case_number(pitfall)
-    unlisted = [name for name, its in lab.file.parameters.items() if its.unlisted]
+    unlisted = [name for name, setting in lab.file.parameters.items() if setting.unlisted]
     make_copy(tmp_path, lab, lab.visible_settings())
     run = next((ROOT / "sample-data" / lab.folder.name / f"case-{number:02d}-broken").glob("*/"))
+    settings = settings_for_pages(lab, lab.visible_settings())
     shown = {
         "./lab list": call_lab("list", lab.name).stdout.partition("  --case 1:")[0],
         "./lab list --json": json.dumps(
@@ -38,10 +39,7 @@ def test_no_list_of_settings_tells_a_cause(lab, pitfall, tmp_path: Path) -> None
         "settings.toml": (tmp_path / lab.name / "edit/settings.toml").read_text(encoding="utf-8"),
         "./lab show": call_lab("show", run, "settings").stdout.partition("\n")[2],
         "a page's fields": json.dumps(
-            {
-                name: [its["help"], its["choices"]]
-                for name, its in settings_for_pages(lab, lab.visible_settings()).items()
-            }
+            {name: [setting["help"], setting["choices"]] for name, setting in settings.items()}
         ),
     }
     for where, text in shown.items():
@@ -143,13 +141,7 @@ def test_a_name_that_isnt_known_gets_its_neighbours(asked: str, answer: str) -> 
 
 def test_one_setting_has_one_description_in_all_labs() -> None:
     """But where it is of other nodes: whose algorithm, whose queue, who waits."""
-    of_nodes = {
-        "congestion_control",
-        "limit_packets",
-        "start_spread_ms",
-        "rate_mbit",
-        "buffer_bytes",
-    }
+    of_nodes = {"limit_packets", "start_spread_ms", "rate_mbit", "buffer_bytes"}
     described: dict[str, set[str]] = {}
     for lab in LABS:
         for name, parameter in lab.file.parameters.items():
