@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from command_line import call_lab
 
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
@@ -205,3 +206,32 @@ def test_pages_of_results_begin_with_verdicts(page: str) -> None:
     text = (ROOT / "docs/modules" / page).read_text(encoding="utf-8")
     assert text.index("!!! verdict") < text.index("\n## "), "the verdicts come first"
     assert text.count("!!! verdict") >= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "says"),
+    [
+        ("It takes a while.\n", 0, "Nothing is wrong."),
+        ("\nIt takes 3 ms.\n", 1, "docs/page.md, line 2: '3 ms' is typed."),
+        ("---\nlab: queues\n---\nIt hardly takes {{ f.rate }}.\n", 1, "line 4: 'hardly' judges a number."),
+        ("---\nlab: queues\n---\n{{ f.rat }}\n", 2, "docs/page.md, line 4: there is no fact 'rat'; is it 'rate'?"),
+    ],
+)  # fmt: skip
+def test_one_page_is_checked_in_seconds(tmp_path: Path, text: str, status: int, says: str) -> None:
+    for name in ("labs", "sample-data", "mkdocs.yml", "solutions"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    page = tmp_path / "docs/page.md"
+    page.parent.mkdir()
+    page.write_text(text)
+    done = call_lab("docs", "--check", str(page), MEASURETWICE_ROOT=str(tmp_path))
+    assert done.returncode == status
+    assert says in done.stdout + done.stderr
+    if status < 2:
+        made = (tmp_path / "build/checked/page.md").read_text()
+        assert ("100\u00a0Mbit/s" in made) is ("f.rate" in text)
+
+
+def test_what_is_no_page_is_refused() -> None:
+    done = call_lab("docs", "--check", str(ROOT / "README.md"))
+    assert done.returncode == 2
+    assert "is no page; give a .md file below" in done.stderr

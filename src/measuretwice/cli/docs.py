@@ -29,18 +29,28 @@ WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
 )
 @click.option("--serve", "what", flag_value="serve", help="On this machine, until Ctrl-C.")
 @click.option("--offline", "what", flag_value="offline", help="A zip to open without a network.")
+@click.option(
+    "--check",
+    "page",
+    type=PATH,
+    metavar="PAGE.md",
+    help="Make this page alone, say what is wrong with it, and where its text is.",
+)
 @click.option("--instructor", is_flag=True, help="With the answer key.")
 @click.option("--out", type=PATH, metavar="DIR", help="Another folder, or another zip.")
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="For --serve."
 )
-def docs(what: What, instructor: bool, out: Path | None, port: int) -> int:
+def docs(what: What, page: Path | None, instructor: bool, out: Path | None, port: int) -> int:
     """Make this course's site: pages, with numbers and output from the recorded runs.
 
     --build writes it into site/ (with --instructor into site-instructor/), --serve shows it on
-    this machine, --offline makes a zip of it.
+    this machine, --offline makes a zip of it. --check takes seconds: use it after each change of a page.
     """
     root = root_folder()
+    if page is not None:
+        refuse("pages as they are written")
+        return _check(root, page)
     need_mkdocs()
     if instructor:
         refuse("the site with answers")
@@ -68,6 +78,26 @@ def docs(what: What, instructor: bool, out: Path | None, port: int) -> int:
     if status == 0:
         print(site / "index.html")
     return status
+
+
+def _check(root: Path, page: Path) -> int:
+    """Make one page; return 0, or 1 where something is wrong with its prose."""
+    from measuretwice.site.build import check_page
+
+    pages = root.resolve() / "docs"
+    if not page.resolve().is_relative_to(pages) or page.suffix != ".md" or not page.is_file():
+        raise UserError(f"--check {page}: is no page; give a .md file below {pages}")
+    name = page.resolve().relative_to(pages).as_posix()
+    text, problems = check_page(root, name)
+    made = root / "build" / "checked" / name
+    made.parent.mkdir(parents=True, exist_ok=True)
+    write_text(made, text)
+    for line, problem in problems:
+        print(f"docs/{name}, line {line}: {problem}")
+    if not problems:
+        print("Nothing is wrong. Whether a word means what its fact says, only you can tell.")
+    print(f"Its text, with all numbers: {made}")
+    return 1 if problems else 0
 
 
 def need_mkdocs() -> None:

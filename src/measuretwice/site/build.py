@@ -41,6 +41,7 @@ from measuretwice.site.navigation import (
     site_settings,
 )
 from measuretwice.site.notebooks import notebook_pages
+from measuretwice.site.prose import problems_in
 from measuretwice.site.reference import Command
 from measuretwice.site.render import TEMPLATES, Renderer
 
@@ -76,6 +77,17 @@ class Site:
         """Write a page with a description, its own or one by its kind."""
         labs = {context.lab.folder.name: context.lab for context in self.labs}
         self.pages.write(page, described(text, page, labs))
+
+
+def check_page(root: Path, page: str) -> tuple[str, list[tuple[int, str]]]:
+    """Return the text of one page, docs/`page`, with its words filled in, as instructors read it; and what is wrong with its prose.
+
+    UserError, with the line, for what keeps it from being made.
+    """
+    labs = {name: LabContext(root, lab) for name, lab in published_labs(root).items()}
+    path = root / "docs" / page
+    text = Renderer(SiteContext(root, labs, instructor=True)).render(path, page)
+    return text, problems_in(path.read_text(encoding="utf-8"))
 
 
 def prepare(

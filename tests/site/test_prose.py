@@ -1,0 +1,67 @@
+"""No measured number is typed into a module's page, and none is judged by a word that rests on nothing (site/prose.py)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from measuretwice.site.prose import HELD, judged_numbers, problems_in, typed_numbers
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted((ROOT / "docs/modules").rglob("*.md"))
+
+
+def test_no_number_is_typed_or_judged_by_a_word_alone() -> None:
+    problems = [
+        f"{path.relative_to(ROOT)}, line {line}: {problem}"
+        for path in PAGES
+        for line, problem in problems_in(path.read_text(encoding="utf-8"))
+    ]
+    assert not problems, "\n".join(problems)
+
+
+def test_the_tests_that_pages_name_exist() -> None:
+    tests = (ROOT / "tests/site/test_claims.py").read_text(encoding="utf-8")
+    named = [name for path in PAGES for name in HELD.findall(path.read_text(encoding="utf-8"))]
+    assert named
+    for name in named:
+        assert f"def {name}(" in tests, name
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("It had 25.7 Mbit/s.\n", [(1, "25.7 Mbit/s")]),
+        ("# A\n\nText,\nand 12&nbsp;ms there.\n", [(4, "12&nbsp;ms")]),
+        ("A third: 33 % of 1 302 324 packets.\n", [(1, "33 %"), (1, "1 302 324 packets")]),
+        ("{{ run('x').ratio | mbit }} and `delay 3 ms` and $p = 3\\,%$ ms.\n", []),
+        ("```sh\ntc ... loss 3 %\n```\n\nAfter: 4 losses.\n", [(5, "4 losses")]),
+        ("They saw 68.5 Mbit/s. {## published: Mansour ##}\n\nWe 5 %.\n", [(3, "5 %")]),
+        ("A link of 1 Gbit/s {## set ##}.\n", []),
+        ("They saw 3 ms. {## published: ##}\n", [(1, "3 ms")]),
+        ("A 95 % interval, and 5 % more.\n\n**Elsewhere**: a link\nof 9 ms.\n", [(1, "5 %")]),
+        ("## What the authors saw\n\n68.5 Mbit/s.\n\n## Key points\n\n9 ms\n", [(7, "9 ms")]),
+        ('!!! verdict "a"\n    **Over 90 %**, by them\n    Here: 91 %\n', [(3, "91 %")]),
+        ("Trial 7, MTU 1500, RFC 5681, 40 B, 20 seconds.\n", []),
+    ],
+)  # fmt: skip
+def test_what_counts_as_typed(page: str, found: list[tuple[int, str]]) -> None:
+    assert typed_numbers(page) == found
+
+
+@pytest.mark.parametrize(
+    ("page", "found"),
+    [
+        ("It hardly changed: {{ a | percent }}.\n", [(1, "hardly")]),
+        ("# A\n\nOne.\nIt is\nlarger than {{ a | sig(3) }}.\n", [(4, "larger than")]),
+        ("{% if a %}It is never {{ a | sig }}.{% endif %} So.\n", []),
+        ('!!! verdict "a"\n    **More than x**, by {{ f.who }}\n    Here: hardly {{ f.a }}\n', [(3, "hardly")]),
+        ("It is never so. Here {{ a | sig }}.\n", []),
+        ("A link never idles below {{ a | mbit }} {## set ##}.\n", []),
+        ("It rose to {{ a | count }} {## held: test_it ##}.\n", []),
+        ("| never {{ a | count }} |\n\n**Will it be larger than {{ a | sig }}?**\n", []),
+    ],
+)  # fmt: skip
+def test_what_counts_as_judged(page: str, found: list[tuple[int, str]]) -> None:
+    assert judged_numbers(page) == found
