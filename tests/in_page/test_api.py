@@ -530,4 +530,4 @@ def test_what_is_too_much_for_a_pages_machine_is_said(worker: Worker) -> None:
     first, mended = (stage_run(words, "terminated-tcp", stage) for stage in ("broken", "fixed"))
     assert first.startswith("This network is too much for a page's machine. Use a terminal")
     assert "data-here=" in mended
-    assert "data-here=" in fix_run(words, "terminated-tcp")
+    assert "data-here=" in fix_run(words, "terminated-tcp", diagnosed=True)

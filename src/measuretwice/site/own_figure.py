@@ -11,6 +11,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Template
+
 from measuretwice.base.files import write_text
 from measuretwice.figures import rows as figure_rows
 from measuretwice.lab import Lab, first_try_cases, recorded_steps, step_cases
@@ -27,6 +29,7 @@ from measuretwice.site.macros.interactive import (
 
 FIGURE = "figure.html"
 ASSETS = "docs/assets"
+TEMPLATE = Path(__file__).parent / "templates/own-figure.html.j2"
 SCRIPTS = (
     "interactive/common.js",
     "interactive/chart.js",
@@ -94,63 +97,16 @@ def _veil(data: dict[str, Any], opened: Collection[int], moving: Collection[int]
 
 
 def page(root: Path, lab: Lab, data: dict[str, Any]) -> str:
-    """The whole page: its styles, scripts and data are in it."""
+    """Return the whole page: its styles, scripts and data are in it."""
     assets = root / ASSETS
-    title = html.escape(f"Your own runs: {lab.file.lab.title}")
-    scripts = "\n".join(f"<script>\n{_script(assets / name)}\n</script>" for name in SCRIPTS)
-    styles = (assets / "extra.css").read_text(encoding="utf-8")
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-{STYLE}
-{styles}
-</style>
-</head>
-<body class="md-typeset">
-<main>
-<h1>{title}</h1>
-<p>The faint marks are the recorded runs, one a trial, at the step that you choose. The strong ones are yours. <code>./lab start {lab.name}</code>
-adds a state of yours when you have solved more cases.</p>
-<div class="interactive"><div class="live live--steps"></div></div>
-<noscript><p>This figure is drawn by scripts. What your runs came to, ./lab progress {lab.name} says in words.</p></noscript>
-</main>
-<script type="application/json" id="data">{json_for_script(data)}</script>
-{scripts}
-<script>
-{BEGIN}
-</script>
-</body>
-</html>
-"""
-
-
-def _script(path: Path) -> str:
-    return path.read_text(encoding="utf-8").replace("</script", "<\\/script")
-
-
-# What the site's theme brings to its pages, as far as the figure needs it.
-STYLE = """
-[data-md-color-scheme] { --md-default-fg-color: #000000de; --md-default-fg-color--lightest: #00000012; --md-default-bg-color: #fff; --md-shadow-z2: 0 .2rem .5rem #0000001a; }
-[data-md-color-scheme="slate"] { --md-default-fg-color: #e2e8ecd1; --md-default-fg-color--lightest: #e2e8ec1f; --md-default-bg-color: #1e2429; }
-html { font-size: 125%; }
-body { margin: 0; font: .8rem/1.6 system-ui, sans-serif; color: var(--md-default-fg-color); background: var(--md-default-bg-color); }
-main { max-width: 61rem; margin: 0 auto; padding: .6rem 1rem 2rem; }
-h1 { font-size: 1.3rem; line-height: 1.3; }
-* { box-sizing: border-box; }
-.md-button { display: inline-block; font: inherit; font-weight: 700; background: none; border: .1rem solid currentcolor; border-radius: .1rem; color: inherit; }
-"""
-BEGIN = """
-(() => {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const dress = () => document.body.setAttribute("data-md-color-scheme", dark.matches ? "slate" : "default");
-  dress();
-  dark.addEventListener("change", dress);
-  const figure = document.querySelector(".interactive");
-  measureTwice.steps(figure.firstElementChild, JSON.parse(document.getElementById("data").textContent))
-    .then(() => figure.classList.add("drawn"));
-})();
-"""
+    scripts = [(assets / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    escaped = (script.replace("</script", "<\\/script") for script in scripts)
+    template = Template(TEMPLATE.read_text(encoding="utf-8"), keep_trailing_newline=True)
+    rendered: str = template.render(
+        lab=lab.name,
+        title=html.escape(f"Your own runs: {lab.file.lab.title}"),
+        styles=(assets / "extra.css").read_text(encoding="utf-8"),
+        data=json_for_script(data),
+        scripts="\n".join(f"<script>\n{script}\n</script>" for script in escaped),
+    )
+    return rendered

@@ -49,26 +49,14 @@ def stage_run(context: LabContext, name: str, stage: StageName) -> str:
     return _run_panel(context, runs, f"{name}-broken", kind="first", case=number, **own)
 
 
-def fix_run(context: LabContext, name: str) -> str:
-    """Where a page runs what a student changed in a case."""
-    return _fix_run(context, name, **_also(context, name))
-
-
-def try_fix_run(context: LabContext, name: str) -> str:
-    """The same before the diagnosis: it names no setting that tells the cause."""
-    return _fix_run(context, name)
-
-
-def _fix_run(context: LabContext, name: str, **also: Any) -> str:
+def fix_run(context: LabContext, name: str, *, diagnosed: bool) -> str:
+    """Where a page runs what a student changed in a case; before the diagnosis it names no setting that tells the cause."""
     number, runs = _case(context, name, "broken")
-    asked = {**_quantity(context, name), **also}
+    asked: dict[str, Any] = {"quantity": quantity_of(context.lab.pitfall(name).predict).label}
+    if diagnosed and (unlisted := unlisted_settings(context, name)):
+        asked["also"] = settings_for_pages(context.lab, unlisted)
     # By the first try: how long a fixed run takes would tell that it is to be longer.
     return _run_panel(context, runs, f"{name}-broken", kind="mend", case=number, **asked)
-
-
-def _quantity(context: LabContext, name: str) -> dict[str, str]:
-    """What is predicted, with its unit."""
-    return {"quantity": quantity_of(context.lab.pitfall(name).predict).label}
 
 
 def unlisted_settings(context: LabContext, name: str) -> dict[str, Parameter]:
@@ -78,17 +66,11 @@ def unlisted_settings(context: LabContext, name: str) -> dict[str, Parameter]:
     return {key: its for key, its in parameters.items() if its.unlisted and key in about}
 
 
-def _also(context: LabContext, name: str) -> dict[str, Any]:
-    hidden = unlisted_settings(context, name)
-    return {"also": settings_for_pages(context.lab, hidden)} if hidden else {}
-
-
 def hand_in(context: LabContext) -> str:
     """Where a page saves the runs that this browser keeps of a lab, with the report and the answers in it."""
     if not context.runs_here:
         return ""
-    asked = {"lab": context.lab.name, "kind": "hand-in"}
-    return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+    return _panel("here", {"lab": context.lab.name, "kind": "hand-in"})
 
 
 def stage_live(context: LabContext, name: str, stage: StageName) -> str:
@@ -108,15 +90,11 @@ def _live_panel(context: LabContext, params: Params, **what: str | int) -> str:
     lab = context.lab
     if not context.runs_here or _cannot(lab, [params]):
         return ""
-    nodes = lab.file.topology.node_names
     asked = {
-        "lab": lab.name,
-        **what,
-        "nodes": nodes,
-        "chosen": _with_terminals(lab),
-        "packs": packs_of(lab),
-    }
-    return f'<div class="here" data-live="{html.escape(json.dumps(asked))}"></div>\n\n'
+        "lab": lab.name, **what, "nodes": lab.file.topology.node_names,
+        "chosen": _with_terminals(lab), "packs": packs_of(lab),
+    }  # fmt: skip
+    return _panel("live", asked)
 
 
 def _with_terminals(lab: Lab) -> list[str]:
@@ -155,9 +133,15 @@ def _run_panel(
     sent = _packets_of(context, like) if like else None
     seconds = sum(likely_seconds(params, COST, sent) for params in runs)
     asked = {
-        "lab": context.lab.name, "kind": kind, **what, "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(context.lab),
+        "lab": context.lab.name, "kind": kind, **what,
+        "likely_s": round(seconds), "runs": len(runs), "packs": packs_of(context.lab),
     }  # fmt: skip
-    return f'<div class="here" data-here="{html.escape(json.dumps(asked))}"></div>\n\n'
+    return _panel("here", asked)
+
+
+def _panel(kind: str, asked: dict[str, Any]) -> str:
+    """The element that a panel's script fills in."""
+    return f'<div class="here" data-{kind}="{html.escape(json.dumps(asked))}"></div>\n\n'
 
 
 def _packets_of(context: LabContext, name: str) -> float | None:

@@ -140,7 +140,7 @@ def try_fix(context: LabContext, name: str) -> Block:
     )
     return Block(
         "Do you have an idea? Try it before you read on: change a setting, or your own copy of the nodes' scripts "
-        f"(`./lab edit {lab}`).{decides}\n\n{browser_run.try_fix_run(context, name)}{_commands(lab, number)}\n\n"
+        f"(`./lab edit {lab}`).{decides}\n\n{browser_run.fix_run(context, name, diagnosed=False)}{_commands(lab, number)}\n\n"
         f"`./lab list {lab}` has the usual settings. `--set` offers the nearest to a name that it doesn't know."
     )
 
@@ -157,7 +157,7 @@ def fix(context: LabContext, name: str) -> Block:
     """The ways for a student's own change to a case: a setting, the node scripts, by hand."""
     number, lab = case_number(context, name), context.lab.name
     return Block(
-        f"{browser_run.fix_run(context, name)}{_commands(lab, number)}\n\n{_settings(context, name)}"
+        f"{browser_run.fix_run(context, name, diagnosed=True)}{_commands(lab, number)}\n\n{_settings(context, name)}"
         "Or type the commands yourself, in [live terminals](../../start/terminals.md#live): "
         f"`./lab up {lab} --case {number}`."
     )
