@@ -49,7 +49,7 @@ def release(site: SiteContext) -> bool:
 
 @macro('fields("measured", lab("mathis").run("mtu-broken"))', scope="site")
 def fields_table(_: SiteContext, part: str, example: Result | None = None) -> Block:
-    """What each field of a part of a run's files is, as a table, from `measure/fields.py` and `site/fields.py`; with an `example`,
+    """What each field of a part of a run's files is, as a table, from `measure/fields.py` and `site/reference.py`; with an `example`,
     a recorded run, its values too."""
     of_run = reference.values_of(part, example) if example else None
     return Block(reference.table_of(part, of_run))
