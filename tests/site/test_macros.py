@@ -100,10 +100,9 @@ def test_macros_register_by_name_once_and_values_are_asked_for_once() -> None:
 CALIBRATE = LabContext(ROOT, load_lab(ROOT, "calibrate"))
 
 
-def test_provenance_says_how_long_it_took() -> None:
-    said = CALIBRATE.provenance("readings", trial=2)
-    assert said["command"] == "./lab run calibrate --trial 2 --seed 1"
-    assert 0 < said["real_s"] < 600
+def test_a_set_says_how_long_it_took() -> None:
+    assert 0 < CALIBRATE.sets.real_s(CALIBRATE.run("readings", trial=2)) < 600
+    assert CALIBRATE.took("readings").endswith(("min", "s", "\u00a0h"))
 
 
 def test_long_lines_wrap_and_short_ones_do_not() -> None:

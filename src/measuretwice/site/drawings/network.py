@@ -11,7 +11,6 @@ from measuretwice.site.drawings.topology import Box, Lane, Sketch, Wire
 WIDE, TALL = 700.0, 320.0
 # Sizes of text and distances from line to line. Wide ones shrink to a column of 660 px (extra.css) and stay over 11 px.
 SIZE, LINE, NAME = 13.0, 17.0, 14.0
-SMALL = 12.0
 PAD = 9.0
 QUEUE = (24.0, 14.0)
 

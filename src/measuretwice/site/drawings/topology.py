@@ -12,7 +12,6 @@ from measuretwice.site.drawings.svg import short
 
 # Nodes of one script are a bundle from so many on.
 BUNDLE = 3
-ROLES = {"sender": "sends", "receiver": "receives"}
 
 
 @dataclass

@@ -112,7 +112,6 @@ def ms(value: float, digits: int = 4) -> str:
     return f"{sig(value, digits)}{SPACE}ms"
 
 
-@macro("x | seconds", scope="filter")
 def seconds(value: float, digits: int = 3) -> str:
     """Seconds; from two minutes on minutes, from two hours on hours."""
     return str(facts.seconds(value, digits))
@@ -124,13 +123,6 @@ def percent(value: float, digits: int = 3) -> str:
     return f"{sig(100 * value, digits)}{SPACE}%"
 
 
-@macro("x | bytes", scope="filter")
-def size(value: float) -> str:
-    """Bytes, whole: 1448 B."""
-    return f"{count(value)}{SPACE}B"
-
-
-@macro("x | day", scope="filter")
 def day(iso: str) -> str:
     """A date as in 21 November 2026."""
     return datetime.fromisoformat(iso).strftime("%d %B %Y").lstrip("0")

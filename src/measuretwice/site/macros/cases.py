@@ -226,8 +226,8 @@ def begin(context: LabContext) -> Block:
     return Block("\n\n".join(parts) + "\n")
 
 
-@macro("became()")
-def became(context: LabContext) -> Block:
+@macro("first_try_outcomes()")
+def first_try_outcomes(context: LabContext) -> Block:
     """What became of the first try's claim, from its recorded steps: for a page that comes after the cases."""
     about = first_try_of(context.lab)
     lines = [f"The claim was: {about.claim}.", ""]

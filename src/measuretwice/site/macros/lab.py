@@ -3,7 +3,6 @@ what the checker says of them."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from decimal import Decimal
 from typing import Any
@@ -194,17 +193,6 @@ def run(
     """The run of a recorded set: `.params`, `.measured`, `.model`, `.ratio`, `.comparable`;
     `trial=`, `seed=` where it has several."""
     return context.sets.run(name, trial, seed)
-
-
-@macro('provenance("mtu-broken")')
-def provenance(
-    context: LabContext, name: str, trial: int | None = None, seed: int | None = None
-) -> dict[str, Any]:
-    """The run's `provenance.json`, and `.real_s`: how long it took by the clock on the wall."""
-    found = context.sets.run(name, trial, seed)
-    file = found.run_dir / "provenance.json"
-    document = dict(json.loads(file.read_text(encoding="utf-8")))
-    return document | {"real_s": context.sets.real_s(found)}
 
 
 @macro('took("mtu-broken")')
