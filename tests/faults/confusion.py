@@ -42,7 +42,7 @@ def verdict(causes: Collection[str] | None, found: Sequence[str]) -> str:
 
 
 @dataclass
-class Table:
+class FaultTable:
     """Of each kind, how often each verdict came, and how many runs each finding was raised in."""
 
     verdicts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -65,7 +65,9 @@ class Table:
         lines = [f"{'':28} {'runs':>5} {' '.join(f'{word:>7}' for word in WORDS)}  findings"]
         for name, counts in [*sorted(self.verdicts.items()), ("all", self.sums)]:
             cells = " ".join(f"{counts[word] or '':>7}" for word in WORDS)
-            ids = ", ".join(f"{one} {n}" for one, n in self.raised[name].most_common(RAISED))
+            ids = ", ".join(
+                f"{finding} {n}" for finding, n in self.raised[name].most_common(RAISED)
+            )
             lines.append(f"{name:28} {counts.total():5} {cells}  {ids}")
         return "\n".join(lines)
 
@@ -84,7 +86,7 @@ class Table:
         return table
 
 
-def record(path: Path, tables: Mapping[str, Table], says: Mapping[str, str]) -> None:
+def record(path: Path, tables: Mapping[str, FaultTable], says: Mapping[str, str]) -> None:
     """Keep these tables; of others that the file has, it keeps what it had. `says` are what a checker should say of a kind.
 
     The first tables of the kept kinds stay beside all later ones.
@@ -107,4 +109,4 @@ def _plain(counts: Mapping[str, int], words: Sequence[str]) -> dict[str, int]:
 
 if __name__ == "__main__":
     for group, rows in json.loads(RECORD.read_text(encoding="utf-8")).items():
-        print(f"{TITLES[group]}\n\n{Table.from_json(rows)}\n")
+        print(f"{TITLES[group]}\n\n{FaultTable.from_json(rows)}\n")

@@ -21,6 +21,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import operator
 import random
 import re
 import shutil
@@ -30,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from confusion import RECORD, TITLES, Table, record, verdict
+from confusion import RECORD, TITLES, FaultTable, record, verdict
 
 from measuretwice.backends.script import (
     INSIDE_ROOT,
@@ -116,8 +117,8 @@ class Faulty(Virtual):
         text = experiment_script(lab, meant, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
         note = f"trap ': >\"$out/{BOTCHED}\"' ERR"
 
-        def lines(those: Sequence[str]) -> str:
-            return "\n".join([note, *those, "trap - ERR\n"]) if those else ""
+        def lines(commands: Sequence[str]) -> str:
+            return "\n".join([note, *commands, "trap - ERR\n"]) if commands else ""
 
         head, first_step, rest = text.partition(FIRST_STEP)
         middle, mark, tail = rest.partition(BEFORE)
@@ -217,7 +218,7 @@ def cases(kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int)
     ]
     wanted += [(n / honest, None, n) for n in range(honest)]
     drawn = []
-    for _, kind, n in sorted(wanted, key=lambda one: one[0]):
+    for _, kind, n in sorted(wanted, key=operator.itemgetter(0)):
         name = kind.name if kind else "honest"
         chance = random.Random(f"{seed} {name} {n}")
         names = kind.labs if kind else TURNS
@@ -265,7 +266,7 @@ def measured(drawn: Sequence[Case], workers: int) -> Iterator[Case]:
                     raise outcome
                 case.failed.write_text(f"{outcome}\n", encoding="utf-8")
                 yield case
-            elif all(is_finished(each.folder) for each in _jobs(case)):
+            elif all(is_finished(part.folder) for part in _jobs(case)):
                 yield case
 
 
@@ -312,9 +313,9 @@ def _checked(case: Case, folder: Path) -> list[str]:
     return [finding.id for finding in found]
 
 
-def prove(drawn: Sequence[Case], workers: int, talk: bool) -> Table:
+def prove(drawn: Sequence[Case], workers: int, talk: bool) -> FaultTable:
     """Run the proof; say what went wrong and how far it is on standard error, where `talk`."""
-    table = Table()
+    table = FaultTable()
     for done, case in enumerate(measured(drawn, workers), 1):
         found = findings(case)
         told = verdict(case.kind.causes if case.kind else None, found)
@@ -362,7 +363,7 @@ def main() -> int:
     }
     honest = sum(map(len, drawn.values())) if chosen.honest is None else chosen.honest
     drawn["honest"] = cases([], 1, honest, chosen.keep, chosen.seed)
-    tables = {group: prove(those, chosen.workers, True) for group, those in drawn.items() if those}
+    tables = {group: prove(runs, chosen.workers, True) for group, runs in drawn.items() if runs}
     for group, table in tables.items():
         print(f"\n{TITLES[group]}\n\n{table}")
     if chosen.record:

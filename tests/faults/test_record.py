@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from confusion import RECORD, Table, record
+from confusion import RECORD, FaultTable, record
 from fault_kinds import KNOWN
 from kept_kinds import KEPT
 from later_kinds import LATER
@@ -24,12 +24,12 @@ def test_every_kind_stands_in_the_record(group: str, kinds: Any) -> None:
 
 def test_there_are_a_thousand_runs_and_as_many_honest_ones_as_of_known_faults() -> None:
     today = ("known", "kept", "later", "review", "honest")
-    runs = {group: Table.from_json(RECORDED[group]).sums.total() for group in today}
+    runs = {group: FaultTable.from_json(RECORDED[group]).sums.total() for group in today}
     assert sum(runs.values()) >= 1000
     assert runs["honest"] >= runs["known"]
     # What judged blind stays as it was, whatever is measured later.
-    assert Table.from_json(RECORDED["kept-first"]).sums.total() == 84
-    assert Table.from_json(RECORDED["later-first"]).sums["silent"] == 1
+    assert FaultTable.from_json(RECORDED["kept-first"]).sums.total() == 84
+    assert FaultTable.from_json(RECORDED["later-first"]).sums["silent"] == 1
 
 
 def test_kept_kinds_are_others_than_the_known() -> None:
@@ -41,16 +41,16 @@ def test_kept_kinds_are_others_than_the_known() -> None:
 
 def test_nobody_honest_was_blamed_and_no_known_fault_passed_over() -> None:
     for group in ("known", "review", "honest"):
-        assert Table.from_json(RECORDED[group]).wrong == 0, group
+        assert FaultTable.from_json(RECORDED[group]).wrong == 0, group
 
 
 def test_nine_in_ten_known_faults_got_their_cause() -> None:
-    sums = Table.from_json(RECORDED["known"]).sums
+    sums = FaultTable.from_json(RECORDED["known"]).sums
     assert sums["right"] >= 0.9 * sums.total()
 
 
 def test_a_record_keeps_what_it_had(tmp_path: Any) -> None:
-    first, second = Table(), Table()
+    first, second = FaultTable(), FaultTable()
     first.add("a-kind", "silent", [])
     second.add("a-kind", "right", ["mtu", "duration"])
     path = tmp_path / "record.json"
@@ -62,4 +62,4 @@ def test_a_record_keeps_what_it_had(tmp_path: Any) -> None:
         "a-kind": {"silent": 1, "raised": {"nothing": 1}, "says": "the MTU is off"}
     }
     assert kept["kept"] == {"a-kind": {"right": 1, "raised": {"mtu": 1, "duration": 1}}}
-    assert Table.from_json(kept["kept"]).sums == second.sums
+    assert FaultTable.from_json(kept["kept"]).sums == second.sums

@@ -32,10 +32,10 @@ print(json.dumps({"argv": sys.argv[1:], "folder": os.getcwd(), "package": __file
 COMPLETE = """
 import importlib.metadata as installed, click, matplotlib.figure, numpy, pydantic, rich
 from packaging.requirements import Requirement
-for one in installed.distributions():
-    for needed in map(Requirement, one.requires or []):
+for package in installed.distributions():
+    for needed in map(Requirement, package.requires or []):
         if not needed.marker or needed.marker.evaluate({"extra": ""}):
-            assert installed.version(needed.name) in needed.specifier, (one.name, needed)
+            assert installed.version(needed.name) in needed.specifier, (package.name, needed)
 print("all")
 """
 # As the kernel's builder: only who builds on purpose needs what a build does.

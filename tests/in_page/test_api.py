@@ -357,6 +357,7 @@ def test_hints_opened_on_a_page_come_before_the_diagnosis(worker: Worker) -> Non
     assert kinds_of(worker, 5) == ["Prediction", "Run", "Hint"]
     worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"}, hints={"5": "2"})
     worker.ask("note", lab="mathis", diagnoses={"5": "the MTU"}, hints={"5": "1"})
+    assert kinds_of(worker, 5).count("Hint") == 1
     notes = read_notes(worker.book)
     assert list(notes) == [5]
     assert (notes[5].diagnosis, notes[5].hints_before_diagnosis) == ("the MTU", 2)

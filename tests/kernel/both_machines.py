@@ -21,7 +21,6 @@ import math
 import signal
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +36,6 @@ KEPT = ROOT / "runs" / "both-machines"
 RUNS = 30
 # A browser's second is long: these are enough for thousands of packets.
 DURATION_S = 10
-
-
-@dataclass(frozen=True)
-class Pair:
-    """One trial on both: goodputs in bit/s."""
-
-    trial: int
-    seed: int
-    virtual_bps: float
-    browser_bps: float
 
 
 def measured(
@@ -90,10 +79,14 @@ def compared(
         for where in ("virtual", "browser")
     )
     pairs = [
-        Pair(*key, round(virtual[key]), round(browser[key]))
-        for key in sorted(virtual.keys() & browser.keys())
-    ]
-    mean, low, high = mean_interval([math.log(p.browser_bps / p.virtual_bps) for p in pairs])
+        {
+            "trial": trial, "seed": seed,
+            "virtual_bps": round(virtual[trial, seed]), "browser_bps": round(browser[trial, seed]),
+        }
+        for trial, seed in sorted(virtual.keys() & browser.keys())
+    ]  # fmt: skip
+    ratios = [math.log(pair["browser_bps"] / pair["virtual_bps"]) for pair in pairs]
+    mean, low, high = mean_interval(ratios)
     print(
         f"{lab.name}: {len(pairs)} runs, goodput {math.exp(mean):.3f} times the virtual kernel's "
         f"({math.exp(low):.3f} to {math.exp(high):.3f})",
@@ -105,7 +98,7 @@ def compared(
         "ratio": round(math.exp(mean), 4),
         "low": round(math.exp(low), 4),
         "high": round(math.exp(high), 4),
-        "pairs": [asdict(pair) for pair in pairs],
+        "pairs": pairs,
     }
 
 

@@ -25,19 +25,11 @@ def test_each_tools_corpus_is_recognised(tool: str) -> None:
 @pytest.mark.parametrize(
     ("text", "tool", "kind"),
     [
-        (
-            "We trust you have received the usual lecture\n" + '[{"kind":"red","handle":"1:"}]\n',
-            "tc",
-            tuple,
-        ),
+        ('We trust you\n[{"kind":"red","handle":"1:"}]\n', "tc", tuple),
         ("$ tc -s qdisc\nqdisc noqueue 0: dev lo root refcnt 2\n", "tc", tuple),
-        (
-            "1.0 a > b, length 1514: 10.4.1.2.5 > 10.4.3.2.6: Flags [.], length 1448\n",
-            "tcpdump",
-            Frames,
-        ),
+        ("1.0 a > b, length 1514: 10.4.1.2.5 > 10.4.3.2.6: Flags [.], length 1448\n", "tcpdump", Frames),
     ],
-)
+)  # fmt: skip
 def test_what_stands_before_a_document_is_skipped(text: str, tool: str, kind: type) -> None:
     known = format_of(text, "a file")
     assert known.tool == tool

@@ -39,14 +39,8 @@ def own_network() -> Iterator[Network | None]:
     try:
         assert holder.stdout
         if holder.stdout.readline() == "ready\n":
-            inside = [
-                "nsenter",
-                "--user",
-                "--net",
-                "--preserve-credentials",
-                f"--target={holder.pid}",
-            ]
-            yield Network([*inside, "--"])
+            enter = "nsenter --user --net --preserve-credentials".split()
+            yield Network([*enter, f"--target={holder.pid}", "--"])
         else:
             yield None
     finally:

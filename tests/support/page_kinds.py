@@ -36,8 +36,8 @@ def elements(text: str) -> set[tuple[str, str]]:
     found = set()
     for tag, attributes in TAG.findall(article):
         classes = CLASSES.search(attributes)
-        found |= {(tag, each) for each in (classes[1].split() if classes else [""])}
-        found |= {(tag, each) for each in MADE_BY_SCRIPTS.findall(attributes)}
+        kinds = (classes[1].split() if classes else [""]) + MADE_BY_SCRIPTS.findall(attributes)
+        found |= {(tag, kind) for kind in kinds}
     return found
 
 

@@ -59,8 +59,8 @@ def _same(batch: Batch, name: str, plan: dict[str, object]) -> bool:
     # As JSON has it: no tuples.
     plans = [json.loads(path.read_text()), json.loads(json.dumps(plan))]
     if still_verified(verifications(samples), read_set(samples / name), batch.scripts):
-        for each in plans:
-            del each["scripts"], each["digest"]
+        for document in plans:
+            del document["scripts"], document["digest"]
     return bool(plans[0] == plans[1])
 
 

@@ -23,5 +23,8 @@ class Sentences:
     def found_in(self, text: str) -> list[str]:
         """Those that stand in it."""
         near = self._by_words.keys() & set(pairwise(text.split(" ")))
-        candidates = [*self._short, *(each for pair in near for each in self._by_words[pair])]
+        candidates = [
+            *self._short,
+            *(sentence for pair in near for sentence in self._by_words[pair]),
+        ]
         return [sentence for sentence in candidates if sentence in text]

@@ -190,10 +190,10 @@ def geni_lib(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def manifest(logins: dict[str, list[str]], kind: str = "manifest") -> str:
-    nodes = "".join(
-        f'<node client_id="{name}"><services>{"".join(f"<login authentication={chr(34)}ssh-keys{chr(34)} {one}/>" for one in all_of)}</services></node>'
-        for name, all_of in logins.items()
-    )
+    nodes = ""
+    for name, of_node in logins.items():
+        services = "".join(f'<login authentication="ssh-keys" {login}/>' for login in of_node)
+        nodes += f'<node client_id="{name}"><services>{services}</services></node>'
     return f'<rspec xmlns="http://www.geni.net/resources/rspec/3" type="{kind}">{nodes}</rspec>'
 
 

@@ -161,9 +161,8 @@ class FakeNode:
         return self.cards[-1]
 
     def get_interface(self, network_name: str) -> FakeInterface:
-        interfaces = [card.interface for card in self.cards]
-        (found,) = [one for one in interfaces if one.network == network_name]
-        return found
+        (card,) = [card for card in self.cards if card.interface.network == network_name]
+        return card.interface
 
     def upload_file(self, local: str, remote: str) -> None:
         self.uploaded[remote] = Path(local).read_bytes()
