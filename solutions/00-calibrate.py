@@ -21,32 +21,18 @@
 # time and the loss: compare the argument with this one, not the numbers.
 
 # %%
-import os
 import re
-import sys
-from pathlib import Path
 
 import pandas as pd
+from common import Recordings, say
 from IPython.display import SVG, display
 
-root = next(
-    folder
-    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
-    if (folder / "labs").is_dir()
-)
-sys.path.insert(0, str(root / "src"))
-
-from common import say
-
 from measuretwice import parse
-from measuretwice.facts import RecordedSets
 from measuretwice.figures import style as plot_style
-from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_folder
 from measuretwice.stats import intervals as statistics
 
-lab = load_lab(root, "calibrate")
-sets = RecordedSets(root, lab)
+sets = Recordings("calibrate")
 readings = {run.trial: run for run in sets.runs("readings")}
 
 

@@ -25,35 +25,24 @@
 
 # %%
 import json
-import os
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from IPython.display import SVG, display
-
-root = next(
-    folder
-    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
-    if (folder / "labs").is_dir()
-)
-sys.path.insert(0, str(root / "src"))
-
 from common import Recordings, say
+from IPython.display import SVG, display
 
 from measuretwice import parse
 from measuretwice.figures.files import published_values
 from measuretwice.figures.registry import draw_against_model
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.figures.style import svg_text
-from measuretwice.lab import load_lab
 from measuretwice.stats import intervals as statistics
 from measuretwice.tcp import model
 
-lab = load_lab(root, "mathis")
-sets = Recordings(root, lab)
+sets = Recordings("mathis")
+lab, f = sets.lab, sets.facts
 runs, raw = sets.runs, sets.raw
 print(lab.file.lab.title)
 
@@ -419,16 +408,14 @@ say(f"Measured over predicted; chance alone makes a standard deviation of about 
 
 # %%
 long_runs = [run for run in runs("step-8-long") if run.comparable]
-predicted = [run.model_bps for run in long_runs]
-measured = [run.measured["goodput_bps"] for run in long_runs]
-fit = statistics.fit_constant(predicted, measured)
+c, slope = f.constant, f.slope
 say(
-    f"{fit.points} trials with at least {min(r.measured['qdisc_drops'] for r in long_runs)} losses each: "
-    f"**C = {fit.constant:.3f} (95 %: {fit.low:.3f} to {fit.high:.3f})**; slope {fit.slope:.4f} "
-    f"({fit.slope_low:.4f} to {fit.slope_high:.4f})."
+    f"{c.n} trials with at least {min(r.measured['qdisc_drops'] for r in long_runs)} losses each: "
+    f"**C = {c.middle_value:.3f} (95 %: {c.low_value:.3f} to {c.high_value:.3f})**; slope {slope.middle_value:.4f} "
+    f"({slope.low_value:.4f} to {slope.high_value:.4f})."
 )
 for constant in model.MATHIS_CONSTANTS.values():
-    inside = "inside" if fit.low <= constant.value <= fit.high else "outside"
+    inside = "inside" if constant.value in c else "outside"
     print(
         f"{constant.name:10} {constant.value:.3f}  {inside:8} {constant.losses:9} {constant.assumes}"
     )
@@ -454,7 +441,7 @@ display(frame.sort_values("off by", key=abs, ascending=False).head().round(3))
 # %%
 mean, low, high = statistics.mean_interval(list(np.log(frame["C / predicted"])))
 prediction = {name: np.exp(np.log(frame[name]).mean()) for name in ("predicted", "if ACKs counted")}
-inside = fit.low <= prediction["predicted"] <= fit.high
+inside = prediction["predicted"] in c
 say(
     f"**Prediction** for these trials, each at its own p, if Linux counts segments: C = "
     f"{prediction['predicted']:.3f}, {'inside' if inside else 'outside'} the measured interval. If it counted "
@@ -464,7 +451,7 @@ say(
 )
 # One explanation is within a few per cent, the other is off by a third.
 assert abs(mean) < 0.03
-assert fit.low > 1.2 * prediction["if ACKs counted"]
+assert c.low_value > 1.2 * prediction["if ACKs counted"]
 
 # %% [markdown]
 # The paper's 1.31 is the limit for rare losses. At larger p the round trips in which a loss is noticed and

@@ -23,33 +23,20 @@
 # %%
 import json
 import math
-import os
-import sys
 from pathlib import Path
 
 import pandas as pd
+from common import Recordings, say
 from IPython.display import display
 
-root = next(
-    folder
-    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
-    if (folder / "labs").is_dir()
-)
-sys.path.insert(0, str(root / "src"))
-
-from common import Recordings, say
-
-from measuretwice.lab import load_lab
 from measuretwice.measure.connections import traces
 from measuretwice.measure.student_tables import read_rows
-from measuretwice.stats.intervals import mean_interval
-from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model
 from measuretwice.tcp import traces as windows
 
-lab = load_lab(root, "buffers")
-sets = Recordings(root, lab)
-recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
+sets = Recordings("buffers")
+lab, f = sets.lab, sets.facts
+runs, raw, figure = sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
@@ -71,7 +58,7 @@ def qdisc(folder: Path, node: str, kind: str) -> dict:
 # reason for the place of the delays.
 
 # %%
-meant = {**lab.defaults(), **lab.trials[1].set}
+meant = sets.trial(1)
 full_ms = 8e3 * meant["buffer_bytes"] / (meant["rate_mbit"] * 1e6)
 paths_ms = {
     name: 2 * meant[key] + meant["back_delay_ms"]
@@ -207,10 +194,9 @@ say(f"{len(large)} of {len(rows.values)} rows were MBytes, each {1 - 1000 / 1024
 # reason for most of the difference; a third or more given up at these windows is no small portion.
 
 # %%
-source = "each-once" if recorded("each-once") else "size-suffix-fixed"
 table = []
-for number, run in enumerate(runs(source)):
-    with raw(source, number) as folder:
+for number, run in enumerate(runs("each-once")):
+    with raw("each-once", number) as folder:
         for trace in traces(lab, folder):
             for one in windows.decreases(
                 trace.time_s, trace.cwnd_segments, trace.ssthresh_segments
@@ -242,27 +228,22 @@ display(decreases[decreases["algorithm"] != "bbr"].groupby(["trial", "algorithm"
 # (n of about 2 (2 s/d)^2 for a difference d and a standard deviation s of each), and the check.
 
 # %%
-if recorded("one-run-fixed"):
-    by_trial = {
-        trial: {
-            run.seed: run.measured["jains_index"]
-            for run in runs("one-run-fixed")
-            if run.trial == trial
-        }
-        for trial in (1, 2)
+by_trial = {
+    trial: {
+        run.seed: run.measured["jains_index"] for run in runs("one-run-fixed") if run.trial == trial
     }
-    display(pd.DataFrame(by_trial).rename(columns={1: "large buffer", 2: "small buffer"}))
-    one, other = (list(values.values()) for values in by_trial.values())
-    low, high = difference_interval(one, other)
-    means = mean_interval(one)[0], mean_interval(other)[0]
-    spread = math.sqrt((pd.Series(one).var() + pd.Series(other).var()) / 2)
-    needed = 2 * (2 * spread / abs(means[0] - means[1])) ** 2
-    say(
-        f"Means {means[0]:.3f} and {means[1]:.3f}; the difference's 95 % interval is {low:.3f} to {high:.3f}. "
-        f"With a standard deviation of {spread:.3f} that takes about {needed:.0f} runs of each."
-    )
-else:
-    say("The set one-run-fixed is not recorded yet: ./lab record buffers --only one-run")
+    for trial in (1, 2)
+}
+display(pd.DataFrame(by_trial).rename(columns={1: "large buffer", 2: "small buffer"}))
+one, other = (list(values.values()) for values in by_trial.values())
+apart = f["one-run.difference"]
+spread = math.sqrt((pd.Series(one).var() + pd.Series(other).var()) / 2)
+needed = 2 * (2 * spread / abs(apart.middle_value)) ** 2
+say(
+    f"Means {f['one-run.mean_large'].value:.3f} and {f['one-run.mean_small'].value:.3f}; the difference's 95 % interval is "
+    f"{apart.low_value:.3f} to {apart.high_value:.3f}. "
+    f"With a standard deviation of {spread:.3f} that takes about {needed:.0f} runs of each."
+)
 
 # %% [markdown]
 # ## Question 10: convergence
@@ -277,7 +258,7 @@ else:
 # *Full marks:* the two ratios; the dashed line; the runs that never converge are counted.
 
 # %%
-shown = runs(source)
+shown = runs("each-once")
 figure("windows-and-queue", shown)
 
 # %%
@@ -291,19 +272,16 @@ figure("window-against-window", shown)
 # simulations, not Linux.
 
 # %%
-if recorded("thirty-times"):
-    summary = []
-    for run in runs("thirty-times"):
-        summary.append(
-            {
-                "algorithm": run.params["congestion_control"],
-                "buffer": run.params["buffer_bytes"],
-                "jain": run.measured["jains_index"],
-                "used": run.measured["utilisation"],
-                "converged": run.measured["convergence_s"] is not None,
-            }
-        )
-    cells = pd.DataFrame(summary).groupby(["algorithm", "buffer"])
-    display(cells.agg({"jain": ["mean", "std", "count"], "used": "mean", "converged": "mean"}))
-else:
-    say("The set thirty-times is not recorded yet: ./lab record buffers --only thirty-times")
+summary = []
+for run in runs("thirty-times"):
+    summary.append(
+        {
+            "algorithm": run.params["congestion_control"],
+            "buffer": run.params["buffer_bytes"],
+            "jain": run.measured["jains_index"],
+            "used": run.measured["utilisation"],
+            "converged": run.measured["convergence_s"] is not None,
+        }
+    )
+cells = pd.DataFrame(summary).groupby(["algorithm", "buffer"])
+display(cells.agg({"jain": ["mean", "std", "count"], "used": "mean", "converged": "mean"}))

@@ -21,32 +21,19 @@
 # time and the loss: compare the argument with this one, not the numbers.
 
 # %%
-import os
-import sys
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
+from common import Recordings, say
 from IPython.display import display
 
-root = next(
-    folder
-    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
-    if (folder / "labs").is_dir()
-)
-sys.path.insert(0, str(root / "src"))
-
-from common import Recordings, say
-
 from measuretwice.audit import audit_table
-from measuretwice.lab import load_lab
-from measuretwice.stats.intervals import mean_interval
 from measuretwice.tcp import model
 
-lab = load_lab(root, "scale")
-sets = Recordings(root, lab)
-recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
+sets = Recordings("scale")
+lab, f = sets.lab, sets.facts
+runs, raw, figure = sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
@@ -221,7 +208,7 @@ display(stages("fair-share", "rival_share", "rival_fair_share", "rival_multiple"
 # of more than an MTU, a digit that was changed, a command whose flows did not all start.
 
 # %%
-published = root / "labs/03-scale/audit.csv"
+published = lab.folder / "audit.csv"
 found = audit_table(published.read_bytes(), published.name)
 display(
     pd.DataFrame(
@@ -240,7 +227,7 @@ say(f"{over.sum()} of {len(rows)} rows have more than an MTU of 1500 allows on E
 # Of mistakes: the counter, the sums. What remains: how unfair BBR is, and on what that depends.
 
 # %%
-shown = runs("edge-once") if recorded("edge-once") else runs("fair-share-fixed")
+shown = runs("edge-once")
 display(
     pd.DataFrame(
         [
@@ -276,31 +263,26 @@ figure("regression", [replace(runs("halving-counter-fixed")[0], trial=1)])
 
 # %%
 estimators = []
-for name in (
-    "edge-once", "edge-long", "edge-long-30", "edge-long-50", "intermediate", "intermediate-300",
-    "intermediate-500", "core", "core-long",
-):  # fmt: skip
-    for run in runs(name)[:1] if recorded(name) else []:
-        of = run.measured
+for (name, *_, by_drops, by_retransmits, by_halvings), (_, root, over, *_) in zip(
+    f.reno_runs.rows, f.three_c.rows, strict=True
+):
+    # Those over another base delay are left out.
+    if not name.endswith("-ms"):
         estimators.append(
             {
                 "set": name,
-                "C by drops": of["c_by_drops"],
-                "C by retransmissions": of["c_by_retransmits"],
-                "C by halvings": of["c_by_halvings"],
-                "root of drops for each halving": of["drops_per_halving"] ** 0.5,
-                "C by drops over by halvings": of["c_by_drops"] / of["c_by_halvings"],
+                "C by drops": by_drops.value,
+                "C by retransmissions": by_retransmits.value,
+                "C by halvings": by_halvings.middle_value,
+                "root of drops for each halving": root.value,
+                "C by drops over by halvings": over.value,
             }
         )
 display(pd.DataFrame(estimators).set_index("set"))
 
 # %%
-if recorded("edge-ten-times"):
-    for number in (1, 2, 3):
-        values = [
-            run.measured["jains_index"] for run in runs("edge-ten-times") if run.trial == number
-        ]
-        mean, low, high = mean_interval(values)
-        say(f"Trial {number}: index {mean:.3f} ({low:.3f} to {high:.3f}), {len(values)} runs.")
-else:
-    say("The set edge-ten-times is not recorded yet: ./lab record scale --only edge-ten-times")
+*_, (_, _, _, *ten) = f.indices.rows
+for number, index in enumerate(ten, start=1):
+    say(
+        f"Trial {number}: index {index.middle_value:.3f} ({index.low_value:.3f} to {index.high_value:.3f}), {index.n} runs."
+    )

@@ -21,33 +21,18 @@
 # time and the loss: compare the argument with this one, not the numbers.
 
 # %%
-import os
-import sys
-from pathlib import Path
 
 import pandas as pd
+from common import Recordings, say
 from IPython.display import display
 
-root = next(
-    folder
-    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
-    if (folder / "labs").is_dir()
-)
-sys.path.insert(0, str(root / "src"))
-
-from common import Recordings, say
-
-from measuretwice.lab import load_lab
-from measuretwice.measure import signatures
 from measuretwice.measure.connections import traces
-from measuretwice.stats.intervals import mean_interval
-from measuretwice.stats.two_samples import difference_interval
 from measuretwice.tcp import model
 from measuretwice.tcp import traces as windows
 
-lab = load_lab(root, "variants")
-sets = Recordings(root, lab)
-recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
+sets = Recordings("variants")
+lab, f = sets.lab, sets.facts
+runs, raw, figure = sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
@@ -79,7 +64,7 @@ KEYS = (
 # drop), wan's netem in both directions (must not).
 
 # %%
-meant = {**lab.defaults(), **lab.trials[1].set}
+meant = sets.trial(1)
 bdp = model.bdp_bytes(meant["rate_mbit"], meant["wire_rtt_ms"])
 full_ms = meant["wire_rtt_ms"] + 8e3 * meant["buffer_bytes"] / (meant["rate_mbit"] * 1e6)
 say(f"BDP {bdp:.0f} B, {bdp / 1514:.0f} packets; with a full buffer {full_ms:.0f} ms.")
@@ -197,13 +182,7 @@ for stage in ("broken", "fixed"):
 # costs about 200 ms of each, two per cent; Vegas' least queue is at its alpha or beta.
 
 # %%
-found = {}
-for number, run in enumerate(runs("signatures")):
-    with raw("signatures", number) as folder:
-        seen = signatures.read_sender(lab, folder)
-        found[run.params["congestion_control"]] = signatures.signature_of(
-            seen.trace, seen.queue, seen.samples, 20
-        )
+found = {run.params["congestion_control"]: sets.signature(run) for run in runs("signatures")}
 display(pd.DataFrame([vars(one) | {"convex": one.convex} for one in found["cubic"].epochs]))
 say(f"BBR: {found['bbr'].cycle}")
 say(f"Vegas: {found['vegas'].band}")
@@ -217,20 +196,16 @@ figure("sequence", runs("sequence"))
 # neighbours were not measured, and what would measure them (the rival's own goodput).
 
 # %%
-by_trial = {
-    trial: {
-        run.seed: run.measured["steady_goodput_bps"] / 1e6
-        for run in runs("one-server-fixed")
-        if run.trial == trial
-    }
-    for trial in (2, 4)
+pairs = {
+    seed.value: {"CUBIC": cubic.value, "BBR": bbr.value}
+    for seed, cubic, bbr, _ in f["one-server.pairs"].rows
 }
-display(pd.DataFrame(by_trial).rename(columns={2: "CUBIC", 4: "BBR"}))
-cubic, bbr = (list(values.values()) for values in by_trial.values())
-low, high = difference_interval(bbr, cubic)
+display(pd.DataFrame.from_dict(pairs, orient="index"))
+cubic, bbr = (mean for _, _, mean, *_ in f["one-server.many"].rows)
+apart = f["one-server.difference"]
 say(
-    f"Means {mean_interval(cubic)[0]:.0f} and {mean_interval(bbr)[0]:.0f} Mbit/s; the difference's 95 % "
-    f"interval is {low:.0f} to {high:.0f}."
+    f"Means {cubic.middle_value:.0f} and {bbr.middle_value:.0f} Mbit/s; the difference's 95 % "
+    f"interval is {apart.low_value:.0f} to {apart.high_value:.0f}."
 )
 
 # %% [markdown]
@@ -242,20 +217,16 @@ say(
 # %%
 summary = []
 for name in ("paths", "rivals"):
-    if recorded(name):
-        for run in runs(name):
-            summary.append(
-                {
-                    "set": name,
-                    "hop": run.params["hop"],
-                    "relay": run.params["relay"],
-                    "algorithm": run.params["congestion_control"],
-                    "goodput": run.measured["steady_goodput_bps"] / 1e6,
-                    "rtt": run.measured["steady_rtt_ms"],
-                }
-            )
-if summary:
-    cells = pd.DataFrame(summary).groupby(["set", "relay", "hop", "algorithm"])
-    display(cells.agg(["mean", "std", "count"]))
-else:
-    say("The sets paths and rivals are not recorded yet: ./lab record variants --only paths")
+    for run in runs(name):
+        summary.append(
+            {
+                "set": name,
+                "hop": run.params["hop"],
+                "relay": run.params["relay"],
+                "algorithm": run.params["congestion_control"],
+                "goodput": run.measured["steady_goodput_bps"] / 1e6,
+                "rtt": run.measured["steady_rtt_ms"],
+            }
+        )
+cells = pd.DataFrame(summary).groupby(["set", "relay", "hop", "algorithm"])
+display(cells.agg(["mean", "std", "count"]))

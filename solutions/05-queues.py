@@ -21,31 +21,18 @@
 # time and the loss: compare the argument with this one, not the numbers.
 
 # %%
-import os
 import statistics
-import sys
-from pathlib import Path
 
 import pandas as pd
-from IPython.display import display
-
-root = next(
-    folder
-    for folder in (Path(os.environ.get("MEASURETWICE_ROOT", ".")).resolve(), *Path.cwd().parents)
-    if (folder / "labs").is_dir()
-)
-sys.path.insert(0, str(root / "src"))
-
 from common import Recordings, say
+from IPython.display import display
 
 from measuretwice import parse
 from measuretwice.checks import queue_discipline as checks_queue
-from measuretwice.lab import load_lab
-from measuretwice.stats import two_samples
 
-lab = load_lab(root, "queues")
-sets = Recordings(root, lab)
-recorded, runs, raw, figure = sets.recorded, sets.runs, sets.raw, sets.figure
+sets = Recordings("queues")
+lab, f = sets.lab, sets.facts
+runs, raw, figure = sets.runs, sets.raw, sets.figure
 print(lab.file.lab.title)
 
 
@@ -65,7 +52,7 @@ def table(name: str, *values: str) -> pd.DataFrame:
     )
 
 
-meant = {**lab.defaults(), **lab.trials[1].set}
+meant = sets.trial(1)
 
 # %% [markdown]
 # ## Question 1: the design
@@ -77,7 +64,7 @@ meant = {**lab.defaults(), **lab.trials[1].set}
 # (queue.txt), queue length (queue.txt), how evenly the flows share (both iperf3.json).
 
 # %%
-most = meant["rate_mbit"] * 1448 / 1514
+most = f["wrong-metric.data_rate"].value
 say(f"At most {most:.2f} Mbit/s for one flow, and a mean of {most / 2:.2f} Mbit/s for two.")
 
 # %% [markdown]
@@ -134,8 +121,7 @@ display(table("default-qdisc-fixed", "busy_ping_mean_ms", "queue_mean_packets", 
 # near the limit, so nothing changes; traffic that would: many short flows that start at once.
 
 # %%
-needed = meant["red_max_bytes"] + meant["red_burst_packets"] * meant["red_avpkt_bytes"]
-say(f"max plus burst is {needed} B. The longest queue in either run:")
+say(f"max plus burst is {f.red_room_needed.value} B. The longest queue in either run:")
 columns = ("red_limit_bytes", "queue_max_bytes", "queue_drops", "busy_ping_mean_ms")
 display(table("red-limits-broken", *columns))
 display(table("red-limits-fixed", *columns))
@@ -206,24 +192,17 @@ display(pd.DataFrame(rows, columns=["trial", "receiver meant", "from", "to"]))
 # other's loss; Welch's test with the runs' mean delays.
 
 # %%
-means = two_samples.welch_of(51.56, 1.61, 8, 50.82, 2.49, 8)
-spreads = two_samples.spread_of(1.61, 8, 2.49, 8)
+small = f.case("small-n")
+one_way = small.p_one_way.value
+[(_, noticed), *_] = small.noticeable.rows
 say(
-    f"Published: t = {means.statistic:.2f}, p = {means.p:.2f}; F = {spreads.statistic:.2f}, p = {spreads.p:.2f} on both sides, "
-    f"{spreads.p / 2:.2f} on one. Eight values notice a ratio of {two_samples.noticeable_spread(8):.1f}; a ratio of 1.5 takes "
-    f"{two_samples.values_for_spread(1.5)}."
+    f"Published: t = {small.means_t.value:.2f}, p = {small.means_p.value:.2f}; F = {small.theirs_f.value:.2f}, "
+    f"p = {2 * one_way:.2f} on both sides, {one_way:.2f} on one. Eight values notice a ratio of {noticed.value:.1f}; "
+    f"a ratio of 1.5 takes {small.values_needed}."
 )
-delays = {
-    arm: [
-        run.measured["busy_ping_mean_ms"]
-        for run in runs("small-n-fixed")
-        if run.params["discipline"] == arm
-    ]
-    for arm in ("pfifo_fast", "red")
-}
-test = two_samples.welch(*delays.values())
-say(f"Delay, n = {len(delays['red'])} runs each: t = {test.statistic:.1f}, p = {test.p:.2g}.")
-figure("two-arms", runs("two-arms" if recorded("two-arms") else "small-n-fixed"))
+[_, (_, count, *_)] = small.delays.rows
+say(f"Delay, n = {count} runs each: t = {small.welch_t.value:.1f}, p = {small.welch_p.value:.2g}.")
+figure("two-arms", runs("two-arms"))
 
 # %% [markdown]
 # ## Question 10: today's disciplines
@@ -235,23 +214,24 @@ figure("two-arms", runs("two-arms" if recorded("two-arms") else "small-n-fixed")
 # *Full marks:* both orders; the reason above; counts of drops and marks; a choice with its value.
 
 # %%
-if recorded("disciplines"):
-    means_by = (
-        table(
-            "disciplines",
-            "busy_ping_mean_ms", "rtt_mean_ms", "queue_drops", "queue_marks", "jains_index",
-        )
-        .drop(columns="trial")
-        .groupby(["discipline", "ECN"])
-        .mean()
-    )  # fmt: skip
-    display(means_by.sort_values("busy_ping_mean_ms"))
-    display(means_by.sort_values("rtt_mean_ms"))
-    figure("disciplines", runs("disciplines"))
-else:
-    say("The set disciplines is not recorded yet: ./lab record queues --only disciplines")
-if recorded("two-arms-once"):
-    figure("windows-and-queue", runs("two-arms-once"))
+means_by = pd.DataFrame(
+    [
+        {
+            "discipline": discipline,
+            "ECN": ecn,
+            "busy_ping_mean_ms": ping.middle_value,
+            "rtt_mean_ms": rtt.middle_value,
+            "queue_drops": drops.value,
+            "queue_marks": marks.value,
+            "jains_index": jain.middle_value,
+        }
+        for discipline, ecn, _, ping, rtt, _, drops, marks, jain in f.disciplines.rows
+    ]
+).set_index(["discipline", "ECN"])
+display(means_by.sort_values("busy_ping_mean_ms"))
+display(means_by.sort_values("rtt_mean_ms"))
+figure("disciplines", runs("disciplines"))
+figure("windows-and-queue", runs("two-arms-once"))
 
 # %% [markdown]
 # ## Question 11: what is reproduced

@@ -1,15 +1,21 @@
-"""What the solution notebooks share: a lab's recorded runs, and how to show them."""
+"""What the solution notebooks share: a lab's recorded runs and facts, and how to show them."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from IPython.display import SVG, Markdown, display
 
-from measuretwice.facts import RecordedSets
+ROOT = Path(__file__).resolve().parents[1]
+# A notebook may be run by another Python than the checkout's own.
+sys.path.insert(0, str(ROOT / "src"))
+
+from measuretwice.facts import RecordedSets, read_facts
 from measuretwice.figures import registry, style
+from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
 
@@ -20,9 +26,11 @@ def say(text: str) -> None:
 
 
 class Recordings(RecordedSets):
-    """The sets that sample-data/ holds of one lab, and its figures."""
+    """The sets that sample-data/ holds of one lab, its facts as the pages quote them, and its figures."""
 
-    recorded = RecordedSets.is_recorded
+    def __init__(self, lab: str) -> None:
+        super().__init__(ROOT, load_lab(ROOT, lab))
+        self.facts = read_facts(ROOT, self.lab)
 
     @contextlib.contextmanager
     def raw(self, name: str, run: int = 0) -> Iterator[Path]:

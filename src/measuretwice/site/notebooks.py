@@ -19,6 +19,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import digest_of_packages
+from measuretwice.facts.computed import FILE
 from measuretwice.figures.palette import in_the_dark
 from measuretwice.report.markdown import fence
 from measuretwice.runs.recorded import SET_FILE, set_folders
@@ -66,6 +67,7 @@ def _digest(root: Path, source: Path) -> str:
     # How an output becomes Markdown is decided here.
     sources = [source, shared, root / "solutions/build.py", Path(__file__)]
     sources += [folder / SET_FILE for folder in set_folders(root / "sample-data" / source.stem)]
+    sources += (root / "sample-data" / source.stem).glob(FILE)
     sources += sorted(path for path in (root / "labs" / source.stem).iterdir() if path.is_file())
     code = digest_of_packages(*NOTEBOOK_PACKAGES)
     return digest_of(*sources, code)
