@@ -64,6 +64,7 @@ def facts(sets: RecordedSets) -> Facts:
 
 
 def _delay(f: Facts, run: Result) -> None:
+    """The reading of an idle path with delay."""
     rtt_ms = param(run, "rtt_ms")
     f.delay = ms(rtt_ms / 2)
     f.delay_one_percent = ms(0.01 * rtt_ms, 1)
@@ -91,6 +92,7 @@ def _delay(f: Facts, run: Result) -> None:
 
 
 def _rate(f: Facts, sets: RecordedSets, run: Result) -> None:
+    """The reading whose link has a rate."""
     rate_bps, mss_bytes = param(run, "rate_mbit") * 1e6, param(run, "mss_bytes")
     frame_bytes = mss_bytes + HEADER_BYTES
     most_bps = rate_bps * mss_bytes / frame_bytes
@@ -132,6 +134,7 @@ def _rate(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _loss(f: Facts, run: Result) -> None:
+    """The trial with loss, one run."""
     ratio, pings = param(run, "loss_ratio"), int(measured(run, "ping_sent_packets"))
     f.loss = percent(ratio)
     f.pings = whole(pings)
@@ -164,6 +167,7 @@ def _loss(f: Facts, run: Result) -> None:
 
 
 def _loss_again(f: Facts, runs: Sequence[Result]) -> None:
+    """The trial with loss, with several seeds."""
     by_ping = column(runs, "ping_loss_ratio")
     f.again_by_ping = Numbers(tuple(percents(runs, "ping_loss_ratio")), "%")
     f.again = table(
@@ -185,6 +189,7 @@ def _loss_again(f: Facts, runs: Sequence[Result]) -> None:
 
 
 def _mtu(f: Facts, sets: RecordedSets, run: Result) -> None:
+    """The trial with an MTU of its own."""
     lengths = re.findall(r"length (\d+)", sets.raw_text(run, "router/tcpdump.txt").splitlines()[-1])
     f.mtu = size(param(run, "mtu_bytes"))
     f.mtu_mss = size(param(run, "mss_bytes"))
@@ -197,6 +202,7 @@ def _mtu(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _offloads(f: Facts, off: Result, on: Result) -> None:
+    """Two trials, offloads off and on."""
     f.offloads_mtu = size(param(on, "mtu_bytes"))
     f.offloads_room = whole(param(on, "limit_packets"))
     f.off_tcpdump, f.on_tcpdump = (
@@ -234,6 +240,7 @@ def _offloads(f: Facts, off: Result, on: Result) -> None:
 
 
 def _cables(f: Facts, small: Result, large: Result) -> None:
+    """Two trials, small packets and large ones over the same cables."""
     count = param(small, "ping_count")
     f.cables_rtt = ms(param(small, "rtt_ms"))
     f.cable_pings = whole(count)
@@ -265,6 +272,7 @@ def _cables(f: Facts, small: Result, large: Result) -> None:
 
 
 def _ping(f: Facts, sets: RecordedSets, run: Result) -> None:
+    """What ping printed in the reading that its page explains."""
     text = sets.raw_text(run, "romeo/ping.txt")
     f.ping_begins = excerpt(READINGS, "romeo/ping.txt", trial=LOSS, first=4, explained="ping")
     f.ping_ends = excerpt(READINGS, "romeo/ping.txt", trial=LOSS, last=3, explained="ping")
@@ -283,6 +291,7 @@ def _ping(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _iperf3(f: Facts, sets: RecordedSets, run: Result) -> None:
+    """What iperf3 printed in the reading that its page explains."""
     report = json.loads(sets.raw_text(run, "romeo/iperf3.json"))
     sent, received = report["end"]["sum_sent"], report["end"]["sum_received"]
     second = report["intervals"][0]["streams"][0]
@@ -306,6 +315,7 @@ def _iperf3(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _ss(f: Facts, sets: RecordedSets) -> None:
+    """What ss printed in three readings."""
     of_trial = {trial: sets.run(READINGS, trial=trial) for trial in (DELAY, RATE, LOSS)}
     lines = {
         trial: [line for line in sets.raw_text(run, "romeo/ss.txt").splitlines() if " reno " in line][-1]
@@ -339,6 +349,7 @@ def _ss(f: Facts, sets: RecordedSets) -> None:
 
 
 def _tc(f: Facts, sets: RecordedSets, run: Result) -> None:
+    """What tc printed in the reading that its page explains."""
     losing, shaping = {"kind": "netem", "parent": "1:3"}, {"kind": "htb"}
     before, after = (
         sets.raw_object(run, f"router/qdisc.{when}.json", **losing) for when in ("before", "after")
@@ -381,6 +392,7 @@ def _tc(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _nstat(f: Facts, sets: RecordedSets, run: Result) -> None:
+    """nstat's counters around the reading that its page explains."""
     shown = {
         "romeo": {
             "TcpOutSegs": "romeo_out",
@@ -429,6 +441,7 @@ def _nstat(f: Facts, sets: RecordedSets, run: Result) -> None:
 
 
 def _tcpdump(f: Facts, sets: RecordedSets) -> None:
+    """What tcpdump printed, with offloads off and on."""
     off, on = (sets.run(READINGS, trial=trial) for trial in (OFFLOADS_OFF, OFFLOADS_ON))
     f.tcpdump_off, f.tcpdump_on = (
         excerpt(READINGS, "router/tcpdump.txt", trial=trial, last=2, explained="tcpdump")

@@ -76,6 +76,25 @@ def test_times_are_shown_as_one_says_them(time_s: float, says: str) -> None:
     assert str(seconds(time_s)) == says
 
 
+def of_the_long_run(f: Facts) -> None:
+    """Of the long run,
+    without its first minute."""
+    f.halvings = Number(26)
+    f.case("mtu").halvings = Number(3)
+
+
+def test_facts_say_what_they_are_of() -> None:
+    f = Facts()
+    f.other = Number(1)
+    of_the_long_run(f)
+    assert f.source("mtu.halvings") == "Of the long run, without its first minute."
+    assert to_text(f).count('"Of the long run, without its first minute.": {') == 1
+    with pytest.raises(
+        UserError, match=r"is it 'halvings' \(Of the long run, without its first minute\)\?"
+    ):
+        _ = f.halving
+
+
 def test_a_column_with_words_is_on_the_left() -> None:
     table = Table(("name", "n"), (("red", Number(1)), ("fifo", Number(2))))
     assert str(table) == "| name | n |\n|---|---:|\n| red | 1 |\n| fifo | 2 |"
@@ -163,7 +182,9 @@ def test_a_long_module_may_be_a_folder(tmp_path: Path, monkeypatch: pytest.Monke
         assert str(found["wait"]) == str(wait)
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"a": 7}', '{"a": {"val": 7}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", '{"a": 7}', '{"of": {"a": 7}}', '{"of": {"a": {"val": 7}}}']
+)
 def test_damaged_facts_are_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "labs").symlink_to(ROOT / "labs")
     lab = load_lab(tmp_path, "queues")

@@ -214,7 +214,7 @@ def test_pages_of_results_begin_with_verdicts(page: str) -> None:
         ("It takes a while.\n", 0, "Nothing is wrong."),
         ("\nIt takes 3 ms.\n", 1, "docs/page.md, line 2: '3 ms' is typed."),
         ("---\nlab: queues\n---\nIt hardly takes {{ f.rate }}.\n", 1, "line 4: 'hardly' judges a number."),
-        ("---\nlab: queues\n---\n{{ f.rat }}\n", 2, "docs/page.md, line 4: there is no fact 'rat'; is it 'rate'?"),
+        ("---\nlab: queues\n---\n{{ f.rat }}\n", 2, "docs/page.md, line 4: there is no fact 'rat'; is it 'rate' (What trials 1"),
     ],
 )  # fmt: skip
 def test_one_page_is_checked_in_seconds(tmp_path: Path, text: str, status: int, says: str) -> None:

@@ -57,6 +57,7 @@ def _settings(f: Facts, sets: RecordedSets) -> None:
 
 
 def _first_try(f: Facts, sets: RecordedSets) -> None:
+    """The first try: one run."""
     run = sets.run("first-try")
     f.first_jain = Number(measured(run, "jains_index"))
     f.first_buffer = size(param(run, "buffer_bytes"))

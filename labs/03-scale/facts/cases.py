@@ -284,7 +284,7 @@ def _fair_share(f: Facts, sets: RecordedSets) -> None:
 
 
 def _stages(f: Facts, sets: RecordedSets, case: str, settings: str) -> tuple[Result, Result]:
-    """Both recorded runs of a case, and as facts what the first is set to: those of SETTINGS that the case's page quotes."""
+    """Set what a case's first run is set to, those of SETTINGS that its page quotes; return both recorded runs."""
     broken, fixed = sets.stages(case)
     for name in settings.split():
         setattr(f, name, SETTINGS[name](broken))

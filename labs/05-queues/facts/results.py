@@ -55,6 +55,7 @@ def _published(f: Facts) -> None:
 
 
 def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
+    """Two disciplines where no queue forms, four receivers, five runs each: the set no-queue."""
     runs = sets.runs("no-queue")
     red = [measured(run, "queue_drops") for run in sets.runs("no-queue", discipline="red")]
     waiting = statistics.fmean(measured(run, "queue_mean_packets") for run in runs)
@@ -70,6 +71,7 @@ def _as_the_source_had_it(f: Facts, sets: RecordedSets) -> None:
 
 
 def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
+    """The same forty trials, the narrow link between the routers: the set two-arms."""
     fifo = sets.runs("two-arms", discipline="pfifo_fast")
     red = sets.runs("two-arms", discipline="red")
     f.two_arms = _arms(sets.runs("two-arms"))
@@ -128,6 +130,7 @@ def _with_a_queue(f: Facts, sets: RecordedSets) -> None:
 
 
 def _in_use_today(f: Facts, sets: RecordedSets) -> None:
+    """Nine disciplines, and five with ECN, one receiver: the set disciplines."""
     runs = sets.runs("disciplines")
     trials = list(by_trial(runs).values())
     f.each_runs = whole(len(runs) / len(trials))

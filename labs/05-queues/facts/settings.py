@@ -71,6 +71,7 @@ def _ewma_log(burst_packets: float, least_packets: float) -> int:
 
 
 def _first_try(f: Facts, sets: RecordedSets) -> None:
+    """Trials 1 and 21, a run of each."""
     fifo, red = sets.run("first-try", trial=FIFO), sets.run("first-try", trial=RED)
     f.first_try = table(
         ("discipline", "both flows together"),

@@ -87,24 +87,32 @@ def read_facts(root: Path, lab: Lab) -> Facts:
     if not path.is_file():
         return Facts()
     try:
-        return Facts({name: _from_json(fact) for name, fact in read_object(path).items()})
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        parts = read_object(path)
+        known = {name: _from_json(fact) for facts in parts.values() for name, fact in facts.items()}
+        return Facts(known, {name: source for source, facts in parts.items() for name in facts})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: is damaged ({error}): ./lab record {lab.name} --facts") from None
 
 
 def to_text(facts: Facts) -> str:
-    """Return facts.json: a line a fact, a line a row of a table, so that a difference shows which."""
-    lines = []
+    """Return facts.json: what facts are of, then these, a line a fact, a line a row of a table, so that a difference shows which."""
+    parts: dict[str, list[str]] = {}
     for name, fact in facts.items():
-        value = _to_json(fact)
-        if isinstance(fact, Table):
-            rows = ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in value.pop("rows"))
-            head = json.dumps(value, ensure_ascii=False).removesuffix("}")
-            text = f'{head}, "rows": [\n  {rows}\n ]}}'
-        else:
-            text = json.dumps(value, ensure_ascii=False)
-        lines.append(f" {json.dumps(name)}: {text}")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+        parts.setdefault(facts.source(name), []).append(f"  {json.dumps(name)}: {_fact_text(fact)}")
+    texts = [
+        f" {json.dumps(source, ensure_ascii=False)}: {{\n" + ",\n".join(lines) + "\n }"
+        for source, lines in parts.items()
+    ]
+    return "{\n" + ",\n".join(texts) + "\n}\n"
+
+
+def _fact_text(fact: Fact) -> str:
+    value = _to_json(fact)
+    if not isinstance(fact, Table):
+        return json.dumps(value, ensure_ascii=False)
+    rows = ",\n   ".join(json.dumps(row, ensure_ascii=False) for row in value.pop("rows"))
+    head = json.dumps(value, ensure_ascii=False).removesuffix("}")
+    return f'{head}, "rows": [\n   {rows}\n  ]}}'
 
 
 def _to_json(fact: Fact | Cell) -> Any:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import difflib
 import statistics
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from measuretwice.base.errors import UserError
@@ -254,18 +256,43 @@ Judgement = bool | None
 Fact = Number | Numbers | Interval | Probability | Table | Excerpt | Judgement | str
 
 
-class Facts:
-    """A lab's facts by name, in the order in which they were set: `f.longest_wait = Number(44.1, "ms")`."""
+def _source(setter: FrameType, within: str) -> str:
+    """What a fact is of: by the docstring of the function that sets it, leaving out those that set a value for others;
+    where that has none, by the case, or by the function's name."""
+    frame: FrameType | None = setter
+    while frame is not None and frame.f_code.co_name != "facts":
+        function = frame.f_globals.get(frame.f_code.co_name)
+        words = " ".join((getattr(function, "__doc__", None) or "").split())
+        if words and not words.startswith("Set "):
+            return words
+        if not words:
+            break
+        frame = frame.f_back
+    if within:
+        return f"Of the case {within.rstrip('.')}."
+    name = setter.f_code.co_name.strip("_").removeprefix("set_").replace("_", " ")
+    return f"{name.capitalize()}."
 
-    def __init__(self, known: Mapping[str, Fact] | None = None) -> None:
+
+class Facts:
+    """A lab's facts by name, in the order in which they were set: `f.longest_wait = Number(44.1, "ms")`.
+
+    Each remembers what it is of: the docstring of the function that set it.
+    """
+
+    def __init__(
+        self, known: Mapping[str, Fact] | None = None, sources: Mapping[str, str] | None = None
+    ) -> None:
         self.__dict__["known"] = dict(known or {})
+        self.__dict__["sources"] = dict(sources or {})
         self.__dict__["within"] = ""
 
     def case(self, pitfall: str) -> Facts:
         """Return the facts of one case, or of one page, named for themselves: what is set there stands in all of them as
         `mtu.goodput`, and what the case hasn't is looked up in all of them."""
         facts = Facts()
-        facts.__dict__.update(known=self.__dict__["known"], within=f"{pitfall}.")
+        shared = {name: self.__dict__[name] for name in ("known", "sources")}
+        facts.__dict__.update(shared, within=f"{pitfall}.")
         return facts
 
     def __setattr__(self, name: str, value: Fact) -> None:
@@ -274,6 +301,7 @@ class Facts:
         if name in known:
             raise ValueError(f"the fact {name!r} is set twice")
         known[name] = value
+        self.__dict__["sources"][name] = _source(sys._getframe(1), self.__dict__["within"])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -290,10 +318,19 @@ class Facts:
                 return known[called]
         own = [called.removeprefix(self.__dict__["within"]) for called in known]
         near = difflib.get_close_matches(name, own, n=1)
-        meant = f"; is it {near[0]!r}?" if near else ""
+        meant = f"; is it {near[0]!r}{self._source_in_brackets(near[0])}?" if near else ""
         raise UserError(
             f"there is no fact {name!r}{meant} (facts.json, beside the recorded sets, lists them)"
         )
+
+    def _source_in_brackets(self, name: str) -> str:
+        sources = self.__dict__["sources"]
+        source = sources.get(self.__dict__["within"] + name) or sources.get(name)
+        return f" ({source.rstrip('.')})" if source else ""
+
+    def source(self, name: str) -> str:
+        """Return what a fact is of, in words; empty where that isn't known."""
+        return str(self.__dict__["sources"].get(name, ""))
 
     def __contains__(self, name: str) -> bool:
         return name in self.__dict__["known"]
