@@ -27,7 +27,7 @@ from measuretwice.release import archive
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/site"))
 
-from test_nobody_is_told import SURFACES, plan_for_a_class, tells, told  # noqa: E402
+from test_nobody_is_told import SURFACES, plan_for_a_class, tells, words_found  # noqa: E402
 
 LABS = list(published_labs(ROOT).values())
 CASES = [(lab, pitfall) for lab in LABS for pitfall in lab.file.pitfalls]
@@ -161,7 +161,7 @@ def test_what_is_read_openly_is_the_labs_facts(release: Path, lab: Lab) -> None:
     for path in samples.glob("case-*/*/*.json"):
         document = json.loads(path.read_text())
         for key in ("pitfall", "command"):
-            assert told(ids, str(document.get(key))) == [], path
+            assert words_found(ids, str(document.get(key))) == [], path
 
 
 @pytest.mark.nightly(
@@ -242,14 +242,14 @@ def test_a_case_from_prediction_to_report(release: Path) -> None:
     ran = lab_of(release, "run", "mathis", "--case", "5", "--seed", "4711", "--duration", "10")
     assert ran.returncode == 0, ran.stderr
     (run,) = (release / "runs/mathis").glob("case-05-*")
-    assert not told(["mtu"], ran.stdout + ran.stderr)
+    assert not words_found(["mtu"], ran.stdout + ran.stderr)
     said = {}
     for hint in ("1", "2", "3"):
         done = lab_of(release, "check", str(run), "--hint", hint)
         assert done.returncode == 1, done.stderr
         said[hint] = done.stdout
-    assert not told(["mtu"], said["1"] + said["2"])
-    assert told(["mtu"], said["3"])
+    assert not words_found(["mtu"], said["1"] + said["2"])
+    assert words_found(["mtu"], said["3"])
     sample = "sample-data/01-mathis/case-05-broken/trial-09-seed1"
     own = ("--set", "mtu_bytes=4352", "--duration", "10")
     for words, code in (
@@ -339,7 +339,7 @@ def test_what_is_for_instructors_says_so(release: Path, words: tuple[str, ...]) 
 def test_a_wrong_id_tells_no_other(release: Path) -> None:
     done = lab_of(release, "run", "mathis", "--pitfall", "nosuch", "--stage", "broken")
     assert done.returncode == 2
-    assert not told([p.id for lab in LABS for p in lab.file.pitfalls], done.stderr)
+    assert not words_found([p.id for lab in LABS for p in lab.file.pitfalls], done.stderr)
 
 
 # What goes wrong

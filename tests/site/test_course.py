@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from all_cases import told
+from all_cases import words_found
 from recordings import runs_in_range
 
 from measuretwice.lab import published_labs
@@ -137,7 +137,7 @@ def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) 
     # The last leads back to the first.
     assert page.inner_text(".scatter .count") == counts[0]
     for pitfall in LABS["mathis"].file.pitfalls:
-        assert told([pitfall.title, pitfall.id], " ".join(said)) == []
+        assert words_found([pitfall.title, pitfall.id], " ".join(said)) == []
     assert said[1].startswith("After case 1: ")
     button = page.locator(".scatter button").bounding_box()
     assert button["y"] + button["height"] < 900

@@ -20,7 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from all_cases import LABS, told
+from all_cases import LABS, words_found
 from click.testing import CliRunner
 
 from measuretwice.cli.commands import cli
@@ -303,7 +303,7 @@ def tells(surface: Surface, made: Any) -> list[str]:
         assert surface.few or any(text.strip() for _, text in said), f"{case}: it says nothing"
         secret = [word.replace("`", "") for word in surface.secret(lab, pitfall)]
         for place, text in said:
-            for word in told(secret, text.replace("`", "")):
+            for word in words_found(secret, text.replace("`", "")):
                 found.append(f"{case}: {place} says {word!r}")
     return found
 
@@ -358,7 +358,7 @@ def test_how_long_a_page_will_take_tells_no_cause() -> None:
 def test_the_last_hint_tells_it() -> None:
     """The checker knows the cause all the while: of each case by tests/check, of a lab's first by its output here."""
     for lab, pitfall in CASES:
-        assert told(pitfall.key_words, pitfall.hints[2]), (lab.name, pitfall.id)
+        assert words_found(pitfall.key_words, pitfall.hints[2]), (lab.name, pitfall.id)
         if lab.case_number(pitfall) == 1:
             without, first, last = (
                 lab_says("check", str(recorded(lab, pitfall)), *hint)
@@ -385,8 +385,8 @@ def test_without_a_hint_the_checker_says_how_much_and_not_where(
     said = lab_says("check", folder)
     assert "something is off" in said
     assert "and because of that" not in said
-    assert told(words, said) == []
-    assert told(words, lab_says("check", folder, "--hint", "2"))
+    assert words_found(words, said) == []
+    assert words_found(words, lab_says("check", folder, "--hint", "2"))
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 import pytest
-from all_cases import LABS, ROOT, told
+from all_cases import LABS, ROOT, words_found
 from editions import Pages
 
 from measuretwice.cli.commands import cli
@@ -145,10 +145,10 @@ def test_no_slide_tells_a_cause_before_the_class_has_looked_for_it(
             if "cause" in classes and case == number
         ]
         own = [text for _, case, text in slides[:cause] if case == number]
-        assert told([pitfall.id, pitfall.title, *pitfall.key_words], " ".join(own)) == []
+        assert words_found([pitfall.id, pitfall.title, *pitfall.key_words], " ".join(own)) == []
         before = " ".join(text for _, _, text in slides[:cause])
-        assert told([pitfall.id, pitfall.title], before) == []
-        assert told(pitfall.key_words, slides[cause][2]), number
+        assert words_found([pitfall.id, pitfall.title], before) == []
+        assert words_found(pitfall.key_words, slides[cause][2]), number
 
 
 def commands(page: str) -> Iterator[list[str]]:

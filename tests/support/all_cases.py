@@ -16,7 +16,7 @@ CASES = [
 ]
 
 
-def told(key_words: list[str], text: str) -> list[str]:
+def words_found(key_words: list[str], text: str) -> list[str]:
     """Which of the words stand in a text, as words of their own."""
     plain = " ".join(text.split())
     return [

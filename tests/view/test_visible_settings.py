@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from all_cases import CASES, LABS, told
+from all_cases import CASES, LABS, words_found
 from command_line import call_lab
 
 from measuretwice.base.errors import UserError
@@ -45,7 +45,7 @@ def test_no_list_of_settings_tells_a_cause(lab, pitfall, tmp_path: Path) -> None
     for where, text in shown.items():
         assert "duration_s" in text, where
         text = re.sub(r"value +unit +meaning", "", no_design(lab, text))
-        assert told(pitfall.key_words, text) == [], where
+        assert words_found(pitfall.key_words, text) == [], where
         for name in unlisted:
             assert not re.search(rf'(?m)(^\s*#?|"){name}("|:| =|  )', text), (where, name)
 
