@@ -49,6 +49,21 @@ NEEDED = (
 MAY_BE = ("Predict as well", "Run", "Run again", "Another way", "Show me")
 RECORDED = "The recorded run"
 LESSON_NEEDS = ("Minute by minute", "You run late", "Homework", "What they get wrong")
+# What happens in these rows the layout says; a row of any other kind says it itself.
+SEARCH, CAUSE = "search", "cause"
+# A session's parts besides its cases, in minutes, and after how many cases there is a break.
+BEGIN_MIN, COMPARE_MIN, BREAK_MIN, TOGETHER_MIN, END_MIN = 20, 3, 10, 15, 10
+CASES_TO_A_BREAK = 3
+# How many characters of a description search engines show.
+LONGEST = 158
+FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
+# Front matter of a page, as it is written; more is not needed here.
+GIVEN = re.compile(r"^description:", re.MULTILINE)
+CASE_PAGE = re.compile(r"case-(\d+)")
+# What isn't text: words in braces, marks, addresses, HTML.
+MARKS = re.compile(r"\{[^}]*\}|<[^>]*>|[*`]|!\[[^\]]*\]\([^)]*\)")
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 
 def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
@@ -170,13 +185,6 @@ def split(text: str) -> dict[str, str]:
     return {heading: "\n".join(lines).strip("\n") for heading, lines in parts.items()}
 
 
-# What happens in these rows the layout says; a row of any other kind says it itself.
-SEARCH, CAUSE = "search", "cause"
-# A session's parts besides its cases, in minutes, and after how many cases there is a break.
-BEGIN_MIN, COMPARE_MIN, BREAK_MIN, TOGETHER_MIN, END_MIN = 20, 3, 10, 15, 10
-CASES_TO_A_BREAK = 3
-
-
 @dataclass(frozen=True)
 class Row:
     """A row of a plan: from when to when, what happens, what to ask. `kind` is "case", "search" or "cause" where the row is
@@ -255,17 +263,6 @@ def _cells(text: str) -> Iterator[list[str]]:
 
 def _span(start: int, minutes: int) -> str:
     return f"{start}&nbsp;to&nbsp;{start + minutes}"
-
-
-LONGEST = 158
-FRONT = re.compile(r"\A---\n(.*?)^---\n", re.DOTALL | re.MULTILINE)
-# Front matter of a page, as it is written; more is not needed here.
-GIVEN = re.compile(r"^description:", re.MULTILINE)
-CASE_PAGE = re.compile(r"case-(\d+)")
-# What isn't text: words in braces, marks, addresses, HTML.
-MARKS = re.compile(r"\{[^}]*\}|<[^>]*>|[*`]|!\[[^\]]*\]\([^)]*\)")
-LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 
 def described(text: str, page: str, labs: dict[str, Lab]) -> str:

@@ -28,6 +28,9 @@ OF_HINTS = '<section class="hints"'
 # A caption's number, and the same said to screen readers; 0 until the page numbers them.
 CAPTION = "**Figure 0.**"
 NUMBER = re.compile(r'(\*\*Figure )\d+(\.\*\*)|(aria-label="Figure )\d+(")')
+WORDS = "none one two three four five six seven eight nine ten eleven twelve".split()
+sig = macro("x | sig(3)", scope="filter")(notation.sig)
+count = macro("x | count", scope="filter")(notation.count)
 
 
 def numbered(page: str) -> str:
@@ -93,12 +96,6 @@ def hints_of_case(case: str, hints: Sequence[str]) -> Block:
     return Block(
         f'{OF_HINTS} data-case="{case}" markdown="1" {UNSEARCHED}>\n\n{folded_hints(hints)}\n</section>\n'
     )
-
-
-WORDS = "none one two three four five six seven eight nine ten eleven twelve".split()
-
-sig = macro("x | sig(3)", scope="filter")(notation.sig)
-count = macro("x | count", scope="filter")(notation.count)
 
 
 @macro("x | mbit", scope="filter")

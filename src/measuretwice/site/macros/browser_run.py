@@ -29,6 +29,8 @@ from measuretwice.site.macros.table import LabContext, macro
 # What takes longer has no place in a page.
 LONGEST_S = 1800
 Params = dict[str, Value]
+# The first of the ways, which is also the one on paper.
+FIRST_WAY = "virtual kernel"
 
 
 @macro('browser_run("5,6")')
@@ -166,10 +168,6 @@ def _cannot(lab: Lab, runs: Sequence[Params]) -> str:
     if memory and any(float(params[memory]) > MEMORY_BYTES for params in fitted):
         return "That many flows need more memory than a page's machine has."
     return ""
-
-
-# The first of the ways, which is also the one on paper.
-FIRST_WAY = "virtual kernel"
 
 
 @macro('terminals("mtu", "broken")')

@@ -23,6 +23,8 @@ SUMMARIES = {
     "diagnosis": "The diagnosis, with the recorded run's numbers, and what follows. Open it once you know the cause, or just to be shown",
 }
 FOLD_END = "</section>\n</details>\n"
+# A question's heading and points, and what is asked; the cases that it is about.
+OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
 
 @macro('case_number("mtu")')
@@ -241,10 +243,6 @@ def first_try_outcomes(context: LabContext) -> Block:
             f"- **{after[0].upper()}{after[1:]}**: {results}. {outcome.counted} {outcome.judged}"
         )
     return Block("\n".join([*lines, "", about.found]) + "\n")
-
-
-# A question's heading and points, and what is asked; the cases that it is about.
-OF_QUESTION = re.compile(r"(\*\*[^*]+\*\* \([\d.]+ points?\)) (.+)")
 
 
 @macro("questions()")

@@ -26,6 +26,8 @@ QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")
 SENDER_COUNTERS = ("TcpOutSegs", "TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPLostRetransmit")
 RECEIVER_COUNTERS = ("TcpInSegs", "TcpExtTCPOFOQueue", "TcpExtTCPOFODrop", "TcpExtPruneCalled")
 WRAPPED_FROM = 160
+# A page cuts several excerpts out of one archive, and a module's pages show the same runs.
+_raw_files = lru_cache(maxsize=4)(raw_files)
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,6 @@ def _falling(lines: list[str], count: int) -> list[str]:
     starts = range(max(1, len(lines) - count + 1))
     best = max(starts, key=lambda n: seen[min(n + count, len(lines))] - seen[n + 1])
     return lines[best : best + count]
-
-
-# A page cuts several excerpts out of one archive, and a module's pages show the same runs.
-_raw_files = lru_cache(maxsize=4)(raw_files)
 
 
 def raw_text(run_dir: Path, file: str) -> str:

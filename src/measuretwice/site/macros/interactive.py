@@ -38,6 +38,15 @@ CONFIDENCE = 0.95
 # Of the home page's picture: a mark's radius, that of one in the expected range, and what readers without scripts get.
 MARK, INSIDE = 4.6, ' class="in"'
 WITHOUT_SCRIPT = "<noscript><style>.scatter { padding: 0 !important } .without-script { display: block }</style></noscript>"
+SCRIPTS = {
+    "steps": "common chart steps",
+    "explorer": "common formulas explorer",
+    "traces": "common replay panels traces",
+    "packets": "common replay panels packets",
+    "edges": "common replay panels edges",
+    "windows": "common plane windows",
+    "losses": "common plane losses",
+}
 
 
 @dataclass(frozen=True)
@@ -52,17 +61,6 @@ class StepRuns:
     def veiled(self) -> str:
         """What it is called by those who still look for the causes."""
         return after_cases(self.cases) if self.cases else self.title
-
-
-SCRIPTS = {
-    "steps": "common chart steps",
-    "explorer": "common formulas explorer",
-    "traces": "common replay panels traces",
-    "packets": "common replay panels packets",
-    "edges": "common replay panels edges",
-    "windows": "common plane windows",
-    "losses": "common plane losses",
-}
 
 
 def element(name: str, data: dict[str, Any], fallback: str) -> Block:
@@ -240,13 +238,11 @@ def interactive(context: LabContext, name: str, story: Sequence[Mapping[str, Any
     lab = context.lab
     match name:
         case "steps":
-            steps, use = _recorded_steps(context), context.model_use
-            picture = figure(
-                context, "stages", "Goodput against the model, one panel for each step", bare=True
-            )
-            return element(
-                name, steps_data(lab, use, steps), f"{picture}\n\n{steps_summary(use, steps)}"
-            )
+            recorded, use = _recorded_steps(context), context.model_use
+            alt = "Goodput against the model, one panel for each step"
+            picture = figure(context, "stages", alt, bare=True)
+            fallback = f"{picture}\n\n{steps_summary(use, recorded)}"
+            return element(name, steps_data(lab, use, recorded), fallback)
         case "explorer":
             use = context.model_use
             return element(name, explorer_data(lab, use), explorer_table(lab, use))

@@ -36,6 +36,14 @@ from measuretwice.site.macros.table import LabContext
 TENTHS_OF_MS = 1e4
 # What is dropped leaves these from the head, not at the tail.
 DROPS_AT_HEAD = ("codel", "fq_codel")
+ALGORITHMS = {
+    "reno": "Reno",
+    "cubic": "CUBIC",
+    "vegas": "Vegas",
+    "bbr": "BBR",
+    "highspeed": "HighSpeed",
+}
+SLOW_START = "slow start: doubles in a round trip"
 
 
 def packets_data(context: LabContext, results: Sequence[Result]) -> dict[str, Any]:
@@ -95,16 +103,6 @@ def _pings(node: Path, file: str | None, ss: str) -> list[tuple[float, float]]:
         for reply in run.replies
         if reply.rtt_ms is not None
     ]
-
-
-ALGORITHMS = {
-    "reno": "Reno",
-    "cubic": "CUBIC",
-    "vegas": "Vegas",
-    "bbr": "BBR",
-    "highspeed": "HighSpeed",
-}
-SLOW_START = "slow start: doubles in a round trip"
 
 
 def traces_data(context: LabContext, results: Sequence[Result]) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from measuretwice.site.macros.table import LabContext, SiteContext, macro
 
 # How pages name the language of a recorded file.
 LANGUAGES = {".csv": "csv", ".txt": "text"}
+# Where git fetches the kit from: the one place where that is said.
+KIT = re.compile(r"^  kit: *[\"']?([^\"'\n#]*?)[\"']? *$", re.MULTILINE)
 
 
 @macro('lab("mathis")', scope="site")
@@ -107,10 +109,6 @@ def graded_class(site: SiteContext) -> dict[str, Block]:
         path.stem: Block(f"```{LANGUAGES[path.suffix]}\n{path.read_text(encoding='utf-8')}```")
         for path in sorted(folder.glob("*.*"))
     }
-
-
-# Where git fetches the kit from: the one place where that is said.
-KIT = re.compile(r"^  kit: *[\"']?([^\"'\n#]*?)[\"']? *$", re.MULTILINE)
 
 
 @macro("minutes")

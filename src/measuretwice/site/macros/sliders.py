@@ -30,6 +30,13 @@ from measuretwice.tcp import model
 MIB = 2**20
 # The slider's ends: recorded buffers are powers of two between them.
 BYTES = (MIB, 1024 * MIB)
+# How many losses make a run long enough.
+ENOUGH = 100
+# So many moments of a run, evenly spread on a logarithmic scale of time.
+MOMENTS = 120
+FIRST_S = 1.0
+# Losses, segments and bytes acknowledged, so many seconds after the connection began.
+Moment = tuple[float, int, int, int]
 
 
 @macro('share_by_window("the reproduction", "the paper")')
@@ -135,14 +142,6 @@ def windows_table(data: Mapping[str, Any]) -> str:
                 percent(low) if low == high else f"{percent(low)} to {percent(high)}",
             ))  # fmt: skip
     return markdown_table(headings, rows, "lrrrr")
-
-
-ENOUGH = 100
-# So many moments of a run, evenly spread on a logarithmic scale of time.
-MOMENTS = 120
-FIRST_S = 1.0
-# Losses, segments and bytes acknowledged, so many seconds after the connection began.
-Moment = tuple[float, int, int, int]
 
 
 @macro('losses_over_time(["mtu-fixed"], "romeo/ss.txt")')
