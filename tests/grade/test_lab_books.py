@@ -47,14 +47,6 @@ ARGUED = "Prediction: 87 Mbit/s, since the model says 73 and Linux reaches more 
 
 
 @pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkout without recorded runs: these hand-ins are made of them."""
-    root = tmp_path_factory.mktemp("bare")
-    (root / "labs").symlink_to(ROOT / "labs")
-    return root
-
-
-@pytest.fixture(scope="module")
 def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of one case: the first try, and the student's own change."""
     folder = tmp_path_factory.mktemp("solved")

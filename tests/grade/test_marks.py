@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +23,7 @@ from measuretwice.grading.gradebook import (
 )
 from measuretwice.grading.output import write_files
 from measuretwice.grading.results import Graded
-from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.scoring import Mark
-from measuretwice.lab import load_lab, read_questions
 
 ROOT = Path(__file__).parents[2]
 RUN = next(iter(sorted((ROOT / "sample-data/01-mathis/case-05-broken").glob("trial-*"))))
@@ -200,24 +197,3 @@ def test_a_second_grade_loses_nothing(tmp_path: Path) -> None:
     assert "65 points for a criterion of 8; nothing is changed" in third.stderr
     assert len(third.stderr.splitlines()) == 1
     assert (out / "grades.html").read_bytes() == pages
-
-
-def test_calibrate_can_be_graded() -> None:
-    lab = load_lab(ROOT, "calibrate")
-    rubric = read_rubric(lab)
-    assert rubric is not None
-    assert rubric.points == 100
-    for number, text in enumerate(read_questions(lab), start=1):
-        said = re.search(r"\((\d+) points\)", text)
-        assert said is not None
-        points = sum(one.points for one in rubric.criteria if one.question == number)
-        assert points == int(said[1])
-
-
-def test_a_rubric_with_a_case_needs_a_ladder(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "labs/01-mathis", tmp_path / "labs/01-mathis")
-    path = tmp_path / "labs/01-mathis/rubric.toml"
-    text = path.read_text()
-    path.write_text(text[: text.index("[[ladder]]")] + text[text.index("[[criteria]]") :])
-    with pytest.raises(UserError, match="file: expected a ladder of at least two rungs"):
-        read_rubric(load_lab(tmp_path, "mathis"))

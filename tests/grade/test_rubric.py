@@ -17,8 +17,8 @@ ROOT = Path(__file__).parents[2]
 MARKED = [name for name, folder in find_labs(ROOT).items() if (folder / FILE).is_file()]
 
 
-def test_mathis_is_marked() -> None:
-    assert "mathis" in MARKED
+def test_these_labs_are_marked() -> None:
+    assert {"mathis", "calibrate"} <= set(MARKED)
 
 
 @pytest.mark.parametrize("name", MARKED)
@@ -69,6 +69,9 @@ def test_hints_cost_more_the_later_they_are() -> None:
         # A lab without cases has no hints.
         if rubric.ladder:
             assert rubric.hint_costs[3] > rubric.hint_costs[2]
+            # The rungs that a machine judges.
+            shares = {rung.title: rung.share for rung in rubric.ladder}
+            assert shares["Shown"] < shares["Diagnosed"] < shares["Run again"] == 1
 
 
 @pytest.mark.parametrize("name", MARKED)
@@ -121,6 +124,14 @@ def test_what_is_wrong_is_named(lab: Lab, old: str, new: str, says: str) -> None
         read_rubric(lab)
     assert str(caught.value).startswith("labs/01-mathis/rubric.toml: ")
     assert says in str(caught.value)
+
+
+def test_a_case_needs_a_ladder(lab: Lab) -> None:
+    path = lab.folder / FILE
+    text = path.read_text()
+    path.write_text(text[: text.index("[[ladder]]")] + text[text.index("[[criteria]]") :])
+    with pytest.raises(UserError, match="file: expected a ladder of at least two rungs"):
+        read_rubric(lab)
 
 
 def test_no_rubric(lab: Lab) -> None:
