@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from measuretwice.grading import unpack
-from measuretwice.grading.unpack import Extractor
+from measuretwice.runs import unpack
+from measuretwice.runs.unpack import Extractor
 
 
 @pytest.fixture

@@ -303,6 +303,16 @@ def test_its_site_is_made_again(release_with_site: Path, tmp_path: Path) -> None
     assert "measuretwice/index.html" in zipfile.ZipFile(tmp_path / "site.zip").namelist()
 
 
+def test_it_checks_a_packed_hand_in(release: Path, tmp_path: Path) -> None:
+    run = next((release / "sample-data/05-queues").glob("*/trial-*"))
+    with zipfile.ZipFile(tmp_path / "mine.zip", "w") as packed:
+        for path in run.rglob("*"):
+            packed.write(path, path.relative_to(run.parent))
+    done = lab_of(release, "check", str(tmp_path / "mine.zip"))
+    assert done.returncode in (0, 1), done.stderr
+    assert f"{tmp_path / 'mine.zip'}:{run.name}" in done.stdout
+
+
 def test_what_its_readme_says_can_be_typed(release: Path) -> None:
     readme = (release / "README.md").read_text()
     known = lab_of(release, "--help").stdout

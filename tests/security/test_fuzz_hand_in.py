@@ -32,11 +32,11 @@ from measuretwice.grading.answers import (
 )
 from measuretwice.grading.reader import read_submission
 from measuretwice.grading.submission import CaseNotes, Contents, Reading
-from measuretwice.grading.unpack import Extractor
 from measuretwice.in_page.storage import RunStore, note_written, pack
 from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_files, raw_folder
 from measuretwice.runs.remeasure import read_run
+from measuretwice.runs.unpack import Extractor
 
 QUESTION = "Why is the goodput lower than the link's rate?"
 REPORT = f"""# Report

@@ -101,7 +101,8 @@ def lay_open(archive: Path, place: Path) -> list[str]:
 
     UserError where nothing can be taken.
     """
-    from measuretwice.grading.unpack import Extractor, printable
+    # A page's Python has no lzma.
+    from measuretwice.runs.unpack import Extractor, printable
 
     extractor = Extractor(place.parent)
     extractor.extract(archive)

@@ -13,12 +13,12 @@ from measuretwice.base.errors import UserError
 from measuretwice.book.lab_book import BOOK, LabBook, Notes, read_notes
 from measuretwice.book.prediction import has_reason, has_unit, number_in
 from measuretwice.grading.submission import CaseNotes, MatchedNumber
-from measuretwice.grading.unpack import printable
 from measuretwice.lab import Lab, published_labs
 from measuretwice.measure.imported import tidy
 from measuretwice.report.markdown import read_books as books_in_markdown
 from measuretwice.report.markdown import read_places as answers_in_markdown
 from measuretwice.runs.remeasure import RunData
+from measuretwice.runs.unpack import printable
 
 MAX_REPORT_BYTES = 8 * 2**20
 MAX_CHARACTERS = 20_000

@@ -30,13 +30,13 @@ from measuretwice.backends.script import environment
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
 from measuretwice.grading.submission import Agreement, Contents, Sketch
-from measuretwice.grading.unpack import printable
 from measuretwice.lab import Lab, Plan, Value, kernel_seed
 from measuretwice.parse import ParseError, parse_tc_qdiscs
 from measuretwice.runs.folder import ARCHIVE, PLAN, PROVENANCE, RESULT, command_again, raw_files
 from measuretwice.runs.recorded import read_set, set_folders
 from measuretwice.runs.remeasure import RunData
 from measuretwice.runs.result import code_digest
+from measuretwice.runs.unpack import printable
 
 MAX_NAMES = 3
 

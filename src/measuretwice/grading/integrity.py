@@ -22,8 +22,8 @@ from measuretwice.grading.answers import normalize_question
 from measuretwice.grading.evidence import Recorded, RecordedTrace, alike_groups, few, same_words
 from measuretwice.grading.roster import Roster
 from measuretwice.grading.submission import Contents, StudentFiles, Submission, SubmittedRun
-from measuretwice.grading.unpack import printable
 from measuretwice.lab import Lab, kernel_seed, read_questions
+from measuretwice.runs.unpack import printable
 
 Kind = Literal[
     "seed", "contradiction", "copy", "recorded", "again", "edited", "not shown", "words",

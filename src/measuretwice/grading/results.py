@@ -23,8 +23,8 @@ from measuretwice.grading.submission import (
     Submission,
     SubmittedRun,
 )
-from measuretwice.grading.unpack import printable
 from measuretwice.lab import Lab, read_questions
+from measuretwice.runs.unpack import printable
 
 MAX_UNUSABLE = 3
 # How long marking takes, a rule of thumb: prose with numbers that are to be compared with a key is read

@@ -21,10 +21,10 @@ from measuretwice.grading.roster import squash
 from measuretwice.grading.rubric import Criterion, Rubric
 from measuretwice.grading.scoring import AnyRun, Mark
 from measuretwice.grading.submission import SubmittedRun
-from measuretwice.grading.unpack import printable
 from measuretwice.lab import Lab, read_questions
 from measuretwice.report.markdown import clean
 from measuretwice.report.render import environment
+from measuretwice.runs.unpack import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_FIGURES = 12

@@ -19,10 +19,10 @@ from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, Severity
 from measuretwice.grading.roster import Roster, Student, squash
 from measuretwice.grading.systems import FileName, HandedIn, latest_attempts, read_file_name
-from measuretwice.grading.unpack import is_hidden, printable
 from measuretwice.lab import StageName, Value
 from measuretwice.measure.fields import Measured
 from measuretwice.runs.folder import is_archive
+from measuretwice.runs.unpack import is_hidden, printable
 
 MAX_SUBMISSIONS = 5000
 
