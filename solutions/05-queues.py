@@ -196,7 +196,7 @@ small = f.case("small-n")
 one_way = small.p_one_way.value
 [(_, noticed), *_] = small.noticeable.rows
 say(
-    f"Published: t = {small.means_t.value:.2f}, p = {small.means_p.value:.2f}; F = {small.theirs_f.value:.2f}, "
+    f"Published: t = {small.means_t.value:.2f}, p = {small.means_p.value:.2f}; F = {f.printed_f.value:.2f}, "
     f"p = {2 * one_way:.2f} on both sides, {one_way:.2f} on one. Eight values notice a ratio of {noticed.value:.1f}; "
     f"a ratio of 1.5 takes {small.values_needed}."
 )

@@ -129,7 +129,7 @@ def _duration(f: Facts, sets: RecordedSets) -> None:
     def expected(time_s: float) -> float:
         return model.mathis_expected_losses(rtt_ms, p, time_s)
 
-    f.lasts_s, f.p_in_a_million = Number(short_s, "s"), Number(1e6 * p)
+    f.p_in_a_million = Number(1e6 * p)
     f.loss, f.loss_fixed = loss, _ = _loss_interval(broken), _loss_interval(fixed)
     f.loss_ends_apart = Number(loss.high_value / loss.low_value, digits=2)
     f.p_is_inside = 1e6 * p in loss

@@ -182,7 +182,6 @@ def _model_domain(f: Facts, sets: RecordedSets) -> None:
     broken, fixed = set_case(f, sets, name, quoted)
     p, p_fixed = (param(run, "loss_ratio") for run in (broken, fixed))
     rtt_ms, time_s = param(broken, "rtt_ms"), param(broken, "duration_s")
-    f.lasts_s = Number(time_s, "s")
     f.ss_lines = excerpt(f"{name}-broken", "romeo/ss-last.txt", last=3)
     f.nstat_romeo = _counters(name, "romeo", ROMEO_COUNTERS)
     f.model_window = Number(1 / math.sqrt(p), digits=2)

@@ -342,7 +342,6 @@ def _small_n(f: Facts, sets: RecordedSets) -> None:
         for discipline in ("pfifo_fast", "red")
     )
     theirs = published_spread()
-    f.theirs_f = Number(theirs.statistic)
     f.theirs_p = percent(theirs.p)
     f.p_one_way = Number(theirs.p / 2, digits=2)
     f.theirs_one_way = Number(50 * theirs.p, "%")
