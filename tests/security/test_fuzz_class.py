@@ -12,8 +12,7 @@ import pytest
 from hostile import Hostile, amounts, explore, files, watched
 from hypothesis import strategies as st
 
-from measuretwice.audit import audit_table, read_choices, read_rate_bps
-from measuretwice.audit.text import lines_of
+from measuretwice.audit import audit_table, lines_of, read_choices, read_rate_bps
 from measuretwice.base.errors import UserError
 from measuretwice.grading.gradebook import HEADINGS, MarkLine, add_lines, read_marks
 from measuretwice.grading.output import LIST, write_files

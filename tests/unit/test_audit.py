@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.audit import Report, audit_table, read_choices
-from measuretwice.audit.numbers import Number, find_unit, read_cell
+from measuretwice.audit.columns import Number, find_unit, read_cell
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index, slope_through_zero
 from measuretwice.tcp.model import payload_limit

@@ -1,8 +1,7 @@
 """Is a table of results true? Anybody's flows, indices, shares or constants, recomputed. Pure functions."""
 
-from measuretwice.audit.columns import NAMES, Choice, read_choices
-from measuretwice.audit.numbers import read_rate_bps
-from measuretwice.audit.report import Problem, Recomputed, Report, audit_table
+from measuretwice.audit.columns import NAMES, Choice, read_choices, read_rate_bps
+from measuretwice.audit.report import Problem, Recomputed, Report, audit_table, lines_of
 
 __all__ = [
     "NAMES",
@@ -11,6 +10,7 @@ __all__ = [
     "Recomputed",
     "Report",
     "audit_table",
+    "lines_of",
     "read_choices",
     "read_rate_bps",
 ]

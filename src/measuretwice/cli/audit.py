@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from measuretwice.audit import audit_table, read_choices, read_rate_bps
-from measuretwice.audit.text import lines_of
+from measuretwice.audit import audit_table, lines_of, read_choices, read_rate_bps
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import AS_JSON, PATH
 from measuretwice.cli.show import plain_text, print_paged

@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from measuretwice.audit import NAMES, audit_table, read_rate_bps
-from measuretwice.audit.text import lines_of
+from measuretwice.audit import NAMES, audit_table, lines_of, read_rate_bps
 from measuretwice.base.errors import UserError
 from measuretwice.facts import table
 from measuretwice.runs.recorded import read_set, set_folders, still_verified, verifications
