@@ -23,7 +23,7 @@ from typing import Any, cast
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.locks import usable_cpus
-from measuretwice.checks import case_of, check_run, check_set
+from measuretwice.checks import check_run, check_set, run_under_test
 from measuretwice.execute.batch import longest_first, odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
@@ -177,7 +177,7 @@ def findings(lab: Lab, results: list[Result]) -> set[str]:
     for result in results:
         again = remeasure(ROOT, result.run_dir)
         plan = again.plan
-        case = case_of(lab, plan.params, again.measured, plan.trial, again.host_state)
+        case = run_under_test(lab, plan.params, again.measured, plan.trial, again.host_state)
         raised |= {finding.id for finding in check_run(lab, case)}
     members = [result.member for result in results]
     return raised | {told.finding.id for told in check_set(lab, members)}

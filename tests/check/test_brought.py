@@ -19,7 +19,7 @@ import pytest
 from brought_runs import BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, WAYS, bring_run, recorded
 from command_line import call_lab, start_lab
 
-from measuretwice.checks import case_of, check_run
+from measuretwice.checks import check_run, run_under_test
 from measuretwice.measure import imported
 from measuretwice.parse.formats import NO_TOOL
 from measuretwice.runs.folder import ARCHIVE, raw_folder
@@ -60,7 +60,7 @@ def test_a_run_brought_as_files_is_judged_as_it_is(run: Path, tmp_path: Path) ->
         finding.id
         for finding in check_run(
             again.lab,
-            case_of(
+            run_under_test(
                 again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
             ),
         )

@@ -19,12 +19,12 @@ from command_line import call_lab
 from measuretwice.base.errors import UserError
 from measuretwice.checks import (
     KINDS,
-    Case,
     Finding,
     Member,
-    case_of,
+    RunUnderTest,
     causes,
     check_set,
+    run_under_test,
     with_help,
 )
 from measuretwice.lab import find_labs, load_lab
@@ -62,7 +62,7 @@ HONEST: dict[str, Any] = {
 
 
 def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
-    case = Case({**WANTED, **(wanted or {})}, {**HONEST, **measured}, 0.02)
+    case = RunUnderTest({**WANTED, **(wanted or {})}, {**HONEST, **measured}, 0.02)
     return [finding.id for finding in causes(case)]
 
 
@@ -71,7 +71,7 @@ def test_an_honest_run_raises_nothing() -> None:
 
 
 def test_nothing_measured_raises_nothing() -> None:
-    assert causes(Case(WANTED, {}, 0.02)) == []
+    assert causes(RunUnderTest(WANTED, {}, 0.02)) == []
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_ten_thousand_damaged_files_raise_nothing_but_words() -> None:
             brought = imported.from_texts([file], [], lab, WANTED if lab else None)
         except UserError:
             continue
-        causes(Case(WANTED, brought.measured, 0.02, host_state=brought.host_state))
+        causes(RunUnderTest(WANTED, brought.measured, 0.02, host_state=brought.host_state))
 
 
 # In the virtual kernel ---------------------------------------------------------------------
@@ -449,10 +449,12 @@ def test_a_lab_says_what_its_settings_are_meant_to_do(run: str, meaning: str, bl
     """Without its word a check would blame what was asked for."""
     lab = load_lab(ROOT, "variants")
     again = remeasure(ROOT, ROOT / "sample-data/04-variants" / run)
-    case = case_of(lab, again.plan.params, again.measured, again.plan.trial, again.host_state)
-    assert meaning in case.meant
-    assert blamed not in {finding.id for finding in causes(case)}
-    assert blamed in {finding.id for finding in causes(replace(case, meant=frozenset()))}
+    under_test = run_under_test(
+        lab, again.plan.params, again.measured, again.plan.trial, again.host_state
+    )
+    assert meaning in under_test.meanings
+    assert blamed not in {finding.id for finding in causes(under_test)}
+    assert blamed in {finding.id for finding in causes(replace(under_test, meanings=frozenset()))}
     assert not lab.file.checks.meanings(lab.defaults())
 
 

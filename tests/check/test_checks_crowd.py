@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks import Case, causes
+from measuretwice.checks import RunUnderTest, causes
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ HONEST: dict[str, Any] = {
 
 
 def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
-    case = Case({**WANTED, **(wanted or {})}, {**HONEST, **measured})
+    case = RunUnderTest({**WANTED, **(wanted or {})}, {**HONEST, **measured})
     return [one.id for one in causes(case) if one.id not in LAB.file.checks.leave_out]
 
 
@@ -130,6 +130,8 @@ def test_segments_together_explain_what_their_drops_are() -> None:
 
 def test_other_labs_are_not_judged_by_what_they_lack() -> None:
     other = load_lab(ROOT, "queues")
-    case = Case({**other.defaults(), **other.trials[1].set}, {"flows": 2, "goodput_bps": 95e6})
+    case = RunUnderTest(
+        {**other.defaults(), **other.trials[1].set}, {"flows": 2, "goodput_bps": 95e6}
+    )
     ids = {one.id for one in causes(case)}
     assert not ids & {"missing-flows", "unequal-intervals", "standing-queue", "fair-share"}

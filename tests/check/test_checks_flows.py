@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks import Case, Member, causes, check_set
+from measuretwice.checks import Member, RunUnderTest, causes, check_set
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ HONEST: dict[str, Any] = {
 
 
 def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
-    case = Case({**WANTED, **(wanted or {})}, {**HONEST, **measured})
+    case = RunUnderTest({**WANTED, **(wanted or {})}, {**HONEST, **measured})
     return [one.id for one in causes(case) if one.id not in LAB.file.checks.leave_out]
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks import Case, Member, causes
-from measuretwice.checks.queue_discipline import cell_log
-from measuretwice.checks.two_disciplines import small_n
-from measuretwice.checks.two_trials import same_numbers
+from measuretwice.checks import Member, RunUnderTest, causes
+from measuretwice.checks.queue_discipline import cell_log, small_n
+from measuretwice.checks.shared_queue import same_numbers
 from measuretwice.lab import load_lab
 from measuretwice.measure import imported
 
@@ -46,7 +45,9 @@ HONEST: dict[str, Any] = {
 
 
 def raised(wanted: dict[str, Any] | None = None, **measured: Any) -> list[str]:
-    return [f.id for f in causes(Case({**WANTED, **(wanted or {})}, {**HONEST, **measured}))]
+    return [
+        f.id for f in causes(RunUnderTest({**WANTED, **(wanted or {})}, {**HONEST, **measured}))
+    ]
 
 
 def test_an_honest_run_raises_nothing() -> None:
@@ -83,10 +84,10 @@ def test_iperf2_csv_that_a_person_brings(tmp_path: Path) -> None:
     assert brought.measured["goodput_bps"] == pytest.approx(
         8 * (10_616_892 / 4 + 2 * 7_995_452 / 3)
     )
-    assert causes(Case({"parallel_flows": 3}, brought.measured)) == []
+    assert causes(RunUnderTest({"parallel_flows": 3}, brought.measured)) == []
     shutil.copyfile(first, tmp_path / "fifo-run1-h2-h4.txt")
     brought = imported.read_files([tmp_path])
-    found = causes(Case({"parallel_flows": 3}, brought.measured))
+    found = causes(RunUnderTest({"parallel_flows": 3}, brought.measured))
     assert [finding.id for finding in found] == ["copied-cell"]
     assert brought.measured["flows"] == 3
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from measuretwice.checks import Case, causes
+from measuretwice.checks import RunUnderTest, causes
 from measuretwice.lab import Value
 
 WANTED: dict[str, Value] = {"congestion_control": "vegas", "average_from_s": 30}
@@ -23,7 +23,7 @@ GOOD: dict[str, float | int | None] = {
 
 
 def raised(wanted: dict[str, Value], **measured: float | int | None) -> list[str]:
-    return [one.id for one in causes(Case(WANTED | wanted, GOOD | measured))]
+    return [one.id for one in causes(RunUnderTest(WANTED | wanted, GOOD | measured))]
 
 
 def test_a_sender_as_it_should_be() -> None:

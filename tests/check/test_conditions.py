@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import call_lab
 
-from measuretwice.checks import Finding, case_of, check_run
-from measuretwice.checks.configuration import differences
+from measuretwice.checks import Finding, check_run, run_under_test
+from measuretwice.checks.hosts import differences
 from measuretwice.execute.batch import reference_host_state
 from measuretwice.lab import load_lab
 from measuretwice.measure.host_state import (
@@ -40,7 +40,9 @@ def mathis() -> Remeasured:
 
 def findings(run: Remeasured, host_state: HostState, **measured: float) -> list[Finding]:
     values = {**run.measured, **measured}
-    return check_run(run.lab, case_of(run.lab, run.plan.params, values, run.plan.trial, host_state))
+    return check_run(
+        run.lab, run_under_test(run.lab, run.plan.params, values, run.plan.trial, host_state)
+    )
 
 
 def with_socket(run: Remeasured, **changes: object) -> HostState:

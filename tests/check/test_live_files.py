@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from brought_runs import BY_HAND, BY_NAME, BY_SNAPSHOT, ONLY_BROUGHT, ROOT, recorded, router_of
 
-from measuretwice.checks import case_of, check_run
+from measuretwice.checks import check_run, run_under_test
 from measuretwice.course.findings import check_live
 from measuretwice.lab import load_lab
 from measuretwice.live.session import FACTS
@@ -58,7 +58,7 @@ def live_folder(run: Path, folder: Path) -> Path:
 @pytest.mark.parametrize("run", chosen())
 def test_what_was_typed_in_a_live_lab_is_judged_as_a_run(run: Path, tmp_path: Path) -> None:
     again = remeasure(ROOT, run)
-    case = case_of(
+    case = run_under_test(
         again.lab, again.plan.params, again.measured, again.plan.trial, again.host_state
     )  # fmt: skip
     expected = {finding.id for finding in check_run(again.lab, case)}

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from measuretwice.checks import KINDS, Case, Finding, Help, engine, registry
+from measuretwice.checks import KINDS, Finding, FindingKind, RunUnderTest, engine, registry
 from measuretwice.checks.registry import Check, SetCheck
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.measure import fields
@@ -29,7 +29,11 @@ def calls(code: ModuleType | Callable[..., Any]) -> Iterator[tuple[str, str]]:
 
 def asked(code: ModuleType | Callable[..., Any]) -> set[str]:
     """The measured values that `code` asks for by name; KeyError for one that nothing measures."""
-    names = {text for name, text in calls(code) if name in ("got", "word", "family")}
+    names = {
+        text
+        for name, text in calls(code)
+        if name in ("measured", "measured_text", "measured_group")
+    }
     fields.require(names, str(code))
     return names
 
@@ -43,14 +47,14 @@ def entries(module: ModuleType) -> list[Check | SetCheck]:
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
 def test_what_a_module_raises_is_what_it_registers(module: ModuleType) -> None:
     raised = {text for name, text in calls(module) if name == "Finding"}
-    assert raised == {help.id for entry in entries(module) for help in entry.raises}
+    assert raised == {kind.id for entry in entries(module) for kind in entry.raises}
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.split(".")[-1])
 def test_what_a_module_asks_for_is_what_it_needs(module: ModuleType) -> None:
     checks = [entry for entry in entries(module) if isinstance(entry, Check)]
     for entry in checks:
-        assert asked(entry.look) <= entry.needs, entry.look.__name__
+        assert asked(entry.function) <= entry.needs, entry.function.__name__
     needed = {name for entry in checks for name in entry.needs}
     # round_trip asks for several in a loop.
     assert needed - asked(module) <= {"rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms"}
@@ -60,11 +64,11 @@ def test_what_a_module_asks_for_is_what_it_needs(module: ModuleType) -> None:
 
 def test_every_module_of_checks_is_asked() -> None:
     there = {path.stem for path in (ROOT / "src/measuretwice/checks").glob("*.py")}
-    others = {"__init__", "case", "engine", "finding", "registry"}
+    others = {"__init__", "engine", "registry"}
     assert there - others == {module.__name__.split(".")[-1] for module in MODULES}
 
 
-def test_every_finding_says_what_it_looks_at_and_has_hints() -> None:
+def test_every_finding_has_a_description_and_has_hints() -> None:
     staged = {
         pitfall.finding
         for name in find_labs(ROOT)
@@ -72,7 +76,7 @@ def test_every_finding_says_what_it_looks_at_and_has_hints() -> None:
     }
     assert staged <= set(KINDS)
     for kind in KINDS.values():
-        assert kind.looks_at
+        assert kind.description
         # A ladder that no lab would be asked for is never read.
         assert (kind.hints is None) == (kind.id in staged), kind.id
 
@@ -88,28 +92,28 @@ def unregistered() -> Iterator[None]:
 def test_a_check_that_needs_what_nothing_measures_fails_when_it_is_imported() -> None:
     with pytest.raises(KeyError, match="goodput_bsp"):
 
-        @registry.check(Help("slow", "The goodput."), needs=("goodput_bsp",))
-        def slow(case: Case) -> Finding | None:
+        @registry.check(FindingKind("slow", "The goodput."), needs=("goodput_bsp",))
+        def slow(run: RunUnderTest) -> Finding | None:
             return None
 
 
 @pytest.mark.usefixtures("unregistered")
 def test_a_check_gets_only_what_it_needs() -> None:
-    @registry.check(Help("slow", "The goodput."), needs=("goodput_bps",))
-    def slow(case: Case) -> Finding | None:
-        case.got("goodput_bps")
-        case.got("duration_s")
+    @registry.check(FindingKind("slow", "The goodput."), needs=("goodput_bps",))
+    def slow(run: RunUnderTest) -> Finding | None:
+        run.measured("goodput_bps")
+        run.measured("duration_s")
         return None
 
     with pytest.raises(KeyError, match="duration_s"):
-        slow(Case({}, {"goodput_bps": 1.0, "duration_s": 2.0}))
+        slow(RunUnderTest({}, {"goodput_bps": 1.0, "duration_s": 2.0}))
 
 
 @pytest.mark.usefixtures("unregistered")
 def test_a_check_raises_only_what_it_is_registered_for() -> None:
-    @registry.check(Help("slow", "The goodput."), needs=())
-    def slow(case: Case) -> Finding | None:
+    @registry.check(FindingKind("slow", "The goodput."), needs=())
+    def slow(run: RunUnderTest) -> Finding | None:
         return Finding("fast", "error", "", "", "")
 
     with pytest.raises(KeyError, match="fast"):
-        slow(Case({}, {}))
+        slow(RunUnderTest({}, {}))

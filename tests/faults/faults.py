@@ -45,7 +45,7 @@ from measuretwice.backends.virtual import Kernel, Virtual, find_kernel, run_insi
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import write_json
 from measuretwice.base.paths import digest_of_packages
-from measuretwice.checks import case_of, check_run
+from measuretwice.checks import check_run, run_under_test
 from measuretwice.execute.batch import open_batch, reference_host_state
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
@@ -176,7 +176,7 @@ def cheap(lab: Lab, chance: random.Random) -> tuple[int, dict[str, Value]]:
 
 
 @dataclass(frozen=True)
-class Case:
+class FaultyRun:
     """One run of the proof; the kind of its fault, None for an honest one; its twin's job, where one is needed."""
 
     kind: Kind | None
@@ -203,7 +203,9 @@ class Case:
         return f"{self.name}, {self.number}, {self.lab.name}, {self.job.plan.params}: {what}"
 
 
-def cases(kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int) -> list[Case]:
+def faulty_runs(
+    kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int
+) -> list[FaultyRun]:
     """Draw every run of the proof: of each kind the first, then of each the second. The same seed draws the same."""
     kernel = find_kernel()
     if kernel is None:
@@ -237,91 +239,100 @@ def cases(kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int)
         if fault.twin:
             plan = replace(job.plan, seed=job.plan.seed + 1)
             twin = replace(job, plan=plan, out=out / "twin", backend=Faulty(kernel, Fault()))
-        drawn.append(Case(kind, n, lab, job, fault, twin))
+        drawn.append(FaultyRun(kind, n, lab, job, fault, twin))
     return drawn
 
 
-def measured(drawn: Sequence[Case], workers: int) -> Iterator[Case]:
-    """Measure what isn't measured yet, and yield each case as soon as all its runs are there."""
+def measured(drawn: Sequence[FaultyRun], workers: int) -> Iterator[FaultyRun]:
+    """Measure what isn't measured yet, and yield each as soon as all its runs are there."""
     waiting = []
-    for case in drawn:
-        if case.failed.exists() or all(is_finished(job.folder) for job in _jobs(case)):
-            yield case
+    for faulty_run in drawn:
+        if faulty_run.failed.exists() or all(is_finished(job.folder) for job in _jobs(faulty_run)):
+            yield faulty_run
         else:
-            waiting.append(case)
-    by_folder = {job.folder: case for case in waiting for job in _jobs(case)}
-    todo = [job for case in waiting for job in _jobs(case) if not is_finished(job.folder)]
+            waiting.append(faulty_run)
+    by_folder = {job.folder: faulty_run for faulty_run in waiting for job in _jobs(faulty_run)}
+    todo = [
+        job for faulty_run in waiting for job in _jobs(faulty_run) if not is_finished(job.folder)
+    ]
     if not todo:
         return
     with dispatcher(todo[0].backend, workers, len(todo)) as crew:
         for job, outcome in crew.run_all(todo):
-            case = by_folder[job.folder]
+            faulty_run = by_folder[job.folder]
             work = job.folder.with_name(f".{job.folder.name}.work")
             if any((folder / "raw" / BOTCHED).exists() for folder in (job.folder, work)):
                 raise RuntimeError(
-                    f"a line of the fault itself failed, see {job.out}: {case.words}"
+                    f"a line of the fault itself failed, see {job.out}: {faulty_run.words}"
                 )
             if isinstance(outcome, UserError):
-                if job is case.twin:
+                if job is faulty_run.twin:
                     raise outcome
-                case.failed.write_text(f"{outcome}\n", encoding="utf-8")
-                yield case
-            elif all(is_finished(part.folder) for part in _jobs(case)):
-                yield case
+                faulty_run.failed.write_text(f"{outcome}\n", encoding="utf-8")
+                yield faulty_run
+            elif all(is_finished(part.folder) for part in _jobs(faulty_run)):
+                yield faulty_run
 
 
-def _jobs(case: Case) -> list[Job]:
-    return [case.job, case.twin] if case.twin else [case.job]
+def _jobs(faulty_run: FaultyRun) -> list[Job]:
+    return [faulty_run.job, faulty_run.twin] if faulty_run.twin else [faulty_run.job]
 
 
-def findings(case: Case) -> list[str]:
+def findings(faulty_run: FaultyRun) -> list[str]:
     """What the checker says of a run, as of one from somebody's own testbed; or that it can't be read.
 
     That is kept beside the run, until the checks or the faults are others.
     """
-    if case.failed.exists():
+    if faulty_run.failed.exists():
         return ["refused"]
     code = digest_of_packages(*DERIVING).hex()
     own = b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    facts = (case.lab.folder / "lab.toml").read_bytes() + (own if case.fault.damage else b"")
+    facts = (faulty_run.lab.folder / "lab.toml").read_bytes() + (
+        own if faulty_run.fault.damage else b""
+    )
     known_by = hashlib.sha256(code.encode() + facts).hexdigest()
-    kept = case.job.out / "findings.json"
+    kept = faulty_run.job.out / "findings.json"
     if kept.exists() and (told := json.loads(kept.read_text()))["code"] == known_by:
         return list(told["found"])
-    if case.fault.damage is None:
-        found = _checked(case, case.job.folder)
+    if faulty_run.fault.damage is None:
+        found = _checked(faulty_run, faulty_run.job.folder)
     else:
         with tempfile.TemporaryDirectory(prefix="measuretwice-damaged-") as place:
-            folder = Path(place) / case.job.folder.name
-            shutil.copytree(case.job.folder, folder)
-            case.fault.damage(folder, case.twin.folder if case.twin else folder)
-            found = _checked(case, folder)
+            folder = Path(place) / faulty_run.job.folder.name
+            shutil.copytree(faulty_run.job.folder, folder)
+            faulty_run.fault.damage(folder, faulty_run.twin.folder if faulty_run.twin else folder)
+            found = _checked(faulty_run, folder)
     write_json(kept, {"code": known_by, "found": found})
     return found
 
 
-def _checked(case: Case, folder: Path) -> list[str]:
+def _checked(faulty_run: FaultyRun, folder: Path) -> list[str]:
     try:
         again = remeasure(ROOT, folder)
     except UserError:
         return ["refused"]
-    reference = reference_host_state(ROOT, case.lab, case.job.plan.params)
-    run = case_of(
-        case.lab, again.plan.params, again.measured, again.plan.trial, again.host_state, reference
+    reference = reference_host_state(ROOT, faulty_run.lab, faulty_run.job.plan.params)
+    run = run_under_test(
+        faulty_run.lab,
+        again.plan.params,
+        again.measured,
+        again.plan.trial,
+        again.host_state,
+        reference,
     )
-    found = check_run(case.lab, run)
+    found = check_run(faulty_run.lab, run)
     return [finding.id for finding in found]
 
 
-def prove(drawn: Sequence[Case], workers: int, talk: bool) -> FaultTable:
+def prove(drawn: Sequence[FaultyRun], workers: int, talk: bool) -> FaultTable:
     """Run the proof; say what went wrong and how far it is on standard error, where `talk`."""
     table = FaultTable()
-    for done, case in enumerate(measured(drawn, workers), 1):
-        found = findings(case)
-        told = verdict(case.kind.causes if case.kind else None, found)
-        table.add(case.name, told, found)
+    for done, faulty_run in enumerate(measured(drawn, workers), 1):
+        found = findings(faulty_run)
+        told = verdict(faulty_run.kind.causes if faulty_run.kind else None, found)
+        table.add(faulty_run.name, told, found)
         if talk and told in ("silent", "blamed"):
-            print(f"{told}: {', '.join(found) or 'nothing'}: {case.words}", file=sys.stderr)
+            print(f"{told}: {', '.join(found) or 'nothing'}: {faulty_run.words}", file=sys.stderr)
         if talk and (sys.stderr.isatty() or done % 20 == 0):
             print(f"{done} of {len(drawn)} runs", file=sys.stderr, flush=True)
     return table
@@ -358,11 +369,11 @@ def main() -> int:
         for group, kinds in groups.items()
     }
     drawn = {
-        group: cases(kinds, chosen.times, 0, chosen.keep, chosen.seed)
+        group: faulty_runs(kinds, chosen.times, 0, chosen.keep, chosen.seed)
         for group, kinds in wanted.items()
     }
     honest = sum(map(len, drawn.values())) if chosen.honest is None else chosen.honest
-    drawn["honest"] = cases([], 1, honest, chosen.keep, chosen.seed)
+    drawn["honest"] = faulty_runs([], 1, honest, chosen.keep, chosen.seed)
     tables = {group: prove(runs, chosen.workers, True) for group, runs in drawn.items() if runs}
     for group, table in tables.items():
         print(f"\n{TITLES[group]}\n\n{table}")

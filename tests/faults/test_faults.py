@@ -8,7 +8,7 @@ import pytest
 from confusion import verdict
 from fault_kinds import KNOWN
 
-from faults import LABS, cases, cheap, prove
+from faults import LABS, cheap, faulty_runs, prove
 from measuretwice.lab import load_lab
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +49,8 @@ def test_silence_and_blame_are_told_apart() -> None:
 def test_no_fault_is_silent_and_nobody_honest_is_blamed(tmp_path: Path) -> None:
     kinds = [kind for kind in KNOWN if kind.name in FEW]
     assert len(kinds) == len(FEW)
-    table = prove(cases(kinds, times=1, honest=5, keep=tmp_path, seed=1), workers=1, talk=False)
+    table = prove(
+        faulty_runs(kinds, times=1, honest=5, keep=tmp_path, seed=1), workers=1, talk=False
+    )
     print(table)
     assert (table.sums.total(), table.wrong) == (len(FEW) + 5, 0)

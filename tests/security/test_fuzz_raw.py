@@ -15,7 +15,7 @@ from hostile_runs import lay_out, run_files, signed
 from hypothesis import strategies as st
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import case_of, check_run
+from measuretwice.checks import check_run, run_under_test
 from measuretwice.lab import Lab, Plan
 from measuretwice.measure import imported
 from measuretwice.runs.remeasure import Remeasured, plan_in, remeasure
@@ -68,7 +68,7 @@ def known_of(run: Damaged) -> list[Hostile]:
 
 def judge(lab: Lab, plan: Plan, found: Remeasured | imported.ImportedFiles) -> None:
     """Check what was measured, and write each finding as --json does."""
-    case = case_of(lab, plan.params, found.measured, plan.trial, found.host_state)
+    case = run_under_test(lab, plan.params, found.measured, plan.trial, found.host_state)
     for finding in check_run(lab, case, 3):
         finding.to_json()
 

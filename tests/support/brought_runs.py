@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any, Literal
 
-from measuretwice.checks import Finding, case_of, check_run
+from measuretwice.checks import Finding, check_run, run_under_test
 from measuretwice.lab import Lab, load_lab
 from measuretwice.measure import imported
 from measuretwice.measure.imported import ImportedFiles
@@ -58,7 +58,7 @@ def bring_run(run: Path, way: Way, folder: Path) -> tuple[ImportedFiles, list[Fi
                 ):
                     shutil.copy(path, given / f"copy-{number}")
         brought = imported.read_files([given], lab, params)
-        case = case_of(lab, params, brought.measured, plan["trial"], brought.host_state)
+        case = run_under_test(lab, params, brought.measured, plan["trial"], brought.host_state)
         found = check_run(lab, case)
     return brought, found
 

@@ -4,31 +4,36 @@ A new check is a function with `@check` (or `@set_check`) of registry.py in the 
 and a test.
 """
 
-from measuretwice.checks.case import Case, Member
 from measuretwice.checks.engine import (
     KINDS,
-    case_of,
     causes,
     check_run,
     check_set,
     diagnose,
+    run_under_test,
     with_help,
 )
-from measuretwice.checks.finding import Finding, SetFinding, Severity
-from measuretwice.checks.registry import Help
+from measuretwice.checks.registry import (
+    Finding,
+    FindingKind,
+    Member,
+    RunUnderTest,
+    SetFinding,
+    Severity,
+)
 
 __all__ = [
     "KINDS",
-    "Case",
     "Finding",
-    "Help",
+    "FindingKind",
     "Member",
+    "RunUnderTest",
     "SetFinding",
     "Severity",
-    "case_of",
     "causes",
     "check_run",
     "check_set",
     "diagnose",
+    "run_under_test",
     "with_help",
 ]

@@ -1,23 +1,99 @@
-"""The checks of what was sent over what: how many flows, how large their packets, how long the path.
+"""The checks of what was sent over what: files that are of one run, how many flows, how large their packets,
+how long the path.
 
-Each looks at one thing that holds for any honest run. What a check needs and the run does not have,
-it does not judge.
+Each looks at one thing that holds for any honest run, and judges nothing that the run doesn't have.
 """
 
 from __future__ import annotations
 
-from measuretwice.checks.case import Case
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.registry import Help, check
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
 from measuretwice.tcp.model import (
     IP_TCP_HEADERS_BYTES,
     TIMESTAMP_OPTION_BYTES,
     largest_packet_bytes,
 )
 
+# Imported files: are they of one run, and of such a test as the lab's?
+
 
 @check(
-    Help(
+    FindingKind(
+        "unfit",
+        "Whether each test among files that were brought is one of TCP, from sender to receiver, run to its end.",
+        hints=(
+            "One of these files isn't a test such as this lab's. Which file is named?",
+            "Look at its first and last lines: protocol, direction, and whether it ran to its end.",
+            "Measure that one again, as the lab's script does: TCP, without -R and -u, until iperf3 says that it is done.",
+        ),
+    ),
+    needs=("unfit",),
+)
+def unfit(run: RunUnderTest) -> Finding | None:
+    problem = run.measured_text("unfit")
+    if problem is None:
+        return None
+    return Finding(
+        "unfit",
+        "error",
+        problem,
+        "a test of TCP from the sender to the receiver, run to its end; and a ping that came back",
+        "Nothing can be concluded from such a file, so it isn't used. What the others say still holds.",
+    )
+
+
+@check(FindingKind("two-runs"), needs=("several_runs", "foreign_logs"))
+def of_one_run(run: RunUnderTest) -> Finding | None:
+    """The clients' times, and ss's connections against those that iperf3 names."""
+    found = run.measured_text("several_runs") or run.measured_text("foreign_logs")
+    if found is None:
+        return None
+    return Finding(
+        "two-runs",
+        "error",
+        found,
+        "the files of one run",
+        "What is measured in one run says nothing about another. The last run is checked, with the files "
+        "that are known to be its own.",
+    )
+
+
+@check(FindingKind("configuration"), needs=("misplaced",))
+def misplaced(run: RunUnderTest) -> Finding | None:
+    """The bottleneck's qdisc, against the interface by which most bytes left."""
+    found = run.measured_text("misplaced")
+    if found is None:
+        return None
+    return Finding(
+        "configuration",
+        "error",
+        found,
+        "the qdisc on the interface that the data leaves by",
+        "What that qdisc counts isn't what happened to the data.",
+        symptom="the qdisc that the data is meant to pass is elsewhere",
+    )
+
+
+@check(FindingKind("wrong-algorithm"), needs=("iperf3_algorithms",))
+def algorithms_by_iperf3(run: RunUnderTest) -> Finding | None:
+    """The congestion control that iperf3 names, against those that were meant."""
+    found = set((run.measured_text("iperf3_algorithms") or "").split())
+    if not run.algorithms or found <= run.algorithms:
+        return None
+    return Finding(
+        "wrong-algorithm",
+        "error",
+        f"flows of {', '.join(sorted(found - run.algorithms))} (iperf3)",
+        ", ".join(sorted(run.algorithms)),
+        "What is measured is another algorithm's doing: the setting did not reach the socket.",
+        symptom="a flow isn't of the kind that was asked for",
+    )
+
+
+# Any connection
+
+
+@check(
+    FindingKind(
         "flows",
         "How many data connections iperf3 names, compared with how many were meant.",
         hints=(
@@ -28,8 +104,8 @@ from measuretwice.tcp.model import (
     ),
     needs=("flows",),
 )
-def flows(case: Case) -> Finding | None:
-    wanted, count = case.want("parallel_flows") or 1, case.got("flows")
+def flows(run: RunUnderTest) -> Finding | None:
+    wanted, count = run.param("parallel_flows") or 1, run.measured("flows")
     if count is None or count == wanted:
         return None
     return Finding(
@@ -39,18 +115,15 @@ def flows(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
+    FindingKind(
         "offload",
         "The largest packet that tcpdump printed on the router, or the mean one in its queue, compared with MSS and headers.",
         explains=("loss-ratio", "loss-percent", "retransmissions", "duration", "queueing"),
     ),
-    needs=(
-        "largest_packet_bytes",
-        "mss_bytes",
-    ),
+    needs=("largest_packet_bytes", "mss_bytes"),
 )
-def offload(case: Case) -> Finding | None:
-    largest, mss_bytes = case.got("largest_packet_bytes"), case.got("mss_bytes")
+def offload(run: RunUnderTest) -> Finding | None:
+    largest, mss_bytes = run.measured("largest_packet_bytes"), run.measured("mss_bytes")
     if largest is None or mss_bytes is None:
         return None
     limit = largest_packet_bytes(mss_bytes)
@@ -67,15 +140,14 @@ def offload(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
+    FindingKind(
         "mtu",
         "The MSS that ss prints, compared with the one that was meant and the MTU of the path.",
     ),
-    Help(
-        "timestamps",
-        "The MSS that ss prints: is it 12 bytes, a timestamp option, too small?",
+    FindingKind(
+        "timestamps", "The MSS that ss prints: is it 12 bytes, a timestamp option, too small?"
     ),
-    Help(
+    FindingKind(
         "segment-size",
         "The MSS that ss prints, where neither MTU nor timestamps explain it.",
         hints=(
@@ -86,15 +158,15 @@ def offload(case: Case) -> Finding | None:
     ),
     needs=("mss_bytes",),
 )
-def segment_size(case: Case) -> Finding | None:
+def segment_size(run: RunUnderTest) -> Finding | None:
     """The observed MSS; which of its two enemies took the bytes."""
-    wanted, mss_bytes = case.want("mss_bytes"), case.got("mss_bytes")
+    wanted, mss_bytes = run.param("mss_bytes"), run.measured("mss_bytes")
     if wanted is None or mss_bytes is None or mss_bytes == wanted:
         return None
     found, meant = f"segments of {mss_bytes:.0f} B (ss)", f"{wanted:.0f} B"
     off = f"a property of the connection is {mss_bytes / wanted:.2g} times what was meant"
-    mtu_bytes = case.want("mtu_bytes")
-    options = TIMESTAMP_OPTION_BYTES if case.wanted.get("timestamps") == "on" else 0
+    mtu_bytes = run.param("mtu_bytes")
+    options = TIMESTAMP_OPTION_BYTES if run.params.get("timestamps") == "on" else 0
     if (
         mtu_bytes is not None
         and mss_bytes == mtu_bytes - IP_TCP_HEADERS_BYTES - options < wanted - options
@@ -103,13 +175,13 @@ def segment_size(case: Case) -> Finding | None:
             "mtu", "error", found, meant,
             f"An MTU of {mtu_bytes:.0f} B leaves no more than that. The model was asked about "
             "a different segment size from the one on the wire.",
-            off=off,
+            symptom=off,
         )  # fmt: skip
     if wanted - mss_bytes == TIMESTAMP_OPTION_BYTES:
         return Finding(
             "timestamps", "error", found, meant,
             "12 bytes of each segment are missing: the size of TCP's timestamp option.",
-            off=off,
+            symptom=off,
         )  # fmt: skip
     return Finding(
         "segment-size",
@@ -121,11 +193,10 @@ def segment_size(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
-        "rtt-doubling",
-        "The smallest round-trip time: is it twice the one that was meant?",
+    FindingKind(
+        "rtt-doubling", "The smallest round-trip time: is it twice the one that was meant?"
     ),
-    Help(
+    FindingKind(
         "round-trip-time",
         "The smallest round-trip time of TCP, or ping's, compared with the one that was meant.",
         hints=(
@@ -134,18 +205,14 @@ def segment_size(case: Case) -> Finding | None:
             "The delays on the way don't add up to the round-trip time that was meant: one is missing, one is left over from an earlier try, or the path has a delay of its own.",
         ),
     ),
-    needs=(
-        "rtt_min_ms",
-        "path_rtt_ms",
-        "ping_rtt_min_ms",
-    ),
+    needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms"),
 )
-def round_trip(case: Case) -> Finding | None:
+def round_trip(run: RunUnderTest) -> Finding | None:
     # TCP's own smallest is of the last 300 s (tcp_min_rtt_wlen in ip-sysctl): in a longer run with a
     # queue that never empties it is the queue's. The ping before the run found none.
-    known = [case.got(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
+    known = [run.measured(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
     least_ms = min((ms for ms in known if ms), default=None)
-    wanted = case.want("rtt_ms")
+    wanted = run.param("rtt_ms")
     if not wanted or least_ms is None:
         return None
     found, meant = f"a smallest round-trip time of {least_ms:g} ms", f"{wanted:g} ms"
@@ -166,19 +233,15 @@ def round_trip(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
+    FindingKind(
         "wrong-socket",
         "The ports in the lines of ss that were kept, compared with the port that iperf3 names.",
     ),
-    needs=(
-        "picked_port",
-        "data_port",
-        "picked_connections",
-    ),
+    needs=("picked_port", "data_port", "picked_connections"),
 )
-def socket(case: Case) -> Finding | None:
-    picked, ours = case.got("picked_port"), case.got("data_port")
-    connections = case.got("picked_connections") or 0
+def socket(run: RunUnderTest) -> Finding | None:
+    picked, ours = run.measured("picked_port"), run.measured("data_port")
+    connections = run.measured("picked_connections") or 0
     if picked is None or ours is None or (picked == ours and connections == 1):
         return None
     return Finding(

@@ -11,36 +11,36 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from measuretwice.checks import (
-    brought,
-    configuration,
     connection,
+    consistency,
     expectations,
+    flows,
     hosts,
-    losses,
-    many_flows,
-    one_run,
+    losses_and_rates,
     queue_discipline,
-    rates,
-    sender,
     shared_queue,
-    two_disciplines,
-    two_trials,
     whole_set,
 )
-from measuretwice.checks.case import Case, Member
-from measuretwice.checks.finding import Finding, SetFinding
-from measuretwice.checks.registry import Check, Help, SetCheck, checks_of
+from measuretwice.checks.registry import (
+    Check,
+    Finding,
+    FindingKind,
+    Member,
+    RunUnderTest,
+    SetCheck,
+    SetFinding,
+    checks_of,
+)
 from measuretwice.lab import Lab, Value, find_labs, read_lab
 from measuretwice.measure.expectations import against_model, verdicts_of
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState
 
-# What is off and has no known cause.
+# The finding that something is off which no known cause explains.
 UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
-    brought, connection, losses, rates, shared_queue, two_trials, queue_discipline, two_disciplines, sender,
-    many_flows, one_run, hosts, configuration, expectations, whole_set,
+    connection, losses_and_rates, shared_queue, queue_discipline, flows, consistency, hosts, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
 CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
@@ -49,22 +49,22 @@ SET_CHECKS = sorted(
 )
 
 
-def _merged() -> tuple[dict[str, Help], dict[str, frozenset[str]]]:
-    """Each kind of finding, and what it explains by the word of all checks that raise it."""
-    kinds: dict[str, Help] = {}
+def _merged() -> tuple[dict[str, FindingKind], dict[str, frozenset[str]]]:
+    """Return each kind of finding, and the ids that it explains by all checks that raise it."""
+    kinds: dict[str, FindingKind] = {}
     explains: dict[str, frozenset[str]] = defaultdict(frozenset)
     for entry in _ENTRIES:
-        for help in entry.raises:
-            explains[help.id] |= set(help.explains)
-            if help.looks_at is None:
+        for kind in entry.raises:
+            explains[kind.id] |= set(kind.explains)
+            if kind.description is None:
                 continue
-            if help.id in kinds:
-                raise ValueError(f"two checks say what {help.id!r} looks at")
-            kinds[help.id] = help
+            if kind.id in kinds:
+                raise ValueError(f"two checks describe {kind.id!r}")
+            kinds[kind.id] = kind
     if unknown := {*explains, *(other for others in explains.values() for other in others)} - {
         *kinds
     }:
-        raise ValueError(f"no check says what these look at: {', '.join(sorted(unknown))}")
+        raise ValueError(f"no check describes these: {', '.join(sorted(unknown))}")
     return kinds, explains
 
 
@@ -72,21 +72,20 @@ def _merged() -> tuple[dict[str, Help], dict[str, frozenset[str]]]:
 KINDS, EXPLAINS = _merged()
 
 
-def causes(case: Case, leave_out: Sequence[str] = ()) -> list[Finding]:
+def causes(run: RunUnderTest, leave_out: Sequence[str] = ()) -> list[Finding]:
     """Return a run's findings, causes only, in order of cause; what a lab leaves out explains nothing."""
-    found = [look(case) for look in CHECKS]
+    found = [check(run) for check in CHECKS]
     return _causes(finding for finding in found if finding and finding.id not in leave_out)
 
 
 def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
-    """The findings that no other explains, each with what follows from it.
+    """Return the findings that no other explains, each with its consequences.
 
     What nothing explains by name (UNEXPLAINED) follows from any error.
     """
-    # Two checks may see one thing: the first word counts.
-    found = list({finding.id: finding for finding in reversed([*findings]) if finding}.values())[
-        ::-1
-    ]
+    # Two checks may see one thing: the first one's words count.
+    by_id = {finding.id: finding for finding in reversed([*findings]) if finding}
+    found = [*reversed(by_id.values())]
     explained = {other for finding in found for other in EXPLAINS[finding.id]}
     tops = [finding for finding in found if finding.id not in explained]
     if any(finding.severity == "error" and finding.id != UNEXPLAINED for finding in tops):
@@ -97,34 +96,34 @@ def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
 def _consequences(
     cause: Finding, found: Sequence[Finding], causes: Sequence[Finding]
 ) -> tuple[str, ...]:
-    """What follows from a cause, each as what is off. Nobody's own is the first cause's."""
+    """Return the findings that a cause explains, as symptoms; unexplained ones go to the first cause."""
     rest = [finding for finding in found if finding not in causes]
     return tuple(
-        finding.off or f"{finding.measured}, not {finding.expected}"
+        finding.symptom or f"{finding.measured}, not {finding.expected}"
         for finding in rest
         if finding.id in EXPLAINS[cause.id] or (finding.id == UNEXPLAINED and cause is causes[0])
     )
 
 
-def case_of(
+def run_under_test(
     lab: Lab,
     params: Mapping[str, Value],
     measured: Measured,
     trial: int | None = None,
     host_state: HostState | None = None,
     reference: HostState | None = None,
-) -> Case:
-    """A run as a case: what its settings wanted against what was measured."""
+) -> RunUnderTest:
+    """Return a run as checks see it: what its settings ask for, and what was measured."""
     use = lab.file.model
-    held = against_model(use, params, measured) if use else None
-    values = {**measured, "ratio": held.ratio if held else None}
-    comparable = held is None or held.comparable
-    return Case(
+    compared = against_model(use, params, measured) if use else None
+    values = {**measured, "ratio": compared.ratio if compared else None}
+    comparable = compared is None or compared.comparable
+    return RunUnderTest(
         dict(params),
         measured,
         use.max_loss_ratio if use else None,
         algorithms=frozenset(_algorithms(lab, params)),
-        meant=lab.file.checks.meanings(params),
+        meanings=lab.file.checks.meanings(params),
         verdicts=verdicts_of(lab, trial, params, values, comparable),
         host_state=host_state,
         reference=reference,
@@ -134,22 +133,22 @@ def case_of(
 def _algorithms(lab: Lab, params: Mapping[str, Value]) -> Iterator[str]:
     """The congestion controls that a run needs; a parameter may say that it has none."""
     for name in lab.file.run.algorithms:
-        said = str(params[name[1:]]) if name.startswith("=") else name
-        if said != "none":
-            yield said
+        algorithm = str(params[name[1:]]) if name.startswith("=") else name
+        if algorithm != "none":
+            yield algorithm
 
 
-def check_run(lab: Lab, case: Case, hint: int | None = None) -> list[Finding]:
+def check_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> list[Finding]:
     """Check one run. `hint` (1, 2 or 3) adds that step of the ladder.
 
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
-    return [with_help(lab, finding, hint) for finding in diagnose(lab, case)]
+    return [with_help(lab, finding, hint) for finding in diagnose(lab, run)]
 
 
-def diagnose(lab: Lab, case: Case) -> list[Finding]:
+def diagnose(lab: Lab, run: RunUnderTest) -> list[Finding]:
     """Return the findings of one run as the checks say them, without page and hint."""
-    return causes(case, lab.file.checks.leave_out)
+    return causes(run, lab.file.checks.leave_out)
 
 
 def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
@@ -158,13 +157,13 @@ def check_set(lab: Lab, members: Sequence[Member]) -> list[SetFinding]:
     Runs of one group are taken for one set.
     """
     groups: dict[tuple[object, ...], list[int]] = defaultdict(list)
-    for place, member in enumerate(members):
-        groups[member.group].append(place)
+    for index, member in enumerate(members):
+        groups[member.group].append(index)
     return [
-        SetFinding(finding, tuple(places))
-        for places in groups.values()
+        SetFinding(finding, tuple(indices))
+        for indices in groups.values()
         for finding in _causes(
-            look(lab, [members[place] for place in places]) for look in SET_CHECKS
+            check(lab, [members[index] for index in indices]) for check in SET_CHECKS
         )
     ]
 

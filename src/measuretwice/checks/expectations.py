@@ -1,6 +1,6 @@
 """The last check of a run: is there something off that none of the known causes explains?
 
-It holds a run against what its lab expects and against arithmetic that no honest run escapes. It says
+It compares a run with what its lab expects and with arithmetic that no honest run escapes. It says
 what is off, what was looked at and found right, and where to compare. Any other error explains it.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from measuretwice.checks.case import Case
-from measuretwice.checks.finding import Finding
 from measuretwice.checks.hosts import limited_by_buffers
-from measuretwice.checks.registry import Help, check
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
 from measuretwice.tcp.model import payload_limit
 
 # An expectation is written for the usual run; chance and a short run go somewhat beyond.
@@ -42,7 +40,7 @@ COMPARE = (
 
 
 @check(
-    Help(
+    FindingKind(
         "unexplained",
         "Whether all that the settings imply was seen: the lab's expectations, window over round-trip time "
         "against rate, delay and queue against round-trip time, a link that is full or a reason why not, data on its way all the time.",
@@ -67,9 +65,9 @@ COMPARE = (
         "*_path_rtt_ms",
     ),
 )
-def unexplained(case: Case) -> Finding | None:
+def unexplained(run: RunUnderTest) -> Finding | None:
     off = [
-        *_expectations(case), *_window_use(case), *_delay(case), *_link(case), *_stalls(case), *_nothing_sent(case), *_apart(case),
+        *_expectations(run), *_window_use(run), *_delay(run), *_link(run), *_stalls(run), *_nothing_sent(run), *_apart(run),
     ]  # fmt: skip
     if not off:
         return None
@@ -78,14 +76,14 @@ def unexplained(case: Case) -> Finding | None:
         "error",
         "; ".join(off),
         "what the settings imply",
-        f"None of the causes that the checker knows fits{_ruled_out(case)}. So {COMPARE}.",
-        off="; ".join(off),
+        f"None of the causes that the checker knows fits{_ruled_out(run)}. So {COMPARE}.",
+        symptom="; ".join(off),
     )
 
 
-def _expectations(case: Case) -> Iterator[str]:
+def _expectations(run: RunUnderTest) -> Iterator[str]:
     """The lab's own, but those of counts: chance misses one in a hundred of them."""
-    for verdict in case.verdicts:
+    for verdict in run.verdicts:
         if verdict.ok is not False or verdict.confidence is not None or verdict.value is None:
             continue
         low, high, value = verdict.low, verdict.high, verdict.value
@@ -95,30 +93,30 @@ def _expectations(case: Case) -> Iterator[str]:
             yield f"{verdict.measured} is {value:.4g}, at most {high:.4g} was expected"
 
 
-def _window_use(case: Case) -> Iterator[str]:
+def _window_use(run: RunUnderTest) -> Iterator[str]:
     """A sender that nothing else holds up sends a window each round trip."""
-    sockets = case.data_sockets()
+    sockets = run.data_sockets()
     if not sockets or limited_by_buffers(sockets):
         return
-    least = WINDOW_USE_PACED if case.algorithms & PACED else WINDOW_USE
+    least = WINDOW_USE_PACED if run.algorithms & PACED else WINDOW_USE
     # Where p is large, timeouts rule, and a window waits for them.
-    if (case.want("loss_ratio") or 0) >= (case.max_loss_ratio or 1):
+    if (run.param("loss_ratio") or 0) >= (run.max_loss_ratio or 1):
         return
-    mss_bytes = case.got("mss_bytes")
-    buffers = [size for name in ("wmem_max_bytes", "rmem_max_bytes") if (size := case.want(name))]
-    rates, rtts = case.family("*_goodput_bps"), case.family("*_rtt_mean_ms")
-    windows = case.family("*_cwnd_mean_segments")
+    mss_bytes = run.measured("mss_bytes")
+    buffers = [size for name in ("wmem_max_bytes", "rmem_max_bytes") if (size := run.param(name))]
+    rates, rtts = run.measured_group("*_goodput_bps"), run.measured_group("*_rtt_mean_ms")
+    windows = run.measured_group("*_cwnd_mean_segments")
     flows = {node: (rates.get(node), rtts.get(node), windows[node]) for node in windows}
     flows["the flow"] = (
-        case.got("goodput_bps"),
-        case.got("rtt_mean_ms"),
-        case.got("cwnd_mean_segments"),
+        run.measured("goodput_bps"),
+        run.measured("rtt_mean_ms"),
+        run.measured("cwnd_mean_segments"),
     )
     for who, (goodput_bps, rtt_ms, window) in flows.items():
         if not mss_bytes or not goodput_bps or not rtt_ms or not window:
             continue
         # At a full link the rest of the window waits in the host, where no round trip counts it.
-        if goodput_bps >= FULL_RATIO * _slowest_bps(case, mss_bytes):
+        if goodput_bps >= FULL_RATIO * _slowest_bps(run, mss_bytes):
             continue
         implied_bps = window * mss_bytes * 8 / rtt_ms * 1e3
         # A buffer that was asked for is no mistake; a packet takes up to three times its data there.
@@ -132,19 +130,19 @@ def _window_use(case: Case) -> Iterator[str]:
             )
 
 
-def _slowest_bps(case: Case, mss_bytes: float) -> float:
+def _slowest_bps(run: RunUnderTest, mss_bytes: float) -> float:
     """The most that the slowest link lets through, of those whose rate was set."""
-    rates = (case.want(name) for name in ("rate_mbit", "cable_mbit", "access_mbit"))
+    rates = (run.param(name) for name in ("rate_mbit", "cable_mbit", "access_mbit"))
     slowest = min((rate for rate in rates if rate), default=math.inf)
     return payload_limit(slowest * 1e6, mss_bytes)
 
 
-def _delay(case: Case) -> Iterator[str]:
+def _delay(run: RunUnderTest) -> Iterator[str]:
     """A round trip is the path's delay and the queue's; what is more was spent somewhere else."""
-    mean_ms, queue_ms = case.got("rtt_mean_ms"), case.got("queue_delay_mean_ms")
-    paths = [ms for ms in case.family("*_path_rtt_ms").values() if ms]
-    path_ms = sum(paths) / len(paths) if paths else case.got("path_rtt_ms")
-    if mean_ms is None or queue_ms is None or not path_ms or "rate-varies" in case.meant:
+    mean_ms, queue_ms = run.measured("rtt_mean_ms"), run.measured("queue_delay_mean_ms")
+    paths = [ms for ms in run.measured_group("*_path_rtt_ms").values() if ms]
+    path_ms = sum(paths) / len(paths) if paths else run.measured("path_rtt_ms")
+    if mean_ms is None or queue_ms is None or not path_ms or "rate-varies" in run.meanings:
         return
     known_ms = path_ms + queue_ms
     if mean_ms > known_ms + max(DELAY_SLACK_MS, DELAY_SLACK_RATIO * known_ms):
@@ -154,34 +152,34 @@ def _delay(case: Case) -> Iterator[str]:
         )
 
 
-def _link(case: Case) -> Iterator[str]:
+def _link(run: RunUnderTest) -> Iterator[str]:
     """Where a link is shared it is full, or its queue dropped something, or a buffer was too small."""
-    used, drops = case.got("utilisation"), case.got("queue_drops")
+    used, drops = run.measured("utilisation"), run.measured("queue_drops")
     if used is None or drops is None or used >= FULL_RATIO or drops:
         return
-    sockets = case.data_sockets()
-    if case.meant & {"others-send", "rate-varies"} or not sockets or limited_by_buffers(sockets):
+    sockets = run.data_sockets()
+    if run.meanings & {"others-send", "rate-varies"} or not sockets or limited_by_buffers(sockets):
         return
-    rate_mbit = case.want("rate_mbit")
+    rate_mbit = run.param("rate_mbit")
     most = f" of {payload_limit(rate_mbit, wire=False):.4g} Mbit/s" if rate_mbit else ""
     yield f"{100 * used:.0f} % of the link{most} was used, and nothing was lost at its queue"
 
 
-def _stalls(case: Case) -> Iterator[str]:
+def _stalls(run: RunUnderTest) -> Iterator[str]:
     """Something is always on its way, and acknowledged a round trip later; but where timeouts rule."""
-    loss_ratio = case.want("loss_ratio") or 0
-    if loss_ratio >= (case.max_loss_ratio or 1):
+    loss_ratio = run.param("loss_ratio") or 0
+    if loss_ratio >= (run.max_loss_ratio or 1):
         return
     most_s = STALL_DRAWN_S if loss_ratio else STALL_S
-    rtt_s = (case.got("rtt_mean_ms") or 0) / 1e3
-    for socket in case.data_sockets():
+    rtt_s = (run.measured("rtt_mean_ms") or 0) / 1e3
+    for socket in run.data_sockets():
         if socket.stalled_s > max(most_s, STALL_ROUND_TRIPS * rtt_s):
             yield f"{socket.node}'s flow got nothing acknowledged for {socket.stalled_s:.1f} s on end (ss)"
 
 
-def _apart(case: Case) -> Iterator[str]:
+def _apart(run: RunUnderTest) -> Iterator[str]:
     """Senders that begin together, but for the time that each was to wait at random."""
-    ends = case.host_state.ends if case.host_state else ()
+    ends = run.host_state.ends if run.host_state else ()
     begins = {
         end.node: end.begin_s for end in ends if end.begin_s and end.end_s and not end.is_server
     }
@@ -192,26 +190,26 @@ def _apart(case: Case) -> Iterator[str]:
         return
     last = max(begins, key=begins.__getitem__)
     late_s = begins[last] - min(begins.values())
-    spread_s = (case.want("start_spread_ms") or 0) / 1e3
+    spread_s = (run.param("start_spread_ms") or 0) / 1e3
     if late_s > spread_s + max(LATE_S, LATE_RATIO * lasted_s):
         yield (
             f"{last}'s test began {late_s:.0f} s after the first one (iperf3), of tests that last {lasted_s:.0f} s"
         )
 
 
-def _nothing_sent(case: Case) -> Iterator[str]:
-    """The senders are those that send."""
-    sockets = case.host_state.sockets if case.host_state else ()
-    if sockets and not case.data_sockets() and not case.other_sockets():
+def _nothing_sent(run: RunUnderTest) -> Iterator[str]:
+    """Yield a line if the senders' connections carried no data."""
+    sockets = run.host_state.sockets if run.host_state else ()
+    if sockets and not run.data_sockets() and not run.other_sockets():
         sent = sum(socket.bytes_sent for socket in sockets)
         yield f"the senders' {len(sockets)} connections sent {sent} B in all (ss)"
 
 
-def _ruled_out(case: Case) -> str:
+def _ruled_out(run: RunUnderTest) -> str:
     """What was looked at and is as it was meant to be, in words."""
     looked = ["the segment size", "the losses that were counted"]
-    if case.host_state is not None and case.host_state.sockets:
+    if run.host_state is not None and run.host_state.sockets:
         looked += ["each socket's algorithm", "the receiver's window", "the sender's buffer"]
-    if case.host_state is not None and case.host_state.nodes:
+    if run.host_state is not None and run.host_state.nodes:
         looked += ["other traffic", "losses inside a node"]
     return f"; looked at and right: {', '.join(looked)}"

@@ -1,17 +1,19 @@
-"""The checks of hosts and routers: what limited each sender, who else was there, where packets went.
+"""The checks of hosts and routers: what limited each sender, who else was there, where packets went, how each
+node was set.
 
-They need the snapshots that every node writes, and ss; a run of which only measured values are left
-has neither, and nothing is said of it.
+They need the snapshots that every node writes, and ss; a run of which only measured values are left has
+neither, and nothing is said of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from measuretwice.checks.case import Case
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.registry import Help, check
-from measuretwice.measure.host_state import Interface, Node, Socket
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.measure.host_state import HostState, Interface, Node, Socket, place_of
+from measuretwice.parse import Qdisc
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
     USUAL_MSS_BYTES,
@@ -36,15 +38,12 @@ SAMPLE_SLACK_S = 0.5
 UNDERWAY_PACKETS = 50
 
 
-@check(
-    Help("wrong-algorithm"),
-    needs=("rivals_found", "flows"),
-)
-def socket_algorithms(case: Case) -> Finding | None:
+@check(FindingKind("wrong-algorithm"), needs=("rivals_found", "flows"))
+def socket_algorithms(run: RunUnderTest) -> Finding | None:
     """The congestion control that each connection had, by ss, against those that were meant."""
-    found = {socket.congestion_control for socket in case.data_sockets()} - {None}
-    asked, rivals = case.want("rival_flows"), case.got("rivals_found")
-    wanted = case.algorithms - ({str(case.wanted.get("rival"))} if asked == 0 else set())
+    found = {socket.congestion_control for socket in run.data_sockets()} - {None}
+    asked, rivals = run.param("rival_flows"), run.measured("rivals_found")
+    wanted = run.algorithms - ({str(run.params.get("rival"))} if asked == 0 else set())
     if found and wanted and not found <= wanted:
         return Finding(
             "wrong-algorithm",
@@ -52,26 +51,26 @@ def socket_algorithms(case: Case) -> Finding | None:
             f"flows of {', '.join(sorted(map(str, found)))} (ss)",
             ", ".join(sorted(wanted)),
             "What is measured is another algorithm's doing: the setting did not reach the socket.",
-            off="a flow isn't of the kind that was asked for",
+            symptom="a flow isn't of the kind that was asked for",
         )
     if asked and rivals is None and found:
         # Nothing is measured of rivals where all flows are of one kind.
-        rival = case.wanted.get("rival")
-        rivals = sum(socket.congestion_control == rival for socket in case.data_sockets())
+        rival = run.params.get("rival")
+        rivals = sum(socket.congestion_control == rival for socket in run.data_sockets())
     if asked is None or rivals is None or rivals == asked:
         return None
     return Finding(
         "wrong-algorithm",
         "error",
-        f"{rivals:.0f} flows of {case.wanted.get('rival')} (ss)",
-        f"{asked:.0f} of {case.got('flows') or 0:.0f}",
+        f"{rivals:.0f} flows of {run.params.get('rival')} (ss)",
+        f"{asked:.0f} of {run.measured('flows') or 0:.0f}",
         "Some flows have a different algorithm from the one that was meant, so the rivals' share isn't theirs.",
-        off="flows aren't of the kinds that were asked for",
+        symptom="flows aren't of the kinds that were asked for",
     )
 
 
 @check(
-    Help(
+    FindingKind(
         "receive-window",
         "How long the receiver's window held up a sender (rwnd_limited in ss).",
         explains=("unexplained",),
@@ -83,9 +82,9 @@ def socket_algorithms(case: Case) -> Finding | None:
     ),
     needs=("goodput_bps", "mss_bytes"),
 )
-def receive_window(case: Case) -> Finding | None:
-    most = case.want("rmem_max_bytes")
-    for socket in case.data_sockets():
+def receive_window(run: RunUnderTest) -> Finding | None:
+    most = run.param("rmem_max_bytes")
+    for socket in run.data_sockets():
         window = socket.window_max_bytes
         if socket.rwnd_limited_ratio < LIMITED_RATIO or window is None:
             continue
@@ -93,7 +92,7 @@ def receive_window(case: Case) -> Finding | None:
         if most and window >= WINDOW_SHARE * most:
             continue
         # At a full link the window only says how much of the queue the receiver allows.
-        if _fills_the_link(case):
+        if _fills_the_link(run):
             continue
         return Finding(
             "receive-window",
@@ -104,13 +103,13 @@ def receive_window(case: Case) -> Finding | None:
             if most
             else "losses or the link as the only limit",
             "The receiver decided how fast the flow may go, not the congestion control.",
-            off=f"{socket.node}'s flow sent less than its congestion window allowed",
+            symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
         )
     return None
 
 
 @check(
-    Help(
+    FindingKind(
         "send-buffer",
         "How long the sender's own buffer held it up (sndbuf_limited in ss), where its goodput is off.",
         explains=("unexplained",),
@@ -122,10 +121,10 @@ def receive_window(case: Case) -> Finding | None:
     ),
     needs=(),
 )
-def send_buffer(case: Case) -> Finding | None:
-    if all(verdict.ok is not False for verdict in case.verdicts):
+def send_buffer(run: RunUnderTest) -> Finding | None:
+    if all(verdict.ok is not False for verdict in run.verdicts):
         return None
-    for socket in case.data_sockets():
+    for socket in run.data_sockets():
         if socket.sndbuf_limited_ratio >= LIMITED_RATIO:
             return Finding(
                 "send-buffer",
@@ -134,13 +133,13 @@ def send_buffer(case: Case) -> Finding | None:
                 f"{100 * socket.sndbuf_limited_ratio:.0f} % of its time (ss)",
                 "losses or the link as the only limit",
                 "The sender's buffer decides how much may be in flight, not the congestion control.",
-                off=f"{socket.node}'s flow sent less than its congestion window allowed",
+                symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
             )
     return None
 
 
 @check(
-    Help(
+    FindingKind(
         "application-limited",
         "How long a sender had data in flight (busy in ss), compared with how long it was there.",
         explains=("unexplained", "duration"),
@@ -152,8 +151,8 @@ def send_buffer(case: Case) -> Finding | None:
     ),
     needs=(),
 )
-def application_limited(case: Case) -> Finding | None:
-    for socket in case.data_sockets():
+def application_limited(run: RunUnderTest) -> Finding | None:
+    for socket in run.data_sockets():
         if socket.alive_s < LEAST_SECONDS or socket.busy_s >= BUSY_RATIO * socket.alive_s:
             continue
         return Finding(
@@ -163,13 +162,13 @@ def application_limited(case: Case) -> Finding | None:
             "all the time",
             "The program that sends had nothing to send for some of the time. Its rate is its own choice, "
             "not TCP's.",
-            off=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
+            symptom=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
         )
     return None
 
 
 @check(
-    Help(
+    FindingKind(
         "other-traffic",
         "What crossed the busiest interface, compared with what the flows sent.",
         explains=("unexplained", "duration", "queueing"),
@@ -181,49 +180,46 @@ def application_limited(case: Case) -> Finding | None:
     ),
     needs=("mss_bytes",),
 )
-def other_traffic(case: Case) -> Finding | None:
-    sockets = case.data_sockets()
-    if not sockets or case.host_state is None or "others-send" in case.meant:
+def other_traffic(run: RunUnderTest) -> Finding | None:
+    sockets = run.data_sockets()
+    if not sockets or run.host_state is None or "others-send" in run.meanings:
         return None
-    for other in case.other_sockets():
-        return Finding(
-            "other-traffic",
-            "error",
+    if others := run.other_sockets():
+        other = others[0]
+        found = (
             f"{other.node} sent {other.bytes_sent / 1e6:.4g} MB to {other.peer} from port {other.port} (ss), "
-            "a connection that iperf3 doesn't name",
-            "the flows' own connections and no others",
-            "Somebody else used the path. What the flows had is what was left.",
-            off=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
+            "a connection that iperf3 doesn't name"
         )
-    mss_bytes = case.got("mss_bytes") or USUAL_MSS_BYTES
-    frame = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
-    # What was sent after ss's last sample isn't in it.
-    longest_s = max(socket.alive_s for socket in sockets)
-    unsampled_s = (case.want("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
-    late = unsampled_s / longest_s if longest_s else 1.0
-    sent = sum(socket.bytes_sent for socket in sockets) * frame / mss_bytes
-    node, interface = max(
-        ((node.name, one) for node in case.host_state.nodes.values() for one in node.interfaces.values()),
-        key=lambda pair: pair[1].sent_bytes or 0,
-        default=("", None),
-    )  # fmt: skip
-    if interface is None or not interface.sent_bytes:
-        return None
-    if interface.sent_bytes <= sent * (1 + OTHER_SHARE + late) + OTHER_BYTES:
-        return None
+        expected = "the flows' own connections and no others"
+    else:
+        mss_bytes = run.measured("mss_bytes") or USUAL_MSS_BYTES
+        frame_bytes = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
+        # What was sent after ss's last sample isn't in it.
+        longest_s = max(socket.alive_s for socket in sockets)
+        unsampled_s = (run.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
+        late_ratio = unsampled_s / longest_s if longest_s else 1.0
+        sent = sum(socket.bytes_sent for socket in sockets) * frame_bytes / mss_bytes
+        interfaces = _interfaces(run.host_state)
+        if not interfaces:
+            return None
+        node, interface = max(interfaces, key=lambda pair: pair[1].sent_bytes or 0)
+        crossed = interface.sent_bytes or 0
+        if crossed <= sent * (1 + OTHER_SHARE + late_ratio) + OTHER_BYTES:
+            return None
+        found = (
+            f"{crossed / 1e6:.4g} MB left {node.name}'s {interface.name} while the flows sent "
+            f"{sent / 1e6:.4g} MB, headers included"
+        )
+        expected = "the flows' own bytes and no others"
     return Finding(
-        "other-traffic",
-        "error",
-        f"{interface.sent_bytes / 1e6:.4g} MB left {node}'s {interface.name} while the flows sent "
-        f"{sent / 1e6:.4g} MB, headers included",
-        "the flows' own bytes and no others",
+        "other-traffic", "error", found, expected,
         "Somebody else used the path. What the flows had is what was left.",
-        off=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
-    )
+        symptom=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
+    )  # fmt: skip
 
 
 @check(
-    Help(
+    FindingKind(
         "interface-drops",
         "What interfaces themselves dropped or found damaged.",
         explains=("retransmissions", "unexplained"),
@@ -235,13 +231,13 @@ def other_traffic(case: Case) -> Finding | None:
     ),
     needs=("retransmits",),
 )
-def interface_drops(case: Case) -> Finding | None:
+def interface_drops(run: RunUnderTest) -> Finding | None:
     lost = {
-        f"{node.name}'s {one.name}": one.errors_and_drops
-        for node, one in _interfaces(case)
-        if one.errors_and_drops
+        f"{node.name}'s {interface.name}": interface.errors_and_drops
+        for node, interface in _interfaces(run.host_state)
+        if interface.errors_and_drops
     }
-    again = case.got("retransmits")
+    again = run.measured("retransmits")
     if not lost or (again is not None and sum(lost.values()) <= 0.01 * again):
         return None
     where = ", ".join(f"{count} at {name}" for name, count in lost.items())
@@ -251,12 +247,12 @@ def interface_drops(case: Case) -> Finding | None:
         f"packets dropped by interfaces: {where}",
         "none",
         "No qdisc's counters have these losses.",
-        off=f"{sum(lost.values())} packets were lost where no qdisc counts them",
+        symptom=f"{sum(lost.values())} packets were lost where no qdisc counts them",
     )
 
 
 @check(
-    Help(
+    FindingKind(
         "lost-between",
         "Packets that came into a router, compared with those that left it and those that its qdiscs dropped.",
         explains=("retransmissions", "unexplained"),
@@ -268,11 +264,11 @@ def interface_drops(case: Case) -> Finding | None:
     ),
     needs=(),
 )
-def lost_between(case: Case) -> Finding | None:
+def lost_between(run: RunUnderTest) -> Finding | None:
     """What a forwarding node received, it sent on, or a root qdisc dropped it."""
-    if case.host_state is None or "tcp-split" in case.meant:
+    if run.host_state is None or "tcp-split" in run.meanings:
         return None
-    for node in case.host_state.nodes.values():
+    for node in run.host_state.nodes.values():
         counts = _passed(node)
         if counts is None:
             continue
@@ -287,13 +283,13 @@ def lost_between(case: Case) -> Finding | None:
             f"{abs(missing)} {'are missing' if missing > 0 else 'too many'}",
             "as many sent and dropped as received",
             "Something in that node loses packets unseen, or these files aren't all of one run.",
-            off=f"{abs(missing)} packets are {'missing' if missing > 0 else 'too many'} at one node",
+            symptom=f"{abs(missing)} packets are {'missing' if missing > 0 else 'too many'} at one node",
         )
     return None
 
 
-def _interfaces(case: Case) -> list[tuple[Node, Interface]]:
-    nodes: Sequence[Node] = list(case.host_state.nodes.values()) if case.host_state else []
+def _interfaces(host_state: HostState | None) -> list[tuple[Node, Interface]]:
+    nodes = host_state.nodes.values() if host_state else ()
     return [(node, interface) for node in nodes for interface in node.interfaces.values()]
 
 
@@ -302,20 +298,23 @@ def _passed(node: Node) -> tuple[int, int, int] | None:
     interfaces = list(node.interfaces.values())
     if node.sysctls.get("net.ipv4.ip_forward") != "1" or len(interfaces) < 2:
         return None
-    received = [one.received_packets for one in interfaces]
-    sent = [one.sent_packets for one in interfaces]
+    received = [interface.received_packets for interface in interfaces]
+    sent = [interface.sent_packets for interface in interfaces]
     if None in received or None in sent:
         return None
     dropped = sum(
-        count for one in interfaces for place, count in one.drops.items() if place.endswith(" root")
+        count
+        for interface in interfaces
+        for position, count in interface.drops.items()
+        if position.endswith(" root")
     )
     return sum(map(int, filter(None, received))), sum(map(int, filter(None, sent))), dropped
 
 
-def _fills_the_link(case: Case) -> bool:
-    goodput_bps, mss_bytes = case.got("goodput_bps"), case.got("mss_bytes")
-    rate_mbit = case.want("rate_mbit")
-    if not goodput_bps or not mss_bytes or not rate_mbit or len(case.data_sockets()) != 1:
+def _fills_the_link(run: RunUnderTest) -> bool:
+    goodput_bps, mss_bytes = run.measured("goodput_bps"), run.measured("mss_bytes")
+    rate_mbit = run.param("rate_mbit")
+    if not goodput_bps or not mss_bytes or not rate_mbit or len(run.data_sockets()) != 1:
         return False
     return goodput_bps >= FULL_RATIO * payload_limit(rate_mbit * 1e6, mss_bytes)
 
@@ -326,3 +325,174 @@ def limited_by_buffers(sockets: Sequence[Socket]) -> bool:
         max(socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio) >= LIMITED_RATIO / 4
         for socket in sockets
     )
+
+
+# How nodes were set, compared with what the lab's own scripts make of the same settings: of runs with edited
+# scripts, of live labs, and of imported files
+
+# Of each interface: what decides which packets it sends. A machine's other features are its own.
+FEATURES = (
+    "mtu", "state", "tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload",
+    "large-receive-offload", "speed",
+)  # fmt: skip
+# The sysctls that change what TCP does on a path.
+SYSCTLS = (
+    "net.ipv4.ip_forward", "net.ipv4.tcp_ecn", "net.ipv4.tcp_moderate_rcvbuf", "net.ipv4.tcp_no_metrics_save",
+    "net.ipv4.tcp_recovery", "net.ipv4.tcp_reordering", "net.ipv4.tcp_rmem", "net.ipv4.tcp_sack",
+    "net.ipv4.tcp_timestamps", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_wmem",
+)  # fmt: skip
+# Queues that hold nothing back: an interface has one of these where nobody set another.
+PLAIN = frozenset({"noqueue", "pfifo_fast", "fq_codel", "mq", "fq", "pfifo"})
+# What tc prints of a qdisc and nobody sets.
+NOT_SET = frozenset({"direct_packets_stat", "direct_qlen", "seed", "r2q"})
+SAME_RATIO = 1e-3
+SHOWN = 3
+
+
+@check(
+    FindingKind(
+        "configuration",
+        "Each node's interfaces, queues and sysctls, compared with what the lab's own scripts set.",
+        explains=(
+            "duration", "loss-ratio", "lost-between", "other-drops", "other-traffic", "queueing",
+            "receive-window", "retransmissions", "round-trip-time", "segment-size", "send-buffer",
+            "unexplained",
+        ),
+        hints=(
+            "Not every node is set as the lab's own scripts set it. Go from node to node: ./lab show RUN qdisc, link, sysctl, ethtool.",
+            "Compare with a run of the same trial by the lab's own scripts: ./lab diff RUN RUN lists the files that differ.",
+            "What differs is said above, node by node: set it as the lab does, or take it away.",
+        ),
+    ),
+    needs=(),
+)  # fmt: skip
+def configuration(run: RunUnderTest) -> Finding | None:
+    if run.host_state is None or run.reference is None:
+        return None
+    # A radio's rate changes all the time: that is what its node is there for.
+    steady = "rate-varies" not in run.meanings
+    found = list(differences(run.host_state, run.reference, steady=steady))
+    if not found:
+        return None
+    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    return Finding(
+        "configuration",
+        "error",
+        "; ".join(found[:SHOWN]) + more,
+        "what the lab's own scripts set",
+        "The network wasn't as the settings say.",
+        symptom=f"{len(found)} setting{'s' if len(found) != 1 else ''} of the nodes "
+        f"differ{'' if len(found) != 1 else 's'} from what the lab's own scripts set",
+    )
+
+
+def differences(found: HostState, meant: HostState, *, steady: bool = True) -> Iterator[str]:
+    """Yield what differs, in words; only of what both have. Queues of a `steady` network don't change
+    while a run is on."""
+    for name, node in found.nodes.items():
+        if name in meant.nodes:
+            for text in _of_node(node, meant.nodes[name]):
+                yield f"{name}: {text}"
+        for interface in node.interfaces.values() if steady else ():
+            for text in _changed(interface):
+                yield f"{name}: {interface.name} {text}"
+
+
+def _of_node(node: Node, meant: Node) -> Iterator[str]:
+    for interface in node.interfaces.values():
+        other = _counterpart(interface, meant)
+        if other is not None:
+            for text in _of_interface(interface, other):
+                yield f"{interface.name} {text}"
+        elif extra := [qdisc.kind for qdisc in interface.qdiscs if qdisc.kind not in PLAIN]:
+            yield f"{interface.name} has a queue of {extra[0]}, which the lab doesn't set"
+    for name in SYSCTLS:
+        value, wanted = node.sysctls.get(name), meant.sysctls.get(name)
+        if value is not None and wanted is not None and value != wanted:
+            yield f"{name} is {value}, not {wanted}"
+    if node.routes and meant.routes and not {*meant.routes} <= {*node.routes}:
+        missing = next(route for route in meant.routes if route not in node.routes)
+        yield f"there is no route {missing}"
+
+
+def _counterpart(interface: Interface, meant: Node) -> Interface | None:
+    """Return the same interface of another node, by its addresses: names differ from machine to machine."""
+    for other in meant.interfaces.values():
+        if {*interface.addresses} & {*other.addresses}:
+            return other
+    return None if interface.addresses else meant.interfaces.get(interface.name)
+
+
+def _of_interface(interface: Interface, meant: Interface) -> Iterator[str]:
+    for name in FEATURES:
+        value, wanted = interface.settings.get(name), meant.settings.get(name)
+        if value and wanted and "unknown" not in (value, wanted) and value != wanted:
+            yield f"has {name} {value}, not {wanted}"
+    found = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
+    wanted_qdiscs = {place_of(qdisc): qdisc for qdisc in meant.qdiscs}
+    for position in sorted(found.keys() | wanted_qdiscs.keys()):
+        qdisc, other = found.get(position), wanted_qdiscs.get(position)
+        at = position.split(" ", 1)[1]
+        if qdisc is not None and other is not None:
+            yield from _of_qdisc(qdisc, other)
+        elif qdisc is not None and (qdisc.kind not in PLAIN or _acts(qdisc, interface)):
+            yield f"has a queue of {qdisc.kind} at {at}, which the lab doesn't set"
+        elif other is not None and other.kind not in PLAIN:
+            yield f"has no {other.kind} at {at}"
+
+
+def _acts(qdisc: Qdisc, interface: Interface) -> bool:
+    """Return whether a plain queue does something after all: it drops, or stands below a qdisc that makes packets wait."""
+    parent = (qdisc.parent or "").split(":")[0]
+    shaped = any(
+        other.handle.split(":")[0] == parent and other.kind not in PLAIN
+        for other in interface.qdiscs
+        if parent
+    )
+    return shaped or bool(interface.drops.get(place_of(qdisc)))
+
+
+def _changed(interface: Interface) -> Iterator[str]:
+    """Yield what somebody set while the run was on."""
+    if interface.qdiscs_after is None:
+        return
+    before = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
+    after = {place_of(qdisc): qdisc for qdisc in interface.qdiscs_after}
+    if before.keys() != after.keys():
+        now, then = (
+            ", ".join(qdisc.kind for qdisc in qdiscs)
+            for qdiscs in (interface.qdiscs_after, interface.qdiscs)
+        )
+        yield f"has {now} after the run and had {then} before it"
+        return
+    for position, qdisc in after.items():
+        for text in _of_qdisc(qdisc, before[position]):
+            yield f"{text} before the run"
+
+
+def _of_qdisc(qdisc: Qdisc, meant: Qdisc) -> Iterator[str]:
+    found, wanted = dict(_flat(qdisc.options)), dict(_flat(meant.options))
+    for name in sorted(found.keys() | wanted.keys()):
+        if name.rsplit(".", 1)[-1] not in NOT_SET and not _same(found.get(name), wanted.get(name)):
+            values = f"{_text(found.get(name))}, not {_text(wanted.get(name))}"
+            yield f"has {qdisc.kind} with {name} {values}"
+
+
+def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _same(value: object, wanted: object) -> bool:
+    numbers = [number for number in (value, wanted) if isinstance(number, int | float)]
+    if len(numbers) == 2:
+        return math.isclose(*numbers, rel_tol=SAME_RATIO)
+    # What is 0 or off, one version of tc prints and another leaves out.
+    return value == wanted or (not value and not wanted)
+
+
+def _text(value: object) -> str:
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

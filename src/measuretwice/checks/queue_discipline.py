@@ -1,12 +1,30 @@
-"""The checks of runs that are about a queue and its discipline."""
+"""The checks of runs that are about a queue and its discipline, and of a claim about two disciplines."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
+from collections.abc import Sequence
 
-from measuretwice.checks.case import Case
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.registry import Help, check
+from measuretwice.checks.registry import (
+    Finding,
+    FindingKind,
+    Member,
+    RunUnderTest,
+    check,
+    set_check,
+)
+from measuretwice.lab import Lab
+from measuretwice.measure import fields
+from measuretwice.measure.fields import number
+from measuretwice.stats.intervals import mean_and_deviation
+from measuretwice.stats.two_samples import (
+    noticeable_spread,
+    power_of_spread,
+    spread,
+    values_for_spread,
+    welch,
+)
 
 # tc's clock: 64 ns a tick, in every kernel since 2009 (/proc/net/psched).
 TICKS_PER_US = 15.625
@@ -15,16 +33,16 @@ RED_DEFAULT_MBIT = 10
 
 
 @check(
-    Help(
+    FindingKind(
         "default-qdisc",
         "Which qdisc tc prints below the link's rate, compared with the one that was meant.",
         explains=("red-bandwidth", "red-limits"),
     ),
     needs=("queue_kind",),
 )
-def discipline(case: Case) -> Finding | None:
-    wanted = case.wanted.get("discipline")
-    kind = case.word("queue_kind")
+def discipline(run: RunUnderTest) -> Finding | None:
+    wanted = run.params.get("discipline")
+    kind = run.measured_text("queue_kind")
     if wanted is None or kind is None or kind == wanted:
         return None
     return Finding(
@@ -35,29 +53,24 @@ def discipline(case: Case) -> Finding | None:
         "The control arm is not what its name says. Which discipline an interface has when nobody "
         "sets one depends on the system: the kernel's own is pfifo_fast, systemd's fq_codel. Set "
         "both arms.",
-        off="one word that tc prints of the router's queue isn't the trial's",
+        symptom="one word that tc prints of the router's queue isn't the trial's",
     )
 
 
 @check(
-    Help(
+    FindingKind(
         "no-bottleneck",
         "Whether the queue that is looked at ever had packets in it.",
         explains=("wrong-metric",),
     ),
-    needs=(
-        "utilisation",
-        "queue_mean_packets",
-        "queue_drops",
-        "queue_marks",
-    ),
+    needs=("utilisation", "queue_mean_packets", "queue_drops", "queue_marks"),
 )
-def no_bottleneck(case: Case) -> Finding | None:
+def no_bottleneck(run: RunUnderTest) -> Finding | None:
     """A discipline can only rule a queue that is there."""
-    used, packets = case.got("utilisation"), case.got("queue_mean_packets")
-    if "discipline" not in case.wanted or used is None or packets is None:
+    used, packets = run.measured("utilisation"), run.measured("queue_mean_packets")
+    if "discipline" not in run.params or used is None or packets is None:
         return None
-    if used > 0.8 or packets > 2 or case.got("queue_drops") or case.got("queue_marks"):
+    if used > 0.8 or packets > 2 or run.measured("queue_drops") or run.measured("queue_marks"):
         return None
     return Finding(
         "no-bottleneck",
@@ -67,23 +80,17 @@ def no_bottleneck(case: Case) -> Finding | None:
         "a link that is full, so that packets wait before it",
         "The queue is somewhere else, and this discipline had nothing to decide. Two arms of such "
         "runs are one experiment done twice.",
-        off="packets waited, and the discipline that is studied dropped and marked none",
+        symptom="packets waited, and the discipline that is studied dropped and marked none",
     )
 
 
 @check(
-    Help(
-        "red-limits",
-        "red's limit, against its max and a burst together.",
-    ),
-    needs=(
-        "red_limit_bytes",
-        "red_max_bytes",
-    ),
+    FindingKind("red-limits", "red's limit, against its max and a burst together."),
+    needs=("red_limit_bytes", "red_max_bytes"),
 )
-def red_limits(case: Case) -> Finding | None:
-    limit, most = case.got("red_limit_bytes"), case.got("red_max_bytes")
-    burst, packet_bytes = case.want("red_burst_packets"), case.want("red_avpkt_bytes")
+def red_limits(run: RunUnderTest) -> Finding | None:
+    limit, most = run.measured("red_limit_bytes"), run.measured("red_max_bytes")
+    burst, packet_bytes = run.param("red_burst_packets"), run.param("red_avpkt_bytes")
     if limit is None or most is None or not burst or not packet_bytes:
         return None
     needed = most + burst * packet_bytes
@@ -98,7 +105,7 @@ def red_limits(case: Case) -> Finding | None:
         f"{packet_bytes:.0f} B",
         "The average may pass max only after the queue itself is far above it. Where the limit comes "
         "first, a burst is cut off at the tail, which is what red is there to prevent.",
-        off="red's parameters don't fit each other: it can drop in another way than by its curve",
+        symptom="red's parameters don't fit each other: it can drop in another way than by its curve",
     )
 
 
@@ -111,7 +118,7 @@ def cell_log(rate_mbit: float, average_packet_bytes: float, ewma_log: float) -> 
 
 
 @check(
-    Help(
+    FindingKind(
         "red-bandwidth",
         "The unit of idle time that tc gave red, compared with the one for the link's rate.",
         hints=(
@@ -120,14 +127,11 @@ def cell_log(rate_mbit: float, average_packet_bytes: float, ewma_log: float) -> 
             "tc assumes 10 Mbit/s where red isn't told its bandwidth: say it.",
         ),
     ),
-    needs=(
-        "red_cell_log",
-        "red_ewma_log",
-    ),
+    needs=("red_cell_log", "red_ewma_log"),
 )
-def red_bandwidth(case: Case) -> Finding | None:
-    log, ewma = case.got("red_cell_log"), case.got("red_ewma_log")
-    rate_mbit, packet_bytes = case.want("rate_mbit"), case.want("red_avpkt_bytes")
+def red_bandwidth(run: RunUnderTest) -> Finding | None:
+    log, ewma = run.measured("red_cell_log"), run.measured("red_ewma_log")
+    rate_mbit, packet_bytes = run.param("rate_mbit"), run.param("red_avpkt_bytes")
     if log is None or ewma is None or not rate_mbit or not packet_bytes:
         return None
     meant = cell_log(rate_mbit, packet_bytes, ewma)
@@ -143,25 +147,22 @@ def red_bandwidth(case: Case) -> Finding | None:
         f"{meant}, for {rate_mbit:g} Mbit/s",
         "red was not told its link's rate, and tc takes 10 Mbit/s then. Once the queue has been "
         "empty, red counts how many packets could have gone meanwhile: its average falls too slowly.",
-        off=f"Scell_log {log:.0f}, where this link needs {meant}",
+        symptom=f"Scell_log {log:.0f}, where this link needs {meant}",
     )
 
 
 @check(
-    Help(
+    FindingKind(
         "wrong-metric",
         "The share of the link in use, where throughput is to tell disciplines apart.",
     ),
-    needs=(
-        "utilisation",
-        "queue_delay_mean_ms",
-    ),
+    needs=("utilisation", "queue_delay_mean_ms"),
 )
-def wrong_metric(case: Case) -> Finding | None:
-    used = case.got("utilisation")
-    if case.wanted.get("judged_by") != "throughput" or used is None or used < 0.9:
+def wrong_metric(run: RunUnderTest) -> Finding | None:
+    used = run.measured("utilisation")
+    if run.params.get("judged_by") != "throughput" or used is None or used < 0.9:
         return None
-    delay_ms = case.got("queue_delay_mean_ms")
+    delay_ms = run.measured("queue_delay_mean_ms")
     also = f", and {delay_ms:.3g} ms of queue before it" if delay_ms is not None else ""
     return Finding(
         "wrong-metric",
@@ -170,22 +171,16 @@ def wrong_metric(case: Case) -> Finding | None:
         "a measure in which disciplines can differ: delay under load, drops, marks",
         "A full link is full under any discipline: its senders' sum is the link's rate, and their "
         "mean a half of it. What a discipline changes is how long packets wait.",
-        off=f"{100 * used:.1f} % of the link in use: what was compared would be the same with any discipline",
+        symptom=f"{100 * used:.1f} % of the link in use: what was compared would be the same with any discipline",
     )
 
 
 @check(
-    Help(
-        "summary-row",
-        "Whether one of the rows that were averaged spans the others.",
-    ),
-    needs=(
-        "rate_rows",
-        "rate_rows_spanning",
-    ),
+    FindingKind("summary-row", "Whether one of the rows that were averaged spans the others."),
+    needs=("rate_rows", "rate_rows_spanning"),
 )
-def summary_row(case: Case) -> Finding | None:
-    rows, spanning = case.got("rate_rows"), case.got("rate_rows_spanning")
+def summary_row(run: RunUnderTest) -> Finding | None:
+    rows, spanning = run.measured("rate_rows"), run.measured("rate_rows_spanning")
     if not rows or not spanning:
         return None
     return Finding(
@@ -195,23 +190,20 @@ def summary_row(case: Case) -> Finding | None:
         f"{rows - spanning:.0f}: one for each second",
         "The last row is the test's total, no second of its own. In the mean it counts everything "
         "twice, and it makes the spread look smaller and the sample larger.",
-        off=f"{rows:.0f} rows averaged, {rows - spanning:.0f} expected",
+        symptom=f"{rows:.0f} rows averaged, {rows - spanning:.0f} expected",
     )
 
 
 @check(
-    Help(
+    FindingKind(
         "copied-cell",
         "The addresses in iperf3's own files, and whether two trials agree in every value.",
     ),
-    needs=(
-        "copied_flows",
-        "*_received_flows",
-    ),
+    needs=("copied_flows", "*_received_flows"),
 )
-def copied_cell(case: Case) -> Finding | None:
+def copied_cell(run: RunUnderTest) -> Finding | None:
     """Whose addresses are in the files, and is one of them another's copy?"""
-    if copied := case.got("copied_flows"):
+    if copied := run.measured("copied_flows"):
         return Finding(
             "copied-cell",
             "error",
@@ -219,8 +211,8 @@ def copied_cell(case: Case) -> Finding | None:
             "each flow in one file",
             "The same measurement under two names: one cell of the table holds another's numbers.",
         )
-    wanted = case.wanted.get("receiver")
-    receivers = [node for node, count in case.family("*_received_flows").items() if count]
+    wanted = run.params.get("receiver")
+    receivers = [node for node, count in run.measured_group("*_received_flows").items() if count]
     if wanted is None or not receivers or receivers == [str(wanted).replace("-", "_")]:
         return None
     who = ", ".join(node.replace("_", "-") for node in receivers)
@@ -232,3 +224,81 @@ def copied_cell(case: Case) -> Finding | None:
         "This cell of the table holds another cell's measurement: that pair is there twice, and this "
         "one not at all.",
     )
+
+
+# A claim about two disciplines: can that many runs carry it?
+
+# A claim about spread should be one that a ratio of 3 to 2 would show.
+RATIO_WANTED = 1.5
+POWER_WANTED = 0.8
+
+
+@set_check(
+    FindingKind(
+        "small-n",
+        "How many values an arm has, compared with what the claim that is made of them needs.",
+    )
+)
+def small_n(lab: Lab, runs: Sequence[Member]) -> Finding | None:
+    """A claim about two disciplines, against what that many runs can carry."""
+    claims = {str(run.params.get("claim", "none")) for run in runs}
+    arms: dict[str, list[Member]] = defaultdict(list)
+    for run in runs:
+        arms[str(run.params.get("discipline"))].append(run)
+    if len(arms) != 2 or len(claims) != 1 or min(map(len, arms.values())) < 2:
+        return None
+    (first, of_first), (second, of_second) = sorted(arms.items())
+    if claims == {"spread"}:
+        return _spread_claim(first, _rates(of_first), second, _rates(of_second))
+    if claims == {"delay"}:
+        return _delay_claim(first, _delays(of_first), second, _delays(of_second))
+    return None
+
+
+def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Finding | None:
+    count = min(len(a), len(b))
+    if count < 3 or power_of_spread(RATIO_WANTED, count) >= POWER_WANTED:
+        return None
+    test = spread(a, b)
+    return Finding(
+        "small-n",
+        "error",
+        f"{count} values an arm: deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and "
+        f"{mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s, F = {test.statistic:.2f}, p = {test.p:.2g}",
+        f"{values_for_spread(RATIO_WANTED)} values an arm, to notice four times in five that one "
+        f"deviation is {RATIO_WANTED:g} times the other",
+        f"With {count} values the test notices only a ratio of {noticeable_spread(count):.1f}. "
+        "A deviation is known far worse than a mean; and the two flows of one run share one link, "
+        "so they are not even two independent values.",
+    )
+
+
+def _delay_claim(first: str, a: list[float], second: str, b: list[float]) -> Finding | None:
+    if min(len(a), len(b)) < 2:
+        return None
+    test = welch(a, b)
+    if test.p < 0.05:
+        return None
+    return Finding(
+        "small-n",
+        "error",
+        f"mean delays of {mean_and_deviation(a)[0]:.3g} ({first}) and {mean_and_deviation(b)[0]:.3g} "
+        f"({second}) ms, t = {test.statistic:.2f}, p = {test.p:.2g}",
+        "a difference that chance alone would rarely make",
+        "So few runs, or so small a difference, can't tell these two apart.",
+    )
+
+
+def _rates(runs: Sequence[Member]) -> list[float]:
+    """Each flow's goodput in Mbit/s."""
+    values = [
+        number(run.measured, name)
+        for run in runs
+        for name in fields.members("*_goodput_bps", run.measured).values()
+    ]
+    return [value / 1e6 for value in values if value is not None]
+
+
+def _delays(runs: Sequence[Member]) -> list[float]:
+    values = [number(run.measured, "busy_ping_mean_ms") for run in runs]
+    return [value for value in values if value is not None]

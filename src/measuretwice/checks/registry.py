@@ -1,89 +1,201 @@
-"""How a check is made known: what it looks at, what it needs, what its findings explain, its hints.
+"""What checks are given, what they return, and how each is made known.
 
-All of it stands at the check itself, as a decorator. A check that needs a value which nothing
-measures fails here, when its module is imported.
+A check says of itself, in its decorator, which findings it raises, what these explain, their hints, and the
+measured values that it needs. One that needs a value which nothing measures fails when its module is imported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from types import ModuleType
+from typing import Any, Literal
 
-from measuretwice.checks.case import Case, Member
-from measuretwice.checks.finding import Finding
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.results import Meaning
 from measuretwice.measure import fields
+from measuretwice.measure.expectations import Verdict
+from measuretwice.measure.fields import Measured, number
+from measuretwice.measure.host_state import HostState, Socket
 
-Look = Callable[[Case], Finding | None]
-LookAtSet = Callable[[Lab, Sequence[Member]], Finding | None]
+Severity = Literal["error", "warning", "note"]
 Hints = tuple[str, str, str]
+# A connection that sent less is one for control: iperf3 has one beside its data's.
+DATA_BYTES = 100_000
 
 
 @dataclass(frozen=True)
-class Help:
-    """A kind of finding: its id, what its check looks at, and the findings that it `explains`.
+class Finding:
+    """What was measured, what was expected instead, and why that matters.
 
-    Where one finding explains another, only the first is told. `hints` are where to look, what to
-    compare, the cause; None where a lab stages the finding as a pitfall, which has its own.
-    `looks_at` is None where another check that raises the same finding says it.
+    `symptom` is what is off, and by how much, where `measured` and `expected` would say the cause: whoever is
+    still looking for that reads it in their place. `hint` is one step of the ladder (where to look; what to
+    compare; the cause) or None; `page` is where the site explains it, below the site's root. `consequences`
+    are what else is off because of it.
     """
 
     id: str
-    looks_at: str | None = None
+    severity: Severity
+    measured: str
+    expected: str
+    why: str
+    hint: str | None = None
+    page: str = ""
+    symptom: str = ""
+    consequences: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"off" if key == "symptom" else key: value for key, value in asdict(self).items()}
+
+
+@dataclass(frozen=True)
+class SetFinding:
+    """A finding and the runs that it is about, by their index in the list that was given."""
+
+    finding: Finding
+    members: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FindingKind:
+    """A kind of finding: its id, what its check looks at, and the findings that it `explains`.
+
+    Where one finding explains another, only the first is reported. `hints` are where to look, what to compare,
+    the cause; None where a lab stages the finding as a pitfall, which has its own. `description` is None where
+    another check that raises the same finding has it.
+    """
+
+    id: str
+    description: str | None = None
     explains: tuple[str, ...] = ()
     hints: Hints | None = None
 
 
 @dataclass(frozen=True)
-class Check:
-    """A check of one run: None where the run is what it was meant to be, or doesn't have what the
-    check `needs`."""
+class RunUnderTest:
+    """A run as the checks see it: its settings, and the values that were measured (None: not known).
 
-    look: Look
-    raises: tuple[Help, ...]
+    A check gets only the measured values that it says it `needs`. `algorithms` are the congestion controls that
+    the settings ask for, `meanings` what else they mean (`[checks] means`), `verdicts` those on what its lab
+    expects. `host_state` is None where only measured values are left, `reference` (how the lab's own scripts
+    set the nodes up) where there is none to compare with.
+    """
+
+    params: dict[str, Value]
+    values: Measured
+    max_loss_ratio: float | None = None
+    needs: frozenset[str] = frozenset()
+    algorithms: frozenset[str] = frozenset()
+    meanings: frozenset[Meaning] = frozenset()
+    verdicts: tuple[Verdict, ...] = ()
+    host_state: HostState | None = None
+    reference: HostState | None = None
+
+    def param(self, name: str) -> float | None:
+        """Return a parameter's number; None where the run has none by that name, or a text."""
+        value = self.params.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    def measured(self, name: str) -> float | None:
+        """Return a measured number. KeyError for one that the check hasn't said it needs."""
+        self._must_need(name)
+        return number(self.values, name)
+
+    def measured_text(self, name: str) -> str | None:
+        """Return a measured text. KeyError as `measured`."""
+        self._must_need(name)
+        value = self.values.get(name)
+        return value if isinstance(value, str) else None
+
+    def measured_group(self, name: str) -> dict[str, float | None]:
+        """Return the numbers of a group, as `*_received_flows`, by what stands in place of its `*`."""
+        self._must_need(name)
+        return {
+            part: number(self.values, whole)
+            for part, whole in fields.members(name, self.values).items()
+        }
+
+    def data_sockets(self) -> list[Socket]:
+        """Return the flows: the senders' connections that carried data. None where they aren't known."""
+        return [socket for socket in self._data_sockets() if socket.is_named is not False]
+
+    def other_sockets(self) -> list[Socket]:
+        """Return connections of the senders' that carried data and that iperf3 doesn't name."""
+        return [socket for socket in self._data_sockets() if socket.is_named is False]
+
+    def _data_sockets(self) -> list[Socket]:
+        sockets = self.host_state.sockets if self.host_state else ()
+        return [socket for socket in sockets if socket.bytes_sent >= DATA_BYTES]
+
+    def _must_need(self, name: str) -> None:
+        if name not in self.needs:
+            raise KeyError(f"{name!r} isn't among the values that this check says it needs")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a set: its plan, and what was measured. Runs of one `group`, such as a pitfall's stage or
+    a case, are taken for one set."""
+
+    trial: int
+    group: tuple[object, ...]
+    seed: int
+    params: dict[str, Value]
+    measured: Measured = field(default_factory=dict)
+
+
+CheckRun = Callable[[RunUnderTest], Finding | None]
+CheckSet = Callable[[Lab, Sequence[Member]], Finding | None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of one run: None where the run is what it was meant to be, or lacks what the check `needs`."""
+
+    function: CheckRun
+    raises: tuple[FindingKind, ...]
     needs: frozenset[str]
 
-    def __call__(self, case: Case) -> Finding | None:
-        return _registered(self.look(replace(case, needs=self.needs)), self.raises)
+    def __call__(self, run: RunUnderTest) -> Finding | None:
+        return _registered(self.function(replace(run, needs=self.needs)), self.raises)
 
 
 @dataclass(frozen=True)
 class SetCheck:
-    """A check of runs taken together. What comes `first` is told before what other checks find."""
+    """A check of runs taken together. What comes `first` is reported before what other checks find."""
 
-    look: LookAtSet
-    raises: tuple[Help, ...]
+    function: CheckSet
+    raises: tuple[FindingKind, ...]
     first: bool
 
     def __call__(self, lab: Lab, runs: Sequence[Member]) -> Finding | None:
-        return _registered(self.look(lab, runs), self.raises)
+        return _registered(self.function(lab, runs), self.raises)
 
 
 _registry: list[Check | SetCheck] = []
 
 
-def check(*raises: Help, needs: Iterable[str]) -> Callable[[Look], Check]:
+def check(*raises: FindingKind, needs: Iterable[str]) -> Callable[[CheckRun], Check]:
     """Register a check of one run with the findings that it can raise.
 
     KeyError for a value among `needs` that isn't in the catalogue of measured names.
     """
 
-    def register(look: Look) -> Check:
+    def register(function: CheckRun) -> Check:
         names = frozenset(needs)
-        fields.require(names, f"the check {look.__name__}")
-        entry = Check(look, raises, names)
+        fields.require(names, f"the check {function.__name__}")
+        entry = Check(function, raises, names)
         _registry.append(entry)
         return entry
 
     return register
 
 
-def set_check(*raises: Help, first: bool = False) -> Callable[[LookAtSet], SetCheck]:
+def set_check(*raises: FindingKind, first: bool = False) -> Callable[[CheckSet], SetCheck]:
     """Register a check of runs taken together."""
 
-    def register(look: LookAtSet) -> SetCheck:
-        entry = SetCheck(look, raises, first)
+    def register(function: CheckSet) -> SetCheck:
+        entry = SetCheck(function, raises, first)
         _registry.append(entry)
         return entry
 
@@ -92,10 +204,10 @@ def set_check(*raises: Help, first: bool = False) -> Callable[[LookAtSet], SetCh
 
 def checks_of(module: ModuleType) -> list[Check | SetCheck]:
     """Return a module's checks in the order in which they stand in it."""
-    return [entry for entry in _registry if entry.look.__module__ == module.__name__]
+    return [entry for entry in _registry if entry.function.__module__ == module.__name__]
 
 
-def _registered(finding: Finding | None, raises: tuple[Help, ...]) -> Finding | None:
-    if finding is not None and finding.id not in {help.id for help in raises}:
+def _registered(finding: Finding | None, raises: tuple[FindingKind, ...]) -> Finding | None:
+    if finding is not None and finding.id not in {kind.id for kind in raises}:
         raise KeyError(f"a check raises {finding.id!r}, which it isn't registered for")
     return finding

@@ -1,14 +1,25 @@
-"""The checks of runs in which flows share a link and its queue. Each looks at one thing.
+"""The checks of runs in which flows share a link and its queue, and of trials that are compared.
 
-Settings have the same names in every
-lab: `buffer_bytes` is the queue's room in bytes.
+Settings have the same names in every lab: `buffer_bytes` is the queue's room in bytes.
 """
 
 from __future__ import annotations
 
-from measuretwice.checks.case import Case
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.registry import Help, check
+import itertools
+from collections.abc import Sequence
+
+from measuretwice.checks.registry import (
+    Finding,
+    FindingKind,
+    Member,
+    RunUnderTest,
+    check,
+    set_check,
+)
+from measuretwice.lab import Lab
+from measuretwice.measure.fields import number
+from measuretwice.stats.intervals import mean_interval
+from measuretwice.stats.two_samples import difference_interval
 
 # tc prints times to a microsecond: a buffer in bytes follows from that to far less than this.
 SIZE_TOLERANCE_RATIO = 0.02
@@ -21,19 +32,19 @@ BDP_TOLERANCE_RATIO = 0.25
 
 
 @check(
-    Help(
+    FindingKind(
         "size-suffix",
         "The buffer that the qdisc says it has, compared with the one that was meant.",
         explains=("whose-bdp",),
     ),
     needs=("queue_limit_bytes",),
 )
-def buffer_size(case: Case) -> Finding | None:
+def buffer_size(run: RunUnderTest) -> Finding | None:
     """The buffer that the qdisc has, against the one that was meant."""
-    wanted, limit = case.want("buffer_bytes"), case.got("queue_limit_bytes")
+    wanted, limit = run.param("buffer_bytes"), run.measured("queue_limit_bytes")
     if not wanted or limit is None or abs(limit - wanted) <= SIZE_TOLERANCE_RATIO * wanted:
         return None
-    typed = case.wanted.get("buffer_text")
+    typed = run.params.get("buffer_text")
     return Finding(
         "size-suffix",
         "error",
@@ -41,12 +52,12 @@ def buffer_size(case: Case) -> Finding | None:
         f"{wanted:.0f} B",
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
         "of that.",
-        off=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
+        symptom=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
     )
 
 
 @check(
-    Help(
+    FindingKind(
         "field-number",
         "A queue's lengths taken from tc's text, against its JSON over the same time.",
     ),
@@ -57,12 +68,12 @@ def buffer_size(case: Case) -> Finding | None:
         "length_rows_true_packets",
     ),
 )
-def field_number(case: Case) -> Finding | None:
+def field_number(run: RunUnderTest) -> Finding | None:
     """A queue's lengths taken from tc's text, against its JSON over the same time."""
-    rows, unreadable = case.got("length_rows"), case.got("length_rows_unreadable")
+    rows, unreadable = run.measured("length_rows"), run.measured("length_rows_unreadable")
     if rows is None:
         return None
-    mean, true = case.got("length_rows_mean_packets"), case.got("length_rows_true_packets")
+    mean, true = run.measured("length_rows_mean_packets"), run.measured("length_rows_true_packets")
     if mean is not None and true is not None and not unreadable:
         slack = LENGTH_TOLERANCE_RATIO * true + LENGTH_TOLERANCE_PACKETS
         if abs(mean - true) <= slack:
@@ -79,22 +90,18 @@ def field_number(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
+    FindingKind(
         "units",
         "A window's trace taken from iperf3's text, compared with ss: its times, and its sizes.",
     ),
-    needs=(
-        "window_rows",
-        "window_rows_ratio",
-        "window_rows_backwards",
-    ),
+    needs=("window_rows", "window_rows_ratio", "window_rows_backwards"),
 )
-def units(case: Case) -> Finding | None:
+def units(run: RunUnderTest) -> Finding | None:
     """Windows taken from iperf3's text, against ss."""
-    rows, ratio = case.got("window_rows"), case.got("window_rows_ratio")
+    rows, ratio = run.measured("window_rows"), run.measured("window_rows_ratio")
     if rows is None:
         return None
-    backwards = case.got("window_rows_backwards") or 0
+    backwards = run.measured("window_rows_backwards") or 0
     off = ratio is None or abs(ratio - 1) > UNIT_TOLERANCE_RATIO
     if not off and not backwards:
         return None
@@ -117,23 +124,20 @@ def units(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
+    FindingKind(
         "whose-bdp",
         "The buffer over each flow's own bandwidth-delay product, compared with what it is called.",
     ),
-    needs=(
-        "buffer_bdp_ratio_min",
-        "buffer_bdp_ratio_max",
-    ),
+    needs=("buffer_bdp_ratio_min", "buffer_bdp_ratio_max"),
 )
-def whose_bdp(case: Case) -> Finding | None:
+def whose_bdp(run: RunUnderTest) -> Finding | None:
     """What a buffer is called, against every flow's own bandwidth-delay product."""
-    claimed = case.want("buffer_claimed_ratio")
-    low, high = case.got("buffer_bdp_ratio_min"), case.got("buffer_bdp_ratio_max")
+    claimed = run.param("buffer_claimed_ratio")
+    low, high = run.measured("buffer_bdp_ratio_min"), run.measured("buffer_bdp_ratio_max")
     if not claimed or low is None or high is None:
         return None
     # The longest path has the largest product, so the buffer is the smallest part of it.
-    whose = str(case.wanted.get("buffer_claimed_for"))
+    whose = str(run.params.get("buffer_claimed_for"))
     ends = {"every flow": (low, high), "shortest path": (high,)}.get(whose, (low,))
     if all(abs(ratio - claimed) <= BDP_TOLERANCE_RATIO * claimed for ratio in ends):
         return None
@@ -148,5 +152,95 @@ def whose_bdp(case: Case) -> Finding | None:
         + (whose if whose == "every flow" else f"the flow with the {whose}"),
         "A bandwidth-delay product belongs to one path. Flows with other round-trip times have "
         "others.",
-        off=f"the buffer was called {claimed:g} BDP, and isn't that for everything that was said",
+        symptom=f"the buffer was called {claimed:g} BDP, and isn't that for everything that was said",
     )
+
+
+# Trials that are compared: do their runs tell them apart, and are they two at all?
+
+
+@set_check(
+    FindingKind(
+        "one-run",
+        "Trials that are compared by a value: the interval of the difference of their means.",
+    )
+)
+def one_run(lab: Lab, runs: Sequence[Member]) -> Finding | None:
+    """Trials that are compared by a value: do their runs tell them apart?
+
+    `compare_by` says which value; a claim that one trial has more of it than another needs an
+    interval of the difference that zero isn't in.
+    """
+    by = {str(run.params.get("compare_by", "nothing")) for run in runs}
+    trials = sorted({run.trial for run in runs})
+    if len(by) != 1 or by == {"nothing"} or len(trials) < 2:
+        return None
+    name = by.pop()
+    values: dict[int, list[float]] = {trial: [] for trial in trials}
+    for run in runs:
+        value = number(run.measured, name)
+        if value is not None:
+            values[run.trial].append(value)
+    for first, second in itertools.combinations(trials, 2):
+        if finding := _not_told_apart(name, first, values[first], second, values[second]):
+            return finding
+    return None
+
+
+def _not_told_apart(
+    name: str, first: int, of_first: list[float], second: int, of_second: list[float]
+) -> Finding | None:
+    if not of_first or not of_second:
+        return None
+    count = min(len(of_first), len(of_second))
+    means = f"{name}: {_mean(of_first)} in trial {first}, {_mean(of_second)} in trial {second}"
+    why = (
+        "The same trial comes out differently each time, by chance alone. Who has one run of each "
+        "can't know how differently, and so not whether the trials differ."
+    )
+    off = f"{means}: a difference that isn't certain"
+    if count < 2:
+        found = f"{means}, from {_count(count)}"
+        return Finding(
+            "one-run", "error", found, "runs enough to know their spread", why, symptom=off
+        )
+    low, high = difference_interval(of_first, of_second)
+    if low > 0 or high < 0:
+        return None
+    return Finding(
+        "one-run",
+        "error",
+        f"{means}, from {_count(count)} each",
+        f"a difference that chance doesn't make: its 95 % interval is {low:.3g} to {high:.3g}",
+        why,
+        symptom=off,
+    )
+
+
+def _mean(values: list[float]) -> str:
+    return f"{mean_interval(values)[0]:.3g}"
+
+
+def _count(runs: int) -> str:
+    return "1 run" if runs == 1 else f"{runs} runs"
+
+
+@set_check(FindingKind("copied-cell"))
+def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
+    """Two trials whose every measured value is the same were read from one file."""
+    trials: dict[tuple[tuple[str, float | int | str | None], ...], int] = {}
+    for run in runs:
+        # A handful of values may agree by chance or because they were set; dozens don't.
+        if len(run.measured) < 10 or not run.measured.get("goodput_bps"):
+            continue
+        key = tuple(sorted(run.measured.items()))
+        other = trials.setdefault(key, run.trial)
+        if other != run.trial:
+            return Finding(
+                "copied-cell",
+                "error",
+                f"trials {other} and {run.trial} agree in all of their {len(run.measured)} values",
+                "values that differ at least in their last digits",
+                "One file was read twice: one of the two trials isn't in the table at all.",
+            )
+    return None

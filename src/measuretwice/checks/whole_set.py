@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from measuretwice.checks.case import Member
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.registry import Help, set_check
+from measuretwice.checks.registry import Finding, FindingKind, Member, set_check
 from measuretwice.lab import Lab
 
 # Fewer trials than this make no figure.
@@ -20,7 +18,7 @@ NO_OTHER_EXPERIMENT = frozenset({"duration_s", "sample_interval_s"})
 
 
 @set_check(
-    Help(
+    FindingKind(
         "cherry-picking",
         "How often each trial of a set was run, and whether all have the same settings.",
         explains=("one-run",),

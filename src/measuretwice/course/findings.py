@@ -12,7 +12,15 @@ from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import Finding, Member, Severity, case_of, check_run, check_set, with_help
+from measuretwice.checks import (
+    Finding,
+    Member,
+    Severity,
+    check_run,
+    check_set,
+    run_under_test,
+    with_help,
+)
 from measuretwice.course.case import read_changes
 from measuretwice.execute.batch import reference_host_state
 from measuretwice.lab import UNSET, Lab, StageName, Value, load_lab, select_trials, trial_params
@@ -93,8 +101,8 @@ def check_one(
     # With scripts of somebody's own the nodes may be set in any way.
     intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
     reference = reference_of(root, lab, intended) if plan.edited else None
-    case = case_of(lab, plan.params, measured, plan.trial, again.host_state, reference)
-    findings = check_run(lab, case, hint)
+    under_test = run_under_test(lab, plan.params, measured, plan.trial, again.host_state, reference)
+    findings = check_run(lab, under_test, hint)
     made_as: PlanDocument = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case, "where": plan.where,
@@ -225,8 +233,8 @@ def _document_of(
     reference: HostState | None = None,
 ) -> Document:
     """The document of files: what was found, and what each file was taken for."""
-    case = case_of(lab, params, brought.measured, trial, brought.host_state, reference)
-    findings = check_run(lab, case, hint)
+    under_test = run_under_test(lab, params, brought.measured, trial, brought.host_state, reference)
+    findings = check_run(lab, under_test, hint)
     return {
         **_document(name, lab, params, brought.measured, findings),
         "used": brought.used,

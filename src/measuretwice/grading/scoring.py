@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from measuretwice.base.errors import UserError
-from measuretwice.checks import case_of, check_run
+from measuretwice.checks import check_run, run_under_test
 from measuretwice.grading.answers import normalize_question
 from measuretwice.grading.integrity import Remark, short_name
 from measuretwice.grading.rubric import Criterion, Rubric
@@ -108,7 +108,7 @@ def judge_files(lab: Lab, files: StudentFiles) -> JudgedFiles:
         params = trial_params(lab, files.trial, pitfall=files.pitfall, stage=files.stage)
         if not files.measured:
             return replace(judged, problem="nothing in it can be checked")
-        findings = check_run(lab, case_of(lab, params, files.measured))
+        findings = check_run(lab, run_under_test(lab, params, files.measured))
     except UserError as error:
         return replace(judged, problem=str(error))
     except Exception as error:

@@ -318,8 +318,8 @@ def without_cause(findings: Sequence[Finding]) -> list[Finding]:
         replace(
             finding,
             id=OFF,
-            measured=finding.off or finding.measured,
-            expected=NONE if finding.off else finding.expected,
+            measured=finding.symptom or finding.measured,
+            expected=NONE if finding.symptom else finding.expected,
             why="",
         )
         for finding in findings

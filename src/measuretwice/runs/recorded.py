@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
-from measuretwice.checks import case_of, diagnose
+from measuretwice.checks import diagnose, run_under_test
 from measuretwice.lab import Lab
 from measuretwice.runs.folder import PLAN, PROVENANCE, Machine, digest_of
 from measuretwice.runs.result import Result, check_of_lab, from_json, judged
@@ -156,7 +156,7 @@ def results_of(lab: Lab, folder: Path) -> list[Result]:
 
 
 def _judged(lab: Lab, result: Result) -> Result:
-    found = diagnose(lab, case_of(lab, result.params, result.measured))
+    found = diagnose(lab, run_under_test(lab, result.params, result.measured))
     titled = replace(result, title=lab.trials[result.trial].title, findings=tuple(found))
     return judged(lab, titled)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object
-from measuretwice.checks import case_of, check_run
+from measuretwice.checks import check_run, run_under_test
 from measuretwice.lab import Lab, Plan, load_lab, read_plan
 from measuretwice.lab.schema.network import NodeFile
 from measuretwice.measure.fields import Measured
@@ -132,7 +132,7 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     again = _measure(root, run, raw)
     lab, plan, measured, host_state = again.lab, again.plan, again.measured, again.host_state
     try:
-        found = check_run(lab, case_of(lab, plan.params, measured, plan.trial, host_state))
+        found = check_run(lab, run_under_test(lab, plan.params, measured, plan.trial, host_state))
         result = make_result(lab, plan, measured, findings=found)
     except BROKEN as error:
         raise UserError(

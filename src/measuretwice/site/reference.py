@@ -165,7 +165,7 @@ class CheckEntry:
     """A finding: what is looked at, and its hints. Those of a case are on the case's page alone."""
 
     id: str
-    looks_at: str
+    description: str
     hints: Block
 
 
@@ -175,7 +175,7 @@ def checks(labs: list[Lab]) -> list[CheckEntry]:
     return [
         CheckEntry(
             name,
-            kind.looks_at or "",
+            kind.description or "",
             folded_hints(kind.hints) if kind.hints and name not in staged else Block(),
         )
         for name, kind in KINDS.items()

@@ -9,7 +9,7 @@ from typing import Any
 
 from measuretwice.backends.ssh_nodes import node_list_text
 from measuretwice.base.errors import UserError
-from measuretwice.checks import Finding, case_of, check_run, check_set, with_help
+from measuretwice.checks import Finding, check_run, check_set, run_under_test, with_help
 from measuretwice.grading.rubric import Rubric, read_rubric
 from measuretwice.lab import Value
 from measuretwice.lab.schema.cases import Pitfall
@@ -256,7 +256,7 @@ def finding(context: LabContext, name: str) -> FindingWords:
     findings = [
         finding
         for result in results
-        for finding in check_run(lab, case_of(lab, result.params, result.measured))
+        for finding in check_run(lab, run_under_test(lab, result.params, result.measured))
     ]
     folder = results[0].run_dir.relative_to(context.root / "sample-data")
     if len(results) > 1:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from measuretwice.checks.case import Case
-from measuretwice.checks.finding import Finding
-from measuretwice.checks.registry import Help, check
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
 from measuretwice.measure.host_state import Interface, place_of
 from measuretwice.parse import Qdisc
 from measuretwice.tcp.model import (
@@ -40,7 +38,7 @@ SPAN_SLACK_RATIO = 0.1
 
 
 @check(
-    Help(
+    FindingKind(
         "unfit",
         explains=(
             "bandwidth",
@@ -54,9 +52,9 @@ SPAN_SLACK_RATIO = 0.1
     ),
     needs=(),
 )
-def unfit(case: Case) -> Finding | None:
+def unfit(run: RunUnderTest) -> Finding | None:
     """What iperf3 says that it was asked to do: send TCP from the sender to the receiver?"""
-    for end in case.host_state.ends if case.host_state else ():
+    for end in run.host_state.ends if run.host_state else ():
         if end.unfit:
             return Finding(
                 "unfit",
@@ -69,7 +67,7 @@ def unfit(case: Case) -> Finding | None:
 
 
 @check(
-    Help(
+    FindingKind(
         "two-runs",
         "What iperf3's two ends and the senders' sockets say of the same connections, and an interface and its qdisc of the same packets.",
         explains=("unexplained", "bandwidth", "lost-between", "other-traffic"),
@@ -81,22 +79,22 @@ def unfit(case: Case) -> Finding | None:
     ),
     needs=("mss_bytes",),
 )
-def two_runs(case: Case) -> Finding | None:
-    for found in (*_who(case), *_bytes(case), *_counters(case)):
+def two_runs(run: RunUnderTest) -> Finding | None:
+    for found in (*_connections(run), *_bytes(run), *_counters(run)):
         return Finding(
             "two-runs",
             "error",
             found,
             "the same connections, and the same bytes but for what was still on its way",
             "These files don't speak of the same connections, or not of all of their time.",
-            off=found,
+            symptom=found,
         )
     return None
 
 
-def _who(case: Case) -> Iterator[str]:
-    """Which tests the two ends name, and which connections ss has."""
-    host_state = case.host_state
+def _connections(run: RunUnderTest) -> Iterator[str]:
+    """Yield what the tests that the two ends name, and the connections that ss has, contradict."""
+    host_state = run.host_state
     if host_state is None:
         return
     servers = {end.cookie: end for end in host_state.ends if end.cookie and end.is_server}
@@ -106,41 +104,41 @@ def _who(case: Case) -> Iterator[str]:
         if count > 1:
             where = [end.source for end in host_state.ends if end.cookie == cookie]
             yield f"{' and '.join(where)} are of one and the same test"
-    alone = [servers[cookie] for cookie in servers.keys() - clients.keys()]
+    alone = [end for cookie, end in servers.items() if cookie not in clients]
     if alone and clients.keys() - servers.keys():
         yield f"no sender's file is of the test that {alone[0].source} is of (their cookies differ)"
-    for other in case.other_sockets():
-        if not any(socket.node == other.node for socket in case.data_sockets()):
+    for other in run.other_sockets():
+        if not any(socket.node == other.node for socket in run.data_sockets()):
             yield (
                 f"{other.node}'s samples of ss have a flow from port {other.port}, and none from a port "
                 "that its iperf3 names"
             )
 
 
-def _bytes(case: Case) -> Iterator[str]:
-    """How much each end says that it was."""
-    sockets = case.data_sockets()
-    if not sockets or case.host_state is None:
+def _bytes(run: RunUnderTest) -> Iterator[str]:
+    """Yield where the two ends and ss differ in how much was sent."""
+    sockets = run.data_sockets()
+    if not sockets or run.host_state is None:
         return
     longest_s = max(socket.alive_s for socket in sockets)
-    unsampled_s = (case.want("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
+    unsampled_s = (run.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
     late = unsampled_s / longest_s if longest_s else 1.0
-    buffer = case.want("wmem_max_bytes") or UNSAID_BUFFER_BYTES
+    buffer = run.param("wmem_max_bytes") or UNSAID_BUFFER_BYTES
 
     def differ(said: float, acked: float, flows: int) -> bool:
         most = acked * (1 + SAME_SHARE + late) + flows * buffer
         return not acked * (1 - SAME_SHARE) <= said <= most
 
-    acked, received = sum(one.bytes_acked for one in sockets), case.host_state.received_bytes
+    acked, received = sum(socket.bytes_acked for socket in sockets), run.host_state.received_bytes
     if received and differ(received, acked, len(sockets)):
         yield (
             f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
             "acknowledged (ss)"
         )
-    for node in {socket.node for socket in sockets}:
+    for node in sorted({socket.node for socket in sockets}):
         own = [socket for socket in sockets if socket.node == node]
         said = [
-            end.sent_bytes for end in case.host_state.ends if end.node == node and end.sent_bytes
+            end.sent_bytes for end in run.host_state.ends if end.node == node and end.sent_bytes
         ]
         acked = sum(socket.bytes_acked for socket in own)
         if said and differ(sum(said), acked, len(own)):
@@ -150,68 +148,68 @@ def _bytes(case: Case) -> Iterator[str]:
             )
 
 
-def _counters(case: Case) -> Iterator[str]:
+def _counters(run: RunUnderTest) -> Iterator[str]:
     """What a root qdisc sent has left its interface, but for the headers of what offloads cut up later."""
-    mss_bytes = case.got("mss_bytes") or USUAL_MSS_BYTES
+    mss_bytes = run.measured("mss_bytes") or USUAL_MSS_BYTES
     headers = IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES + ETHERNET_HEADER_BYTES
-    for node in case.host_state.nodes.values() if case.host_state else ():
+    for node in run.host_state.nodes.values() if run.host_state else ():
         for interface in node.interfaces.values():
-            before = {place_of(one): one for one in interface.qdiscs}
-            for one in interface.qdiscs_after or ():
-                earlier = before.get(place_of(one))
-                if not one.root or not earlier or one.handle != earlier.handle:
+            before = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
+            for qdisc in interface.qdiscs_after or ():
+                earlier = before.get(place_of(qdisc))
+                if not qdisc.root or not earlier or qdisc.handle != earlier.handle:
                     continue
                 if (
-                    one.sent_bytes is None
+                    qdisc.sent_bytes is None
                     or earlier.sent_bytes is None
                     or interface.sent_bytes is None
                 ):
                     continue
-                by_qdisc = one.sent_bytes - earlier.sent_bytes
+                by_qdisc = qdisc.sent_bytes - earlier.sent_bytes
                 cut_up = interface.settings.get("generic-segmentation-offload") != "off"
                 share = COUNTER_SHARE + (headers / mss_bytes if cut_up else 0)
                 slack = COUNTER_SLACK_BYTES + share * interface.sent_bytes
-                same = cut_up or _same_packets(one, earlier, interface)
+                same = cut_up or _same_packets(qdisc, earlier, interface)
                 # An interface without a queue counts nothing there.
-                if one.sent_bytes and (abs(by_qdisc - interface.sent_bytes) > slack or not same):
+                if qdisc.sent_bytes and (abs(by_qdisc - interface.sent_bytes) > slack or not same):
                     yield (
                         f"{node.name}'s {interface.name} sent {interface.sent_bytes} B by its own count, and "
-                        f"{by_qdisc} B by its {one.kind} qdisc's"
+                        f"{by_qdisc} B by its {qdisc.kind} qdisc's"
                     )
 
 
-def _same_packets(one: Qdisc, earlier: Qdisc, interface: Interface) -> bool:
-    """Whether a root qdisc and its interface counted as many packets; true where one of them has no number."""
-    if one.sent_packets is None or earlier.sent_packets is None or not interface.sent_packets:
+def _same_packets(qdisc: Qdisc, earlier: Qdisc, interface: Interface) -> bool:
+    """Return whether a root qdisc and its interface counted as many packets; true where one of them has no number."""
+    if qdisc.sent_packets is None or earlier.sent_packets is None or not interface.sent_packets:
         return True
-    by_qdisc = one.sent_packets - earlier.sent_packets
+    by_qdisc = qdisc.sent_packets - earlier.sent_packets
     slack = PACKET_SLACK + PACKET_SHARE * interface.sent_packets
     return abs(by_qdisc - interface.sent_packets) <= slack
 
 
-@check(Help("bandwidth"), needs=())
-def sums(case: Case) -> Finding | None:
+@check(FindingKind("bandwidth"), needs=())
+def sums(run: RunUnderTest) -> Finding | None:
     """A rate is bytes over time: iperf3's three numbers of one sum."""
-    for end in case.host_state.ends if case.host_state else ():
-        for one in end.sums:
-            by_bytes = 8 * one.bytes / one.seconds
+    for end in run.host_state.ends if run.host_state else ():
+        for total in end.sums:
+            by_bytes = 8 * total.bytes / total.seconds
             if (
-                one.bytes < LEAST_SUM_BYTES
-                or abs(one.rate_bps - by_bytes) <= SUM_TOLERANCE_RATIO * by_bytes
+                total.bytes < LEAST_SUM_BYTES
+                or abs(total.rate_bps - by_bytes) <= SUM_TOLERANCE_RATIO * by_bytes
             ):
                 continue
             return Finding(
                 "bandwidth",
                 "error",
-                f"{one.rate_bps / 1e6:.4g} Mbit/s in {one.name} of {end.source}",
-                f"{by_bytes / 1e6:.4g} Mbit/s: its own {one.bytes:.0f} B in {one.seconds:.4g} s",
+                f"{total.rate_bps / 1e6:.4g} Mbit/s in {total.name} of {end.source}",
+                f"{by_bytes / 1e6:.4g} Mbit/s: its own {total.bytes:.0f} B in {total.seconds:.4g} s",
                 "iperf3 divides bytes by time. Somebody has written into this file, or it was converted.",
             )
     return None
 
 
 @check(
-    Help(
+    FindingKind(
         "samples",
         "When sockets and queue were sampled, against when the test ran by iperf3 and when the flows were there; and the size of a packet in the queue.",
         explains=("unexplained", "two-runs"),
@@ -223,8 +221,8 @@ def sums(case: Case) -> Finding | None:
     ),
     needs=("queue_mean_bytes", "queue_mean_packets"),
 )
-def samples(case: Case) -> Finding | None:
-    for found, meant in (*_packet_size(case), *_clocks(case), *_times(case)):
+def samples(run: RunUnderTest) -> Finding | None:
+    for found, meant in (*_packet_size(run), *_clocks(run), *_times(run)):
         return Finding(
             "samples", "error", found, meant,
             "What is said of the run rests on samples that can't be of it, or not of all of the time.",
@@ -232,8 +230,8 @@ def samples(case: Case) -> Finding | None:
     return None
 
 
-def _packet_size(case: Case) -> Iterator[tuple[str, str]]:
-    bytes_, packets = case.got("queue_mean_bytes"), case.got("queue_mean_packets")
+def _packet_size(run: RunUnderTest) -> Iterator[tuple[str, str]]:
+    bytes_, packets = run.measured("queue_mean_bytes"), run.measured("queue_mean_packets")
     if bytes_ is not None and packets and packets > 1 and bytes_ < packets * IP_TCP_HEADERS_BYTES:
         yield (
             f"{bytes_ / packets:.3g} B for each packet in the queue (tc)",
@@ -241,9 +239,9 @@ def _packet_size(case: Case) -> Iterator[tuple[str, str]]:
         )
 
 
-def _clocks(case: Case) -> Iterator[tuple[str, str]]:
+def _clocks(run: RunUnderTest) -> Iterator[tuple[str, str]]:
     """A host has one clock, so iperf3 and the samples of ss beside it tell the same time."""
-    host_state = case.host_state
+    host_state = run.host_state
     if host_state is None:
         return
     for span in (*host_state.flows_sampled, *host_state.queues_sampled):
@@ -277,8 +275,8 @@ def _short_of(late_s: float, early_s: float, slack_s: float, begin: str, end: st
     return " and ".join(words)
 
 
-def _times(case: Case) -> Iterator[tuple[str, str]]:
-    host_state = case.host_state
+def _times(run: RunUnderTest) -> Iterator[tuple[str, str]]:
+    host_state = run.host_state
     if host_state is None or not host_state.flows_sampled:
         return
     first_s = min(span.first_s for span in host_state.flows_sampled)

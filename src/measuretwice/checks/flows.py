@@ -1,0 +1,422 @@
+"""The checks of one sender's flow over time, and of runs with many flows: what was counted and concluded,
+compared with the raw files.
+"""
+
+from __future__ import annotations
+
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.tcp.model import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
+
+# One sender: is its path what it seems, has it settled, is what a table keeps of it true?
+
+# TCP's smallest RTT and ping's differ by what a busy host and a radio add: by less than a half.
+PATH_SHARE = 0.5
+# A flow still ramps up if its last fifth is this much faster than its first.
+RISING_RATIO = 1.25
+ALL_STEPS = 4
+HIDING_RATIO = 1.25
+# Rows as short as the tenths that they are held against begin at other moments, no more.
+SHORT_S = 0.15
+# iperf3 and ss look at different moments, and a window may halve between the two.
+FOREIGN_SHARE = 0.3
+
+
+@check(
+    FindingKind(
+        "wrong-algorithm",
+        "The congestion control that the kernel names, compared with the one that was meant.",
+        explains=("ten-seconds", "host-qdisc"),
+    ),
+    needs=("congestion_control",),
+)
+def algorithm(run: RunUnderTest) -> Finding | None:
+    """The congestion control that the kernel says, against the one that was meant."""
+    wanted = run.params.get("congestion_control")
+    used = run.measured_text("congestion_control")
+    if wanted is None or used is None or used == wanted:
+        return None
+    return Finding(
+        "wrong-algorithm",
+        "error",
+        f"a flow of {used}",
+        str(wanted),
+        "The setting did not reach the kernel. What is measured is the algorithm that was there "
+        "before, under another's name.",
+        symptom="something that was set on the sender did not take effect",
+    )
+
+
+@check(
+    FindingKind(
+        "host-qdisc",
+        "Which qdisc tc prints of the sender's own card, compared with the one that was meant.",
+        hints=(
+            "Read tc.txt on the sender: which qdisc has its card?",
+            "sysctl says the one that was meant. In which order did the script do its two steps?",
+            "net.core.default_qdisc is looked up when an interface gets its first queue. What is there already keeps its own, until you replace it with tc or make the interface anew.",
+        ),
+    ),
+    needs=("host_queue_kind",),
+)
+def host_queue(run: RunUnderTest) -> Finding | None:
+    """The sender's own queue discipline, as tc prints it, against the one that was meant."""
+    wanted = run.params.get("host_qdisc")
+    kinds = (run.measured_text("host_queue_kind") or "").split()
+    if wanted is None or not kinds or wanted in kinds:
+        return None
+    return Finding(
+        "host-qdisc",
+        "error",
+        f"a card with a queue of the kind {kinds[0]} (tc)",
+        str(wanted),
+        "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
+        "interface that is there already keeps the qdisc that it has.",
+        symptom="the sender's card has another queue than the one that was meant",
+    )
+
+
+@check(
+    FindingKind(
+        "terminated-tcp",
+        "TCP's smallest round-trip time, and cwnd over rate, against ping's.",
+        explains=("ten-seconds", "receive-window", "send-buffer", "application-limited"),
+    ),
+    needs=("sender_path_rtt_ms", "tcp_min_rtt_ms", "cwnd_over_rate_ms"),
+)
+def terminated(run: RunUnderTest) -> Finding | None:
+    """A window takes a round trip to be acknowledged: by the far end, or by somebody nearer?"""
+    path_ms = run.measured("sender_path_rtt_ms")
+    least_ms, by_window_ms = run.measured("tcp_min_rtt_ms"), run.measured("cwnd_over_rate_ms")
+    if not path_ms or least_ms is None or by_window_ms is None:
+        return None
+    if least_ms >= PATH_SHARE * path_ms and by_window_ms >= PATH_SHARE * path_ms:
+        return None
+    return Finding(
+        "terminated-tcp",
+        "error",
+        f"cwnd over rate is {by_window_ms:.3g} ms, TCP's smallest round-trip time {least_ms:.3g} ms",
+        f"no less than the path's, {path_ms:.3g} ms by ping",
+        "No acknowledgement comes back sooner than the path allows. Something nearer ends the "
+        "connection and speaks to the server in its own way: what the sender's algorithm does is of that "
+        "first hop only.",
+    )
+
+
+@check(
+    FindingKind(
+        "ten-seconds", "Whether the rate rises through the whole time over which it is averaged."
+    ),
+    needs=("rising_ratio", "rising_steps", "steady_retransmits", "steady_goodput_bps"),
+)
+def still_rising(run: RunUnderTest) -> Finding | None:
+    """A mean of something that hasn't settled is a mean of the time at which one stopped looking."""
+    ratio, steps = run.measured("rising_ratio"), run.measured("rising_steps")
+    if "average_from_s" not in run.params or ratio is None or steps is None:
+        return None
+    if ratio < RISING_RATIO or steps < ALL_STEPS:
+        return None
+    # A flow that lost something has met its limit: what goes up comes down again, and goes up.
+    if run.measured("steady_retransmits"):
+        return None
+    goodput_bps = run.measured("steady_goodput_bps") or 0
+    return Finding(
+        "ten-seconds",
+        "error",
+        f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, of a rate that rises in each fifth of the time: the last "
+        f"has {ratio:.2f} times the first",
+        f"a rate that has settled: less than {RISING_RATIO:g} times",
+        "The flow was still growing when the test ended. A longer test has a larger mean, and this one "
+        "says when you stopped, not what the algorithm gets.",
+        symptom=f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, and a rate whose last fifth is {ratio:.2f} times its first",
+    )
+
+
+@check(
+    FindingKind(
+        "averages-hide",
+        "The lowest row of a table of rates, compared with the lowest tenth of a second by ss.",
+    ),
+    needs=("table_lowest_bps", "lowest_tenth_bps", "table_interval_s", "sender_retransmits"),
+)
+def averages_hide(run: RunUnderTest) -> Finding | None:
+    """The lowest row of a table against the lowest tenth of a second by ss."""
+    table, true = run.measured("table_lowest_bps"), run.measured("lowest_tenth_bps")
+    interval_s = run.measured("table_interval_s")
+    if table is None or true is None or not interval_s or interval_s <= SHORT_S:
+        return None
+    if table <= HIDING_RATIO * true:
+        return None
+    again = run.measured("sender_retransmits") or 0
+    return Finding(
+        "averages-hide",
+        "error",
+        f"no row of the table is below {table / 1e6:.3g} Mbit/s; by ss a tenth of a second had "
+        f"{true / 1e6:.3g} Mbit/s",
+        f"rows that show what the {again:.0f} retransmissions did",
+        f"A row is a mean over {interval_s:g} s. A window that is cut and has grown back within that "
+        "time leaves no trace in it.",
+        symptom=f"by ss the rate fell to {true / 1e6:.3g} Mbit/s; no row of the table is below {table / 1e6:.3g} Mbit/s",
+    )
+
+
+@check(
+    FindingKind(
+        "mixed-runs",
+        "The windows in a table, compared with those of the connection that it is said to be of.",
+        explains=("other-traffic", "two-runs", "samples"),
+    ),
+    needs=("table_rows", "table_rows_foreign"),
+)
+def mixed_runs(run: RunUnderTest) -> Finding | None:
+    """Rows of a table against the trace of the run that they are said to be of."""
+    rows, foreign = run.measured("table_rows"), run.measured("table_rows_foreign")
+    if not rows or foreign is None or foreign <= FOREIGN_SHARE * rows:
+        return None
+    return Finding(
+        "mixed-runs",
+        "error",
+        f"{foreign:.0f} of {rows:.0f} rows have a window that this connection never had at that time (ss)",
+        f"at most {FOREIGN_SHARE * rows:.0f}",
+        "Windows and rates of one table are from two runs. Each may be right; nothing that is said of "
+        "both together is.",
+        symptom=f"{foreign:.0f} of {rows:.0f} rows of the table don't fit what ss printed at the same times",
+    )
+
+
+# Many flows
+
+# How far a person's own number may be from the raw files, however long the interval: see _rate_off.
+RATE_TOLERANCE_RATIO = 0.03
+RTT_TOLERANCE_RATIO = 0.1
+COUNT_TOLERANCE_RATIO = 0.25
+COUNT_TOLERANCE = 5
+LOSS_TOLERANCE_RATIO = 0.15
+LOSS_TOLERANCE = 10
+# Within this factor of its fair share a flow counts as fair.
+FAIR_FACTOR = 1.5
+
+
+def _rate_off(run: RunUnderTest) -> float:
+    """How far an honest rate of the same flows may be from ours, as a ratio.
+
+    Who counts from a flow's first sample inside the interval to its last one leaves out a sample's
+    time or so, at both ends together. In a short run, in which some flows are still taking from the
+    others, that time's rates are other ones.
+    """
+    sample_s, seconds = run.param("sample_interval_s"), run.measured("duration_s")
+    return RATE_TOLERANCE_RATIO + (sample_s / seconds if sample_s and seconds else 0.0)
+
+
+@check(
+    FindingKind("offload", explains=("loss-definition",)),
+    needs=("queue_packet_bytes", "mss_bytes", "retransmits", "queue_drops"),
+)
+def large_packets(run: RunUnderTest) -> Finding | None:
+    """The queue says how many bytes and how many packets wait: is a packet more than a segment?"""
+    packet_bytes, mss_bytes = run.measured("queue_packet_bytes"), run.measured("mss_bytes")
+    if packet_bytes is None or mss_bytes is None:
+        return None
+    limit = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
+    if packet_bytes <= limit + 1:
+        return None
+    retransmits, drops = run.measured("retransmits"), run.measured("queue_drops")
+    also = ""
+    if retransmits and drops:
+        also = f"; {retransmits:.0f} segments sent again for {drops:.0f} drops"
+    return Finding(
+        "offload",
+        "error",
+        f"packets of {packet_bytes:.0f} B on average in the router's queue{also}",
+        f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
+        "Several segments travel as one packet. The router drops them together and counts one: "
+        "neither its drops nor its queue are in the model's unit.",
+    )
+
+
+@check(
+    FindingKind(
+        "missing-flows",
+        "Flows in the files, compared with those that were asked for and the n of your own index.",
+        explains=("unequal-intervals", "mislabelled-row"),
+    ),
+    needs=("flows", "own_flows", "segments", "own_jain"),
+)
+def missing_flows(run: RunUnderTest) -> Finding | None:
+    """Flows that were asked for, those in the files, and the number that an index was taken with."""
+    asked, found, counted = run.param("flows"), run.measured("flows"), run.measured("own_flows")
+    if asked is None or found is None or run.measured("segments") is None:
+        return None
+    if found == asked and counted in (None, found):
+        return None
+    also = f", {counted:.0f} in the index" if counted is not None else ""
+    index = run.measured("own_jain")
+    return Finding(
+        "missing-flows",
+        "error",
+        f"{found:.0f} flows in the files{also}" + (f" ({index:.3f})" if index is not None else ""),
+        f"{asked:.0f} flows: in the files, in the sum, and in n",
+        "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
+        "missing flows' share, which looks like unfairness.",
+    )
+
+
+@check(
+    FindingKind(
+        "unequal-intervals",
+        "Your own sum of goodputs, compared with ss over the time in which all flows were there.",
+        explains=("mislabelled-row",),
+    ),
+    needs=("own_sum_bps", "goodput_bps", "mss_bytes", "duration_s"),
+)
+def unequal_intervals(run: RunUnderTest) -> Finding | None:
+    sum_bps, goodput_bps = run.measured("own_sum_bps"), run.measured("goodput_bps")
+    rate_mbit, mss_bytes = run.param("rate_mbit"), run.measured("mss_bytes")
+    if (
+        sum_bps is None
+        or not goodput_bps
+        or abs(sum_bps - goodput_bps) <= _rate_off(run) * goodput_bps
+    ):
+        return None
+    most = ""
+    if rate_mbit and mss_bytes:
+        most = f"; the link can carry {payload_limit(rate_mbit, mss_bytes, wire=False):.4g}"
+    return Finding(
+        "unequal-intervals",
+        "error",
+        f"a sum of {sum_bps / 1e6:.4g} Mbit/s",
+        f"{goodput_bps / 1e6:.4g} Mbit/s while all flows were there{most}",
+        "Each flow's rate is over its own time. Where these times differ, rates that never were at "
+        "once are added up, and the sum can exceed the link.",
+    )
+
+
+@check(
+    FindingKind(
+        "standing-queue",
+        "The round-trip time that you put into the model, compared with the mean of ss's.",
+    ),
+    needs=("own_rtt_ms", "rtt_mean_ms", "queue_delay_mean_ms", "own_c_by_halvings"),
+)
+def standing_queue(run: RunUnderTest) -> Finding | None:
+    used_ms, mean_ms = run.measured("own_rtt_ms"), run.measured("rtt_mean_ms")
+    if (
+        used_ms is None
+        or mean_ms is None
+        or abs(used_ms - mean_ms) <= RTT_TOLERANCE_RATIO * mean_ms
+    ):
+        return None
+    delay_ms = run.measured("queue_delay_mean_ms")
+    also = f", of which {delay_ms:.0f} ms are the queue" if delay_ms else ""
+    constant = run.measured("own_c_by_halvings")
+    return Finding(
+        "standing-queue",
+        "error",
+        f"a round-trip time of {used_ms:.4g} ms in the model"
+        + (f": C = {constant:.3g}" if constant else ""),
+        f"{mean_ms:.4g} ms, as ss measured it{also}",
+        "The base delay is what the path adds. Behind a buffer that is never empty the round trip is "
+        "longer, and that is what clocks a window.",
+        symptom=f"C = {constant:.3g} by what was put into the model"
+        if constant
+        else "a value in the model isn't what was measured",
+    )
+
+
+@check(
+    FindingKind(
+        "halving-counter",
+        "Halvings that you counted from samples, compared with the kernel's own events.",
+    ),
+    needs=("own_counted_halvings", "halvings", "queue_drops"),
+)
+def halving_counter(run: RunUnderTest) -> Finding | None:
+    counted, events = run.measured("own_counted_halvings"), run.measured("halvings")
+    if counted is None or events is None:
+        return None
+    if abs(counted - events) <= COUNT_TOLERANCE_RATIO * events + COUNT_TOLERANCE:
+        return None
+    drops = run.measured("queue_drops")
+    also = f", with {drops:.0f} packets lost" if drops is not None else ""
+    return Finding(
+        "halving-counter",
+        "error",
+        f"{counted:.0f} halvings counted{also}",
+        f"{events:.0f}, by the kernel's own events",
+        "A window comes down over a whole round trip, in many steps with pauses between them. Who "
+        "takes a pause for a rise counts each step as a halving. There can't be more halvings than "
+        "losses.",
+    )
+
+
+@check(
+    FindingKind(
+        "loss-definition",
+        "Retransmissions against the router's drops, where you call the one a loss.",
+    ),
+    needs=("retransmits", "queue_drops", "spurious_retransmits"),
+)
+def loss_definition(run: RunUnderTest) -> Finding | None:
+    retransmits, drops = run.measured("retransmits"), run.measured("queue_drops")
+    if run.params.get("loss_by") != "retransmissions" or retransmits is None or drops is None:
+        return None
+    if abs(retransmits - drops) <= LOSS_TOLERANCE_RATIO * drops + LOSS_TOLERANCE:
+        return None
+    spurious = run.measured("spurious_retransmits")
+    also = f"; in the whole run receivers got {spurious:.0f} segments twice" if spurious else ""
+    return Finding(
+        "loss-definition",
+        "error",
+        f"{retransmits:.0f} losses by retransmissions{also}",
+        f"{drops:.0f}: what the router dropped",
+        "A sender sends again what it takes for lost. Where packets overtake each other it takes more "
+        "for lost than is.",
+        symptom=f"{retransmits:.0f} losses were counted, {drops:.0f} expected",
+    )
+
+
+@check(
+    FindingKind(
+        "mislabelled-row",
+        "Your own sum of each algorithm's flows, compared with what their connections add up to.",
+    ),
+    needs=("own_groups_error_ratio", "duration_s"),
+)
+def mislabelled_row(run: RunUnderTest) -> Finding | None:
+    error = run.measured("own_groups_error_ratio")
+    # A row's own error comes on top of what the sum of all rows may be off.
+    if error is None or error <= _rate_off(run) + RATE_TOLERANCE_RATIO:
+        return None
+    return Finding(
+        "mislabelled-row",
+        "error",
+        f"a row of the table is {100 * error:.0f} % off what that algorithm's flows add up to",
+        "each row the sum of the flows that ran its algorithm, by their connections' own word",
+        "The numbers are right and stand under another's name. No rule of physics sees that; only who "
+        "recomputes the row from the flows.",
+    )
+
+
+@check(
+    FindingKind(
+        "fair-share",
+        "A rival's part of the goodput over its part of the flows, where you judge by percent.",
+    ),
+    needs=("rival_share", "rival_fair_share", "rivals_found"),
+)
+def fair_share(run: RunUnderTest) -> Finding | None:
+    share, fair = run.measured("rival_share"), run.measured("rival_fair_share")
+    if run.params.get("judged_by") != "percent" or share is None or not fair:
+        return None
+    times = share / fair
+    if 1 / FAIR_FACTOR <= times <= FAIR_FACTOR:
+        return None
+    rivals = run.measured("rivals_found") or 0
+    return Finding(
+        "fair-share",
+        "error",
+        f"{100 * share:.2g} % of the goodput for {rivals:.0f} of {rivals / fair:.0f} flows",
+        f"{100 * fair:.2g} %: it takes {times:.2g} times its fair share",
+        "A percentage of a link that a thousand share says nothing by itself. Fair is one part in as "
+        "many as there are flows.",
+        symptom=f"{100 * share:.2g} % of the goodput for {rivals:.0f} of {rivals / fair:.0f} flows, called small",
+    )
