@@ -34,8 +34,7 @@ from common import Recordings, say
 from IPython.display import SVG, display
 
 from measuretwice import parse
-from measuretwice.figures.files import published_values
-from measuretwice.figures.registry import draw_against_model
+from measuretwice.figures.files import draw_against_model, published_values
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.figures.style import svg_text
 from measuretwice.stats import intervals as statistics

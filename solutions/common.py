@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from measuretwice.facts import RecordedSets, read_facts
-from measuretwice.figures import registry, style
+from measuretwice.figures import files, style
 from measuretwice.lab import load_lab
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
@@ -41,5 +41,5 @@ class Recordings(RecordedSets):
     def figure(self, name: str, results: list[Result]) -> None:
         """Show one of the lab's own figures, of these runs."""
         declared = next(figure for figure in self.lab.file.figures if figure.id == name)
-        drawn, _ = registry.draw_declared(self.lab, declared, results)
+        drawn, _ = files.draw_declared(self.lab, declared, results)
         display(SVG(style.svg_text(drawn)))

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from measuretwice.figures.registry import declared_kinds, figures_of, model_figures
+from measuretwice.figures.files import declared_kinds, figures_of, model_figures
 from measuretwice.lab import find_labs, load_lab
 from measuretwice.lab.schema.results import FIGURE_TABLES, FigureOf
 
@@ -14,8 +14,8 @@ LABS = [load_lab(ROOT, name) for name in find_labs(ROOT)]
 
 def test_each_kind_that_a_lab_can_declare_is_drawn_and_described() -> None:
     assert set(declared_kinds()) == set(FIGURE_TABLES.values())
-    for kind in declared_kinds().values():
-        assert kind.help, kind.table.__name__
+    for table, kind in declared_kinds().items():
+        assert kind.draw.__doc__, table.__name__
     for name in FIGURE_TABLES:
         assert f"`{name}`" in (FigureOf.__doc__ or ""), "the page on lab.toml has each kind"
 

@@ -7,7 +7,7 @@ import pytest
 
 from measuretwice.backends import script as nodes
 from measuretwice.base.errors import UserError
-from measuretwice.figures import regression as plot_regression
+from measuretwice.figures import by_setting as plot_regression
 from measuretwice.lab import Lab, Plan, Toolchain, Value, load_lab, make_plan
 from measuretwice.measure.flows import Flow
 from measuretwice.runs.result import Result

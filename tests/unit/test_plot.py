@@ -15,12 +15,15 @@ from matplotlib.figure import Figure
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as plot_data
-from measuretwice.figures.measured_against_model import measured_against_model
+from measuretwice.figures.against_model import (
+    measured_against_model,
+    spread,
+    stages,
+    window_against_loss,
+)
+from measuretwice.figures.files import draw_against_model, model_figures
 from measuretwice.figures.palette import COLOURS
-from measuretwice.figures.registry import draw_against_model, model_figures
 from measuretwice.figures.rows import ModelRuns
-from measuretwice.figures.spread import spread
-from measuretwice.figures.stages import stages
 from measuretwice.figures.style import (
     DescribedFigure,
     plain,
@@ -29,7 +32,6 @@ from measuretwice.figures.style import (
     spread_apart,
     svg_text,
 )
-from measuretwice.figures.window_against_loss import window_against_loss
 from measuretwice.runs.result import Prediction, Result, Verdict
 from measuretwice.tcp.model import mathis_bandwidth_bps
 

@@ -15,13 +15,14 @@ from pydantic import TypeAdapter
 from measuretwice.base.errors import UserError
 from measuretwice.figures.palette import in_the_dark
 from measuretwice.figures.style import svg_text
-from measuretwice.figures.symptom_kinds import PARTS, thinned
 from measuretwice.figures.symptoms import (
+    KINDS,
     PANEL_PX,
+    PARTS,
     Stage,
     draw_stages,
     number_in_words,
-    symptom_kinds,
+    thinned,
 )
 from measuretwice.lab import Lab, find_labs, load_lab
 from measuretwice.lab.schema.cases import SYMPTOM_TABLES, AnySymptom, Pitfall, SymptomOf
@@ -56,7 +57,7 @@ def drawn(lab: str, name: str, **keys: object) -> list[str]:
 
 
 def test_every_kind_that_a_lab_may_declare_is_drawn_and_used() -> None:
-    assert symptom_kinds() == set(SYMPTOM_TABLES.values())
+    assert set(KINDS) == set(SYMPTOM_TABLES.values())
     used = {type(each) for lab in LABS.values() for p in lab.file.pitfalls for each in p.figure}
     assert used == set(SYMPTOM_TABLES.values())
     for name in SYMPTOM_TABLES:

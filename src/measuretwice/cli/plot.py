@@ -17,8 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli import terminal
 from measuretwice.cli.options import PATH, SEED, root_folder
 from measuretwice.cli.over_time import open_in_browser, over_time_command, titled
-from measuretwice.figures.files import published_values, write_figure
-from measuretwice.figures.registry import figures_of, model_figures
+from measuretwice.figures.files import figures_of, model_figures, published_values, write_figure
 from measuretwice.figures.rows import NamedSet, ParameterNames, Row, set_data
 from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 from measuretwice.runs import recorded

@@ -117,7 +117,7 @@ def _figures(runs: list[RunData]) -> list[tuple[str, str]] | None:
         if importlib.util.find_spec("matplotlib") is None:
             return None
         # matplotlib takes half a second to import.
-        from measuretwice.figures.registry import draw_against_model
+        from measuretwice.figures.files import draw_against_model
         from measuretwice.figures.style import svg_text
 
         results = [replace(run.result, folder=Path(run.name)) for run in labs_runs]

@@ -1,18 +1,20 @@
-"""Figures as files: each as SVG, with the rows that it shows beside it as CSV.
+"""The kinds of figures; and figures as files, each as SVG, with the rows that it shows beside it as CSV.
 
-For pages each is drawn for a desk and for a phone, in the light and in the dark.
+A declared figure is one of the [[figures]] in a lab.toml; each kind has a table of its own there
+(measuretwice.lab), whose keys it takes. A model figure is one that every lab with a [model] has. For pages each is
+drawn for a desk and for a phone, in the light and in the dark.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures.palette import in_the_dark
-from measuretwice.figures.registry import draw_against_model, draw_declared
 from measuretwice.figures.rows import (
     ModelRuns,
     NamedSet,
@@ -23,13 +25,111 @@ from measuretwice.figures.rows import (
     read_published,
     rows_for_table,
 )
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, select_trials
+from measuretwice.lab.schema.results import (
+    AgainstFigure,
+    BoxesFigure,
+    FigureOf,
+    OverTimeFigure,
+    RegressionFigure,
+    SequenceFigure,
+    WindowsFigure,
+)
+from measuretwice.runs.result import Result
 
+if TYPE_CHECKING:
+    # matplotlib takes half a second to import: only what draws does so.
+    from measuretwice.figures.style import DescribedFigure, Drawn
+
+# What a kind reads of a run: result.json, or the tools' own output, which not every set keeps.
+Needs = Literal["measured values", "raw files"]
 # What a file's name ends in, by layout and scheme.
 DESK, PHONE, DARK = "", "-phone", "-dark"
 Facts = dict[str, Any]
-if TYPE_CHECKING:
-    from measuretwice.figures.style import DescribedFigure
+
+
+class DeclaredKind(NamedTuple):
+    """A kind of figure that labs declare.
+
+    `draw` is given the lab, the figure as lab.toml declares it, and at least one run, ordered by trial and seed; it
+    returns the figure and the rows that it shows. UserError where it can't be drawn.
+    """
+
+    draw: Callable[[Lab, Any, Sequence[Result]], Drawn]
+    needs: Needs
+
+
+class ModelFigure(NamedTuple):
+    """A figure of runs against their lab's model, over one set of runs or `of_several_sets` only."""
+
+    draw: Callable[[ModelRuns], DescribedFigure]
+    of_several_sets: bool
+
+
+@cache
+def declared_kinds() -> dict[type[FigureOf], DeclaredKind]:
+    """Return the kinds that labs declare, by their table in lab.toml."""
+    from measuretwice.figures import by_setting, over_time
+
+    return {
+        AgainstFigure: DeclaredKind(by_setting.against, "measured values"),
+        BoxesFigure: DeclaredKind(by_setting.boxes, "measured values"),
+        RegressionFigure: DeclaredKind(by_setting.regression, "measured values"),
+        OverTimeFigure: DeclaredKind(over_time.over_time, "raw files"),
+        WindowsFigure: DeclaredKind(over_time.windows, "raw files"),
+        SequenceFigure: DeclaredKind(over_time.sequence, "raw files"),
+    }
+
+
+@cache
+def model_figures() -> dict[str, ModelFigure]:
+    """Return the figures against a model by name, in the order in which they are drawn."""
+    from measuretwice.figures import against_model
+
+    return {
+        "measured-against-model": ModelFigure(against_model.measured_against_model, False),
+        "window-against-loss": ModelFigure(against_model.window_against_loss, False),
+        "stages": ModelFigure(against_model.stages, True),
+    }
+
+
+def figures_of(lab: Lab) -> list[str]:
+    """Return the names of the figures that a lab's runs can be drawn as."""
+    declared = [figure.id for figure in lab.file.figures]
+    return [*declared, *(model_figures() if lab.file.model else ())]
+
+
+def draw_declared(lab: Lab, declared: FigureOf, results: Sequence[Result]) -> Drawn:
+    """Return one of a lab's [[figures]] of these runs, and the rows that it shows.
+
+    UserError where no run is of the figure's trials and settings, or one lacks what it needs.
+    """
+    wanted = select_trials(lab, declared.trials)
+    runs = [result for result in results if result.trial in wanted]
+    if not runs:
+        raise UserError(
+            f"--figure {declared.id}: none of these runs is of trials {declared.trials}"
+        )
+    needed = declared.settings.items()
+    runs = [run for run in runs if all(run.params.get(name) == value for name, value in needed)]
+    if not runs:
+        words = ", ".join(f"{name} = {value}" for name, value in needed)
+        raise UserError(f"--figure {declared.id}: none of these runs has {words}")
+    runs.sort(key=lambda result: (result.trial, result.seed))
+    drawn, rows = declared_kinds()[type(declared)].draw(lab, declared, runs)
+    drawn.title = declared.title
+    return drawn, rows
+
+
+def draw_against_model(name: str, runs: ModelRuns) -> DescribedFigure:
+    """Return the model figure of that name; UserError for a name that none has."""
+    known = model_figures()
+    if name not in known:
+        raise UserError(f"--figure {name}: expected one of {', '.join(known)}")
+    return known[name].draw(runs)
+
+
+# As files
 
 
 def write_figure(
@@ -37,9 +137,7 @@ def write_figure(
 ) -> list[Row]:
     """Write one of `figures_of(lab)` to out/name.svg and out/name.csv; return its rows.
 
-    A `heading` stands above the panels of a figure that lab.toml declares.
-
-    A figure that lab.toml declares is of all sets' runs together; one against the model has a row
+    A `heading` stands above the panels of a figure that lab.toml declares. A figure that lab.toml declares is of all sets' runs together; one against the model has a row
     for each run of each set, with the set's title. UserError where it can't be drawn or written.
     """
     drawn, rows = draw_figure(lab, name, sets, heading)
@@ -74,8 +172,8 @@ def write_for_pages(draw: Callable[[], DescribedFigure], out: Path, name: str) -
 
     Return what a page says of it: its title, its caption, and the sizes of both layouts.
     """
+    from measuretwice.figures.over_time import read_once
     from measuretwice.figures.style import phone, size_of, svg_text
-    from measuretwice.figures.traces import read_once
 
     facts: Facts = {"sizes": {}}
     with read_once():

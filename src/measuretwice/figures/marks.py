@@ -144,10 +144,10 @@ def model_lines(axes: Axes, rtts_ms: Sequence[float]) -> None:
             bottom = next(p for p, height in zip(points, heights, strict=True) if height < low)
             axes.annotate(text, (bottom, low), (-14, 4), textcoords="offset points", ha="right",
                 va="bottom")  # fmt: skip
-    places = [math.log(height / low) / math.log(high / low) for _, height in at_right]
-    for (text, height), place in zip(at_right, spread_apart(places, LABEL_GAP), strict=True):
+    positions = [math.log(height / low) / math.log(high / low) for _, height in at_right]
+    for (text, height), position in zip(at_right, spread_apart(positions, LABEL_GAP), strict=True):
         leader = {"arrowstyle": "-", "linewidth": 0.5, "color": FAINT, "shrinkA": 1, "shrinkB": 0}
-        axes.annotate(text, (x_high, height), (1.035, place), textcoords="axes fraction",
+        axes.annotate(text, (x_high, height), (1.035, position), textcoords="axes fraction",
             va="center", annotation_clip=False, arrowprops=leader)  # fmt: skip
 
 

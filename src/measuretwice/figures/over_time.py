@@ -1,19 +1,24 @@
-"""The over-time figure: each flow's window, and below it the queue or its delay; a pair of panels a trial."""
+"""Figures of runs over time: windows and queue, one window against the other, the packets of a capture."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from measuretwice.figures.registry import figure
+from measuretwice.base.errors import UserError
 from measuretwice.figures.rows import Row
 from measuretwice.figures.style import (
     FAINT,
     INK,
+    MARKER_SIZE,
+    MODEL,
     QUEUE,
     Drawn,
     colour_of,
@@ -22,10 +27,93 @@ from measuretwice.figures.style import (
     plain_axes,
     sized,
 )
-from measuretwice.figures.traces import first_of_each_trial, read_traces, summary_of, title_of
-from measuretwice.lab import Lab
-from measuretwice.lab.schema.results import OverTimeFigure
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.results import OverTimeFigure, SequenceFigure, WindowsFigure
+from measuretwice.measure.connections import Trace, common_interval, traces
+from measuretwice.measure.queue import Queue, queue
+from measuretwice.parse import ParseError
+from measuretwice.parse.tcpdump import parse_tcpdump
+from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
+from measuretwice.tcp.traces import TimeSequence, interpolate, time_sequence
+
+# A run's traces, and a run in words
+
+# Measured values that describe a run: their name, the words, and what they are multiplied by.
+SUMMARY = (
+    ("jains_index", "Jain's index {:.3f}", 1.0),
+    ("utilisation", "{:.1f} % of the link in use", 100.0),
+    ("queue_mean_packets", "{:.0f} packets in the queue on average", 1.0),
+)
+
+# What was read of runs' folders, while that is kept.
+Known = dict[tuple[Path, Path], tuple[list[Trace], Queue | None]]
+_kept: ContextVar[Known | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """A context in which each run's traces are read once: a figure is drawn in several layouts."""
+    token = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(token)
+
+
+def first_of_each_trial(results: Sequence[Result]) -> list[Result]:
+    """Return the first run of each trial, in the order of `results`."""
+    first: dict[int, Result] = {}
+    for result in results:
+        first.setdefault(result.trial, result)
+    return list(first.values())
+
+
+def read_traces(lab: Lab, run: Result) -> tuple[list[Trace], Queue | None]:
+    """Return each flow's window over time and the queue, from a run's folder or its archive.
+
+    UserError where its raw files can't be read.
+    """
+    folder, kept = run.run_dir, _kept.get()
+    if kept is not None and (lab.folder, folder) in kept:
+        return kept[lab.folder, folder]
+    try:
+        with raw_folder(folder) as raw:
+            found = traces(lab, raw), queue(lab, raw)
+    except (ParseError, OSError) as error:
+        raise UserError(f"{folder.name}: its raw files can't be read: {error}") from None
+    if kept is not None:
+        kept[lab.folder, folder] = found
+    return found
+
+
+def title_of(lab: Lab, run: Result) -> str:
+    """Return a run's title: its trial, and the first two values that other trials have otherwise."""
+    values = lab.trials[run.trial].set
+    others = [trial.set for trial in lab.trials.values()]
+    differing = [name for name in values if len({str(other.get(name)) for other in others}) > 1]
+    settings = ", ".join(_value(name, run.params.get(name)) for name in differing[:2])
+    return f"trial {run.trial}: {settings}"
+
+
+def _value(name: str, value: Value | None) -> str:
+    """A parameter's value, a number with the unit that its name ends in."""
+    if isinstance(value, int | float):
+        return f"{value:,} {name.rsplit('_', 1)[-1]}"
+    return str(value)
+
+
+def summary_of(run: Result) -> str:
+    """Return what was measured of a run, as a sentence."""
+    parts = []
+    for name, words, scale in SUMMARY:
+        value = run.value(name)
+        if value is not None:
+            parts.append(words.format(scale * value))
+    return ", ".join(parts) + "."
+
+
+# Each flow's window, and below it the queue or its delay
 
 # A line for each flow, the first stands out; more of them begin anew.
 LINES: tuple[dict[str, Any], ...] = (
@@ -39,7 +127,6 @@ COLUMNS = 300
 LOWER_LABELS = {"queue": "queue (packets)", "round-trip": "RTT (ms)"}
 
 
-@figure(OverTimeFigure, needs="raw files")
 def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> Drawn:
     """The first run of each trial: windows above, the queue or the round-trip time below.
 
@@ -58,10 +145,10 @@ def over_time(lab: Lab, declared: OverTimeFigure, results: Sequence[Result]) -> 
         )  # fmt: skip
         for panel in panels.flat:
             plain_axes(panel)
-        for place, run in enumerate(runs):
-            line, column = divmod(place, columns)
+        for index, run in enumerate(runs):
+            line, column = divmod(index, columns)
             upper, lower = panels[2 * line][column], panels[2 * line + 1][column]
-            rows += _draw_run(upper, lower, lab, run, declared.below)
+            rows += _draw_windows_and_queue(upper, lower, lab, run, declared.below)
             if column == 0:
                 upper.set_ylabel("window (segments)")
                 lower.set_ylabel(LOWER_LABELS[declared.below])
@@ -93,7 +180,9 @@ def _share_heights(panels: Sequence[Axes]) -> None:
                 panel.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
 
 
-def _draw_run(upper: Axes, lower: Axes, lab: Lab, run: Result, below: str) -> list[Row]:
+def _draw_windows_and_queue(
+    upper: Axes, lower: Axes, lab: Lab, run: Result, below: str
+) -> list[Row]:
     """Draw a run's windows into `upper`, its queue or delay into `lower`; return the rows."""
     traces, queue = read_traces(lab, run)
     start_s = min(trace.time_s[0] for trace in traces)
@@ -146,3 +235,167 @@ def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[list[float
             max(column, key=values.__getitem__),
         }
     return [times[n] for n in sorted(kept)], [values[n] for n in sorted(kept)]
+
+
+# One flow's window against the other's
+
+
+def windows(lab: Lab, declared: WindowsFigure, results: Sequence[Result]) -> Drawn:
+    """One flow's window against the other's, with the lines of equal windows and equal rates.
+
+    The first run of each trial has a panel. A row is a sample: trial, time_s since both flows are
+    there, and each node's window in segments. UserError for a run that hasn't two flows.
+    """
+    runs = first_of_each_trial(results)
+    columns = 1 if on_phone() else min(2, len(runs))
+    lines = -(-len(runs) // columns)
+    rows: list[Row] = []
+    with in_style():
+        drawn = sized(50 + 330 * lines)
+        panels = drawn.subplots(lines, columns, squeeze=False)
+        for panel, run in zip(panels.flat, runs, strict=False):
+            traces, _ = read_traces(lab, run)
+            if len(traces) != 2:
+                raise UserError(
+                    f"--figure {declared.id}: takes runs of two flows, not {len(traces)}"
+                )
+            rows += _draw_windows(panel, run, *traces)
+            panel.set_title(title_of(lab, run), loc="left")
+        drawn.legend(
+            *panels.flat[0].get_legend_handles_labels(),
+            loc="outside upper left",
+            ncols=3,
+            borderpad=0,
+        )
+        for panel in list(panels.flat)[len(runs) :]:
+            panel.set_axis_off()
+    drawn.description = " ".join(f"{title_of(lab, run)}: {summary_of(run)}" for run in runs)
+    drawn.caption = "one run a panel, from the dot on, while both flows are there"
+    return drawn, rows
+
+
+def _draw_windows(panel: Axes, run: Result, first: Trace, second: Trace) -> list[Row]:
+    """Draw both windows while both flows are there; return the rows."""
+    start_s, end_s = common_interval([first, second])
+    times = [t for t in first.time_s if start_s <= t <= end_s]
+    x = [round(interpolate(first.time_s, first.cwnd_segments, t), 1) for t in times]
+    y = [round(interpolate(second.time_s, second.cwnd_segments, t), 1) for t in times]
+    colour = colour_of(run.params.get("congestion_control"))
+    panel.plot(x, y, color=FAINT if colour == INK else colour, linewidth=0.8)
+    panel.plot(x[:1], y[:1], marker="o", markersize=MARKER_SIZE, color=INK)
+    most = 1.05 * max(*x, *y)
+    x_rtt_ms, y_rtt_ms = (sum(trace.rtt_ms) / len(trace.rtt_ms) for trace in (first, second))
+    # A window over its RTT is a rate: equal rates are a line of another slope.
+    panel.plot([0, most], [0, most], color=MODEL, linewidth=1.1, label="equal windows")
+    panel.plot([0, most], [0, most * y_rtt_ms / x_rtt_ms], color=MODEL, linewidth=1.1,
+        linestyle="--", label="equal rates")  # fmt: skip
+    panel.set_xlim(0, most)
+    panel.set_ylim(0, most)
+    panel.set_aspect("equal")
+    plain_axes(panel)
+    panel.set_xlabel(f"{first.node}'s window (segments)")
+    panel.set_ylabel(f"{second.node}'s window (segments)")
+    return [
+        {"trial": run.trial, "time_s": round(t - start_s, 3), first.node: a, second.node: b}
+        for t, a, b in zip(times, x, y, strict=True)
+    ]
+
+
+# A capture's packets as dots, the acknowledged line below them
+
+# Around the first packet that was sent again.
+BEFORE_S, AFTER_S = 0.06, 0.12
+# Of so many places each way a panel's dots are told apart.
+DOTS = 4000
+
+
+def sequence(lab: Lab, declared: SequenceFigure, results: Sequence[Result]) -> Drawn:
+    """The first of these runs: its whole capture, and the time about its first retransmission.
+
+    A row is a packet: what (sent, again or acked), time_s, first_byte, end_byte.
+    """
+    run = results[0]
+    packets = _read_capture(lab, run)
+    megabytes = 1e6
+    again_s = packets.again[0][0] if packets.again else None
+    with in_style():
+        count = 2 if again_s is not None else 1
+        drawn = sized(40 + 270 * count if on_phone() else 330)
+        panels = drawn.subplots(*((count, 1) if on_phone() else (1, count)), squeeze=False).flat
+        for panel in panels:
+            _draw_packets(
+                panel, packets, megabytes, colour_of(run.params.get("congestion_control"))
+            )
+        panels[0].set_ylabel("sequence number (MB)")
+        drawn.legend(
+            *panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=3, borderpad=0,
+            markerscale=2, handletextpad=0.4, columnspacing=1.2,
+        )  # fmt: skip
+        panels[0].set_title("from the first packet on", loc="left")
+        if again_s is not None:
+            panels[1].set_title("about the first loss", loc="left")
+            panels[1].set_xlim(again_s - BEFORE_S, again_s + AFTER_S)
+            near = [
+                end
+                for time_s, _, end in packets.sent
+                if again_s - BEFORE_S <= time_s <= again_s + AFTER_S
+            ]
+            low = min((a for t, a in packets.acked if t >= again_s - BEFORE_S), default=0)
+            panels[1].set_ylim(0.98 * low / megabytes, 1.02 * max(near, default=1) / megabytes)
+    drawn.caption = "one run, a dot a packet"
+    drawn.description = (
+        f"{len(packets.sent)} packets sent once and {len(packets.again)} sent again"
+        + (f", the first of these after {again_s:.3g} s" if again_s is not None else "")
+        + f"; {packets.acked[-1][1] / megabytes:.3g} MB acknowledged in {packets.acked[-1][0]:.3g} s."
+    )
+    rows: list[Row] = [
+        {"what": what, "time_s": time_s, "first_byte": first, "end_byte": end}
+        for what, listed in (("sent", packets.sent), ("again", packets.again))
+        for time_s, first, end in listed
+    ]
+    rows += [
+        {"what": "acked", "time_s": time_s, "first_byte": None, "end_byte": end}
+        for time_s, end in packets.acked
+    ]
+    return drawn, rows
+
+
+def _draw_packets(panel: Axes, packets: TimeSequence, unit: float, colour: str) -> None:
+    plain_axes(panel)
+    sent = _visible([(t, end / unit) for t, _, end in packets.sent])
+    panel.plot(*zip(*sent, strict=True), linestyle="", marker=".", markersize=2.4, color=FAINT,
+        label="sent")  # fmt: skip
+    panel.step(
+        [t for t, _ in packets.acked], [a / unit for _, a in packets.acked], where="post",
+        color=colour, linewidth=1.2, label="acknowledged",
+    )  # fmt: skip
+    if packets.again:
+        panel.plot(
+            [t for t, _, _ in packets.again], [end / unit for _, _, end in packets.again],
+            linestyle="", marker="x", markersize=5.5, color=INK, label="sent again",
+        )  # fmt: skip
+    panel.set_xlabel("time (s)")
+
+
+def _visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Of points that cover each other in the larger panel only one; near the first loss all are shown."""
+    kept: dict[tuple[int, int], tuple[float, float]] = {}
+    width = points[-1][0] / DOTS or 1.0
+    height = max(y for _, y in points) / DOTS or 1.0
+    for t, y in points:
+        kept.setdefault((round(t / width), round(y / height)), (t, y))
+    return list(kept.values())
+
+
+def _read_capture(lab: Lab, run: Result) -> TimeSequence:
+    where = lab.file.collect.one_sender
+    if where is None or where.capture is None:
+        raise UserError(f"{lab.name}: collect.one_sender.capture: names no capture to draw")
+    folder = run.run_dir
+    try:
+        with raw_folder(folder) as raw:
+            path = raw / where.node / where.capture
+            text = path.read_text(encoding="utf-8", errors="replace")
+            return time_sequence(parse_tcpdump(text, where.capture))
+    except (ParseError, OSError, ValueError) as error:
+        raise UserError(f"{folder.name}: its capture can't be read: {error}") from None

@@ -66,8 +66,7 @@ class ModelRuns:
 
 
 def rows_for_table(
-    results: Iterable[Result],
-    names: ParameterNames = ParameterNames(),
+    results: Iterable[Result], names: ParameterNames = ParameterNames()
 ) -> list[Row]:
     """Return one row a trial, in the order of `results`; numbers to six digits, None where unknown.
 

@@ -48,8 +48,8 @@ def run_over_time(runs: Sequence[OverTime]) -> Drawn:
             height_ratios=[1.4, *[1] * (len(shown) - 1)],
         )  # fmt: skip
         for column, (run, title) in enumerate(zip(runs, titles, strict=True)):
-            for place, panel in enumerate(shown):
-                axes = panels[place][column]
+            for index, panel in enumerate(shown):
+                axes = panels[index][column]
                 plain_axes(axes)
                 lines = run.lines.get(panel.name, [])
                 _draw(axes, lines, panel.name)
@@ -101,22 +101,25 @@ def _rows(run: str, panel: str, line: Line) -> list[Row]:
 
 
 def titles_of(runs: Sequence[OverTime]) -> list[str]:
-    """Return the run's title with its trial's settings; of two, with those that differ between them."""
+    """Return the run's title with its trial's settings; of two, with differing_settings that differ between them."""
     if len(runs) == 1:
         return ["\n".join([runs[0].title, *textwrap.wrap(runs[0].subtitle, TITLE_WIDTH)])]
     settings = differing([run.settings for run in runs])
     return [
-        "\n".join([run.title, *_in_lines(those)]) for run, those in zip(runs, settings, strict=True)
+        "\n".join([run.title, *_in_lines(differing_settings)])
+        for run, differing_settings in zip(runs, settings, strict=True)
     ]
 
 
 def differing(settings: Sequence[Mapping[str, Value]]) -> list[dict[str, Value | None]]:
-    """Return of each run's settings those that aren't the same in all; None where a run lacks one."""
-    names = dict.fromkeys(name for each in settings for name in each)
+    """Return of each run's settings differing_settings that aren't the same in all; None where a run lacks one."""
+    names = dict.fromkeys(name for of_run in settings for name in of_run)
     differ = [
-        name for name in names if any(each.get(name) != settings[0].get(name) for each in settings)
+        name
+        for name in names
+        if any(of_run.get(name) != settings[0].get(name) for of_run in settings)
     ]
-    return [{name: each.get(name) for name in differ} for each in settings]
+    return [{name: of_run.get(name) for name in differ} for of_run in settings]
 
 
 def _in_lines(settings: Mapping[str, Value | None]) -> list[str]:

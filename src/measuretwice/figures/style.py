@@ -191,12 +191,12 @@ def plain(value: float, _position: object = None) -> str:
     return f"{value:.0e}"
 
 
-def spread_apart(places: Sequence[float], gap: float) -> list[float]:
-    """Return `places` moved as little as needed for each two to be `gap` apart, order kept."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
+def spread_apart(positions: Sequence[float], gap: float) -> list[float]:
+    """Return `positions` moved as little as needed for each two to be `gap` apart, order kept."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
     groups: list[tuple[float, int]] = []
     for i in order:
-        centre, count = places[i], 1
+        centre, count = positions[i], 1
         while groups and groups[-1][0] + gap * (groups[-1][1] - 1) / 2 + gap > (
             centre - gap * (count - 1) / 2
         ):
@@ -205,9 +205,9 @@ def spread_apart(places: Sequence[float], gap: float) -> list[float]:
             count += others
         groups.append((centre, count))
     moved = [c + gap * (k - (n - 1) / 2) for c, n in groups for k in range(n)]
-    result = [0.0] * len(places)
-    for i, place in zip(order, moved, strict=True):
-        result[i] = place
+    result = [0.0] * len(positions)
+    for i, position in zip(order, moved, strict=True):
+        result[i] = position
     return result
 
 

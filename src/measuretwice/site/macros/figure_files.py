@@ -192,7 +192,7 @@ def _shown_steps(context: LabContext, names: Sequence[str]) -> dict[str, list[Na
 def _spread(context: LabContext) -> Callable[[], DescribedFigure] | None:
     """What chance does to the runs of the last two steps: many have few losses, others many."""
     # matplotlib takes half a second to import, and figures are drawn seldom.
-    from measuretwice.figures.spread import spread
+    from measuretwice.figures.against_model import spread
 
     last_two = [context.sets.runs(name) for name in steps(context)[-2:]]
     draw = partial(spread, last_two[0], last_two[-1], context.model_use.max_loss_ratio)

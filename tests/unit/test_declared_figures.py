@@ -3,15 +3,16 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from measuretwice.base.errors import UserError
+from measuretwice.figures.files import draw_declared
 from measuretwice.figures.over_time import thinned
-from measuretwice.figures.registry import draw_declared
 from measuretwice.figures.style import svg_text
-from measuretwice.lab import load_lab, read_lab
-from measuretwice.lab.schema.results import FigureOf
+from measuretwice.lab import Lab, load_lab, read_lab
+from measuretwice.lab.schema.results import BoxesFigure, FigureOf
 from measuretwice.runs import recorded
 from measuretwice.runs.result import Result
 from measuretwice.site.macros.browser_run import terminals
@@ -22,8 +23,8 @@ LAB = load_lab(ROOT, "buffers")
 SET = ROOT / "sample-data" / LAB.folder.name / "case-01-fixed"
 
 
-def declared(name: str) -> FigureOf:
-    return next(one for one in LAB.file.figures if one.id == name)
+def declared(name: str, lab: Lab = LAB) -> FigureOf:
+    return next(figure for figure in lab.file.figures if figure.id == name)
 
 
 def results() -> list[Result]:
@@ -48,7 +49,7 @@ def test_windows_and_queue_over_time() -> None:
 def test_round_trips_below_the_windows() -> None:
     """Four algorithms alone: what each does to the delay, over the path's own."""
     lab = load_lab(ROOT, "variants")
-    figure = next(one for one in lab.file.figures if one.id == "delay-and-window")
+    figure = declared("delay-and-window", lab)
     found = recorded.results_of(lab, ROOT / "sample-data/04-variants/signatures")
     drawn, rows = draw_declared(lab, figure, found)
     assert {row["what"] for row in rows} == {"client cwnd_segments", "client rtt_ms"}
@@ -151,3 +152,49 @@ def test_terminals_show_what_a_shared_script_reads() -> None:
     assert "export CWND_TRACE=as-printed" in sender
     assert "export FIRST_DELAY_MS=145" in sender
     assert "SECOND_DELAY_MS" not in sender
+
+
+# Boxes
+
+QUEUES = load_lab(ROOT, "queues")
+DISCIPLINES = declared("disciplines", QUEUES)
+
+
+def of_two_flows(trial: int, seed: int, **measured: Any) -> Result:
+    values = {
+        "goodput_bps": 95e6 + 1e5 * seed,
+        "busy_ping_mean_ms": 10.0,
+        "rtt_mean_ms": 10.0,
+        "queue_drops": 60,
+        "queue_marks": 0,
+    }
+    params = {**QUEUES.defaults(), **QUEUES.trials[trial].set}
+    flow = recorded.results_of(QUEUES, ROOT / "sample-data/05-queues/two-arms")[0].flows[0]
+    flows = tuple(replace(flow, goodput_bps=goodput_bps) for goodput_bps in (47e6, 48e6))
+    return Result(
+        "queues", trial, "", None, None, seed, params, {**values, **measured}, flows=flows
+    )
+
+
+def test_a_box_for_each_setting_in_order_of_trials() -> None:
+    results = [of_two_flows(trial, seed) for trial in (48, 1, 21) for seed in range(1, 6)]
+    figure, rows = draw_declared(QUEUES, DISCIPLINES, results)
+    # One panel after the other, in each the settings in order.
+    assert list(dict.fromkeys(row["by"] for row in rows)) == ["pfifo_fast", "red", "red, ECN"]
+    assert len(rows) == 15 * len(DISCIPLINES.panels)
+    assert [row["value"] for row in rows[:5]] == [95.1, 95.2, 95.3, 95.4, 95.5]
+    assert "goodput of both (Mbit/s), medians: pfifo_fast 95.3, red 95.3" in figure.description
+    assert svg_text(figure) == svg_text(draw_declared(QUEUES, DISCIPLINES, results)[0])
+
+
+def test_each_flow_is_a_value() -> None:
+    two_arms = declared("two-arms", QUEUES)
+    _, rows = draw_declared(QUEUES, two_arms, [of_two_flows(1, 1), of_two_flows(21, 1)])
+    assert [row["value"] for row in rows if row["flow"] is not None] == [47, 48, 47, 48]
+
+
+def test_boxes_that_can_not_be_drawn() -> None:
+    with pytest.raises(UserError, match="none of 1 runs has a rtt_mean_ms"):
+        draw_declared(QUEUES, DISCIPLINES, [of_two_flows(1, 1, rtt_mean_ms=None)])
+    with pytest.raises(ValueError, match=r"panels\n.*at least 1 item"):
+        BoxesFigure(id="x", kind="boxes", title="x", of="x", by="y", panels=[])

@@ -1,0 +1,339 @@
+"""Figures of measured values: their mean against a parameter, how they are spread over runs, and each flow's
+goodput against the Mathis model by its losses and by its halvings.
+
+The last are the two plots of Philip et al. (2021) and of its reproduction: the slope of the line through zero is C.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from measuretwice.base.errors import UserError
+from measuretwice.figures.rows import Row, counted_runs
+from measuretwice.figures.style import (
+    FAINT,
+    GRID,
+    INK,
+    MARKER_SIZE,
+    MODEL,
+    PAPER,
+    Drawn,
+    colour_of,
+    in_style,
+    line_looks,
+    on_phone,
+    open_frame,
+    plain,
+    plain_axes,
+    sized,
+    spread_apart,
+)
+from measuretwice.lab import Lab, Value
+from measuretwice.lab.schema.results import AgainstFigure, BoxesFigure, Panel, RegressionFigure
+from measuretwice.runs.result import Result
+from measuretwice.stats.intervals import mean_interval_within, slope_through_zero
+from measuretwice.tcp.model import mathis_bandwidth_bps
+
+# A mean against a parameter
+
+HEIGHT_PX, PHONE_HEIGHT_PX = 380, 300
+# Room for one line's label, as a share of the panel's height.
+LABEL_GAP = 0.065
+
+
+def against(lab: Lab, declared: AgainstFigure, results: Sequence[Result]) -> Drawn:
+    """The mean of a measured value against a parameter, with the 95 % interval of its runs.
+
+    A row is a point: by (the line's name), x, runs, mean, and low and high, which are None for a
+    single run. UserError where no run has the value.
+    """
+    rows = _mean_rows(declared, results)
+    names = sorted({row["by"] for row in rows})
+    with in_style():
+        drawn = sized(PHONE_HEIGHT_PX if on_phone() else HEIGHT_PX)
+        panel = drawn.subplots()
+        plain_axes(panel)
+        panel.set_xscale("log")
+        xs = sorted({row["x"] for row in rows})
+        panel.set_xticks(xs, [plain(x) for x in xs])
+        panel.minorticks_off()
+        _draw_lines(panel, names, rows)
+        panel.set_xlabel(declared.x_label or declared.x)
+        panel.set_title(declared.y_label or declared.y, loc="left")
+    drawn.description = _means_in_words(declared, names, rows)
+    bars = "bars: 95 % interval of the mean" if any(row["runs"] > 1 for row in rows) else ""
+    drawn.caption = "; ".join(
+        filter(None, [f"{counted_runs([row['runs'] for row in rows])} a point", bars])
+    )
+    return drawn, rows
+
+
+def _mean_rows(declared: AgainstFigure, results: Sequence[Result]) -> list[Row]:
+    cells: dict[tuple[str, float], list[float]] = {}
+    for result in results:
+        value = result.value(declared.y)
+        if value is not None:
+            by, x = str(result.params[declared.by]), float(result.params[declared.x])
+            cells.setdefault((by, x / declared.x_unit), []).append(value / declared.y_unit)
+    if not cells:
+        raise UserError(f"--figure {declared.id}: none of {len(results)} runs has a {declared.y}")
+    rows: list[Row] = []
+    for (by, x), values in sorted(cells.items()):
+        least, most = [*declared.y_within, math.inf][:2]
+        # What is measured may lie a little outside what can be: a share of 1.0004.
+        mean, low, high = mean_interval_within(values, min(least, *values), max(most, *values))
+        rows.append(
+            {
+                "by": by,
+                "x": x,
+                "runs": len(values),
+                "mean": float(f"{mean:.6g}"),
+                "low": float(f"{low:.6g}") if len(values) > 1 else None,
+                "high": float(f"{high:.6g}") if len(values) > 1 else None,
+            }
+        )
+    return rows
+
+
+def _draw_lines(panel: Axes, names: Sequence[str], rows: Sequence[Row]) -> None:
+    """A line for each name, its points side by side, so that intervals don't cover each other; its name
+    at its end."""
+    ends = []
+    for n, (name, look) in enumerate(zip(names, line_looks(names), strict=True)):
+        points = [row for row in rows if row["by"] == name]
+        positions = [row["x"] * 1.035 ** (n - (len(names) - 1) / 2) for row in points]
+        bars = [
+            [row["mean"] - row["low"] if row["low"] is not None else 0 for row in points],
+            [row["high"] - row["mean"] if row["high"] is not None else 0 for row in points],
+        ]
+        drawn = panel.errorbar(
+            positions, [row["mean"] for row in points], bars, markersize=MARKER_SIZE, linewidth=1.4,
+            elinewidth=1.1, capsize=2.5, **look,
+        )  # fmt: skip
+        drawn[0].set_label(name)
+        ends.append((name, positions[-1], points[-1]["mean"], look["color"]))
+    if len(names) < 2:
+        return
+    low, high = panel.get_ylim()
+    heights = [(y - low) / (high - low) for _, _, y, _ in ends]
+    for (name, x, y, colour), height in zip(ends, spread_apart(heights, LABEL_GAP), strict=True):
+        leader = {"arrowstyle": "-", "linewidth": 0.7, "color": colour, "shrinkA": 1, "shrinkB": 4}
+        panel.annotate(name, (x, y), (1.02, height), xycoords="data", textcoords="axes fraction",
+            color=colour, va="center", annotation_clip=False, arrowprops=leader)  # fmt: skip
+    panel.set_ylim(low, high)
+
+
+def _means_in_words(declared: AgainstFigure, names: Sequence[str], rows: Sequence[Row]) -> str:
+    fewest = min(row["runs"] for row in rows)
+    lines = [
+        f"{name} "
+        + ", ".join(f"{row['mean']:.3g} at {row['x']:g}" for row in rows if row["by"] == name)
+        for name in names
+    ]
+    return (
+        f"{declared.y_label or declared.y} against {declared.x_label or declared.x}, by "
+        f"{declared.by}, means of at least {fewest} run{'s' if fewest > 1 else ''} each: "
+        f"{'; '.join(lines)}."
+    )
+
+
+# How values are spread, a panel a value
+
+# Of fewer values points alone are shown.
+FEWEST_IN_A_BOX = 3
+# On a phone panels of so many rows stand in pairs beside their names: each alone would be a screen high.
+MANY_NAMES = 8
+
+
+def boxes(lab: Lab, declared: BoxesFigure, results: Sequence[Result]) -> Drawn:
+    """A panel for each value; boxes lie on their side, so that their names can be read.
+
+    A box goes from the first quartile to the third with the median inside, its whiskers to the
+    smallest and the largest value: so few values have no outliers. Settings stand in the order of
+    the trials. A row is a point: value_of, by (the box's name), trial, seed, flow (of a value of each
+    flow), value. UserError where no run has one of the values.
+    """
+    rows = [row for panel in declared.panels for row in _value_rows(declared, panel, results)]
+    names = list(dict.fromkeys(row["by"] for row in rows))
+    with in_style():
+        high, count = 62 + 21 * len(names), len(declared.panels)
+        columns = count if not on_phone() else 2 if len(names) >= MANY_NAMES else 1
+        lines = math.ceil(count / columns)
+        drawn = sized(high * lines)
+        all_axes = list(drawn.subplots(lines, columns, sharey=True, squeeze=False).flat)
+        for panel, axes in zip(declared.panels, all_axes, strict=False):
+            _draw_boxes(axes, panel, names, [row for row in rows if row["value_of"] == panel.value])
+        for axes in all_axes[count:]:
+            axes.set_axis_off()
+        all_axes[0].set_yticks(range(len(names)), names)
+        all_axes[0].set_ylim(len(names) - 0.4, -0.6)
+    drawn.description = " ".join(_medians_in_words(panel, names, rows) for panel in declared.panels)
+    drawn.caption = _boxes_caption(declared, rows)
+    return drawn, rows
+
+
+def _value_rows(declared: BoxesFigure, panel: Panel, results: Sequence[Result]) -> list[Row]:
+    rows = []
+    for result in results:
+        sources = [result.measured] if panel.of == "run" else map(vars, result.flows)
+        for number, values in enumerate(sources):
+            value = values.get(panel.value)
+            if value is None:
+                continue
+            rows.append(
+                {
+                    "value_of": panel.value,
+                    "by": _box_name(declared, result.params),
+                    "trial": result.trial,
+                    "seed": result.seed,
+                    "flow": number if panel.of == "flow" else None,
+                    "value": float(f"{value / panel.unit:.6g}"),
+                }
+            )
+    if not rows:
+        raise UserError(f"--figure {declared.id}: none of {len(results)} runs has a {panel.value}")
+    return rows
+
+
+def _box_name(declared: BoxesFigure, params: dict[str, Value]) -> str:
+    """What a box is called: `and_by` is said only where it is switched on."""
+    name = str(params.get(declared.by))
+    if declared.and_by and params.get(declared.and_by) == "on":
+        return f"{name}, {declared.and_by.upper()}"
+    return name
+
+
+def _draw_boxes(axes: Axes, panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> None:
+    if panel.logarithmic:
+        axes.set_xscale("log")
+    for height, name in enumerate(names):
+        values = [row["value"] for row in rows if row["by"] == name]
+        if not values:
+            continue
+        colour = colour_of(name.split(",")[0])
+        if len(values) > FEWEST_IN_A_BOX:
+            axes.boxplot(
+                [values], positions=[height], orientation="horizontal", widths=0.6,
+                whis=(0, 100),  # codespell:ignore whis
+                manage_ticks=False, patch_artist=True,
+                boxprops={"facecolor": GRID, "edgecolor": FAINT}, medianprops={"color": colour, "linewidth": 2.0},
+                whiskerprops={"color": FAINT}, capprops={"color": FAINT},
+            )  # fmt: skip
+        axes.plot(
+            values, [height] * len(values), linestyle="none", marker="o", markersize=3.6,
+            markerfacecolor=PAPER, markeredgecolor=colour, markeredgewidth=0.9,
+        )  # fmt: skip
+    axes.set_xlabel(panel.label)
+    axes.grid(True, axis="x", color=GRID, linewidth=0.6)
+    if panel.logarithmic:
+        ticks = LogLocator(base=10, subs=(1, 3))
+        axes.xaxis.set_major_locator(ticks)
+        axes.xaxis.set_major_formatter(FuncFormatter(plain))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.margins(x=0.12)
+    else:
+        # A little room beyond the largest value, and beside zero for the points that stand there.
+        low, high = axes.get_xlim()
+        most = max((row["value"] for row in rows), default=1) or 1
+        axes.set_xlim(
+            -0.06 * most if panel.from_zero else low,
+            max(high, 1.08 * most if panel.from_zero else high),
+        )
+    open_frame(axes)
+
+
+def _boxes_caption(declared: BoxesFigure, rows: Sequence[Row]) -> str:
+    """How many runs a box has; how many flows where points are of flows."""
+    runs: dict[str, set[tuple[int, int]]] = {}
+    for row in rows:
+        runs.setdefault(row["by"], set()).add((row["trial"], row["seed"]))
+    points = (
+        "a point a flow" if all(panel.of == "flow" for panel in declared.panels) else "a point each"
+    )
+    counts = [len(seeds) for seeds in runs.values()]
+    boxes = (
+        "; boxes: the middle half, with the median; whiskers: all"
+        if max(counts) > FEWEST_IN_A_BOX
+        else ""
+    )
+    return f"{counted_runs(counts)} a row, {points}{boxes}"
+
+
+def _medians_in_words(panel: Panel, names: Sequence[str], rows: Sequence[Row]) -> str:
+    parts = []
+    for name in names:
+        values = [
+            row["value"] for row in rows if row["by"] == name and row["value_of"] == panel.value
+        ]
+        if values:
+            parts.append(f"{name} {statistics.median(values):.3g}")
+    return f"{' '.join(panel.label.split())}, medians: {', '.join(parts)}."
+
+
+# Goodput against the model, a point a flow
+
+COUNTED = (("retransmits", "by retransmissions"), ("halvings", "by halvings"))
+
+
+def points(result: Result, counted: str) -> list[tuple[float, float]]:
+    """Each flow's model bandwidth with C = 1 and its goodput, in bit/s; flows that have none of what
+    is counted, retransmits or halvings, are left out."""
+    mss_bytes = result.value("mss_bytes")
+    if not mss_bytes:
+        return []
+    return [
+        (
+            mathis_bandwidth_bps(
+                mss_bytes, flow.rtt_mean_ms, getattr(flow, counted) / flow.segments
+            ),
+            flow.goodput_bps,
+        )
+        for flow in result.flows
+        if getattr(flow, counted) and flow.segments
+    ]
+
+
+def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) -> Drawn:
+    """Each flow's goodput against what the model with C = 1 gives, by its losses and by its halvings.
+
+    The flows of all these runs together. A row is a flow: by (retransmits or halvings), model_mbit,
+    goodput_mbit. UserError where no flow has a loss or a halving.
+    """
+    rows: list[Row] = []
+    notes = []
+    with in_style():
+        drawn = sized(540 if on_phone() else 320)
+        all_axes = drawn.subplots(
+            *((len(COUNTED), 1) if on_phone() else (1, len(COUNTED))), sharey=True
+        )
+        for axes, (counted, title) in zip(all_axes, COUNTED, strict=True):
+            found = [point for result in results for point in points(result, counted)]
+            if not found:
+                raise UserError(f"--figure {declared.id}: no flow of these runs has {counted}")
+            constant, _, _ = slope_through_zero(found)
+            xs, ys = [x / 1e6 for x, _ in found], [y / 1e6 for _, y in found]
+            rows += [
+                {"by": counted, "model_mbit": round(x, 4), "goodput_mbit": round(y, 4)}
+                for x, y in zip(xs, ys, strict=True)
+            ]
+            axes.plot([0, max(xs)], [0, constant * max(xs)], color=MODEL, linewidth=1.6)
+            axes.plot(
+                xs, ys, linestyle="none", marker="o", markersize=4.6 if len(xs) < 200 else 2.4,
+                markerfacecolor=PAPER, markeredgecolor=INK, markeredgewidth=0.8,
+            )  # fmt: skip
+            axes.set_title(f"{title}: C = {constant:.2f}", loc="left")
+            axes.set_xlabel("MSS / (RTT · √p), Mbit/s")
+            axes.set_xlim(left=0)
+            axes.set_ylim(bottom=0)
+            plain_axes(axes)
+            notes.append(f"{title}: {len(xs)} flows, C = {constant:.2f}.")
+            if on_phone() or axes is all_axes[0]:
+                axes.set_ylabel("goodput of a flow (Mbit/s)")
+    drawn.description = " ".join(notes)
+    drawn.caption = f"{counted_runs([len(results)])}, a mark a flow; line: least squares through zero, its slope is C"
+    return drawn, rows

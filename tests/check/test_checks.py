@@ -1,0 +1,490 @@
+"""The checks of flows, queues and senders on runs made by hand, at and beside their thresholds."""
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measuretwice.checks import Member, RunUnderTest, causes, check_set
+from measuretwice.checks.queue_discipline import cell_log, small_n
+from measuretwice.checks.shared_queue import same_numbers
+from measuretwice.lab import load_lab
+from measuretwice.measure import imported
+
+ROOT = Path(__file__).parents[2]
+SCALE, BUFFERS, QUEUES = (load_lab(ROOT, name) for name in ("scale", "buffers", "queues"))
+
+
+@dataclass(frozen=True)
+class HonestRun:
+    """A run that nothing is wrong with: its settings, its values, and what its lab leaves out."""
+
+    params: Mapping[str, Any]
+    values: Mapping[str, Any]
+    leave_out: tuple[str, ...] = ()
+
+    def raised(self, params: Mapping[str, Any] | None = None, **values: Any) -> list[str]:
+        """The ids of the findings of this run with other settings and values."""
+        run = RunUnderTest({**self.params, **(params or {})}, {**self.values, **values})
+        return [finding.id for finding in causes(run, self.leave_out)]
+
+
+MANY_FLOWS = HonestRun(
+    {**SCALE.defaults(), **SCALE.trials[1].set},
+    {
+        "flows": 10,
+        "duration_s": 150.0,
+        "goodput_bps": 95.6e6,
+        "own_goodput_bps": 97.9e6,
+        "mss_bytes": 1448,
+        "rtt_min_ms": 20.0,
+        "rtt_mean_ms": 225.0,
+        "segments": 1_200_000,
+        "retransmits": 160,
+        "queue_drops": 162,
+        "halvings": 60,
+        "queue_packet_bytes": 1514.0,
+        "queue_delay_mean_ms": 205.0,
+        "own_flows": 10,
+        "own_sum_bps": 95.5e6,
+        "own_rtt_ms": 225.0,
+        "own_jain": 0.95,
+        "own_groups_error_ratio": 0.002,
+    },
+    tuple(SCALE.file.checks.leave_out),
+)
+TWO_FLOWS = HonestRun(
+    {**BUFFERS.defaults(), **BUFFERS.trials[1].set},
+    {
+        "flows": 2,
+        "goodput_bps": 95.6e6,
+        "mss_bytes": 1448,
+        "rtt_min_ms": 50.0,
+        "rtt_mean_ms": 150.0,
+        "retransmits": 1299,
+        "qdisc_drops": 1299,
+        "other_qdisc_drops": 0,
+        "queue_limit_bytes": 1_250_000,
+        "buffer_bdp_ratio_min": 1.0,
+        "buffer_bdp_ratio_max": 2.0,
+    },
+    tuple(BUFFERS.file.checks.leave_out),
+)
+DISCIPLINE = HonestRun(
+    {
+        "discipline": "red",
+        "receiver": "host-3",
+        "parallel_flows": 2,
+        "rate_mbit": 100,
+        "rtt_ms": 2,
+        "red_avpkt_bytes": 1000,
+        "red_burst_packets": 141,
+        "judged_by": "delay",
+    },
+    {
+        "flows": 2,
+        "goodput_bps": 95.6e6,
+        "rtt_min_ms": 2.0,
+        "utilisation": 0.999,
+        "queue_mean_packets": 71.0,
+        "queue_drops": 60,
+        "queue_marks": 0,
+        "queue_delay_mean_ms": 9.1,
+        "queue_kind": "red",
+        "red_limit_bytes": 366000,
+        "red_max_bytes": 225000,
+        "red_ewma_log": 6,
+        "red_cell_log": 13,
+        "rate_rows": 20,
+        "rate_rows_spanning": 0,
+        "host_3_received_flows": 2,
+    },
+)
+SENDER = HonestRun(
+    {"congestion_control": "vegas", "average_from_s": 30},
+    {
+        "congestion_control": "vegas",
+        "steady_goodput_bps": 95e6,
+        "sender_path_rtt_ms": 40.0,
+        "tcp_min_rtt_ms": 40.0,
+        "cwnd_over_rate_ms": 41.3,
+        "rising_ratio": 1.0,
+        "rising_steps": 2,
+        "table_rows": 60,
+        "table_rows_foreign": 0,
+        "table_interval_s": 1.0,
+        "table_lowest_bps": 90e6,
+        "lowest_tenth_bps": 80e6,
+    },
+)
+
+
+@pytest.mark.parametrize("run", [MANY_FLOWS, TWO_FLOWS, DISCIPLINE, SENDER])
+def test_an_honest_run_raises_nothing(run: HonestRun) -> None:
+    assert run.raised() == []
+
+
+# Many flows
+
+
+def test_the_path_is_as_long_as_its_smallest_round_trip_by_ping_or_tcp() -> None:
+    """Half an hour behind a full queue: TCP's own smallest is of its last five minutes."""
+    assert MANY_FLOWS.raised(rtt_min_ms=128.266, path_rtt_ms=20.0) == []
+    assert MANY_FLOWS.raised(rtt_min_ms=128.266, path_rtt_ms=128.1) == ["round-trip-time"]
+    assert MANY_FLOWS.raised(rtt_min_ms=128.266) == ["round-trip-time"]
+    assert MANY_FLOWS.raised(rtt_min_ms=9.0, path_rtt_ms=20.0) == ["round-trip-time"]
+
+
+@pytest.mark.parametrize(
+    ("counted", "events", "found"),
+    [
+        (62, 60, False),
+        (79, 60, False),
+        (300, 60, True),
+        (10, 60, True),
+        (3, 0, False),
+        (9, 0, True),
+    ],
+)
+def test_counted_halvings(counted: int, events: int, found: bool) -> None:
+    assert (
+        MANY_FLOWS.raised(own_counted_halvings=counted, halvings=events)
+        == ["halving-counter"] * found
+    )
+
+
+@pytest.mark.parametrize(
+    ("by", "retransmits", "found"),
+    [
+        ("retransmissions", 164, False),
+        ("retransmissions", 320, True),
+        ("drops", 320, False),
+    ],
+)
+def test_what_is_called_a_loss(by: str, retransmits: int, found: bool) -> None:
+    assert (
+        MANY_FLOWS.raised({"loss_by": by}, retransmits=retransmits) == ["loss-definition"] * found
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "found"), [(95.4e6, False), (97.0e6, False), (100.5e6, True), (80e6, True)]
+)
+def test_sums_over_unequal_times(said: float, found: bool) -> None:
+    assert MANY_FLOWS.raised(own_sum_bps=said) == ["unequal-intervals"] * found
+
+
+def test_what_the_ends_of_a_short_interval_may_make() -> None:
+    """Eighteen seconds, a sample a second: 5.6 % on top. With finer samples it isn't excused."""
+    short: dict[str, Any] = {"own_sum_bps": 92.0e6, "own_groups_error_ratio": 0.07}
+    assert MANY_FLOWS.raised(duration_s=18.0, **short) == []
+    assert MANY_FLOWS.raised({"sample_interval_s": 0.1}, duration_s=18.0, **short) == [
+        "unequal-intervals"
+    ]
+    assert MANY_FLOWS.raised(duration_s=150.0, **short) == ["unequal-intervals"]
+    assert MANY_FLOWS.raised(duration_s=18.0, own_groups_error_ratio=0.19) == ["mislabelled-row"]
+    assert MANY_FLOWS.raised(duration_s=18.0, own_sum_bps=104.8e6) == ["unequal-intervals"]
+
+
+def test_the_base_delay_in_the_model() -> None:
+    assert MANY_FLOWS.raised(own_rtt_ms=20.0) == ["standing-queue"]
+    assert MANY_FLOWS.raised(own_rtt_ms=212.0) == []
+
+
+def test_flows_that_are_missing_explain_the_rest() -> None:
+    assert MANY_FLOWS.raised(flows=9, own_flows=9) == ["missing-flows"]
+    assert MANY_FLOWS.raised(own_flows=9) == ["missing-flows"]
+    assert MANY_FLOWS.raised(
+        flows=9, own_flows=10, own_sum_bps=80e6, own_groups_error_ratio=0.2
+    ) == ["missing-flows"]
+    assert MANY_FLOWS.raised({"flows": 9}, flows=9, own_flows=9) == []
+
+
+def test_rows_under_another_name() -> None:
+    assert MANY_FLOWS.raised(own_groups_error_ratio=0.13) == ["mislabelled-row"]
+    assert MANY_FLOWS.raised(own_groups_error_ratio=0.02) == []
+
+
+@pytest.mark.parametrize(
+    ("judged_by", "share", "found"),
+    [("percent", 0.0096, True), ("fair-share", 0.0096, False), ("percent", 0.0011, False)],
+)
+def test_shares_of_a_thousand(judged_by: str, share: float, found: bool) -> None:
+    seen = {"rival_share": share, "rival_fair_share": 0.001, "rivals_found": 1}
+    assert (
+        MANY_FLOWS.raised({"judged_by": judged_by, "rival_flows": 1}, **seen)
+        == ["fair-share"] * found
+    )
+
+
+def test_segments_together_explain_what_their_drops_are() -> None:
+    large = {"queue_packet_bytes": 2988.0, "retransmits": 500}
+    assert MANY_FLOWS.raised({"loss_by": "retransmissions"}, **large) == ["offload"]
+    assert MANY_FLOWS.raised(queue_packet_bytes=1514.4) == []
+
+
+def test_other_labs_are_not_judged_by_what_they_lack() -> None:
+    other = load_lab(ROOT, "queues")
+    run = RunUnderTest(
+        {**other.defaults(), **other.trials[1].set}, {"flows": 2, "goodput_bps": 95e6}
+    )
+    ids = {finding.id for finding in causes(run)}
+    assert not ids & {"missing-flows", "unequal-intervals", "standing-queue", "fair-share"}
+
+
+# Flows that share a link
+
+
+@pytest.mark.parametrize(
+    ("limit", "found"),
+    [(1_310_720, True), (163_840, True), (1_249_990, False), (1_265_000, False), (None, False)],
+)
+def test_the_buffer_that_the_qdisc_has(limit: int | None, found: bool) -> None:
+    assert TWO_FLOWS.raised(queue_limit_bytes=limit) == ["size-suffix"] * found
+
+
+def test_what_a_buffer_is_called_for_whom() -> None:
+    assert TWO_FLOWS.raised({"buffer_claimed_ratio": 1}) == []
+    assert TWO_FLOWS.raised({"buffer_claimed_ratio": 1, "buffer_claimed_for": "every flow"}) == [
+        "whose-bdp"
+    ]
+    assert TWO_FLOWS.raised({"buffer_claimed_ratio": 0.1}) == ["whose-bdp"]
+    shortest = {"buffer_claimed_for": "shortest path"}
+    assert TWO_FLOWS.raised({"buffer_claimed_ratio": 1, **shortest}) == ["whose-bdp"]
+    assert TWO_FLOWS.raised({"buffer_claimed_ratio": 2, **shortest}) == []
+    same = {"buffer_bdp_ratio_max": 1.02}
+    assert (
+        TWO_FLOWS.raised({"buffer_claimed_ratio": 1, "buffer_claimed_for": "every flow"}, **same)
+        == []
+    )
+
+
+def test_a_wrong_buffer_explains_what_it_is_called() -> None:
+    wrong = {
+        "queue_limit_bytes": 163_840,
+        "buffer_bdp_ratio_min": 0.13,
+        "buffer_bdp_ratio_max": 0.26,
+    }
+    assert TWO_FLOWS.raised({"buffer_claimed_ratio": 1}, **wrong) == ["size-suffix"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "true", "unreadable", "found"),
+    [
+        (0.0, 500.0, 0, True),
+        (508.0, 500.0, 0, False),
+        (500.0, 500.0, 3, True),
+        (None, None, 200, True),
+        (0.0, 3.0, 0, False),
+        (250.0, 500.0, 0, True),
+    ],
+)
+def test_lengths_against_json(
+    mean: float | None, true: float | None, unreadable: int, found: bool
+) -> None:
+    seen = {
+        "length_rows": 200,
+        "length_rows_unreadable": unreadable,
+        "length_rows_mean_packets": mean,
+        "length_rows_true_packets": true,
+    }
+    assert TWO_FLOWS.raised(**seen) == ["field-number"] * found
+
+
+@pytest.mark.parametrize(
+    ("backwards", "ratio", "found"),
+    [(0, 1.003, False), (1, 1.003, True), (0, 0.977, True), (0, 0.9984, False), (0, None, True)],
+)
+def test_windows_against_ss(backwards: int, ratio: float | None, found: bool) -> None:
+    seen = {
+        "window_rows": 400,
+        "window_rows_backwards": backwards,
+        "window_rows_ratio": ratio,
+    }
+    assert TWO_FLOWS.raised(**seen) == ["units"] * found
+
+
+def test_a_hidden_queue_is_told_before_the_retransmissions_that_it_makes() -> None:
+    assert TWO_FLOWS.raised(other_qdisc_drops=1500, retransmits=2900) == ["other-drops"]
+
+
+def compared(by_trial: dict[int, list[float]], compare_by: str = "jains_index") -> list[Member]:
+    params = {**TWO_FLOWS.params, "compare_by": compare_by}
+    return [
+        Member(trial, (), seed, params, {"jains_index": value})
+        for trial, values in by_trial.items()
+        for seed, value in enumerate(values, start=1)
+    ]
+
+
+def set_findings(by_trial: dict[int, list[float]], compare_by: str = "jains_index") -> list[str]:
+    return [found.finding.id for found in check_set(BUFFERS, compared(by_trial, compare_by))]
+
+
+def test_one_run_of_each_is_too_few_to_compare() -> None:
+    assert set_findings({1: [0.6], 3: [0.9]}) == ["one-run"]
+    assert set_findings({1: [0.6], 3: [0.9]}, "nothing") == []
+    assert set_findings({1: [0.6, 0.9]}) == []
+
+
+def test_enough_runs_are_those_that_tell_the_trials_apart() -> None:
+    assert set_findings({1: [0.60, 0.62, 0.61], 3: [0.90, 0.91, 0.89]}) == []
+    said = check_set(BUFFERS, compared({1: [0.6, 0.9, 0.75], 3: [0.9, 0.7, 0.8]}))[0].finding
+    assert said.id == "one-run"
+    assert "0.75 in trial 1, 0.8 in trial 3, from 3 runs each" in said.measured
+
+
+def test_a_value_that_a_run_does_not_have_is_not_compared() -> None:
+    nothing = [Member(t, (), 1, {**TWO_FLOWS.params, "compare_by": "s1_share"}) for t in (1, 3)]
+    assert check_set(BUFFERS, nothing) == []
+
+
+# A queue and its discipline
+
+
+@pytest.mark.parametrize(
+    ("measured", "finding"),
+    [
+        ({"red_limit_bytes": 346000}, "red-limits"),
+        ({"red_cell_log": 16}, "red-bandwidth"),
+        ({"red_cell_log": 12}, "red-bandwidth"),
+        ({"rate_rows": 22, "rate_rows_spanning": 2}, "summary-row"),
+        ({"host_3_received_flows": 0, "host_4_received_flows": 2}, "copied-cell"),
+        ({"host_3_received_flows": 1, "host_4_received_flows": 1}, "copied-cell"),
+        (
+            {"utilisation": 0.1, "queue_mean_packets": 0.0, "queue_drops": 0},
+            "no-bottleneck",
+        ),
+    ],
+)
+def test_each_symptom_raises_its_own_finding(measured: dict[str, Any], finding: str) -> None:
+    assert DISCIPLINE.raised(**measured) == [finding]
+
+
+def test_iperf2_csv_that_a_person_brings(tmp_path: Path) -> None:
+    """Two senders' files, then one of them copied under a third name."""
+    corpus = Path(__file__).parents[1] / "data" / "parse" / "iperf2"
+    first, second = tmp_path / "fifo-run1-h1-h3.txt", tmp_path / "fifo-run1-h2-h3.txt"
+    shutil.copyfile(corpus / "iperf2-2.1.8-one-flow.csv", first)
+    shutil.copyfile(corpus / "iperf2-2.1.8-two-flows.csv", second)
+    brought = imported.read_files([tmp_path])
+    assert brought.measured["flows"] == 3
+    assert brought.measured["goodput_bps"] == pytest.approx(
+        8 * (10_616_892 / 4 + 2 * 7_995_452 / 3)
+    )
+    assert causes(RunUnderTest({"parallel_flows": 3}, brought.measured)) == []
+    shutil.copyfile(first, tmp_path / "fifo-run1-h2-h4.txt")
+    brought = imported.read_files([tmp_path])
+    found = causes(RunUnderTest({"parallel_flows": 3}, brought.measured))
+    assert [finding.id for finding in found] == ["copied-cell"]
+    assert brought.measured["flows"] == 3
+
+
+def test_findings_that_depend_on_what_was_wanted() -> None:
+    assert DISCIPLINE.raised({"discipline": "pfifo_fast"}) == ["default-qdisc"]
+    assert DISCIPLINE.raised({"judged_by": "throughput"}) == ["wrong-metric"]
+    # A link with room to spare may well differ in throughput.
+    assert DISCIPLINE.raised({"judged_by": "throughput"}, utilisation=0.7) == []
+    # A short queue alone is what good disciplines are for.
+    assert DISCIPLINE.raised(queue_mean_packets=0.5, queue_drops=0) == []
+    assert DISCIPLINE.raised({"receiver": None, "discipline": None}) == []
+
+
+def test_what_tc_gives_red_for_a_link() -> None:
+    """tc's own numbers, printed for avpkt 1000 and burst 141 (ewma 6)."""
+    assert cell_log(20, 1000, 6) == 15
+    assert cell_log(10, 1000, 6) == 16
+
+
+def member(trial: int, discipline: str, **changed: Any) -> Member:
+    measured = {**DISCIPLINE.values, "host_1_goodput_bps": 47e6, "host_2_goodput_bps": 48e6}
+    params = {**DISCIPLINE.params, "discipline": discipline, "claim": changed.pop("claim", "none")}
+    return Member(trial, (), 1, params, {**measured, **changed})
+
+
+def test_a_file_read_twice() -> None:
+    twice = [member(1, "red"), member(2, "red")]
+    finding = same_numbers(QUEUES, twice)
+    assert finding is not None
+    assert (finding.id, finding.measured[:24]) == ("copied-cell", "trials 1 and 2 agree in ")
+    assert same_numbers(QUEUES, [twice[0], member(2, "red", goodput_bps=95.7e6)]) is None
+    # The same trial twice may be the same run twice.
+    assert same_numbers(QUEUES, [twice[0], twice[0]]) is None
+
+
+def arms(count: int, claim: str, delay_ms: float = 100.0) -> list[Member]:
+    return [
+        member(
+            n,
+            discipline,
+            claim=claim,
+            host_1_goodput_bps=1e6 * (47 + n % 3),
+            busy_ping_mean_ms=(delay_ms if discipline == "red" else 100.0) + n % 3,
+        )
+        for discipline in ("red", "pfifo_fast")
+        for n in range(count)
+    ]
+
+
+def test_claims_need_enough_values() -> None:
+    finding = small_n(QUEUES, arms(4, "spread"))
+    assert finding is not None
+    assert finding.id == "small-n"
+    assert finding.measured.startswith("8 values an arm")
+    assert small_n(QUEUES, arms(30, "spread")) is None
+    assert small_n(QUEUES, arms(4, "none")) is None
+    assert small_n(QUEUES, arms(4, "delay", delay_ms=10.0)) is None
+    assert small_n(QUEUES, arms(4, "delay")) is not None
+
+
+# One sender
+
+
+def test_another_algorithm_than_was_meant() -> None:
+    assert SENDER.raised({"congestion_control": "bbr"}) == ["wrong-algorithm"]
+    # Whether that one has settled is no question then.
+    assert SENDER.raised({"congestion_control": "bbr"}, rising_ratio=3, rising_steps=4) == [
+        "wrong-algorithm"
+    ]
+
+
+def test_the_senders_own_queue() -> None:
+    assert SENDER.raised({"host_qdisc": "fq"}, host_queue_kind="pfifo_fast") == ["host-qdisc"]
+    assert SENDER.raised({"host_qdisc": "fq"}, host_queue_kind="fq") == []
+    # One thing at a time: first the algorithm.
+    wrong = {"host_qdisc": "fq", "congestion_control": "bbr"}
+    assert SENDER.raised(wrong, host_queue_kind="pfifo_fast") == ["wrong-algorithm"]
+    # Not looked at: nothing is said.
+    assert SENDER.raised({"host_qdisc": "fq"}) == []
+
+
+def test_no_answer_comes_sooner_than_the_path_allows() -> None:
+    assert SENDER.raised(tcp_min_rtt_ms=1.1) == ["terminated-tcp"]
+    assert SENDER.raised(cwnd_over_rate_ms=0.18) == ["terminated-tcp"]
+    # A window that isn't full makes the quotient larger, and that is no fault.
+    assert SENDER.raised(cwnd_over_rate_ms=83.0) == []
+    # A radio's ping may find a longer path than TCP's best packet.
+    assert SENDER.raised(sender_path_rtt_ms=45.0) == []
+    assert SENDER.raised(sender_path_rtt_ms=None, tcp_min_rtt_ms=1.1) == []
+
+
+def test_a_rate_that_still_rises() -> None:
+    assert SENDER.raised(rising_ratio=1.26, rising_steps=4) == ["ten-seconds"]
+    assert SENDER.raised(rising_ratio=1.24, rising_steps=4) == []
+    assert SENDER.raised(rising_ratio=2.0, rising_steps=3) == []
+    # A saw's tooth rises too.
+    assert SENDER.raised(rising_ratio=2.0, rising_steps=4, steady_retransmits=3) == []
+
+
+def test_rows_that_hide_what_a_loss_did() -> None:
+    assert SENDER.raised(lowest_tenth_bps=20e6) == ["averages-hide"]
+    assert SENDER.raised(lowest_tenth_bps=20e6, table_interval_s=0.1) == []
+    assert SENDER.raised(lowest_tenth_bps=None) == []
+
+
+def test_a_table_of_two_runs() -> None:
+    assert SENDER.raised(table_rows_foreign=19) == ["mixed-runs"]
+    assert SENDER.raised(table_rows_foreign=18) == []
