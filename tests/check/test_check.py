@@ -226,7 +226,7 @@ def test_every_finding_has_a_ladder(hint: int) -> None:
     assert len(ids) > 15
     for lab in (LAB, load_lab(ROOT, "calibrate")):
         for name in ids:
-            finding = with_help(lab, Finding(name, "error", "", "", ""), hint)
+            finding = with_help(lab, Finding(name, "", "", ""), hint)
             assert finding.hint, name
             assert finding.page
 

@@ -113,7 +113,7 @@ def test_a_check_gets_only_what_it_needs() -> None:
 def test_a_check_raises_only_what_it_is_registered_for() -> None:
     @registry.check(FindingKind("slow", "The goodput."), needs=())
     def slow(run: RunUnderTest) -> Finding | None:
-        return Finding("fast", "error", "", "", "")
+        return Finding("fast", "", "", "")
 
     with pytest.raises(KeyError, match="fast"):
         slow(RunUnderTest({}, {}))

@@ -108,7 +108,7 @@ def test_result() -> None:
         assert result["model"] is None or set(result["model"]) == model
         for verdict in result["expectations"]:
             assert list(verdict) == list(docs_fields.EXPECTATION)
-    assert list(Finding("", "error", "", "", "").to_json()) == list(docs_fields.FINDING)
+    assert list(Finding("", "", "", "").to_json()) == list(docs_fields.FINDING)
 
 
 def test_plan_and_provenance() -> None:

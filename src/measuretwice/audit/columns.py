@@ -152,8 +152,8 @@ class Name:
 
 # In this order: the first whose words a heading has. Words are in small letters, `/` is per.
 NAMES: dict[str, Name] = {
-    one.name: one
-    for one in (
+    name.name: name
+    for name in (
         Name("drops_per_halving", "number", "the router's drops over halvings",
              rf"{ROUTER}.*\bdrop\w*.* per .*{HALF}"),
         Name("losses_per_halving", "number", "losses over halvings",
@@ -219,7 +219,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is known: its name here, its heading, its place, and its unit where it has one."""
+    """A column that is known: its name here, its heading, its index, and its unit where it has one."""
 
     name: str
     heading: str
@@ -227,8 +227,8 @@ class Column:
     unit: Unit | None
 
     @property
-    def told(self) -> str:
-        """As it is told: `goodput ("bandwidth_port", bit/s)`."""
+    def description(self) -> str:
+        """The column as text: `goodput ("bandwidth_port", bit/s)`."""
         behind = f", {self.unit.name}" if self.unit and self.unit.name not in self.heading else ""
         return f"{self.name} ({self.heading!r}{behind})"
 
@@ -284,23 +284,24 @@ def known_columns(
     """
     found: dict[str, list[Column]] = {}
     chosen = _chosen(headings, choices, source)
-    taken = {column.place for column in chosen}
+    chosen_indices = {column.place for column in chosen}
     settled = {choice.name for choice in choices}
-    for place, heading in enumerate(headings):
+    for index, heading in enumerate(headings):
         name, unit = _name_of(heading)
-        if name is None or place in taken or name.name in settled:
+        if name is None or index in chosen_indices or name.name in settled:
             continue
         if unit is not None and unit.quantity == "rate" and name.name == "flow":
             continue  # the sender's rate is no sender
         fits = unit is not None and unit.quantity == name.quantity.split()[0]
         found.setdefault(name.name, []).append(
-            Column(name.name, heading, place, unit if fits else None)
+            Column(name.name, heading, index, unit if fits else None)
         )
     for column in chosen:
         found.setdefault(column.name, []).append(column)
     if "goodput" in found and "total" not in found and OF_RUNS & set(found) - {"share"}:
         found["total"] = [
-            Column("total", one.heading, one.place, one.unit) for one in found.pop("goodput")
+            Column("total", column.heading, column.place, column.unit)
+            for column in found.pop("goodput")
         ]
     _refuse_twins(found, source)
     if not any(NAMES[name].quantity != "text" for name in found):
@@ -316,9 +317,9 @@ def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> 
     for choice in choices:
         if not choice.column:
             continue
-        places = [place for place, heading in enumerate(headings) if heading == choice.column]
-        if len(places) != 1:
-            times = "twice" if places else "nowhere"
+        indices = [index for index, heading in enumerate(headings) if heading == choice.column]
+        if len(indices) != 1:
+            times = "twice" if indices else "nowhere"
             raise UserError(
                 f"--columns {choice.name}={choice.column}: stands {times} in {source}; its columns: "
                 f"{_listed(headings)}"
@@ -328,7 +329,7 @@ def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> 
             _, unit = words_of(choice.column)
             if unit and unit.quantity != NAMES[choice.name].quantity.split()[0]:
                 unit = None
-        columns.append(Column(choice.name, choice.column, places[0], unit))
+        columns.append(Column(choice.name, choice.column, indices[0], unit))
     return columns
 
 

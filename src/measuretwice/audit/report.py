@@ -94,9 +94,9 @@ def audit_table(
     rows = reading.rows
     if not any(row.numbers for row in rows) and not reading.problems:
         raise UserError(f"{source}: no row has a number in the columns that are known")
-    problems = [Problem(*one) for one in reading.problems]
+    problems = [Problem(*problem) for problem in reading.problems]
     for row in rows:
-        problems += [Problem((row.line,), row.label, *said) for said in off_in(row)]
+        problems += [Problem((row.line,), row.label, kind, text) for kind, text in off_in(row)]
     problems += _together(rows)
     notes = [*reading.notes]
     recomputed: list[Recomputed] = []
@@ -105,12 +105,12 @@ def audit_table(
             recomputed += _of_flows(group, reading, notes)
             problems += _over_link(group, reading)
     notes += _remarks(rows, reading, problems, recomputed)
-    columns = [column for those in reading.columns.values() for column in those]
-    places = {column.place for column in columns}
+    columns = [column for known_as in reading.columns.values() for column in known_as]
+    indices = {column.place for column in columns}
     return Report(
         source, kind, len(rows),
         tuple(columns),
-        tuple(h for place, h in enumerate(table.headings) if place not in places and h),
+        tuple(heading for index, heading in enumerate(table.headings) if index not in indices and heading),
         tuple(recomputed),
         tuple(sorted(problems, key=lambda problem: problem.lines)),
         tuple(notes),
@@ -181,7 +181,7 @@ def _remarks(
     recomputed: Sequence[Recomputed],
 ) -> Iterator[str]:
     """What isn't impossible, and worth to be looked at."""
-    wrong = {line: 1 for one in problems if one.kind == "index" for line in one.lines}
+    wrong = {line for problem in problems if problem.kind == "index" for line in problem.lines}
     for flows, share in missing_shares(rows, wrong).items():
         yield (
             f"all rows with {flows} flows stay below an index of {1 - share:.4g}, which others exceed: "
@@ -207,12 +207,12 @@ def _remarks(
                 "is missing, or they are shares of the link"
             )
     theory = [constant.value for constant in MATHIS_CONSTANTS.values() if constant.name != "1"]
-    for one in recomputed:
-        if one.name == "C by halvings" and not (
-            min(theory) / FAR_FROM_THEORY < one.value < max(theory) * FAR_FROM_THEORY
+    for constant in recomputed:
+        if constant.name == "C by halvings" and not (
+            min(theory) / FAR_FROM_THEORY < constant.value < max(theory) * FAR_FROM_THEORY
         ):
             yield (
-                f"C by halvings is {one.value:.4g}, where theory has {min(theory):.2g} to {max(theory):.3g} "
+                f"C by halvings is {constant.value:.4g}, where theory has {min(theory):.2g} to {max(theory):.3g} "
                 "for Reno: look at how halvings were counted"
             )
 
@@ -229,7 +229,7 @@ def lines_of(report: Report) -> Iterator[str]:
     """Return the audit as lines of text: how the table was read, what was recomputed, what is off."""
     each = "a flow" if report.kind == "flow" else "a run, or a part of one"
     yield f"{report.source}: {report.rows} row{'s' * (report.rows != 1)}, each {each}"
-    yield f"  read: {', '.join(column.told for column in report.columns)}"
+    yield f"  read: {', '.join(column.description for column in report.columns)}"
     if report.unused:
         yield f"  not read: {', '.join(map(repr, report.unused))}"
     if report.recomputed:
@@ -249,15 +249,15 @@ def lines_of(report: Report) -> Iterator[str]:
 
 
 def _recomputed(values: Sequence[Recomputed]) -> Iterator[str]:
-    wide = max(len(one.name) for one in values)
-    for one in values[:MOST_RECOMPUTED]:
-        interval = "" if one.low is None else f" ({one.low:.4g} to {one.high:.4g})"
-        unit = {"": "", "?": " in the table's unit"}.get(one.unit, f" {one.unit}")
-        shown = f"{one.value:.12g}" if one.name == "sum" else f"{one.value:.4g}"
-        if one.name == "Jain's index":
-            shown = f"{one.value:.6f}"
-        of = f", {one.of}" if one.of else ""
-        yield f"  {one.name:<{wide}}  {shown}{unit}{interval}, {one.rows} flows{of}"
+    wide = max(len(value.name) for value in values)
+    for value in values[:MOST_RECOMPUTED]:
+        interval = "" if value.low is None else f" ({value.low:.4g} to {value.high:.4g})"
+        unit = {"": "", "?": " in the table's unit"}.get(value.unit, f" {value.unit}")
+        shown = f"{value.value:.12g}" if value.name == "sum" else f"{value.value:.4g}"
+        if value.name == "Jain's index":
+            shown = f"{value.value:.6f}"
+        of = f", {value.of}" if value.of else ""
+        yield f"  {value.name:<{wide}}  {shown}{unit}{interval}, {value.rows} flows{of}"
     if len(values) > MOST_RECOMPUTED:
         yield f"  and {len(values) - MOST_RECOMPUTED} more: --json has all"
 
@@ -266,22 +266,18 @@ def _problems(problems: Sequence[Problem]) -> Iterator[str]:
     kinds: dict[str, list[Problem]] = defaultdict(list)
     for problem in problems:
         kinds[problem.kind].append(problem)
-    told = [
+    shown = [
         problem
-        for those in kinds.values()
-        for problem in (those if len(those) <= MOST_OF_A_KIND else those[:EXAMPLES])
+        for alike in kinds.values()
+        for problem in (alike if len(alike) <= MOST_OF_A_KIND else alike[:EXAMPLES])
     ]
-    for problem in sorted(told, key=lambda one: one.lines):
+    for problem in sorted(shown, key=lambda problem: problem.lines):
         label = f" ({problem.label})" if problem.label else ""
         yield f"  line {_ranges(problem.lines)}{label}: {problem.text}"
-    for those in kinds.values():
-        if len(those) > MOST_OF_A_KIND:
-            lines = [line for problem in those[EXAMPLES:] for line in problem.lines]
-            yield f"  and so {len(those) - EXAMPLES} more, line {_ranges(lines)}: {_like(those)}"
-
-
-def _like(problems: Sequence[Problem]) -> str:
-    return f"such as {problems[-1].text}"
+    for alike in kinds.values():
+        if len(alike) > MOST_OF_A_KIND:
+            lines = [line for problem in alike[EXAMPLES:] for line in problem.lines]
+            yield f"  and so {len(alike) - EXAMPLES} more, line {_ranges(lines)}: such as {alike[-1].text}"
 
 
 def _ranges(lines: Sequence[int], most: int = 10) -> str:

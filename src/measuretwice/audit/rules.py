@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from measuretwice.audit.columns import NAMES, Number, significant_digits
@@ -20,8 +20,8 @@ from measuretwice.tcp.model import mathis_bandwidth_bps
 
 # What arithmetic of floats adds to a difference.
 FLOATS = 1e-9
-# What a rule says: the kind of what is off, and a text for a person.
-Said = Iterator[tuple[str, str]]
+# What a rule yields: the kind of what is off, and a text for a person.
+Offences = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Row:
         return self.texts.get(name) or f"{self.numbers[name].value:.6g}"
 
 
-RULES: list[Callable[[Row], Said]] = []
+RULES: list[Callable[[Row], Offences]] = []
 
 
-def rule(function: Callable[[Row], Said]) -> Callable[[Row], Said]:
+def rule(function: Callable[[Row], Offences]) -> Callable[[Row], Offences]:
     RULES.append(function)
     return function
 
@@ -56,21 +56,21 @@ def rule(function: Callable[[Row], Said]) -> Callable[[Row], Said]:
 def off_in(row: Row) -> list[tuple[str, str]]:
     """Return what is off in a row, each kind once: the rule that stands first says it."""
     found: dict[str, str] = {}
-    for one in RULES:
-        for kind, text in one(row):
+    for check in RULES:
+        for kind, text in check(row):
             found.setdefault(kind, text)
     return list(found.items())
 
 
 @rule
-def negative(row: Row) -> Said:
+def negative(row: Row) -> Offences:
     for name, number in row.numbers.items():
         if number.value < 0:
             yield "negative", f"{name} {row.shown(name)} is less than nothing"
 
 
 @rule
-def zero(row: Row) -> Said:
+def zero(row: Row) -> Offences:
     """Where nothing was carried, shares and indices are of nothing."""
     for name in ("flows", "rtt", "mss", "segments", "sent", "link"):
         if row.has(name) and row[name].value == 0:
@@ -83,14 +83,14 @@ def zero(row: Row) -> Said:
 
 
 @rule
-def flows_are_whole(row: Row) -> Said:
+def flows_are_whole(row: Row) -> Offences:
     for name in ("flows", "asked"):
         if row.has(name) and row[name].value % 1:
             yield "flows", f"{row.shown(name)} flows are no whole number"
 
 
 @rule
-def squares_of_some_flows(row: Row) -> Said:
+def squares_of_some_flows(row: Row) -> Offences:
     """For rates x >= 0 of n flows: (sum x)^2 / n <= sum x^2 <= (sum x)^2."""
     if not row.has("total", "squares") or min(row["squares"].value, row["total"].value) <= 0:
         return
@@ -114,7 +114,7 @@ def squares_of_some_flows(row: Row) -> Said:
 
 
 @rule
-def index_recomputes(row: Row) -> Said:
+def index_recomputes(row: Row) -> Offences:
     if not row.has("index", "total", "squares", "flows"):
         return
     index, total, squares, flows = (row[n] for n in ("index", "total", "squares", "flows"))
@@ -128,7 +128,7 @@ def index_recomputes(row: Row) -> Said:
 
 
 @rule
-def index_bounds(row: Row) -> Said:
+def index_bounds(row: Row) -> Offences:
     if not row.has("index") or (row.has("total") and row["total"].value == 0):
         return
     index = row["index"]
@@ -150,7 +150,7 @@ def index_bounds(row: Row) -> Said:
 
 
 @rule
-def ratios(row: Row) -> Said:
+def ratios(row: Row) -> Offences:
     """A share of something is between 0 and 1."""
     for name in ("share", "fair_share", "loss_ratio", "halving_ratio"):
         if row.has(name) and row[name].low > 1:
@@ -165,7 +165,7 @@ def ratios(row: Row) -> Said:
 
 
 @rule
-def link(row: Row) -> Said:
+def link(row: Row) -> Offences:
     for name in ("total", "goodput"):
         if row.has("link", name) and row["link"].value > 0 and row[name].low > row["link"].high:
             share = row[name].value / row["link"].value
@@ -173,7 +173,7 @@ def link(row: Row) -> Said:
 
 
 @rule
-def flows_asked(row: Row) -> Said:
+def flows_asked(row: Row) -> Offences:
     if row.has("flows", "asked") and row["flows"].value != row["asked"].value:
         yield (
             "flows",
@@ -182,7 +182,7 @@ def flows_asked(row: Row) -> Said:
 
 
 @rule
-def losses_and_halvings(row: Row) -> Said:
+def losses_and_halvings(row: Row) -> Offences:
     """A window is halved for a loss, once for all losses of a round trip."""
     if row.has("losses", "halvings") and row["losses"].high < row["halvings"].low:
         yield (
@@ -200,14 +200,14 @@ def losses_and_halvings(row: Row) -> Said:
 
 
 @rule
-def parts_of_segments(row: Row) -> Said:
+def parts_of_segments(row: Row) -> Offences:
     for part in ("losses", "halvings"):
         if row.has(part, "segments") and row[part].low > row["segments"].high:
             yield "counts", f"{row.shown(part)} {part}, of {row.shown('segments')} segments"
 
 
 @rule
-def quotients(row: Row) -> Said:
+def quotients(row: Row) -> Offences:
     """What was divided, divided again."""
     for name, above, below in (
         ("losses_per_halving", "losses", "halvings"),
@@ -231,7 +231,7 @@ def quotients(row: Row) -> Said:
 
 
 @rule
-def both_by_segments(row: Row) -> Said:
+def both_by_segments(row: Row) -> Offences:
     """Losses and halvings over the same segments: their quotient needs no segments."""
     names = ("losses", "halvings", "loss_ratio", "halving_ratio")
     if not row.has(*names) or row.has("segments") or min(row[n].low for n in names) <= 0:
@@ -254,7 +254,7 @@ def _apart(stated: Number, low: float, high: float) -> bool:
 
 
 @rule
-def constants_are_positive(row: Row) -> Said:
+def constants_are_positive(row: Row) -> Offences:
     for name in ("c_by_losses", "c_by_halvings"):
         if row.has(name) and row[name].high <= 0:
             yield "constant", f"{NAMES[name].help}: {row.shown(name)}; it is more than 0"
@@ -340,9 +340,12 @@ def parts_of_one(rows: Sequence[Row]) -> list[list[Row]]:
 
 def shares_together(group: Sequence[Row]) -> tuple[float, float, float]:
     """Return what shares add up to, and the interval that their last digits leave open."""
-    ends = ([end(row["share"]) for row in group] for end in (_value, _low, _high))
-    total, low, high = (math.fsum(values) for values in ends)
-    return total, low, high
+    shares = [row["share"] for row in group]
+    return (
+        math.fsum(share.value for share in shares),
+        math.fsum(share.low for share in shares),
+        math.fsum(share.high for share in shares),
+    )
 
 
 def shares_recomputed(group: Sequence[Row], rate: str) -> Iterator[tuple[Row, float]]:
@@ -350,25 +353,14 @@ def shares_recomputed(group: Sequence[Row], rate: str) -> Iterator[tuple[Row, fl
     if not all(row.has(rate) and row[rate].low >= 0 for row in group):
         return
     whole = math.fsum(row[rate].value for row in group)
-    least, most = (math.fsum(end(row[rate]) for row in group) for end in (_low, _high))
+    least = math.fsum(row[rate].low for row in group)
+    most = math.fsum(row[rate].high for row in group)
     for row in group:
         if least <= 0:
             return
         low, high = row[rate].low / most, row[rate].high / least
         if row["share"].high < low or row["share"].low > high:
             yield row, row[rate].value / whole
-
-
-def _value(number: Number) -> float:
-    return number.value
-
-
-def _low(number: Number) -> float:
-    return number.low
-
-
-def _high(number: Number) -> float:
-    return number.high
 
 
 def groups_of(rows: Sequence[Row]) -> list[list[Row]]:
@@ -379,7 +371,7 @@ def groups_of(rows: Sequence[Row]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def missing_shares(rows: Sequence[Row], wrong: Mapping[int, object]) -> dict[int, float]:
+def missing_shares(rows: Sequence[Row], wrong: Collection[int]) -> dict[int, float]:
     """Return the share of flows that seem to be missing, by number of flows, where some do.
 
     A flow that never ran is counted in n and adds nothing: an index can then be no more than the

@@ -203,8 +203,8 @@ def _numeric(known: Columns) -> list[Column]:
     return [columns[0] for name, columns in known.items() if NAMES[name].quantity != "text"]
 
 
-def _cell(line: Line, place: int) -> str:
-    return line.cells[place] if place < len(line.cells) else ""
+def _cell(line: Line, index: int) -> str:
+    return line.cells[index] if index < len(line.cells) else ""
 
 
 def _cells(line: Line, columns: Sequence[Column]) -> str:
@@ -283,11 +283,14 @@ def _ask_for_units(
         known[name][0] for name in sorted(needed) if name in known and not known[name][0].unit
     ]
     if unclear:
-        said = ",".join(
-            f"{one.name}={one.heading}:{UNIT_EXAMPLES[NAMES[one.name].quantity]}" for one in unclear
+        choices = ",".join(
+            f"{column.name}={column.heading}:{UNIT_EXAMPLES[NAMES[column.name].quantity]}"
+            for column in unclear
         )
-        headings = " and ".join(repr(one.heading) for one in unclear)
-        raise UserError(f"{source}: {headings}: in which unit? Say it, such as --columns '{said}'")
+        headings = " and ".join(repr(column.heading) for column in unclear)
+        raise UserError(
+            f"{source}: {headings}: in which unit? Say it, such as --columns '{choices}'"
+        )
 
 
 def _texts(line: Line, known: Columns, shared_label: bool) -> dict[str, str]:

@@ -34,7 +34,6 @@ def unfit(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "unfit",
-        "error",
         problem,
         "a test of TCP from the sender to the receiver, run to its end; and a ping that came back",
         "Nothing can be concluded from such a file, so it isn't used. What the others say still holds.",
@@ -49,7 +48,6 @@ def of_one_run(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "two-runs",
-        "error",
         found,
         "the files of one run",
         "What is measured in one run says nothing about another. The last run is checked, with the files "
@@ -65,7 +63,6 @@ def misplaced(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "configuration",
-        "error",
         found,
         "the qdisc on the interface that the data leaves by",
         "What that qdisc counts isn't what happened to the data.",
@@ -81,7 +78,6 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "wrong-algorithm",
-        "error",
         f"flows of {', '.join(sorted(found - run.algorithms))} (iperf3)",
         ", ".join(sorted(run.algorithms)),
         "What is measured is another algorithm's doing: the setting did not reach the socket.",
@@ -109,7 +105,7 @@ def flows(run: RunUnderTest) -> Finding | None:
     if count is None or count == wanted:
         return None
     return Finding(
-        "flows", "error", f"{count:.0f} data connections", f"{wanted:.0f}",
+        "flows", f"{count:.0f} data connections", f"{wanted:.0f}",
         "Sums and means are of a different set of flows from the one that was meant.",
     )  # fmt: skip
 
@@ -131,7 +127,6 @@ def offload(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "offload",
-        "error",
         f"packets of up to {largest:.0f} B on the router",
         f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
         "Several segments travel as one packet. The router loses or keeps them together, so "
@@ -172,23 +167,19 @@ def segment_size(run: RunUnderTest) -> Finding | None:
         and mss_bytes == mtu_bytes - IP_TCP_HEADERS_BYTES - options < wanted - options
     ):
         return Finding(
-            "mtu", "error", found, meant,
+            "mtu", found, meant,
             f"An MTU of {mtu_bytes:.0f} B leaves no more than that. The model was asked about "
             "a different segment size from the one on the wire.",
             symptom=off,
         )  # fmt: skip
     if wanted - mss_bytes == TIMESTAMP_OPTION_BYTES:
         return Finding(
-            "timestamps", "error", found, meant,
+            "timestamps", found, meant,
             "12 bytes of each segment are missing: the size of TCP's timestamp option.",
             symptom=off,
         )  # fmt: skip
     return Finding(
-        "segment-size",
-        "error",
-        found,
-        meant,
-        "The model's segment size is not the one on the wire.",
+        "segment-size", found, meant, "The model's segment size is not the one on the wire."
     )
 
 
@@ -218,16 +209,12 @@ def round_trip(run: RunUnderTest) -> Finding | None:
     found, meant = f"a smallest round-trip time of {least_ms:g} ms", f"{wanted:g} ms"
     if 1.9 <= least_ms / wanted <= 2.1:
         return Finding(
-            "rtt-doubling", "error", found, meant,
+            "rtt-doubling", found, meant,
             "Twice what was asked for: the whole delay was set in both directions.",
         )  # fmt: skip
     if abs(least_ms - wanted) > max(0.02 * wanted, 0.6):
         return Finding(
-            "round-trip-time",
-            "error",
-            found,
-            meant,
-            "The path's delay is not the one that was set.",
+            "round-trip-time", found, meant, "The path's delay is not the one that was set."
         )
     return None
 
@@ -246,7 +233,6 @@ def socket(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "wrong-socket",
-        "error",
         f"the lines that were kept are of {connections:.0f} connection"
         + ("s" if connections != 1 else "")
         + f", the last from port {picked:.0f}",

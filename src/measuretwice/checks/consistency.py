@@ -58,7 +58,6 @@ def unfit(run: RunUnderTest) -> Finding | None:
         if end.unfit:
             return Finding(
                 "unfit",
-                "error",
                 f"{end.source}: {end.unfit}",
                 "a test of TCP from the sender to the receiver",
                 "What is measured is of another test than the lab's.",
@@ -83,7 +82,6 @@ def two_runs(run: RunUnderTest) -> Finding | None:
     for found in (*_connections(run), *_bytes(run), *_counters(run)):
         return Finding(
             "two-runs",
-            "error",
             found,
             "the same connections, and the same bytes but for what was still on its way",
             "These files don't speak of the same connections, or not of all of their time.",
@@ -200,7 +198,6 @@ def sums(run: RunUnderTest) -> Finding | None:
                 continue
             return Finding(
                 "bandwidth",
-                "error",
                 f"{total.rate_bps / 1e6:.4g} Mbit/s in {total.name} of {end.source}",
                 f"{by_bytes / 1e6:.4g} Mbit/s: its own {total.bytes:.0f} B in {total.seconds:.4g} s",
                 "iperf3 divides bytes by time. Somebody has written into this file, or it was converted.",
@@ -224,7 +221,7 @@ def sums(run: RunUnderTest) -> Finding | None:
 def samples(run: RunUnderTest) -> Finding | None:
     for found, meant in (*_packet_size(run), *_clocks(run), *_times(run)):
         return Finding(
-            "samples", "error", found, meant,
+            "samples", found, meant,
             "What is said of the run rests on samples that can't be of it, or not of all of the time.",
         )  # fmt: skip
     return None

@@ -73,7 +73,6 @@ def unexplained(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "unexplained",
-        "error",
         "; ".join(off),
         "what the settings imply",
         f"None of the causes that the checker knows fits{_ruled_out(run)}. So {COMPARE}.",

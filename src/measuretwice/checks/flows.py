@@ -37,7 +37,6 @@ def algorithm(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "wrong-algorithm",
-        "error",
         f"a flow of {used}",
         str(wanted),
         "The setting did not reach the kernel. What is measured is the algorithm that was there "
@@ -66,7 +65,6 @@ def host_queue(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "host-qdisc",
-        "error",
         f"a card with a queue of the kind {kinds[0]} (tc)",
         str(wanted),
         "net.core.default_qdisc is asked when an interface is made or a qdisc is taken away. An "
@@ -93,7 +91,6 @@ def terminated(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "terminated-tcp",
-        "error",
         f"cwnd over rate is {by_window_ms:.3g} ms, TCP's smallest round-trip time {least_ms:.3g} ms",
         f"no less than the path's, {path_ms:.3g} ms by ping",
         "No acknowledgement comes back sooner than the path allows. Something nearer ends the "
@@ -121,7 +118,6 @@ def still_rising(run: RunUnderTest) -> Finding | None:
     goodput_bps = run.measured("steady_goodput_bps") or 0
     return Finding(
         "ten-seconds",
-        "error",
         f"a mean of {goodput_bps / 1e6:.3g} Mbit/s, of a rate that rises in each fifth of the time: the last "
         f"has {ratio:.2f} times the first",
         f"a rate that has settled: less than {RISING_RATIO:g} times",
@@ -149,7 +145,6 @@ def averages_hide(run: RunUnderTest) -> Finding | None:
     again = run.measured("sender_retransmits") or 0
     return Finding(
         "averages-hide",
-        "error",
         f"no row of the table is below {table / 1e6:.3g} Mbit/s; by ss a tenth of a second had "
         f"{true / 1e6:.3g} Mbit/s",
         f"rows that show what the {again:.0f} retransmissions did",
@@ -174,7 +169,6 @@ def mixed_runs(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "mixed-runs",
-        "error",
         f"{foreign:.0f} of {rows:.0f} rows have a window that this connection never had at that time (ss)",
         f"at most {FOREIGN_SHARE * rows:.0f}",
         "Windows and rates of one table are from two runs. Each may be right; nothing that is said of "
@@ -225,7 +219,6 @@ def large_packets(run: RunUnderTest) -> Finding | None:
         also = f"; {retransmits:.0f} segments sent again for {drops:.0f} drops"
     return Finding(
         "offload",
-        "error",
         f"packets of {packet_bytes:.0f} B on average in the router's queue{also}",
         f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
         "Several segments travel as one packet. The router drops them together and counts one: "
@@ -252,7 +245,6 @@ def missing_flows(run: RunUnderTest) -> Finding | None:
     index = run.measured("own_jain")
     return Finding(
         "missing-flows",
-        "error",
         f"{found:.0f} flows in the files{also}" + (f" ({index:.3f})" if index is not None else ""),
         f"{asked:.0f} flows: in the files, in the sum, and in n",
         "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
@@ -282,7 +274,6 @@ def unequal_intervals(run: RunUnderTest) -> Finding | None:
         most = f"; the link can carry {payload_limit(rate_mbit, mss_bytes, wire=False):.4g}"
     return Finding(
         "unequal-intervals",
-        "error",
         f"a sum of {sum_bps / 1e6:.4g} Mbit/s",
         f"{goodput_bps / 1e6:.4g} Mbit/s while all flows were there{most}",
         "Each flow's rate is over its own time. Where these times differ, rates that never were at "
@@ -310,7 +301,6 @@ def standing_queue(run: RunUnderTest) -> Finding | None:
     constant = run.measured("own_c_by_halvings")
     return Finding(
         "standing-queue",
-        "error",
         f"a round-trip time of {used_ms:.4g} ms in the model"
         + (f": C = {constant:.3g}" if constant else ""),
         f"{mean_ms:.4g} ms, as ss measured it{also}",
@@ -339,7 +329,6 @@ def halving_counter(run: RunUnderTest) -> Finding | None:
     also = f", with {drops:.0f} packets lost" if drops is not None else ""
     return Finding(
         "halving-counter",
-        "error",
         f"{counted:.0f} halvings counted{also}",
         f"{events:.0f}, by the kernel's own events",
         "A window comes down over a whole round trip, in many steps with pauses between them. Who "
@@ -365,7 +354,6 @@ def loss_definition(run: RunUnderTest) -> Finding | None:
     also = f"; in the whole run receivers got {spurious:.0f} segments twice" if spurious else ""
     return Finding(
         "loss-definition",
-        "error",
         f"{retransmits:.0f} losses by retransmissions{also}",
         f"{drops:.0f}: what the router dropped",
         "A sender sends again what it takes for lost. Where packets overtake each other it takes more "
@@ -388,7 +376,6 @@ def mislabelled_row(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "mislabelled-row",
-        "error",
         f"a row of the table is {100 * error:.0f} % off what that algorithm's flows add up to",
         "each row the sum of the flows that ran its algorithm, by their connections' own word",
         "The numbers are right and stand under another's name. No rule of physics sees that; only who "
@@ -413,7 +400,6 @@ def fair_share(run: RunUnderTest) -> Finding | None:
     rivals = run.measured("rivals_found") or 0
     return Finding(
         "fair-share",
-        "error",
         f"{100 * share:.2g} % of the goodput for {rivals:.0f} of {rivals / fair:.0f} flows",
         f"{100 * fair:.2g} %: it takes {times:.2g} times its fair share",
         "A percentage of a link that a thousand share says nothing by itself. Fair is one part in as "

@@ -47,7 +47,6 @@ def socket_algorithms(run: RunUnderTest) -> Finding | None:
     if found and wanted and not found <= wanted:
         return Finding(
             "wrong-algorithm",
-            "error",
             f"flows of {', '.join(sorted(map(str, found)))} (ss)",
             ", ".join(sorted(wanted)),
             "What is measured is another algorithm's doing: the setting did not reach the socket.",
@@ -61,7 +60,6 @@ def socket_algorithms(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "wrong-algorithm",
-        "error",
         f"{rivals:.0f} flows of {run.params.get('rival')} (ss)",
         f"{asked:.0f} of {run.measured('flows') or 0:.0f}",
         "Some flows have a different algorithm from the one that was meant, so the rivals' share isn't theirs.",
@@ -96,7 +94,6 @@ def receive_window(run: RunUnderTest) -> Finding | None:
             continue
         return Finding(
             "receive-window",
-            "error",
             f"{socket.node}'s flow waited for the receiver's window {100 * socket.rwnd_limited_ratio:.0f} % "
             f"of its time; that was never above {window} B (ss)",
             f"a window of up to {most:.0f} B, and losses or the link as the only limit"
@@ -128,7 +125,6 @@ def send_buffer(run: RunUnderTest) -> Finding | None:
         if socket.sndbuf_limited_ratio >= LIMITED_RATIO:
             return Finding(
                 "send-buffer",
-                "error",
                 f"{socket.node}'s flow waited for its own buffer "
                 f"{100 * socket.sndbuf_limited_ratio:.0f} % of its time (ss)",
                 "losses or the link as the only limit",
@@ -157,7 +153,6 @@ def application_limited(run: RunUnderTest) -> Finding | None:
             continue
         return Finding(
             "application-limited",
-            "error",
             f"{socket.node}'s flow had data in flight for {socket.busy_s:.1f} s of {socket.alive_s:.1f} s (ss)",
             "all the time",
             "The program that sends had nothing to send for some of the time. Its rate is its own choice, "
@@ -212,7 +207,7 @@ def other_traffic(run: RunUnderTest) -> Finding | None:
         )
         expected = "the flows' own bytes and no others"
     return Finding(
-        "other-traffic", "error", found, expected,
+        "other-traffic", found, expected,
         "Somebody else used the path. What the flows had is what was left.",
         symptom=f"more went through the path than the {len(sockets)} flow{'s' if len(sockets) != 1 else ''} sent",
     )  # fmt: skip
@@ -243,7 +238,6 @@ def interface_drops(run: RunUnderTest) -> Finding | None:
     where = ", ".join(f"{count} at {name}" for name, count in lost.items())
     return Finding(
         "interface-drops",
-        "error",
         f"packets dropped by interfaces: {where}",
         "none",
         "No qdisc's counters have these losses.",
@@ -278,7 +272,6 @@ def lost_between(run: RunUnderTest) -> Finding | None:
             continue
         return Finding(
             "lost-between",
-            "error",
             f"{node.name} received {received} packets, sent {sent} and dropped {dropped}: "
             f"{abs(missing)} {'are missing' if missing > 0 else 'too many'}",
             "as many sent and dropped as received",
@@ -377,7 +370,6 @@ def configuration(run: RunUnderTest) -> Finding | None:
     more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return Finding(
         "configuration",
-        "error",
         "; ".join(found[:SHOWN]) + more,
         "what the lab's own scripts set",
         "The network wasn't as the settings say.",

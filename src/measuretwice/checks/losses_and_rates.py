@@ -50,7 +50,6 @@ def netem_limit(run: RunUnderTest) -> Finding | None:
         also = f"; it dropped {drops:.0f} packets, where p makes about {loss_ratio * offered:.0f}"
     return Finding(
         "netem-limit",
-        "error",
         f"netem's queue holds {limit:.0f} packets, and the window reached {window:.0f} segments{also}",
         f"room for {needed:.0f} packets: what slow start may send before its first loss",
         "A packet that is being delayed waits in netem's queue. What doesn't fit is dropped, and "
@@ -106,15 +105,11 @@ def loss(run: RunUnderTest) -> Finding | None:
     hundredth = interval(wanted / 100)
     if hundredth[0] <= ratio <= hundredth[1]:
         return Finding(
-            "loss-percent", "error", found, meant,
+            "loss-percent", found, meant,
             "A hundred times too few: a ratio was given where per cent is read.",
         )  # fmt: skip
     return Finding(
-        "loss-ratio",
-        "error",
-        found,
-        meant,
-        "The path loses a different share from the one that was set.",
+        "loss-ratio", found, meant, "The path loses a different share from the one that was set."
     )
 
 
@@ -130,7 +125,6 @@ def other_drops(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "other-drops",
-        "error",
         f"{drops:.0f} packets dropped by qdiscs other than the one that was set to lose some",
         "none",
         "These losses aren't part of p, and happened in a queue that nobody looked at.",
@@ -151,7 +145,6 @@ def receiver(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "receiver-drops",
-        "error",
         f"the receiver dropped from its own queue ({run.measured('receiver_ofo_drops') or 0:.0f} segments "
         f"refused, {run.measured('receiver_prune_calls') or 0:.0f} times pruned)",
         "none: only the router was meant to lose packets",
@@ -177,7 +170,6 @@ def queue(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "queueing",
-        "error",
         f"a mean round-trip time of {mean:.2f} ms over a smallest of {least:g} ms, "
         f"with {100 * share:.0f} % of the link in use",
         "a mean near the smallest: this path was meant to have no queue",
@@ -210,7 +202,6 @@ def retransmissions(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "retransmissions",
-        "error",
         f"{retransmits:.0f} retransmissions",
         f"about {known:.0f}: the router's drops and what the sender knows to be spurious",
         "Something loses packets that nobody has counted.",
@@ -250,7 +241,6 @@ def link_rate(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "link-rate",
-        "error",
         f"{goodput_bps / 1e6:.4g} Mbit/s",
         f"at most {limit_bps / 1e6:.4g} Mbit/s: the link's rate less the headers",
         "More than the link can carry: flows averaged over different times, or a link that is "
@@ -283,7 +273,6 @@ def bytes_acknowledged(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "bandwidth",
-        "error",
         f"{sent_bps / 1e6:.4g} Mbit/s by iperf3",
         f"{by_ss_bps / 1e6:.4g} Mbit/s by the bytes that ss says were acknowledged",
         "The two tools speak of different connections or different times.",
@@ -313,7 +302,6 @@ def path(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "path",
-        "error",
         f"cwnd over rate is {by_window_ms:.3g} ms",
         f"at least the round-trip time, {least_ms:g} ms",
         "The sender's path ends before the receiver: something answers in its place.",
@@ -337,11 +325,11 @@ def duration(run: RunUnderTest) -> Finding | None:
     duration_s = run.measured("duration_s")
     return Finding(
         "duration",
-        "warning",
         f"{drops:.0f} losses" + (f" in {duration_s:.0f} s" if duration_s else ""),
         f"at least {LOSSES_WANTED}",
         f"From so few the loss ratio is known {known}; the goodput is that of these few "
         "accidents. A longer run has more.",
+        severity="warning",
     )
 
 
@@ -363,7 +351,6 @@ def model_domain(run: RunUnderTest) -> Finding | None:
     timeouts = run.measured("timeouts")
     return Finding(
         "model-domain",
-        "error",
         f"p = {wanted:.4g}" + (f", {timeouts:.0f} timeouts" if timeouts is not None else ""),
         f"p below {limit:g} for the Mathis model",
         "The model has no timeouts in it. With so small a window they rule.",
@@ -407,7 +394,6 @@ def ack_policy(run: RunUnderTest) -> Finding | None:
     per_ack = f", with one ACK for {sent / acks:.1f} segments" if sent and acks else ""
     return Finding(
         "ack-policy",
-        "error",
         f"C = {ratio:.2f}{per_ack}",
         f"C near {claimed.value:.2f}: {claimed.assumes}",
         f"C is near {nearest.value:.2f}: {nearest.assumes}. Linux adds to its window for each "

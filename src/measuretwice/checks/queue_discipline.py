@@ -47,7 +47,6 @@ def discipline(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "default-qdisc",
-        "error",
         f"a queue of the kind {kind} (tc)",
         str(wanted),
         "The control arm is not what its name says. Which discipline an interface has when nobody "
@@ -74,7 +73,6 @@ def no_bottleneck(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "no-bottleneck",
-        "error",
         f"{packets:.1f} packets in the queue on average, none dropped or marked, "
         f"{100 * used:.0f} % of its link in use",
         "a link that is full, so that packets wait before it",
@@ -99,7 +97,6 @@ def red_limits(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "red-limits",
-        "error",
         f"limit {limit:.0f} B",
         f"at least {needed:.0f} B: max {most:.0f} and a burst of {burst:.0f} packets of "
         f"{packet_bytes:.0f} B",
@@ -142,7 +139,6 @@ def red_bandwidth(run: RunUnderTest) -> Finding | None:
         taken = f", as for a link of {RED_DEFAULT_MBIT} Mbit/s"
     return Finding(
         "red-bandwidth",
-        "error",
         f"Scell_log {log:.0f}{taken}",
         f"{meant}, for {rate_mbit:g} Mbit/s",
         "red was not told its link's rate, and tc takes 10 Mbit/s then. Once the queue has been "
@@ -166,7 +162,6 @@ def wrong_metric(run: RunUnderTest) -> Finding | None:
     also = f", and {delay_ms:.3g} ms of queue before it" if delay_ms is not None else ""
     return Finding(
         "wrong-metric",
-        "error",
         f"{100 * used:.1f} % of the link in use{also}",
         "a measure in which disciplines can differ: delay under load, drops, marks",
         "A full link is full under any discipline: its senders' sum is the link's rate, and their "
@@ -185,7 +180,6 @@ def summary_row(run: RunUnderTest) -> Finding | None:
         return None
     return Finding(
         "summary-row",
-        "error",
         f"{rows:.0f} rows averaged, {spanning:.0f} of them over the whole test",
         f"{rows - spanning:.0f}: one for each second",
         "The last row is the test's total, no second of its own. In the mean it counts everything "
@@ -206,7 +200,6 @@ def copied_cell(run: RunUnderTest) -> Finding | None:
     if copied := run.measured("copied_flows"):
         return Finding(
             "copied-cell",
-            "error",
             f"{copied:.0f} of the flows stand in two files",
             "each flow in one file",
             "The same measurement under two names: one cell of the table holds another's numbers.",
@@ -218,7 +211,6 @@ def copied_cell(run: RunUnderTest) -> Finding | None:
     who = ", ".join(node.replace("_", "-") for node in receivers)
     return Finding(
         "copied-cell",
-        "error",
         f"flows to {who}, by the addresses in iperf3's own files",
         f"flows to {wanted}",
         "This cell of the table holds another cell's measurement: that pair is there twice, and this "
@@ -262,7 +254,6 @@ def _spread_claim(first: str, a: list[float], second: str, b: list[float]) -> Fi
     test = spread(a, b)
     return Finding(
         "small-n",
-        "error",
         f"{count} values an arm: deviations of {mean_and_deviation(a)[1]:.3g} ({first}) and "
         f"{mean_and_deviation(b)[1]:.3g} ({second}) Mbit/s, F = {test.statistic:.2f}, p = {test.p:.2g}",
         f"{values_for_spread(RATIO_WANTED)} values an arm, to notice four times in five that one "
@@ -281,7 +272,6 @@ def _delay_claim(first: str, a: list[float], second: str, b: list[float]) -> Fin
         return None
     return Finding(
         "small-n",
-        "error",
         f"mean delays of {mean_and_deviation(a)[0]:.3g} ({first}) and {mean_and_deviation(b)[0]:.3g} "
         f"({second}) ms, t = {test.statistic:.2f}, p = {test.p:.2g}",
         "a difference that chance alone would rarely make",

@@ -35,17 +35,19 @@ class Finding:
     """
 
     id: str
-    severity: Severity
     measured: str
     expected: str
     why: str
+    severity: Severity = "error"
     hint: str | None = None
     page: str = ""
     symptom: str = ""
     consequences: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {"off" if key == "symptom" else key: value for key, value in asdict(self).items()}
+        values = asdict(self)
+        values = {"id": values.pop("id"), "severity": values.pop("severity"), **values}
+        return {"off" if key == "symptom" else key: value for key, value in values.items()}
 
 
 @dataclass(frozen=True)

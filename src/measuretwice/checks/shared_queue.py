@@ -47,7 +47,6 @@ def buffer_size(run: RunUnderTest) -> Finding | None:
     typed = run.params.get("buffer_text")
     return Finding(
         "size-suffix",
-        "error",
         f"a buffer of {limit:.0f} B by the qdisc" + (f" (typed: {typed})" if typed else ""),
         f"{wanted:.0f} B",
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
@@ -81,7 +80,6 @@ def field_number(run: RunUnderTest) -> Finding | None:
     found = "no numbers" if mean is None else f"{mean:.1f} packets in the queue on average"
     return Finding(
         "field-number",
-        "error",
         found + (f", {unreadable:.0f} lines unreadable" if unreadable else ""),
         "nothing to compare with" if true is None else f"{true:.1f} packets, by tc's JSON",
         "The number of a word in a line changes from one version of tc to the next. Its JSON has "
@@ -115,7 +113,6 @@ def units(run: RunUnderTest) -> Finding | None:
         found.append(f"large windows are {ratio:.3f} times what ss says")
     return Finding(
         "units",
-        "error",
         "; ".join(found),
         "rows in order of time, and windows as ss has them",
         "iperf3 prints a window in KBytes or MBytes, whichever reads well, and means powers of "
@@ -146,7 +143,6 @@ def whose_bdp(run: RunUnderTest) -> Finding | None:
     )
     return Finding(
         "whose-bdp",
-        "error",
         f"the buffer is {found}",
         f"{claimed:g} BDP for "
         + (whose if whose == "every flow" else f"the flow with the {whose}"),
@@ -201,15 +197,12 @@ def _not_told_apart(
     off = f"{means}: a difference that isn't certain"
     if count < 2:
         found = f"{means}, from {_count(count)}"
-        return Finding(
-            "one-run", "error", found, "runs enough to know their spread", why, symptom=off
-        )
+        return Finding("one-run", found, "runs enough to know their spread", why, symptom=off)
     low, high = difference_interval(of_first, of_second)
     if low > 0 or high < 0:
         return None
     return Finding(
         "one-run",
-        "error",
         f"{means}, from {_count(count)} each",
         f"a difference that chance doesn't make: its 95 % interval is {low:.3g} to {high:.3g}",
         why,
@@ -238,7 +231,6 @@ def same_numbers(lab: Lab, runs: Sequence[Member]) -> Finding | None:
         if other != run.trial:
             return Finding(
                 "copied-cell",
-                "error",
                 f"trials {other} and {run.trial} agree in all of their {len(run.measured)} values",
                 "values that differ at least in their last digits",
                 "One file was read twice: one of the two trials isn't in the table at all.",

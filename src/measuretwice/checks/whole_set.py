@@ -48,7 +48,6 @@ def cherry_picking(lab: Lab, runs: Sequence[Member]) -> Finding | None:
     rest = [trial for trial, count in tries.items() if count == usual]
     return Finding(
         "cherry-picking",
-        "error",
         f"trial {_list(again)} run up to {often} times, trial {_list(rest)} {_times(usual)}",
         "each trial as often as every other",
         "Who runs again only what looks odd, and keeps the last try, chooses the result: "
@@ -63,7 +62,6 @@ def _only_last_tries(seeds: dict[int, set[int]]) -> Finding:
         by_seeds[_list(sorted(its))].append(trial)
     return Finding(
         "cherry-picking",
-        "error",
         "; ".join(f"trial {_list(trials)}: seed {its}" for its, trials in by_seeds.items()),
         "the same seeds for every trial",
         "Another seed is another try. Where only some trials have one, the others were kept because "
@@ -107,7 +105,6 @@ def _mixed(runs: Sequence[Member], differing: list[str]) -> Finding | None:
     ]
     return Finding(
         "cherry-picking",
-        "error",
         "; ".join(parts),
         "the same settings for every trial",
         "A setting that is corrected for some trials only makes two experiments in one figure.",
