@@ -130,21 +130,17 @@ def hints(context: LabContext, name: str) -> Block:
     return hints_of_case(f"{context.lab.name} {context.lab.case_number(staged)}", staged.hints)
 
 
+@macro('settled_by_a_run("mtu")')
+def settled_by_a_run(context: LabContext, name: str) -> bool:
+    """Whether a case is about a claim that only a run of one's own can settle."""
+    return bool(context.lab.pitfall(name).settled_by)
+
+
 @macro('try_fix("mtu")')
 def try_fix(context: LabContext, name: str) -> Block:
-    """The step before the diagnosis: how to try a fix of one's own. It names no cause."""
+    """The ways to try a fix of one's own before the diagnosis. They name no cause."""
     number, lab = case_number(context, name), context.lab.name
-    decides = (
-        " A claim that was chosen to fit what was measured proves nothing: think of a run in which two explanations would "
-        "differ, predict it, and make it."
-        if context.lab.pitfall(name).settled_by
-        else ""
-    )
-    return Block(
-        "Do you have an idea? Try it before you read on: change a setting, or your own copy of the nodes' scripts "
-        f"(`./lab edit {lab}`).{decides}\n\n{browser_run.fix_run(context, name, diagnosed=False)}{_commands(lab, number)}\n\n"
-        f"`./lab list {lab}` has the usual settings. `--set` offers the nearest to a name that it doesn't know."
-    )
+    return Block(f"{browser_run.fix_run(context, name, diagnosed=False)}{_commands(lab, number)}")
 
 
 def _commands(lab: str, number: int) -> str:
