@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from browsing import watched_page
 
+from measuretwice.course.own_figure import own_figure
 from measuretwice.lab import first_try_cases, load_lab
 from measuretwice.runs.first_try_history import Try
 from measuretwice.runs.result import read_result
-from measuretwice.site.own_figure import own_figure
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")

@@ -295,6 +295,6 @@ def _write_figure(root: Path, state: OpenedTry) -> Path | None:
     """Lay the own marks over the recorded steps; a students' release has neither these nor the site's code."""
     if is_release(root):
         return None
-    from measuretwice.site.own_figure import own_figure
+    from measuretwice.course.own_figure import own_figure
 
     return own_figure(root, state.lab, state.folder, state.own_tries, opened_cases(state.book))

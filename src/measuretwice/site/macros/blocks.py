@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 from measuretwice import facts
 from measuretwice.facts import notation
@@ -65,14 +63,6 @@ def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[object]], al
     lines = [f"| {' | '.join(headings)} |", f"|{'|'.join(rules)}|"]
     lines += [f"| {' | '.join(map(str, row))} |" for row in rows]
     return "\n".join(lines) + "\n"
-
-
-def json_for_script(data: Any) -> str:
-    """Return JSON that may stand in a script of a page: no sign in it ends the script or begins a tag."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def verbatim(text: str, language: str, *, title: str = "", wrapped: bool = False) -> str:

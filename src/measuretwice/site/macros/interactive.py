@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
-from measuretwice.figures.rows import ParameterNames
+from measuretwice.figures.steps import StepRuns, json_for_script, names_of, steps_data
 from measuretwice.lab import Lab, after_cases, step_cases
 from measuretwice.lab.schema.results import ModelUse
-from measuretwice.runs.result import Result
 from measuretwice.site.drawings.svg import LogPlot
 from measuretwice.site.macros import replay_figures
-from measuretwice.site.macros.blocks import Block, json_for_script, markdown_table, seconds, sig
+from measuretwice.site.macros.blocks import Block, markdown_table, seconds, sig
 from measuretwice.site.macros.cases import case_heading, case_page
 from measuretwice.site.macros.figure_files import figure
 from measuretwice.site.macros.lab import expected_ratio, steps
@@ -28,11 +26,6 @@ from measuretwice.site.macros.table import LabContext, macro
 from measuretwice.stats import intervals
 from measuretwice.tcp import model
 
-# What a mark tells of its run; each run in the data is a list in this order.
-ROW_KEYS = (
-    "trial", "rtt_ms", "mss_bytes", "loss_ratio", "model_mbit", "goodput_mbit", "goodput_low_mbit",
-    "goodput_high_mbit", "ratio", "comparable", "losses",
-)  # fmt: skip
 PRECISION = 0.05
 CONFIDENCE = 0.95
 # Of the home page's picture: a mark's radius, that of one in the expected range, and what readers without scripts get.
@@ -49,20 +42,6 @@ SCRIPTS = {
 }
 
 
-@dataclass(frozen=True)
-class StepRuns:
-    """A recorded step: its title, which names what was wrong, the cases that lead to it, its runs."""
-
-    title: str
-    cases: tuple[int, ...]
-    results: Sequence[Result]
-
-    @property
-    def veiled(self) -> str:
-        """What it is called by those who still look for the causes."""
-        return after_cases(self.cases) if self.cases else self.title
-
-
 def element(name: str, data: dict[str, Any], fallback: str) -> Block:
     """A figure's place in a page: its scripts by name, its data, and Markdown for those without."""
     return Block(
@@ -70,63 +49,6 @@ def element(name: str, data: dict[str, Any], fallback: str) -> Block:
         f'<script type="application/json">{json_for_script(data)}</script>\n'
         f'<div class="fallback" markdown>\n\n{fallback}\n</div>\n</div>\n'
     )
-
-
-def steps_data(lab: Lab, use: ModelUse, steps: Sequence[StepRuns]) -> dict[str, Any]:
-    """All steps' runs, with what repeats each; the lab's expected range; published values."""
-    sets = [figure_rows.set_data(step.title, step.results, names_of(use)) for step in steps]
-    span = next((data.ratio_range for data in sets if data.ratio_range), None)
-    if span is None or None in span:
-        raise UserError(f"{lab.name}: no recorded step, or no range that its ratio is expected in")
-    published = lab.folder / "published.csv"
-    values = []
-    if published.is_file():
-        text = published.read_text(encoding="utf-8")
-        values = figure_rows.read_published(text, f"{lab.folder.name}/{published.name}")
-    return {
-        "lab": lab.name,
-        "trials": len(lab.trials),
-        "range": span,
-        "keys": [*ROW_KEYS, "duration_s", "because", "command"],
-        "steps": [
-            {
-                "title": data.title,
-                "cases": [
-                    {"number": number, "symptom": lab.case(number).symptom} for number in step.cases
-                ],
-                "fit": data.fit and [data.fit.constant, data.fit.low, data.fit.high],
-                "runs": [
-                    run_data(lab, row, result)
-                    for row, result in zip(data.rows, step.results, strict=True)
-                ],
-            }
-            for data, step in zip(sets, steps, strict=True)
-        ],
-        "published": [asdict(value) for value in values],
-    }
-
-
-def run_data(lab: Lab, row: figure_rows.Row, result: Result) -> list[Any]:
-    """A run as the figure's data has it."""
-    return [
-        *(row[key] for key in ROW_KEYS),
-        result.params.get("duration_s"),
-        result.not_comparable_because,
-        command(lab, result),
-    ]
-
-
-def names_of(use: ModelUse) -> ParameterNames:
-    return ParameterNames(mss=use.mss, rtt=use.rtt, loss=use.loss)
-
-
-def command(lab: Lab, result: Result) -> str:
-    """The command that repeats a run: its trial, and what was set other than the lab has it."""
-    usual = {**lab.defaults(), **lab.trials[result.trial].set}
-    changes = [f"--set {k}={v}" for k, v in result.params.items() if usual.get(k) != v]
-    if result.seed != 1:
-        changes.append(f"--seed {result.seed}")
-    return " ".join([f"./lab run {lab.name} --trial {result.trial}", *changes])
 
 
 def steps_summary(use: ModelUse, steps: Sequence[StepRuns]) -> str:

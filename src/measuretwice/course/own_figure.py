@@ -15,17 +15,17 @@ from jinja2 import Template
 
 from measuretwice.base.files import write_text
 from measuretwice.figures import rows as figure_rows
-from measuretwice.lab import Lab, first_try_cases, recorded_steps, step_cases
-from measuretwice.runs.first_try_history import Try, results_of_try
-from measuretwice.runs.recorded import SET_FILE, results_of
-from measuretwice.site.macros.blocks import json_for_script
-from measuretwice.site.macros.interactive import (
+from measuretwice.figures.steps import (
     ROW_KEYS,
     StepRuns,
+    json_for_script,
     names_of,
     run_data,
     steps_data,
 )
+from measuretwice.lab import Lab, first_try_cases, recorded_steps, step_cases
+from measuretwice.runs.first_try_history import Try, results_of_try
+from measuretwice.runs.recorded import SET_FILE, results_of
 
 FIGURE = "figure.html"
 ASSETS = "docs/assets"
