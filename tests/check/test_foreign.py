@@ -1,0 +1,103 @@
+"""Files that people have, in the forms of public bug reports and questions: what is said of each.
+
+The cases stand in tests/check/foreign/*.toml, a file for each tool that they are about: what was asked, the exit
+code, the findings, words that must be said and words that must not. A case's own files are in the folder of its
+name; a packed one is unpacked first. With `like` it has another case's settings and other files besides.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from command_line import call_lab
+
+FOLDER = Path(__file__).parent / "foreign"
+# A finding's heading, where all is said of it.
+HEADING = re.compile(r"^  ([a-z0-9-]+) \((?:error|warning|note)\)$", re.M)
+
+
+@dataclass(frozen=True)
+class Case:
+    """What was asked of which files, and what is right to answer.
+
+    `set` are settings of the run, `without` files of the case that it is `like`. `audit` are the words of
+    ./lab audit, in the folder of the files, in place of those of ./lab check.
+    """
+
+    name: str
+    what: str
+    exit: int
+    finds: tuple[str, ...] = ()
+    says: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+    like: str = ""
+    without: tuple[str, ...] = ()
+    lab: str = ""
+    trial: int = 1
+    set: Mapping[str, str | float] | None = None
+    audit: tuple[str, ...] = ()
+
+
+def _cases() -> Iterator[Case]:
+    for table in sorted(FOLDER.glob("*.toml")):
+        for entry in tomllib.loads(table.read_text())["case"]:
+            yield Case(**entry)
+
+
+CASES = {case.name: case for case in _cases()}
+
+
+def _lay_out(case: Case, folder: Path) -> None:
+    """Copy a case's files into a folder, those of the case that it is like first."""
+    if case.like:
+        _lay_out(CASES[case.like], folder)
+    for name in case.without:
+        (folder / name).unlink()
+    for source in sorted((FOLDER / case.name).glob("**/*")):
+        target = folder / source.relative_to(FOLDER / case.name)
+        if source.is_dir():
+            target.mkdir(exist_ok=True)
+        elif source.suffix == ".gz":
+            target.with_suffix("").write_bytes(gzip.decompress(source.read_bytes()))
+        else:
+            shutil.copy(source, target)
+
+
+def _settings(case: Case) -> dict[str, str | float]:
+    """Return the settings of a case, its own over those of the case that it is like."""
+    return (_settings(CASES[case.like]) if case.like else {}) | {**(case.set or {})}
+
+
+def _words(case: Case) -> list[str]:
+    """Return the words to ask with; all that is known is asked for."""
+    if case.audit:
+        return ["audit", *case.audit]
+    lab = case.lab or CASES[case.like].lab
+    words = ["check", "in", "--lab", lab, "--trial", str(case.trial), "--hint", "3"]
+    return words + [word for key, value in _settings(case).items() for word in ("--set", f"{key}={value}")]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_people_bring(name: str, tmp_path: Path) -> None:
+    """The exit code, the findings and the words are the right ones."""
+    case = CASES[name]
+    folder = tmp_path if case.audit else tmp_path / "in"
+    folder.mkdir(exist_ok=True)
+    _lay_out(case, folder)
+    done = call_lab(*_words(case), cwd=tmp_path, COLUMNS="1000")
+    said = done.stdout + done.stderr
+    assert (done.returncode, sorted(HEADING.findall(said))) == (case.exit, sorted(case.finds)), said
+    assert [words for words in case.says if words not in said] == [], said
+    assert [words for words in case.never if words in said] == [], said
+
+
+def test_every_folder_of_files_is_a_case() -> None:
+    """No file lies there that nothing asks about."""
+    assert {path.name for path in FOLDER.iterdir() if path.is_dir()} <= CASES.keys()
