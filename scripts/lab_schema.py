@@ -11,7 +11,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from measuretwice.lab.schema.file import LabFile
+from measuretwice.lab.schema import LabFile
 
 
 class TomlSchema(GenerateJsonSchema):

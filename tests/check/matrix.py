@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.locks import usable_cpus
+from measuretwice.base.files import usable_cpus
 from measuretwice.checks import check_run, check_set, run_under_test
 from measuretwice.execute.batch import longest_first, odd_trials, open_batch
 from measuretwice.execute.dispatch import dispatcher

@@ -23,8 +23,7 @@ from measuretwice.grading.reader import read_all, read_submission
 from measuretwice.grading.submission import Contents, Reading
 from measuretwice.lab import load_lab
 from measuretwice.report.markdown import read_places
-from measuretwice.report.render import render_html
-from measuretwice.report.report import make_report
+from measuretwice.report.report import make_report, render_html
 from measuretwice.runs.folder import digest_of
 from measuretwice.runs.remeasure import read_run
 

@@ -14,8 +14,7 @@ from measuretwice.grading.results import marking_minutes
 from measuretwice.grading.rubric import read_key
 from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import load_lab, read_questions
-from measuretwice.report.render import render_markdown
-from measuretwice.report.report import make_report
+from measuretwice.report.report import make_report, render_markdown
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]

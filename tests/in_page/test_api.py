@@ -29,8 +29,8 @@ from measuretwice.lab import load_lab, published_labs, read_lab, read_questions
 from measuretwice.report.markdown import read_answers
 from measuretwice.runs.folder import raw_folder
 from measuretwice.site.machine import kit_archive
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.browser_run import fix_run, stage_run
-from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"

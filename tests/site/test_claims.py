@@ -12,10 +12,10 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 from measuretwice.lab import load_lab
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.excerpts import LineSelection, raw_text
-from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 CALIBRATE = LabContext(ROOT, load_lab(ROOT, "calibrate"))

@@ -17,8 +17,8 @@ from recordings import runs_in_range
 from measuretwice.lab import published_labs
 from measuretwice.site.build import add_cards
 from measuretwice.site.build_cache import PageFolder
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.site import half_hours
-from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 LABS = published_labs(ROOT)

@@ -11,8 +11,8 @@ from all_cases import LABS
 from measuretwice.lab import Lab, trial_params
 from measuretwice.site.drawings import concepts as model
 from measuretwice.site.drawings.topology import sketch, with_unit
-from measuretwice.site.macros.drawings import network, network_thumbnail, where_it_was
-from measuretwice.site.macros.table import LabContext
+from measuretwice.site.macros import LabContext
+from measuretwice.site.macros.lab import network, network_thumbnail, where_it_was
 
 ROOT = Path(__file__).parents[2]
 STYLE = (ROOT / "docs/assets/extra.css").read_text(encoding="utf-8")

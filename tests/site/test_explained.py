@@ -10,8 +10,8 @@ from all_cases import LABS
 
 from measuretwice.base.errors import UserError
 from measuretwice.parse import ss_fields
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.explained import explained, marks_of
-from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("ss", "tc", "iperf3", "ping", "nstat", "tcpdump")

@@ -12,7 +12,7 @@ from command_line import call_lab
 from measuretwice.base.errors import UserError
 from measuretwice.facts import Excerpt, Facts, Interval, Number, Table
 from measuretwice.lab import load_lab
-from measuretwice.site.macros.table import LabContext, SiteContext
+from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.markup import VERDICTS, fill_in, show_symptoms
 from measuretwice.site.render import Renderer
 

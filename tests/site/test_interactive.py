@@ -15,8 +15,8 @@ from recordings import runs_in_range
 
 from measuretwice.course.case import read_changes
 from measuretwice.lab import find_labs, read_lab
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros import interactive as docs_interactive
-from measuretwice.site.macros.table import LabContext
 from measuretwice.tcp import model
 
 ROOT = Path(__file__).parents[2]

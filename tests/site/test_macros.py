@@ -9,8 +9,7 @@ import pytest
 from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import load_lab
-from measuretwice.site.macros.blocks import in_words
-from measuretwice.site.macros.table import (
+from measuretwice.site.macros import (
     LabContext,
     Macro,
     MacroNamespace,
@@ -19,6 +18,7 @@ from measuretwice.site.macros.table import (
     SiteContext,
     load_macros,
 )
+from measuretwice.site.macros.blocks import in_words
 from measuretwice.site.reference import macro_list
 
 ROOT = Path(__file__).parents[2]

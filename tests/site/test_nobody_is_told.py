@@ -23,13 +23,12 @@ import pytest
 from all_cases import LABS, words_found
 from click.testing import CliRunner
 
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 from measuretwice.lab import Lab, trial_params
 from measuretwice.lab.schema.cases import Pitfall
-from measuretwice.site.macros import browser_run
-from measuretwice.site.macros.drawings import network
+from measuretwice.site.macros import LabContext, browser_run
 from measuretwice.site.macros.figure_files import symptom_pictures
-from measuretwice.site.macros.table import LabContext
+from measuretwice.site.macros.lab import network
 
 ROOT = Path(__file__).parents[2]
 CASES = [(lab, pitfall) for lab in LABS for pitfall in lab.file.pitfalls]

@@ -20,11 +20,11 @@ from same_sentences import Sentences
 
 from measuretwice.base.errors import UserError
 from measuretwice.checks import KINDS
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 from measuretwice.lab import Lab, published_labs
 from measuretwice.lab.schema.cases import Pitfall
 from measuretwice.site.build import prepare
-from measuretwice.site.macros.table import LabContext
+from measuretwice.site.macros import LabContext
 from measuretwice.site.navigation import KEY
 from measuretwice.testbeds import cloudlab_profile, fabric_notebook
 

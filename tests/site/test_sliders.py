@@ -11,8 +11,7 @@ from browsing import opened
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.site.macros import sliders
-from measuretwice.site.macros.table import LabContext
+from measuretwice.site.macros import LabContext, sliders
 from measuretwice.stats import intervals
 
 ROOT = Path(__file__).parents[2]

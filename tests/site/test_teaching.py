@@ -15,7 +15,7 @@ import pytest
 from all_cases import LABS, ROOT, words_found
 from editions import Pages
 
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 from measuretwice.lab import Lab
 
 LONG, SHORT = 90, 45

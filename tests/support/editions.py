@@ -20,7 +20,7 @@ from command_line import start_lab
 from markdown import Markdown
 
 from measuretwice.lab import published_labs
-from measuretwice.site.macros.table import LabContext, SiteContext
+from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.markup import with_formulas
 from measuretwice.site.render import Renderer
 

@@ -36,8 +36,7 @@ from measuretwice.grading.rubric import read_rubric
 from measuretwice.grading.submission import find_submissions
 from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import Lab, Plan, load_lab, read_plan, read_questions
-from measuretwice.report.render import render_markdown
-from measuretwice.report.report import make_report
+from measuretwice.report.report import make_report, render_markdown
 from measuretwice.runs.folder import DONE, command_again, raw_folder
 from measuretwice.runs.remeasure import read_run
 

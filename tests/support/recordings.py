@@ -19,7 +19,7 @@ from measuretwice.execute.record import choose, jobs_of
 from measuretwice.lab import digest_scripts, load_lab
 from measuretwice.runs.folder import PLAN
 from measuretwice.runs.recorded import read_set, short_name, still_verified, verifications
-from measuretwice.site.macros.table import LabContext
+from measuretwice.site.macros import LabContext
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "sample-data"

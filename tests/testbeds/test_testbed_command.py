@@ -11,7 +11,7 @@ from command_line import call_lab
 from measuretwice.backends.ssh_nodes import read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
-from measuretwice.lab.schema.file import LabFile
+from measuretwice.lab.schema import LabFile
 from measuretwice.testbeds import Layout, layout_of
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from measuretwice.course.case import CaseRun, read_changes
 from measuretwice.course.wording import model_answer
 from measuretwice.lab import Plan, Toolchain, load_lab, make_plan, trial_params
 from measuretwice.measure import fields
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.cases import predict
-from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 LAB = load_lab(ROOT, "mathis")

@@ -155,7 +155,7 @@ def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path:
 def test_trials_on_one_machine_choose_different_cpus(all_cpus: set[int]) -> None:
     """As many as there are CPUs get one each; one more shares; one that ends gives its own back."""
     code = (
-        "import os; from measuretwice.base.locks import take_cpu; "
+        "import os; from measuretwice.base.files import take_cpu; "
         f"own = take_cpu('the test in {os.getpid()}');"
         "print(*os.sched_getaffinity(0), flush=True); input()"
     )

@@ -10,7 +10,7 @@ import click
 import pytest
 from command_line import ROOT, call_lab, start_lab
 
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 
 
 @pytest.mark.parametrize(

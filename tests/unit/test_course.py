@@ -8,6 +8,7 @@ import pytest
 from measuretwice.lab import published_labs
 from measuretwice.site.drawings.maps import direct_needs
 from measuretwice.site.layouts import LONGEST, described, first_words
+from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.macros.site import (
     address_in,
     course_map,
@@ -16,7 +17,6 @@ from measuretwice.site.macros.site import (
     hours_and_minutes,
     in_order,
 )
-from measuretwice.site.macros.table import LabContext, SiteContext
 from measuretwice.site.navigation import navigation
 
 ROOT = Path(__file__).parents[2]

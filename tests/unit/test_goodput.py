@@ -13,8 +13,8 @@ from measuretwice.report.tables import key_values_table, summary_table
 from measuretwice.runs.recorded import read_set
 from measuretwice.runs.remeasure import read_run
 from measuretwice.runs.result import BY_ACKS, goodput_means, goodput_of
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.lab import goodput as word
-from measuretwice.site.macros.table import LabContext
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)

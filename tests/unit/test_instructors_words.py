@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from measuretwice.lab import find_labs, load_lab
+from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.macros.site import labs_map, pitfalls_map
-from measuretwice.site.macros.table import LabContext, SiteContext
 from measuretwice.site.notebooks import pages_of
 
 ROOT = Path(__file__).parents[2]

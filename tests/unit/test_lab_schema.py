@@ -13,7 +13,7 @@ import pytest
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
-from measuretwice.lab.schema.file import SCHEMA_FILE
+from measuretwice.lab.schema import SCHEMA_FILE
 
 ROOT = Path(__file__).parents[2]
 LABS = find_labs(ROOT)

@@ -4,12 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from measuretwice.base.locks import hold, wait_for
+from measuretwice.base.files import hold, wait_for
 
 HOLD = """
 import sys
 from pathlib import Path
-from measuretwice.base.locks import hold
+from measuretwice.base.files import hold
 with hold(Path(sys.argv[1])) as lock:
     print(lock is not None, flush=True)
     input()

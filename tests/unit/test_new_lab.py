@@ -16,7 +16,7 @@ from command_line import ROOT, call_lab, start_lab
 
 from measuretwice.facts import RecordedSets
 from measuretwice.lab import find_labs, load_lab, published_labs, read_lab
-from measuretwice.site.macros.table import LabContext, SiteContext
+from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.render import Renderer
 
 NAMES = list(find_labs(ROOT))

@@ -18,8 +18,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import load_lab, read_questions, trial_params
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.report.markdown import fence, inline_html, markdown_text
-from measuretwice.report.render import render_html, render_markdown
-from measuretwice.report.report import make_report
+from measuretwice.report.report import make_report, render_html, render_markdown
 from measuretwice.runs.remeasure import read_run
 
 ROOT = Path(__file__).parents[2]

@@ -27,8 +27,8 @@ from measuretwice.figures.symptoms import (
 from measuretwice.lab import Lab, find_labs, load_lab
 from measuretwice.lab.schema.cases import SYMPTOM_TABLES, AnySymptom, Pitfall, SymptomOf
 from measuretwice.measure.over_time import OverTime
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.figure_files import symptom_pictures
-from measuretwice.site.macros.table import LabContext
 from measuretwice.view.over_time import read_over_time
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 from measuretwice.lab import find_labs, read_lab
 from measuretwice.parse.host import ETHTOOL, LINK, NSTAT, SYSCTL
 from measuretwice.parse.iperf3 import IPERF3

@@ -27,8 +27,7 @@ from measuretwice.facts import (
     table,
     whole,
 )
-from measuretwice.facts.notation import count
-from measuretwice.facts.values import Cell
+from measuretwice.facts.values import Cell, count
 from measuretwice.runs.result import Result
 from measuretwice.stats.intervals import ratio_bounds
 from measuretwice.tcp.model import drain_ms

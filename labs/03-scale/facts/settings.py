@@ -23,7 +23,7 @@ from measuretwice.facts import (
     table,
     whole,
 )
-from measuretwice.facts.notation import count
+from measuretwice.facts.values import count
 from measuretwice.tcp.model import MATHIS_CONSTANTS, bdp_bytes, payload_limit, shaped_goodput_bps
 
 from .runs import ONE_FLOW, RENO

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import write_text
-from measuretwice.base.locks import wait_for
+from measuretwice.base.files import wait_for, write_text
 from measuretwice.lab import Lab
 
 BOOK = "lab-book.md"

@@ -7,7 +7,7 @@ import re
 
 import click
 
-from measuretwice.cli.commands import cli
+from measuretwice.cli.main import cli
 from measuretwice.site.reference import Command, Option, cell
 
 

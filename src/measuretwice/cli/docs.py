@@ -14,8 +14,7 @@ from typing import Literal
 import click
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import pack_zip, write_text
-from measuretwice.base.locks import wait_for
+from measuretwice.base.files import pack_zip, wait_for, write_text
 from measuretwice.base.paths import is_release
 from measuretwice.cli.options import PATH, refuse, root_folder
 

@@ -23,7 +23,7 @@ from measuretwice.backends.machines import (
 from measuretwice.backends.virtual import find_kernel, memory_folder
 from measuretwice.base import landlock
 from measuretwice.base.errors import UserError
-from measuretwice.base.locks import usable_cpus
+from measuretwice.base.files import usable_cpus
 from measuretwice.base.paths import KERNEL_BUILDER
 from measuretwice.cli.options import AS_JSON, root_folder
 from measuretwice.cli.terminal import console

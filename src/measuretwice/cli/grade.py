@@ -19,8 +19,7 @@ from measuretwice.backends import REPEATING
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
-from measuretwice.base.files import now
-from measuretwice.base.locks import usable_cpus
+from measuretwice.base.files import now, usable_cpus
 from measuretwice.cli import terminal
 from measuretwice.cli.options import AS_JSON, PATH, Runs, root_folder
 from measuretwice.execute.batch import expected_seconds, open_batch

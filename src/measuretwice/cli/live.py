@@ -21,7 +21,7 @@ from pathlib import Path
 import click
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.locks import usable_cpus
+from measuretwice.base.files import usable_cpus
 from measuretwice.cli import terminal
 from measuretwice.cli.edit import own_copy
 from measuretwice.cli.options import (

@@ -1,4 +1,7 @@
-"""Running the command line: what is called wrongly, and what goes wrong, is one clear line."""
+"""The command line: the table of its commands, and one clear line for whatever is called wrongly or goes wrong.
+
+A command's module is imported when the command is called, so that ./lab answers at once.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,92 @@ import errno
 import os
 import sys
 import time
+from importlib import import_module
+from typing import Any
 
 import click
 
+from measuretwice import __version__
 from measuretwice.base.errors import UserError, without_controls
-from measuretwice.cli.commands import cli
+from measuretwice.base.paths import is_release
+from measuretwice.cli.options import refuse, root_folder
+
+# Each command: its function in this package, and its line in the list of commands, which is its help's first.
+COMMANDS = {
+    "audit": ("audit.audit", "Audit a table of results, anybody's: which rows can't be true, and why."),
+    "check": ("check.check", "Diagnose runs: is each what it was meant to be?"),
+    "deal": ("deal.deal", "Deal each student of a class a seed of their own, with the commands to run."),
+    "diff": ("diff.diff", "Compare two runs: the settings, measured values and raw files that differ, side by side."),
+    "docs": ("docs.docs", "Make this course's site: pages, with numbers and output from the recorded runs."),
+    "doctor": ("doctor.doctor", "Say what this machine can run, and what to do about the rest."),
+    "down": ("live.down", "Take down the lab that is up, or all of them. What was written on nodes stays."),
+    "edit": ("edit.edit", "Make your own copy of LAB's node scripts and settings, to change them and to run them."),
+    "enter": ("live.enter", "Open a shell on NODE of the lab that is up, in this terminal, or run COMMAND there."),
+    "grade": ("grade.grade", "Grade a class's submissions as far as a machine can: runs, findings, points by the rubric."),
+    "list": ("list.list_labs", "List the labs and their cases: what is seen, not why. For one LAB, its trials and settings too."),
+    "new": ("new.new", "Begin a lab of your own: a copy of one that runs, as labs/NN-NAME/."),
+    "plot": ("plot.plot", "Draw finished runs, as SVG with a CSV of the numbers beside it: compared with the lab's model, or in the figures that its lab.toml has; or one or two runs over time."),
+    "progress": ("progress.progress", "Say where you are: which cases are solved, according to your lab books, and what is left."),
+    "record": ("record.record", "Make LAB's recorded runs in sample-data/, or --verify them."),
+    "release": ("release.release", "Make the kit that you give to students, in the new folder OUT: without answers."),
+    "report": ("report.report", "Write what you hand in: one HTML file about all these runs, and the same as Markdown."),
+    "run": ("run.run", "Measure trials of LAB, each in a virtual kernel of its own."),
+    "show": ("show.show", "Make one raw file readable: its values, with what each field means and where it stands."),
+    "start": ("start.start", "Make your own first try, with the settings that come naturally, and see what comes out."),
+    "status": ("live.status", "Say which labs are up, since when, and where their files go."),
+    "testbed": ("testbed.testbed", "Make what a testbed needs to build LAB's topology from real machines."),
+    "up": ("live.up", "Bring LAB's network up in a virtual kernel, in real time, for ./lab enter."),
+}  # fmt: skip
+# What a students' release has not: marking, answers, and what makes recorded runs.
+INSTRUCTORS = ("deal", "grade", "record", "release")
+
+
+class LazyGroup(click.Group):
+    """All of ./lab's commands, as far as the kit at hand has them, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands that the help shows."""
+        left_out = INSTRUCTORS if is_release(root_folder()) else ()
+        return sorted(name for name in COMMANDS if name not in left_out)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command, None for an unknown one; in a release, of an instructors' one what says where it is."""
+        if cmd_name not in COMMANDS:
+            return None
+        if cmd_name in INSTRUCTORS and is_release(root_folder()):
+            return _elsewhere(cmd_name)
+        module, function = COMMANDS[cmd_name][0].split(".")
+        command = getattr(import_module(f"measuretwice.cli.{module}"), function)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, without importing them."""
+        names = self.list_commands(ctx)
+        room = formatter.width - 6 - max(map(len, names))
+        rows = [(name, self.commands[name].get_short_help_str(room)) for name in names]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(
+    cls=LazyGroup,
+    # click suggests one of these for a name that it doesn't know.
+    commands={name: click.Command(name, help=line) for name, (_, line) in COMMANDS.items()},
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="measuretwice")
+def cli() -> None:
+    """Measure Twice: reproduce published TCP results, and find out why the first try is wrong."""
+
+
+def _elsewhere(name: str) -> click.Command:
+    def say(**_: Any) -> None:
+        refuse(f"./lab {name}")
+
+    words = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)
+    settings = {"ignore_unknown_options": True, "help_option_names": []}
+    return click.Command(name, context_settings=settings, params=[words], callback=say)
 
 
 def _check_usage(arguments: list[str]) -> None:

@@ -8,9 +8,9 @@ from typing import Literal
 import click
 
 from measuretwice.base.errors import UserError
-from measuretwice.cli.commands import INSTRUCTORS
 from measuretwice.cli.describe import described
 from measuretwice.cli.docs import build_site, need_mkdocs
+from measuretwice.cli.main import INSTRUCTORS
 from measuretwice.cli.options import PATH, root_folder
 from measuretwice.release import archive, make_release
 

@@ -19,8 +19,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.cli.options import AS_JSON, NODE, PATH, root_folder
 from measuretwice.cli.terminal import FILE_WIDTH
 from measuretwice.report.markdown import clean
-from measuretwice.view import words
-from measuretwice.view.blocks import Block, Cell, Shown
+from measuretwice.view import Block, Cell, Shown, words
 from measuretwice.view.source import RawFile, Source, opened
 
 # Without --node, so many nodes' files are shown; qdiscs and links are short, and all count.

@@ -15,7 +15,7 @@ from jinja2 import Template
 
 from measuretwice.base.files import write_text
 from measuretwice.figures import rows as figure_rows
-from measuretwice.figures.steps import (
+from measuretwice.figures.rows import (
     ROW_KEYS,
     StepRuns,
     json_for_script,

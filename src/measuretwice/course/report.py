@@ -16,8 +16,7 @@ from measuretwice.course.archives import Unpacked, unpacked
 from measuretwice.figures.rows import ModelRuns, ParameterNames
 from measuretwice.lab import find_labs
 from measuretwice.report.markdown import read_answers
-from measuretwice.report.render import render_html, render_markdown
-from measuretwice.report.report import Report, make_report
+from measuretwice.report.report import Report, make_report, render_html, render_markdown
 from measuretwice.runs.folder import runs_in
 from measuretwice.runs.remeasure import RunData, read_run
 

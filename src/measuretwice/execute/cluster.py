@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from measuretwice.base.errors import UserError
-from measuretwice.base.locks import hold
+from measuretwice.base.files import hold
 from measuretwice.base.paths import SOURCE
 from measuretwice.execute.dispatch import OnBusy, Outcome, interrupts_noted, run_on
 from measuretwice.execute.job import Job

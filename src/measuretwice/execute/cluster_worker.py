@@ -17,7 +17,7 @@ from typing import Any
 
 from measuretwice.backends.virtual import Virtual, ensure_kernel, memory_folder
 from measuretwice.base.errors import UserError
-from measuretwice.base.locks import take_cpu
+from measuretwice.base.files import take_cpu
 from measuretwice.execute.job import Busy, Job, check_writable, finished, run_job
 from measuretwice.lab import CheckedParams, Plan, digest_scripts, read_lab
 from measuretwice.runs.result import Result, code_digest

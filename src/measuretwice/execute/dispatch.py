@@ -26,7 +26,7 @@ from typing import Protocol
 
 from measuretwice.backends.backend import Backend, BackendLost
 from measuretwice.base.errors import UserError
-from measuretwice.base.locks import take_cpu, usable_cpus
+from measuretwice.base.files import take_cpu, usable_cpus
 from measuretwice.execute.job import Busy, Job, run_job
 from measuretwice.execute.scheduler import Scheduler
 from measuretwice.runs.result import Result, code_digest

@@ -22,8 +22,7 @@ from measuretwice import __version__
 from measuretwice.backends.backend import Backend
 from measuretwice.backends.script import EDITED, environment
 from measuretwice.base.errors import UserError, without_controls
-from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
-from measuretwice.base.locks import hold, is_held
+from measuretwice.base.files import hold, is_held, read_object, remove_folder, tail_of, write_json
 from measuretwice.lab import Lab, OwnScripts, Plan, read_lab
 from measuretwice.parse import ParseError
 from measuretwice.runs.folder import (

@@ -24,7 +24,6 @@ from measuretwice.facts.columns import (
     trial_cell,
 )
 from measuretwice.facts.computed import compute, facts_file, read_facts, write_facts
-from measuretwice.facts.judging import judge
 from measuretwice.facts.sets import RecordedSets
 from measuretwice.facts.values import (
     Excerpt,
@@ -37,6 +36,7 @@ from measuretwice.facts.values import (
     Probability,
     Table,
     excerpt,
+    judge,
     mbit,
     ms,
     percent,

@@ -1,4 +1,4 @@
-"""What a fact can be: a number with its unit, several numbers, an interval, a probability, a judgement, a table, or words.
+"""The types of a fact: a number with its unit, several numbers, an interval, a probability, a judgement, a table, or words.
 
 A fact's text is what a page shows where it quotes the fact by name.
 """
@@ -6,6 +6,7 @@ A fact's text is what a page shows where it quotes the fact by name.
 from __future__ import annotations
 
 import difflib
+import math
 import statistics
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,9 +15,35 @@ from types import FrameType
 from typing import Any
 
 from measuretwice.base.errors import UserError
-from measuretwice.facts.notation import SPACE, count, sig
 from measuretwice.stats.intervals import mean_interval, mean_interval_within
 from measuretwice.stats.two_samples import difference_interval
+
+# Between a number and its unit, and between groups of three digits: lines don't break there.
+SPACE = "\u00a0"
+THIN = "\u202f"
+
+
+def sig(value: float, digits: int = 3) -> str:
+    """`value` with that many significant digits: 0.005730706937 becomes 0.00573."""
+    if not math.isfinite(value):
+        return "∞" if value == math.inf else str(value)
+    if value == 0:
+        return "0"
+    places = digits - 1 - math.floor(math.log10(abs(value)))
+    # What is whole was set, and stays so; of what was measured zeros at the end count.
+    whole = math.isclose(value, round(value), rel_tol=1e-9)
+    return _grouped(f"{round(value, places):.{0 if whole else max(places, 0)}f}")
+
+
+def count(value: float) -> str:
+    """A whole number in groups of three: 1 302 324."""
+    return _grouped(f"{value:.0f}")
+
+
+def _grouped(text: str) -> str:
+    whole, point, part = text.partition(".")
+    return f"{int(whole):,}".replace(",", THIN) + point + part if len(whole) > 4 else text
+
 
 # Instead of a number of significant digits: a whole number.
 WHOLE = 0
@@ -348,3 +375,19 @@ class Facts:
         if fact is None or isinstance(fact, bool):
             return fact
         raise UserError(f"the fact {name!r} is no judgement, true or false, but {fact}")
+
+
+def judge(
+    values: Iterable[float] | Interval, *, least: float = -math.inf, most: float = math.inf
+) -> bool | None:
+    """Return True where all values lie from `least` to `most`, False where all lie below or all above, and None otherwise:
+    then these runs can't tell. Of an interval its ends are judged. Same units throughout."""
+    low, high = values.both_ends if isinstance(values, Interval) else _extremes(values)
+    if least <= low and high <= most:
+        return True
+    return False if high < least or low > most else None
+
+
+def _extremes(values: Iterable[float]) -> tuple[float, float]:
+    known = list(values)
+    return min(known), max(known)

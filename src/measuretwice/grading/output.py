@@ -26,7 +26,7 @@ from measuretwice.grading.student_pages import TEMPLATES, make_pages, stems
 from measuretwice.grading.text_table import csv_text
 from measuretwice.lab import Lab
 from measuretwice.report.markdown import clean
-from measuretwice.report.render import environment
+from measuretwice.report.report import environment
 from measuretwice.report.tables import ReportTable
 
 CLASS_PAGE = "grades.html"

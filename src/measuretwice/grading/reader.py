@@ -43,8 +43,7 @@ from measuretwice.grading.submission import (
 )
 from measuretwice.lab import Lab, StageName, trial_params
 from measuretwice.measure import imported
-from measuretwice.report.render import render_html
-from measuretwice.report.report import anchors, make_report
+from measuretwice.report.report import anchors, make_report, render_html
 from measuretwice.runs.folder import DONE, EDIT_DIFF, command_again, files_of, runs_in
 from measuretwice.runs.remeasure import RunData, read_run
 from measuretwice.runs.unpack import Extractor, printable

@@ -23,7 +23,7 @@ from measuretwice.grading.scoring import AnyRun, Mark
 from measuretwice.grading.submission import SubmittedRun
 from measuretwice.lab import Lab, read_questions
 from measuretwice.report.markdown import clean
-from measuretwice.report.render import environment
+from measuretwice.report.report import environment
 from measuretwice.runs.unpack import printable
 
 TEMPLATES = Path(__file__).parent / "templates"

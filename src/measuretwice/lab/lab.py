@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from measuretwice.base.errors import UserError, shortened
+from measuretwice.lab.schema import LabFile
 from measuretwice.lab.schema.cases import Pitfall, Stage
-from measuretwice.lab.schema.file import LabFile
 from measuretwice.lab.schema.parameters import Parameter, Value, refers, suggestions
 
 # More numbers than any lab has trials: a typing error.

@@ -42,8 +42,7 @@ from measuretwice.backends.script import (
 )
 from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.base.errors import UserError, without_controls
-from measuretwice.base.files import read_object, remove_folder, tail_of, write_json
-from measuretwice.base.locks import hold
+from measuretwice.base.files import hold, read_object, remove_folder, tail_of, write_json
 from measuretwice.base.paths import SOURCE
 from measuretwice.lab import Lab, OwnScripts, Plan
 from measuretwice.live import wire

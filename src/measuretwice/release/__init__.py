@@ -24,7 +24,7 @@ from measuretwice import __version__
 from measuretwice.base.errors import UserError
 from measuretwice.base.paths import RELEASE_FILE, is_release
 from measuretwice.lab import Lab, published_labs
-from measuretwice.lab.schema.file import SCHEMA_FILE
+from measuretwice.lab.schema import SCHEMA_FILE
 from measuretwice.lab.spoilers import (
     INSTRUCTORS_ONLY,
     QUESTIONS,

@@ -1,19 +1,25 @@
-"""The report that a student hands in: what it says of each run, and of all together.
+"""The report that a student hands in: a section for each run, tables of all together; as HTML, Markdown and JSON.
 
-`render` writes it as HTML and as Markdown, with the same tables; `run_to_json` is a run's part as JSON.
+Every string that comes from a run's folder is data: it is cleaned of what a terminal or browser would obey, and escaped.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 
 from measuretwice.book.lab_book import Notes, read_first_try, read_notes
 from measuretwice.checks import Finding, check_set
 from measuretwice.lab import Lab, read_questions
 from measuretwice.lab.spoilers import cases_asked_about
+from measuretwice.report.markdown import clean, fence, inline_html, markdown_text
 from measuretwice.report.tables import (
     NONE,
     ReportTable,
@@ -35,6 +41,7 @@ from measuretwice.runs.result import what_chance_does
 # Each lab's notes by case.
 Books = Mapping[str, Mapping[int, Notes]]
 OFF = "something is off"
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -324,3 +331,45 @@ def without_cause(findings: Sequence[Finding]) -> list[Finding]:
         )
         for finding in findings
     ]
+
+
+def environment(*folders: Path, **options: Any) -> Environment:
+    """Return jinja's environment for a report's templates: values are escaped, and one that is missing is an error.
+
+    Templates in `folders` can use the report's.
+    """
+    return Environment(
+        loader=FileSystemLoader([*folders, TEMPLATES]),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **options,
+    )
+
+
+def render_html(report: Report, figures: Sequence[tuple[str, str]] | None = ()) -> str:
+    """Return the report as one HTML file. `figures` are captions and SVG texts of our own; None where nothing could draw them."""
+    room = environment(finalize=clean)
+    room.filters["inline"] = inline_html
+    drawings = [(caption, _drawing(svg)) for caption, svg in figures or ()]
+    return room.get_template("report.html.j2").render(
+        report=report, figures=drawings, undrawn=figures is None
+    )
+
+
+def render_markdown(report: Report, figures: Sequence[tuple[str, str]] | None = ()) -> str:
+    """Return the same as Markdown. Of `figures` only the captions: drawings are in the HTML."""
+    room = environment(finalize=markdown_text)
+    room.filters |= {"fence": fence, "verbatim": Markup}
+    captions = [caption for caption, _ in figures or ()]
+    text = room.get_template("report.md.j2").render(
+        report=report, figures=captions, undrawn=figures is None
+    )
+    return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
+
+
+def _drawing(svg: str) -> Markup:
+    """The <svg> element alone: what stands before it in a file has no place in HTML."""
+    start = svg.find("<svg")
+    return Markup(svg[start:] if start >= 0 else "")

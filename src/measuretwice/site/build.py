@@ -21,17 +21,17 @@ from typing import Any
 from measuretwice import testbeds
 from measuretwice.grading import rubric
 from measuretwice.lab import Lab, find_labs, published_labs
-from measuretwice.lab.schema.file import SCHEMA_FILE
+from measuretwice.lab.schema import SCHEMA_FILE
 from measuretwice.site import print as paper
 from measuretwice.site import reference
 from measuretwice.site.build_cache import BuildCache, PageFolder, build_cache, digest_of, made_once
 from measuretwice.site.layouts import described
 from measuretwice.site.machine import add_machine, find_parts
+from measuretwice.site.macros import LabContext, SiteContext
 from measuretwice.site.macros.cases import case_page, questions
 from measuretwice.site.macros.figure_files import drawn_figures, symptom_pictures
 from measuretwice.site.macros.replay_figures import replays, script_address
 from measuretwice.site.macros.site import kit_address
-from measuretwice.site.macros.table import LabContext, SiteContext
 from measuretwice.site.navigation import (
     INSTRUCTORS,
     KEY,

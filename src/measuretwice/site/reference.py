@@ -22,6 +22,7 @@ from measuretwice.checks import KINDS
 from measuretwice.facts import Number, Table, table
 from measuretwice.facts.values import Cell
 from measuretwice.lab import Lab
+from measuretwice.lab.schema import About, LabFile
 from measuretwice.lab.schema.cases import (
     Again,
     Bar,
@@ -36,7 +37,6 @@ from measuretwice.lab.schema.cases import (
     SymptomOf,
     TryStep,
 )
-from measuretwice.lab.schema.file import About, LabFile
 from measuretwice.lab.schema.network import (
     Act,
     Collect,
@@ -59,8 +59,8 @@ from measuretwice.lab.schema.results import Checks, Expectation, FigureOf, Model
 from measuretwice.measure import fields
 from measuretwice.measure.fields import Field
 from measuretwice.runs.result import Result
+from measuretwice.site.macros import Macro, Scope, load_macros
 from measuretwice.site.macros.blocks import Block, folded_hints, markdown_table
-from measuretwice.site.macros.table import Macro, Scope, load_macros
 
 # The command line
 

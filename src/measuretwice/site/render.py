@@ -23,13 +23,13 @@ from measuretwice.facts import Excerpt, Facts, Table
 from measuretwice.site import markup
 from measuretwice.site.kit_facts import kit_facts
 from measuretwice.site.layouts import front_matter, laid_out
+from measuretwice.site.macros import LabContext, MacroNamespace, SiteContext, load_macros
 from measuretwice.site.macros.blocks import Block, indented, numbered
 from measuretwice.site.macros.cases import asks
 from measuretwice.site.macros.excerpts import counters, excerpt
 from measuretwice.site.macros.explained import explained
 from measuretwice.site.macros.figure_files import figure, symptom
 from measuretwice.site.macros.lab import finding
-from measuretwice.site.macros.table import LabContext, MacroNamespace, SiteContext, load_macros
 
 STAGES = ("broken", "fixed")
 TEMPLATES = Path(__file__).parent / "templates"

@@ -17,7 +17,7 @@ from measuretwice.measure import imported
 from measuretwice.measure.fields import Measured, unit_of
 from measuretwice.measure.imported import MAX_FILE_BYTES
 from measuretwice.runs.remeasure import remeasure
-from measuretwice.view.blocks import Cell
+from measuretwice.view import Cell
 from measuretwice.view.documents import (
     OF_PLAN,
     lab_of,

@@ -16,7 +16,7 @@ from measuretwice.measure.fields import fields_of, unit_of
 from measuretwice.parse import ParseError
 from measuretwice.parse.fields import Meaning
 from measuretwice.runs.first_try_history import STEPS
-from measuretwice.view.blocks import Block, Row
+from measuretwice.view import Block, Row
 from measuretwice.view.source import RawFile, Source
 
 # Of a plan beside its parameters. Which mistake was staged is no setting of the network.

@@ -19,7 +19,7 @@ from measuretwice.parse.host import (
     parse_softnet,
 )
 from measuretwice.parse.tc_fields import COUNTERS, QDISC, QDISC_OPTIONS
-from measuretwice.view.blocks import Block, Cell, Row, difference
+from measuretwice.view import Block, Cell, Row, difference
 from measuretwice.view.source import RawFile, SnapshotPair
 
 _LINK_FIELDS = ("mtu", "qdisc", "operstate", "txqlen")

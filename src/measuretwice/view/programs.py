@@ -23,7 +23,7 @@ from measuretwice.parse.formats import format_of
 from measuretwice.parse.iperf3 import ASKED, IPERF3
 from measuretwice.parse.ping import PING
 from measuretwice.parse.ss_fields import FIELDS, SS
-from measuretwice.view.blocks import Block, Cell, Row
+from measuretwice.view import Block, Cell, Row
 from measuretwice.view.source import RawFile
 
 # More intervals than that are left to --text and ./lab plot --over-time.

@@ -12,8 +12,7 @@ from typing import TypedDict
 from measuretwice.base.errors import UserError
 from measuretwice.parse import ParseError
 from measuretwice.parse.formats import format_of
-from measuretwice.view import documents, host, programs
-from measuretwice.view.blocks import Block, Shown
+from measuretwice.view import Block, Shown, documents, host, programs
 from measuretwice.view.source import RawFile, SnapshotPair, Source, pairs
 
 Blocks = Iterator[list[Block]]

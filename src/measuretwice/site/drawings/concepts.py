@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from math import ceil, sqrt
 
-from measuretwice.facts.notation import SPACE
+from measuretwice.facts.values import SPACE
 from measuretwice.site.drawings.svg import WIDTH, Axes, drawing, short
 from measuretwice.site.macros.blocks import UNSEARCHED, Block
 from measuretwice.tcp.model import CUBIC_KEPT_RATIO, RENO_KEPT_RATIO

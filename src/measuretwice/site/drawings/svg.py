@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from measuretwice.facts.notation import sig
+from measuretwice.facts.values import sig
 
 Points = Sequence[tuple[float, float]]
 # Of a plot: its width, and the room around its panel.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from measuretwice.facts.notation import SPACE
+from measuretwice.facts.values import SPACE
 from measuretwice.lab import Lab, Value
 from measuretwice.lab.schema.network import IN_BRACES, Act
 from measuretwice.site.drawings.svg import short

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from measuretwice import facts
-from measuretwice.facts import notation
-from measuretwice.facts.notation import SPACE
+from measuretwice.facts import values
+from measuretwice.facts.values import SPACE
 from measuretwice.report.markdown import fence
-from measuretwice.site.macros.table import macro
+from measuretwice.site.macros import macro
 
 # What a pitfall's three hints are about, in order.
 STEPS = ("Where to look", "What to compare", "The cause")
@@ -27,8 +27,8 @@ OF_HINTS = '<section class="hints"'
 CAPTION = "**Figure 0.**"
 NUMBER = re.compile(r'(\*\*Figure )\d+(\.\*\*)|(aria-label="Figure )\d+(")')
 WORDS = "none one two three four five six seven eight nine ten eleven twelve".split()
-sig = macro("x | sig(3)", scope="filter")(notation.sig)
-count = macro("x | count", scope="filter")(notation.count)
+sig = macro("x | sig(3)", scope="filter")(values.sig)
+count = macro("x | count", scope="filter")(values.count)
 
 
 def numbered(page: str) -> str:

@@ -22,9 +22,9 @@ from measuretwice.lab import Lab, StageName, Value, select_trials, trial_params
 from measuretwice.lab.schema.network import Step
 from measuretwice.lab.schema.parameters import Parameter
 from measuretwice.site.machine import settings_for_pages
+from measuretwice.site.macros import LabContext, macro
 from measuretwice.site.macros.blocks import Block, verbatim
 from measuretwice.site.macros.lab import case_options, stage_set
-from measuretwice.site.macros.table import LabContext, macro
 
 # What takes longer has no place in a page.
 LONGEST_S = 1800

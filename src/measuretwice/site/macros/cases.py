@@ -13,9 +13,8 @@ from measuretwice.lab import after_cases, first_try_of, read_questions, step_cas
 from measuretwice.lab.schema.cases import FirstTry
 from measuretwice.lab.spoilers import cases_asked_about
 from measuretwice.runs.first_try_history import outcome_of
-from measuretwice.site.macros import browser_run
+from measuretwice.site.macros import LabContext, browser_run, macro
 from measuretwice.site.macros.blocks import UNSEARCHED, Block, hints_of_case
-from measuretwice.site.macros.table import LabContext, macro
 
 # What a reader opens a fold of a page with: the words on it, for those who skip the field before it.
 SUMMARIES = {

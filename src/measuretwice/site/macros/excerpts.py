@@ -18,8 +18,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab.schema.network import QdiscAt
 from measuretwice.parse.host import parse_nstat
 from measuretwice.runs.folder import raw_files
+from measuretwice.site.macros import LabContext, macro
 from measuretwice.site.macros.blocks import UNSEARCHED, Block, day, verbatim
-from measuretwice.site.macros.table import LabContext, macro
 
 # What of longer JSON a reader is shown: the rest stands in the run's folder.
 QDISC_KEYS = ("kind", "dev", "options", "packets", "drops", "backlog")

@@ -17,6 +17,7 @@ from measuretwice.parse.ping import PING
 from measuretwice.parse.ss_fields import PAIRS, RATES, SS
 from measuretwice.parse.tc_fields import QDISC, QDISC_OPTIONS
 from measuretwice.parse.tcpdump import TCPDUMP
+from measuretwice.site.macros import LabContext
 from measuretwice.site.macros.blocks import UNSEARCHED, Block
 from measuretwice.site.macros.excerpts import (
     Lines,
@@ -25,7 +26,6 @@ from measuretwice.site.macros.excerpts import (
     selected_lines,
     selected_object,
 )
-from measuretwice.site.macros.table import LabContext
 
 # A value that is printed with its unit needs none beside it.
 WITH_UNIT = re.compile(r"[0-9.]+ ?(%|bps|ms)")

@@ -24,9 +24,9 @@ from measuretwice.lab.schema.results import FigureOf
 from measuretwice.measure.over_time import OverTime
 from measuretwice.runs.recorded import SET_FILE, read_set
 from measuretwice.site.build_cache import digest_of, made_once
+from measuretwice.site.macros import LabContext, macro
 from measuretwice.site.macros.blocks import CAPTION, Block
 from measuretwice.site.macros.lab import steps
-from measuretwice.site.macros.table import LabContext, macro
 from measuretwice.view.over_time import read_over_time
 
 if TYPE_CHECKING:

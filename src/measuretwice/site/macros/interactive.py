@@ -13,16 +13,15 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.figures import rows as figure_rows
-from measuretwice.figures.steps import StepRuns, json_for_script, names_of, steps_data
+from measuretwice.figures.rows import StepRuns, json_for_script, names_of, steps_data
 from measuretwice.lab import Lab, after_cases, step_cases
 from measuretwice.lab.schema.results import ModelUse
 from measuretwice.site.drawings.svg import LogPlot
-from measuretwice.site.macros import replay_figures
+from measuretwice.site.macros import LabContext, macro, replay_figures
 from measuretwice.site.macros.blocks import Block, markdown_table, seconds, sig
 from measuretwice.site.macros.cases import case_heading, case_page
 from measuretwice.site.macros.figure_files import figure
 from measuretwice.site.macros.lab import expected_ratio, steps
-from measuretwice.site.macros.table import LabContext, macro
 from measuretwice.stats import intervals
 from measuretwice.tcp import model
 

@@ -31,7 +31,7 @@ from measuretwice.parse import (
 )
 from measuretwice.runs.folder import raw_folder
 from measuretwice.runs.result import Result
-from measuretwice.site.macros.table import LabContext
+from measuretwice.site.macros import LabContext
 
 TENTHS_OF_MS = 1e4
 # What is dropped leaves these from the head, not at the tail.

@@ -20,7 +20,7 @@ from measuretwice.facts.values import Cell
 from measuretwice.runs.recorded import SET_FILE
 from measuretwice.runs.result import Result
 from measuretwice.site.build_cache import digest_of, made_once
-from measuretwice.site.macros import replay_data
+from measuretwice.site.macros import LabContext, replay_data
 from measuretwice.site.macros.blocks import markdown_table, sig
 from measuretwice.site.macros.replay_data import (
     ALGORITHMS,
@@ -28,7 +28,6 @@ from measuretwice.site.macros.replay_data import (
     packets_data,
     traces_data,
 )
-from measuretwice.site.macros.table import LabContext
 
 # Sets by name: of flows before queues that are looked at every few milliseconds, and of signatures.
 PACKETS, SIGNATURES = "packets-", ("signatures", "signature-of-highspeed")

@@ -10,14 +10,14 @@ from typing import Any
 from measuretwice.audit import NAMES, audit_table, lines_of, read_rate_bps
 from measuretwice.base.errors import UserError
 from measuretwice.facts import table
-from measuretwice.figures.steps import json_for_script
+from measuretwice.figures.rows import json_for_script
 from measuretwice.runs.recorded import read_set, set_folders, still_verified, verifications
 from measuretwice.runs.result import Result
 from measuretwice.site import navigation, reference
 from measuretwice.site.drawings.maps import Module, Part, draw_course, draw_parts
+from measuretwice.site.macros import LabContext, SiteContext, macro
 from measuretwice.site.macros.blocks import Block, in_words, verbatim
 from measuretwice.site.macros.cases import case_heading, case_page
-from measuretwice.site.macros.table import LabContext, SiteContext, macro
 
 # How pages name the language of a recorded file.
 LANGUAGES = {".csv": "csv", ".txt": "text"}

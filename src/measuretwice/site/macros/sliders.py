@@ -20,10 +20,10 @@ from measuretwice.facts import Number, Table
 from measuretwice.parse import parse_ss_samples
 from measuretwice.runs.folder import raw_files
 from measuretwice.runs.result import Result
+from measuretwice.site.macros import LabContext, macro
 from measuretwice.site.macros.blocks import Block, count, markdown_table, ms, percent, seconds, sig
 from measuretwice.site.macros.interactive import element
 from measuretwice.site.macros.replay_data import ALGORITHMS
-from measuretwice.site.macros.table import LabContext, macro
 from measuretwice.stats import intervals
 from measuretwice.tcp import model
 
