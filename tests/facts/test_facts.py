@@ -41,9 +41,9 @@ def test_the_facts_kept_are_those_of_the_recorded_runs(name: str) -> None:
     lab = load_lab(ROOT, name)
     found = compute(ROOT, lab)
     assert found is not None
-    kept = facts_file(ROOT, lab).read_text(encoding="utf-8")
-    assert to_text(found) == kept, f"./lab record {name} --facts"
-    assert to_text(read_facts(ROOT, lab)) == kept
+    recorded = facts_file(ROOT, lab).read_text(encoding="utf-8")
+    assert to_text(found) == recorded, f"./lab record {name} --facts"
+    assert to_text(read_facts(ROOT, lab)) == recorded
 
 
 def test_texts() -> None:
@@ -118,7 +118,7 @@ def test_runs_by_trial_and_a_cases_two() -> None:
     runs = sets.runs("disciplines")
     by_number = by_trial(reversed(runs))
     assert list(by_number) == sorted({run.trial for run in runs})
-    assert all(run.trial == trial for trial, those in by_number.items() for run in those)
+    assert all(run.trial == trial for trial, of_trial in by_number.items() for run in of_trial)
     assert sum(map(len, by_number.values())) == len(runs)
     both = sets.stages("default-qdisc")
     assert [stage_cell(run) for run in both] == ["broken", "fixed"]
