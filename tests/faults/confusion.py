@@ -33,12 +33,12 @@ RAISED = 5
 
 def verdict(causes: Collection[str] | None, found: Sequence[str]) -> str:
     """right, said (another cause, or `unexplained`), silent; of an honest run, which has no causes, honest or blamed."""
-    told = {name for name in found if name not in HARMLESS}
+    telling = {name for name in found if name not in HARMLESS}
     if causes is None:
-        return "blamed" if told else "honest"
-    if told.union(found if "duration" in causes else ()) & {*causes}:
+        return "blamed" if telling else "honest"
+    if telling.union(found if "duration" in causes else ()) & {*causes}:
         return "right"
-    return "said" if told else "silent"
+    return "said" if telling else "silent"
 
 
 @dataclass
@@ -48,8 +48,8 @@ class FaultTable:
     verdicts: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     raised: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def add(self, name: str, told: str, found: Sequence[str]) -> None:
-        self.verdicts[name][told] += 1
+    def add(self, name: str, verdict_name: str, found: Sequence[str]) -> None:
+        self.verdicts[name][verdict_name] += 1
         self.raised[name].update(set(found) or {"nothing"})
 
     @property
@@ -91,16 +91,16 @@ def record(path: Path, tables: Mapping[str, FaultTable], says: Mapping[str, str]
 
     The first tables of the kept kinds stay beside all later ones.
     """
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    document = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     for group, table in tables.items():
         rows = table.to_json()
         for name in rows:
             if name in says:
                 rows[name]["says"] = says[name]
-        kept[group] = rows
-    for judging in kept.keys() & {"kept", "later"}:
-        kept.setdefault(f"{judging}-first", kept[judging])
-    write_json(path, kept)
+        document[group] = rows
+    for judging in document.keys() & {"kept", "later"}:
+        document.setdefault(f"{judging}-first", document[judging])
+    write_json(path, document)
 
 
 def _plain(counts: Mapping[str, int], words: Sequence[str]) -> dict[str, int]:

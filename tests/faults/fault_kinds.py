@@ -98,8 +98,8 @@ def changed_netem(words: Callable[[float, float, random.Random], str]) -> Callab
 
     def make(lab: Lab, params: Params, chance: random.Random) -> Fault:
         node, device = BOTTLENECK[lab.name]
-        said = words(100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2, chance)
-        change = f"tc qdisc change dev {device} parent 1:3 handle 3: netem {said} limit 100000"
+        options = words(100 * float(params["loss_ratio"]), float(params["rtt_ms"]) / 2, chance)
+        change = f"tc qdisc change dev {device} parent 1:3 handle 3: netem {options} limit 100000"
         return before(at(node, change))
 
     return make

@@ -291,9 +291,9 @@ def findings(faulty_run: FaultyRun) -> list[str]:
         own if faulty_run.fault.damage else b""
     )
     known_by = hashlib.sha256(code.encode() + facts).hexdigest()
-    kept = faulty_run.job.out / "findings.json"
-    if kept.exists() and (told := json.loads(kept.read_text()))["code"] == known_by:
-        return list(told["found"])
+    cached_file = faulty_run.job.out / "findings.json"
+    if cached_file.exists() and (cached := json.loads(cached_file.read_text()))["code"] == known_by:
+        return list(cached["found"])
     if faulty_run.fault.damage is None:
         found = _checked(faulty_run, faulty_run.job.folder)
     else:
@@ -302,7 +302,7 @@ def findings(faulty_run: FaultyRun) -> list[str]:
             shutil.copytree(faulty_run.job.folder, folder)
             faulty_run.fault.damage(folder, faulty_run.twin.folder if faulty_run.twin else folder)
             found = _checked(faulty_run, folder)
-    write_json(kept, {"code": known_by, "found": found})
+    write_json(cached_file, {"code": known_by, "found": found})
     return found
 
 
@@ -329,10 +329,12 @@ def prove(drawn: Sequence[FaultyRun], workers: int, talk: bool) -> FaultTable:
     table = FaultTable()
     for done, faulty_run in enumerate(measured(drawn, workers), 1):
         found = findings(faulty_run)
-        told = verdict(faulty_run.kind.causes if faulty_run.kind else None, found)
-        table.add(faulty_run.name, told, found)
-        if talk and told in ("silent", "blamed"):
-            print(f"{told}: {', '.join(found) or 'nothing'}: {faulty_run.words}", file=sys.stderr)
+        outcome = verdict(faulty_run.kind.causes if faulty_run.kind else None, found)
+        table.add(faulty_run.name, outcome, found)
+        if talk and outcome in ("silent", "blamed"):
+            print(
+                f"{outcome}: {', '.join(found) or 'nothing'}: {faulty_run.words}", file=sys.stderr
+            )
         if talk and (sys.stderr.isatty() or done % 20 == 0):
             print(f"{done} of {len(drawn)} runs", file=sys.stderr, flush=True)
     return table

@@ -57,9 +57,9 @@ def test_a_record_keeps_what_it_had(tmp_path: Any) -> None:
     record(path, {"kept": first}, {"a-kind": "the MTU is off"})
     record(path, {"known": first}, {})
     record(path, {"kept": second}, {})
-    kept = json.loads(path.read_text())
-    assert kept["kept-first"] == {
+    recorded = json.loads(path.read_text())
+    assert recorded["kept-first"] == {
         "a-kind": {"silent": 1, "raised": {"nothing": 1}, "says": "the MTU is off"}
     }
-    assert kept["kept"] == {"a-kind": {"right": 1, "raised": {"mtu": 1, "duration": 1}}}
-    assert FaultTable.from_json(kept["kept"]).sums == second.sums
+    assert recorded["kept"] == {"a-kind": {"right": 1, "raised": {"mtu": 1, "duration": 1}}}
+    assert FaultTable.from_json(recorded["kept"]).sums == second.sums
