@@ -239,10 +239,10 @@ def test_passes_the_exit_status_on(checkout: Checkout) -> None:
 
 def test_first_call_says_what_it_installs_and_second_installs_nothing(fresh: Checkout) -> None:
     first = fresh.succeed("list")
-    said = first.stderr.splitlines()
-    assert "MB to download" in said[0]
-    assert "less than a minute" in said[0]
-    assert str(fresh.venv) in said[0]
+    lines = first.stderr.splitlines()
+    assert "MB to download" in lines[0]
+    assert "less than a minute" in lines[0]
+    assert str(fresh.venv) in lines[0]
     # Without pip, and with a Python that fails at everything, a second set-up could not work.
     for pip in fresh.venv.glob("lib/python*/site-packages/pip"):
         shutil.rmtree(pip)
