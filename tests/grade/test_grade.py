@@ -47,7 +47,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def said(made: tuple[Path, Path], bare: Path) -> dict[str, Any]:
+def graded(made: tuple[Path, Path], bare: Path) -> dict[str, Any]:
     """The class graded with its seeds: by name."""
     handed, dealt = made
     before = {p: p.stat().st_mtime_ns for p in handed.rglob("*")}
@@ -57,25 +57,25 @@ def said(made: tuple[Path, Path], bare: Path) -> dict[str, Any]:
     assert {p: p.stat().st_mtime_ns for p in handed.rglob("*")} == before
     document = json.loads(done.stdout)
     assert document["lab"] == "mathis"
-    return {one["name"].split(",")[0]: one for one in document["students"]}
+    return {student["name"].split(",")[0]: student for student in document["students"]}
 
 
 def mark(student: dict[str, Any], pitfall: str) -> dict[str, Any]:
-    of_case = [one for one in student["marks"] if one["pitfall"] == pitfall]
-    return next(one for one in of_case if not one["predicted"])
+    of_case = [mark for mark in student["marks"] if mark["pitfall"] == pitfall]
+    return next(mark for mark in of_case if not mark["predicted"])
 
 
 def prediction(student: dict[str, Any], pitfall: str) -> dict[str, Any]:
-    of_case = [one for one in student["marks"] if one["pitfall"] == pitfall]
-    return next(one for one in of_case if one["predicted"])
+    of_case = [mark for mark in student["marks"] if mark["pitfall"] == pitfall]
+    return next(mark for mark in of_case if mark["predicted"])
 
 
-def test_an_honest_student(said: dict[str, Any]) -> None:
-    ada = said["Lovelace"]
+def test_an_honest_student(graded: dict[str, Any]) -> None:
+    ada = graded["Lovelace"]
     assert ada["student"] == "s1815"
     assert len(ada["runs"]) == 4
     assert not ada["says"]
-    assert {one["kind"] for one in ada["remarks"]} == {"same seed"}
+    assert {remark["kind"] for remark in ada["remarks"]} == {"same seed"}
     mtu = mark(ada, "mtu")
     assert mtu["shown"].startswith("yes, trial-09-mtu-broken-seed")
     assert "names the finding; quotes romeo/ss-last.txt" in mtu["diagnosed"]
@@ -99,8 +99,8 @@ def test_an_honest_student(said: dict[str, Any]) -> None:
     assert ada["notes"] == []
 
 
-def test_without_a_report_answers_are_open(said: dict[str, Any]) -> None:
-    grace = said["Hopper"]
+def test_without_a_report_answers_are_open(graded: dict[str, Any]) -> None:
+    grace = graded["Hopper"]
     assert not grace["remarks"]
     assert "by hand" in mark(grace, "rtt-doubling")["diagnosed"]
     rtt = mark(grace, "rtt-doubling")
@@ -111,14 +111,14 @@ def test_without_a_report_answers_are_open(said: dict[str, Any]) -> None:
     assert "nothing is lost by that" in before["predicted"]
     assert any("no point is lost" in line for line in grace["notes"])
     assert mark(grace, "mtu")["high"] == 0
-    others = [one for one in grace["marks"] if one["pitfall"] is None]
-    assert all(one["low"] == 0 and one["high"] == one["points"] for one in others)
+    others = [row for row in grace["marks"] if row["pitfall"] is None]
+    assert all(row["low"] == 0 and row["high"] == row["points"] for row in others)
 
 
-def test_another_students_runs(said: dict[str, Any]) -> None:
-    euler = said["Euler"]
-    assert {one["kind"] for one in euler["remarks"]} == {"seed", "copy"}
-    assert any("was dealt to Lovelace, Ada" in one["says"] for one in euler["remarks"])
+def test_another_students_runs(graded: dict[str, Any]) -> None:
+    euler = graded["Euler"]
+    assert {remark["kind"] for remark in euler["remarks"]} == {"seed", "copy"}
+    assert any("was dealt to Lovelace, Ada" in remark["says"] for remark in euler["remarks"])
     assert mark(euler, "mtu")["shown"].startswith("open: trial-09-mtu-broken")
     assert mark(euler, "mtu")["low"] == 0
     assert euler["low"] == 0
@@ -140,11 +140,11 @@ def test_whose_plan_lies_about_its_seed(
     log = next((tmp_path / "in/s1906").rglob("ss-last.txt"))
     log.write_text(log.read_text() + "\n")
     done = grade(tmp_path / "in", "--deal", dealt, "--json", root=bare)
-    students = [one for one in json.loads(done.stdout)["students"] if one["handed_in"]]
-    for one in students:
-        assert [r["kind"] for r in one["remarks"]] == ["copy"]
-        assert one["remarks"][0]["says"].startswith("55 of 56 raw files the same as")
-        assert one["low"] == 0
+    students = [student for student in json.loads(done.stdout)["students"] if student["handed_in"]]
+    for student in students:
+        assert [r["kind"] for r in student["remarks"]] == ["copy"]
+        assert student["remarks"][0]["says"].startswith("55 of 56 raw files the same as")
+        assert student["low"] == 0
     [line] = [line for line in json.loads(done.stdout)["says"] if "--again all" in line]
     assert line.startswith(
         "2 runs are claimed by two seeds, and nothing in the folders tells whose"
@@ -178,13 +178,13 @@ def test_the_same_seed_proves_nothing(bare: Path, tmp_path: Path) -> None:
     assert (tmp_path / "in-grades/grades.html").is_file()
 
 
-def test_a_hostile_submission_is_graded_all_the_same(said: dict[str, Any]) -> None:
-    gauss = said["Gauss"]
+def test_a_hostile_submission_is_graded_all_the_same(graded: dict[str, Any]) -> None:
+    gauss = graded["Gauss"]
     # However much is refused of an archive, it is one line.
     assert len(gauss["says"]) == 1
     assert gauss["says"][0].startswith("refused: 3 of gausscarl_105_9005_x.zip: its path leads out")
     assert gauss["low"] == 0.375
-    assert said["Turing"]["handed_in"] is False
+    assert graded["Turing"]["handed_in"] is False
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_files_of_a_testbed(bare: Path, tmp_path: Path) -> None:
     done = grade(tmp_path / "in", "--lab", "mathis", "--json", root=bare)
     ada, grace = json.loads(done.stdout)["students"]
     assert ada["brought"][0]["findings"][0]["id"] == "mtu"
-    assert [one["says"] for one in ada["remarks"]] == [
+    assert [remark["says"] for remark in ada["remarks"]] == [
         "a test in common with the submission of grace, and two tests never are the same"
     ]
     assert mark(ada, "mtu")["low"] == 0
@@ -294,7 +294,7 @@ def test_a_machines_own_facts_may_be_the_same(bare: Path, tmp_path: Path) -> Non
     assert ada["remarks"] == grace["remarks"] == []
     # Seen against the course's own, they are no testbed's.
     both = json.loads(grade(tmp_path / "in", "--lab", "mathis", "--json").stdout)["students"]
-    assert [one["kind"] for student in both for one in student["remarks"]] == ["recorded"] * 2
+    assert [remark["kind"] for student in both for remark in student["remarks"]] == ["recorded"] * 2
 
 
 def test_answers_in_the_html_alone(tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ def test_names_are_text(bare: Path, tmp_path: Path) -> None:
 
 
 def test_the_page_is_one_that_everyone_can_read(
-    made: tuple[Path, Path], said: dict[str, Any]
+    made: tuple[Path, Path], graded: dict[str, Any]
 ) -> None:
     text = (made[0].with_name("submissions-grades") / "grades.html").read_text()
     page = check_page(text)
@@ -419,7 +419,7 @@ def test_the_page_is_one_that_everyone_can_read(
     assert len({link for link in page.links if link.startswith("marking/")}) == 5
 
 
-def test_what_is_imported(made: tuple[Path, Path], said: dict[str, Any]) -> None:
+def test_what_is_imported(made: tuple[Path, Path], graded: dict[str, Any]) -> None:
     out = made[0].with_name("submissions-grades")
     rows = list(csv.reader(io.StringIO((out / "grades-for-import.csv").read_text())))
     # lib/gradebook_importer.rb: what it looks for in the first lines, and where.
@@ -447,8 +447,10 @@ def test_wrong_usage(tmp_path: Path, bare: Path, arguments: list[str], says: str
     (tmp_path / "in/ada").mkdir(parents=True)
     (tmp_path / "class.csv").write_text("Student ID\n1\n")
     paths = [
-        tmp_path / one if one[0] != "-" and one not in ("nosuch", "calibrate") else one
-        for one in arguments
+        tmp_path / argument
+        if argument[0] != "-" and argument not in ("nosuch", "calibrate")
+        else argument
+        for argument in arguments
     ]
     done = grade(*paths, root=bare)
     assert done.returncode == 2, done.stdout

@@ -52,7 +52,7 @@ def test_a_sketch_outlives_what_is_written_into_a_file() -> None:
     lines = numbers(1)
     for at in random.Random(3).sample(range(900), 45):
         lines[at] = "acked:123456789"
-    edited, other = (sketch("\n".join(each).encode()) for each in (lines, numbers(2)))
+    edited, other = (sketch("\n".join(text_lines).encode()) for text_lines in (lines, numbers(2)))
     assert edited is not None
     assert other is not None
     print(likeness(before, edited), likeness(before, other))
@@ -79,15 +79,15 @@ def test_recorded_runs_of_two_seeds_are_never_alike(lab_name: str) -> None:
     traces = read_recorded(ROOT, load_lab(ROOT, lab_name)).traces
     assert traces
     closest, pairs, near = (0.0, ""), 0, 0
-    for n, one in enumerate(traces):
+    for n, trace in enumerate(traces):
         for other in traces[:n]:
-            if one.kernel_seed == other.kernel_seed:
+            if trace.kernel_seed == other.kernel_seed:
                 continue
-            for file in one.sketches.keys() & other.sketches.keys():
+            for file in trace.sketches.keys() & other.sketches.keys():
                 pairs += 1
-                share = likeness(one.sketches[file], other.sketches[file])
+                share = likeness(trace.sketches[file], other.sketches[file])
                 near += share >= MIN_LIKENESS / 2
-                closest = max(closest, (share, f"{file} of {one.name} and {other.name}"))
+                closest = max(closest, (share, f"{file} of {trace.name} and {other.name}"))
     print(lab_name, pairs, near, closest)
     assert closest[0] < MIN_LIKENESS
     assert near <= pairs / 200
@@ -126,7 +126,7 @@ def test_who_is_the_original(ours: SubmittedRun) -> None:
         origins = find_origins(claims, NOTHING)
         return [
             (origin.is_original, len(origin.originals))
-            for origin in (origins[one.key] for one in claims)
+            for origin in (origins[claimed.key] for claimed in claims)
         ]
 
     # One folder agrees with itself, the other doesn't.
@@ -139,7 +139,7 @@ def test_who_is_the_original(ours: SubmittedRun) -> None:
     # The same seed: nothing to tell.
     assert find_origins([claim(ours, 0, 1, True), claim(ours, 1, 1, True)], NOTHING) == {}
     sixty = [claim(ours, n, n, n == 7) for n in range(60)]
-    assert [one for one, _ in found(*sixty)] == [n == 7 for n in range(60)]
+    assert [is_original for is_original, _ in found(*sixty)] == [n == 7 for n in range(60)]
 
 
 def test_a_folder_of_one_run_agrees_with_itself(tmp_path: Path) -> None:

@@ -40,7 +40,9 @@ def case_run(name: str, target: Path, *, own: bool = False) -> Path:
 
 
 def book(*entries: str, case: int = 5) -> str:
-    return f"{TITLE}\n## Case {case}: as it is seen\n\n" + "\n".join(f"- {one}" for one in entries)
+    return f"{TITLE}\n## Case {case}: as it is seen\n\n" + "\n".join(
+        f"- {entry}" for entry in entries
+    )
 
 
 ARGUED = "Prediction: 87 Mbit/s, since the model says 73 and Linux reaches more than that"
@@ -58,11 +60,11 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def graded(root: Path, folder: Path) -> dict[str, Any]:
     done = call_lab("grade", folder, "--lab", "mathis", "--json", MEASURETWICE_ROOT=str(root))
     assert done.returncode in (0, 1), done.stderr
-    return {one["name"]: one for one in json.loads(done.stdout)["students"]}
+    return {student["name"]: student for student in json.loads(done.stdout)["students"]}
 
 
 def marks(student: dict[str, Any], case: int = 5) -> tuple[dict[str, Any], dict[str, Any]]:
-    first, second = (one for one in student["marks"] if one["case"] == case)
+    first, second = (mark for mark in student["marks"] if mark["case"] == case)
     return (first, second) if first["predicted"] else (second, first)
 
 
@@ -84,9 +86,9 @@ def test_a_class(solved: Path, bare: Path, tmp_path: Path) -> None:
         (tmp_path / "in" / name / "mathis/lab-book.md").write_text(text)
     shutil.copytree(solved / "mathis", tmp_path / "in/no-book/mathis")
     students = graded(bare, tmp_path / "in")
-    predictions = {name: marks(one)[0] for name, one in students.items()}
-    ladders = {name: marks(one)[1] for name, one in students.items()}
-    assert {name: (one["low"], one["high"]) for name, one in predictions.items()} == {
+    predictions = {name: marks(student)[0] for name, student in students.items()}
+    ladders = {name: marks(student)[1] for name, student in students.items()}
+    assert {name: (mark["low"], mark["high"]) for name, mark in predictions.items()} == {
         "argued": (0.25, 0.5),
         "told": (0.25, 0.5),
         "number": (0.25, 0.25),
@@ -100,15 +102,15 @@ def test_a_class(solved: Path, bare: Path, tmp_path: Path) -> None:
     assert "after the first run" in predictions["late"]["predicted"]
     assert "ask for it" in predictions["no-book"]["predicted"]
     # All have the student's own change: the whole ladder is possible, but for a hint that told it.
-    assert {name: one["high"] for name, one in ladders.items()} == {
+    assert {name: mark["high"] for name, mark in ladders.items()} == {
         **dict.fromkeys(books, 1.5),
         "told": 1.125,
         "no-book": 1.5,
     }
-    assert all(one["low"] == 0.375 for one in ladders.values())
+    assert all(mark["low"] == 0.375 for mark in ladders.values())
     assert "after hint 3; 25% off" in ladders["told"]["diagnosed"]
     assert "after hint 1" in ladders["argued"]["diagnosed"]
-    assert all(one["mended"].startswith("yes, case-05-trial-09") for one in ladders.values())
+    assert all(mark["mended"].startswith("yes, case-05-trial-09") for mark in ladders.values())
     page = (tmp_path / "in-grades/grades.html").read_text()
     assert "Nobody is marked by luck" in page
 
@@ -155,8 +157,8 @@ def test_an_old_hand_in_loses_nothing(bare: Path, tmp_path: Path) -> None:
 def test_the_report_carries_the_book(solved: Path, bare: Path, tmp_path: Path, kind: str) -> None:
     """Who hands in the report and the runs without the book loses nothing."""
     shutil.copytree(solved / "mathis", tmp_path / "mathis")
-    said = "the interface <b>&amp;</b> ``` <!-- end of the lab book -->"
-    text = book(ARGUED, "Run: x: 30 Mbit/s", "Hint: 1", f"Diagnosis: {said}")
+    diagnosis = "the interface <b>&amp;</b> ``` <!-- end of the lab book -->"
+    text = book(ARGUED, "Run: x: 30 Mbit/s", "Hint: 1", f"Diagnosis: {diagnosis}")
     (tmp_path / "mathis/lab-book.md").write_text(
         f"{text}\n\n```\nmy notes\n```\n\n<script>x</script>\n"
     )
@@ -175,7 +177,7 @@ def test_the_report_carries_the_book(solved: Path, bare: Path, tmp_path: Path, k
     assert read[0].books == read[1].books
     (case,) = read[0].books["mathis"]
     assert case.diagnosis is not None
-    assert case.diagnosis.startswith(said)
+    assert case.diagnosis.startswith(diagnosis)
     assert (case.first, case.number, case.unit, case.reason) == (True,) * 4
     assert not read[1].written
 
@@ -252,7 +254,7 @@ def test_books_of_several_labs_and_of_none(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True)
         (tmp_path / name).write_text(text)
     found, problems = read_books(ROOT, [tmp_path / name for name in files], {}, tmp_path)
-    assert {lab: [one.case for one in cases] for lab, cases in found.items()} == {
+    assert {lab: [case.case for case in cases] for lab, cases in found.items()} == {
         "mathis": [5],
         "buffers": [2],
     }
@@ -260,7 +262,7 @@ def test_books_of_several_labs_and_of_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "unit", "reason"),
+    ("text", "unit", "reason"),
     [
         ("66 Mbit/s", True, False),
         ("66", False, False),
@@ -275,8 +277,8 @@ def test_books_of_several_labs_and_of_none(tmp_path: Path) -> None:
         ("", False, False),
     ],
 )
-def test_what_looks_like_a_unit_and_a_reason(said: str, unit: bool, reason: bool) -> None:
-    assert (has_unit(said), has_reason(said)) == (unit, reason)
+def test_what_looks_like_a_unit_and_a_reason(text: str, unit: bool, reason: bool) -> None:
+    assert (has_unit(text), has_reason(text)) == (unit, reason)
 
 
 def test_order_in_the_book_counts() -> None:
@@ -297,7 +299,7 @@ def test_dealt_seeds_give_other_numbers_than_the_pages(tmp_path: Path) -> None:
     done = call_lab(
         "deal", tmp_path / "class.csv", "--lab", "mathis", "--term", "x", "--out", out, "--json"
     )
-    seeds = [one["seed"] for one in json.loads(done.stdout)]
+    seeds = [row["seed"] for row in json.loads(done.stdout)]
     assert len(set(seeds)) == 200
     assert min(seeds) >= 100
     assert _names_no_cause(LAB, out.read_text())
@@ -347,7 +349,7 @@ def test_a_hand_in_from_the_first_run_on(tmp_path: Path) -> None:
         for file in sorted(out.rglob("*")):
             packed.write(file, file.relative_to(out))
     done = call_lab("grade", tmp_path / "in", "--deal", dealt, "--json")
-    ada = next(one for one in json.loads(done.stdout)["students"] if one["handed_in"])
+    ada = next(student for student in json.loads(done.stdout)["students"] if student["handed_in"])
     assert ada["remarks"] == []
     predicted, ladder = marks(ada, 7)
     assert predicted["predicted"].startswith("yes (number and unit, a reason)")

@@ -66,14 +66,14 @@ def test_marks_are_read_from_what_a_spreadsheet_saves(
     before = path.read_bytes()
     marks = read_marks(path, mark_lines(CLASS))
     ada, alan = (with_marks(CLASS[index], marks) for index in (1, 2))
-    one = with_marks(CLASS[0], marks)
-    assert [(mark.given, mark.remark) for mark in one.marks] == [
+    first = with_marks(CLASS[0], marks)
+    assert [(mark.given, mark.remark) for mark in first.marks] == [
         (4.5, "Good.\nWhich claim?"),
         (None, ""),
     ]
     # What is given, what is certain, and what is taken off.
-    assert one.total == 4.5 + 1 - 2
-    assert (one.open, one.remark) == (1, "late")
+    assert first.total == 4.5 + 1 - 2
+    assert (first.open, first.remark) == (1, "late")
     assert ada.open == 2
     assert alan.total is None
     # Nobody new: not a byte is touched. Somebody new: only lines at the end.
@@ -83,7 +83,7 @@ def test_marks_are_read_from_what_a_spreadsheet_saves(
     assert add_lines(path, mark_lines(more)) == 3
     assert path.read_bytes().startswith(before)
     again = read_marks(path, mark_lines(more))
-    assert with_marks(CLASS[0], again) == one
+    assert with_marks(CLASS[0], again) == first
     assert "'=cmd()" in path.read_bytes().decode(form)
 
 
@@ -133,8 +133,8 @@ def test_what_was_edited_is_kept(tmp_path: Path) -> None:
     assert write_files(tmp_path, {"a.csv": b"1", "sub/b.html": b"1"}) == []
     assert write_files(tmp_path, {"a.csv": b"2", "sub/b.html": b"1"}) == []
     (tmp_path / "a.csv").write_text("my own")
-    said = write_files(tmp_path, {"a.csv": b"3"})
-    assert said == ["a.csv was edited since it was written: kept as a.yours-1.csv"]
+    remarks = write_files(tmp_path, {"a.csv": b"3"})
+    assert remarks == ["a.csv was edited since it was written: kept as a.yours-1.csv"]
     assert (tmp_path / "a.yours-1.csv").read_text() == "my own"
     assert (tmp_path / "a.csv").read_text() == "3"
     # What isn't made any more goes, unless it was edited.

@@ -62,7 +62,7 @@ def planned(batch: Batch, run: SubmittedRun, costly: bool = False) -> tuple[bool
     """Whether it would be run again, and else why not."""
     jobs, refused = plan_runs(batch, [ChosenRun(0, run, False)], costly=costly)
     assert len(jobs) + len(refused) == 1
-    return bool(jobs), next((each.says for each in refused.values()), "")
+    return bool(jobs), next((refusal.says for refusal in refused.values()), "")
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_disputed_runs_first_and_the_same_each_time(run: SubmittedRun) -> None:
     contents = [Contents(runs=runs), Contents(runs=runs)]
     remarks = [[], [Remark("copy", "run-7", "x"), Remark("same seed", "run-3", "x")]]
     chosen = choose_runs(["ada", "grace"], contents, remarks, 2)
-    assert [(one.index, one.disputed) for one in chosen] == [
+    assert [(choice.index, choice.disputed) for choice in chosen] == [
         (1, True),
         (0, False),
         (0, False),
@@ -177,7 +177,7 @@ def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: P
         edit_json(run / "provenance.json", command=f"./lab run mathis; touch {here}")
         with open(run / "experiment.sh", "a") as script:
             script.write(f"touch {here}\n")
-    kept = three.handed.with_name("submissions-grades") / FILE
+    results_file = three.handed.with_name("submissions-grades") / FILE
     process = subprocess.Popen(
         [
             sys.executable,
@@ -196,13 +196,13 @@ def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: P
         text=True,
     )
     deadline = time.monotonic() + 120
-    while not kept.exists() and time.monotonic() < deadline:
+    while not results_file.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, said
-    assert "the same command goes on from there" in said
-    before = read_finished(kept)
+    errors = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, errors
+    assert "the same command goes on from there" in errors
+    before = read_finished(results_file)
     assert 1 <= len(before) < 3
     done = call_lab("grade", three.handed, "--again", "all", "--json")
     document = json.loads(done.stdout)
@@ -210,11 +210,11 @@ def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: P
         line.startswith("Run again, of 3 runs: 3 the same bytes, 0 not (")
         for line in document["says"]
     )
-    assert before.items() <= read_finished(kept).items()
+    assert before.items() <= read_finished(results_file).items()
     assert not here.exists()
     # Known without --again, and said on the student's page.
     done = call_lab("grade", three.handed)
     assert done.stdout.count("run again, the same bytes") == 3
-    pages = (kept.parent / "marking").glob("*.html")
+    pages = (results_file.parent / "marking").glob("*.html")
     assert all("Run again, the same bytes." in page.read_text() for page in pages)
-    assert "touch" not in "".join(page.read_text() for page in kept.parent.rglob("*.html"))
+    assert "touch" not in "".join(page.read_text() for page in results_file.parent.rglob("*.html"))

@@ -34,7 +34,7 @@ def written(tmp_path: Path, text: str) -> Path:
 
 def test_canvas_roster(tmp_path: Path) -> None:
     roster = read_roster(written(tmp_path, CANVAS))
-    assert [(one.id, one.name) for one in roster.students] == [
+    assert [(student.id, student.name) for student in roster.students] == [
         ("00815", "Lovelace, Ada"),
         ("00816", "Émile O'Brien, Jr"),
     ]
@@ -46,7 +46,7 @@ def test_canvas_roster(tmp_path: Path) -> None:
 def test_moodle_roster(tmp_path: Path) -> None:
     """Not everyone has a number there: then the address is the id."""
     roster = read_roster(written(tmp_path, MOODLE))
-    assert [one.id for one in roster.students] == ["ada@x.example", "em@x.example"]
+    assert [student.id for student in roster.students] == ["ada@x.example", "em@x.example"]
     assert roster.students[0].name == "Ada Lovelace"
     assert {"ada", "ada@x.example"} <= roster.students[0].keys
 
@@ -100,7 +100,7 @@ def test_seeds_that_meet(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_dealt(tmp_path: Path) -> None:
     path = written(tmp_path, CANVAS.replace("Lovelace, Ada", "=HYPERLINK(1)"))
     of_term = ("--lab", "mathis", "--term", "autumn")
-    said = json.loads(call_lab("deal", path, *of_term, "--json").stdout)
+    dealt_students = json.loads(call_lab("deal", path, *of_term, "--json").stdout)
     dealt = tmp_path / "class-mathis-seeds.csv"
     rows = list(csv.DictReader(io.StringIO(dealt.read_text(encoding="utf-8-sig"))))
     # The points' line and the made-up student's stay, without a seed.
@@ -108,7 +108,7 @@ def test_dealt(tmp_path: Path) -> None:
     rows = [row for row in rows if row["seed"]]
     assert [row["SIS User ID"] for row in rows] == ["00815", "00816"]
     assert rows[0]["Student"] == "'=HYPERLINK(1)"
-    assert [int(row["seed"]) for row in rows] == [one["seed"] for one in said]
+    assert [int(row["seed"]) for row in rows] == [student["seed"] for student in dealt_students]
     commands = rows[0]["commands"].split("\n")
     # A command that a student gets names no cause.
     assert commands[4] == f"./lab run mathis --case 5 --seed {rows[0]['seed']}"
@@ -161,8 +161,8 @@ def test_a_lab_that_cant_be_graded_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["=1", "+1+1", "-1-1", "@x", "\t=1", "\r=1", "-cmd|x", "+"])
 def test_no_formula(text: str) -> None:
-    said = next(csv.reader(io.StringIO(csv_text([[text]]))))[0]
-    assert said[0] in "' "
+    written_cell = next(csv.reader(io.StringIO(csv_text([[text]]))))[0]
+    assert written_cell[0] in "' "
     assert cell("a=1") == "a=1"
     assert [cell(text) for text in ("-", "-1", "+1,5", "-3 %")] == ["-", "-1", "+1,5", "'-3 %"]
 
@@ -188,12 +188,14 @@ def test_whose_is_whose(tmp_path: Path) -> None:
     (folder / "class.csv").write_text("x")
     (folder / "lovelaceada_101_5556_report.md").write_text("x")
     found, others = find_submissions(folder, roster)
-    by_id = {one.student.id: one for one in found if one.student}
+    by_id = {submission.student.id: submission for submission in found if submission.student}
     # The number in the student's own part of the name is not the student's to choose by.
     assert by_id.keys() == {"00815", "00816", "00901"}
     assert len(by_id["00815"].paths) == 3
     assert len(by_id["00816"].paths) == 1
-    nobody = {one.name: one.problems for one in found if one.student is None}
+    nobody = {
+        submission.name: submission.problems for submission in found if submission.student is None
+    }
     assert nobody.keys() == {"Emmy Noether", "somebody"}
     assert "fits 2" in nobody["Emmy Noether"][0]
     assert "nobody's" in nobody["somebody"][0]
@@ -222,16 +224,16 @@ def test_what_systems_call_files(tmp_path: Path) -> None:
         (folder / name).mkdir(parents=True)
     found, others = find_submissions(folder, roster)
     assert others == []
-    by_id = {one.student.id: one for one in found if one.student}
+    by_id = {submission.student.id: submission for submission in found if submission.student}
     assert by_id.keys() == {"ada", "rene_d", "emmy"}
-    assert [(one.counts, one.remark) for one in by_id["ada"].handed_in] == [
+    assert [(attempt.counts, attempt.remark) for attempt in by_id["ada"].handed_in] == [
         (False, "2026-10-01 09:00:00, an earlier attempt; not marked"),
         (True, "2026-10-03 22:41:07"),
     ]
     assert [path.name[-5:] for path in by_id["ada"].counted] == ["x.zip"]
-    says = {one.named.system: one.remark for one in by_id["emmy"].handed_in}
+    says = {attempt.named.system: attempt.remark for attempt in by_id["emmy"].handed_in}
     assert says == {"brightspace": "3 October, 2026 1041 PM", "moodle": "", "canvas": "late"}
-    feedback = {one.named.system: one.named.feedback for one in by_id["emmy"].handed_in}
+    feedback = {attempt.named.system: attempt.named.feedback for attempt in by_id["emmy"].handed_in}
     assert feedback == {
         "brightspace": "123-456 - Emmy Noether - 3 October, 2026 1041 PM/feedback.html",
         "moodle": "Participant_4713_assignsubmission_file_/feedback.html",
@@ -244,9 +246,9 @@ def test_without_a_roster(tmp_path: Path) -> None:
         (tmp_path / name).touch() if "." in name else (tmp_path / name).mkdir()
     (tmp_path / "evil\x1b[31m").mkdir()
     found, others = find_submissions(tmp_path, None)
-    names = [one.name for one in found]
+    names = [submission.name for submission in found]
     assert names == ["ada", "evil\ufffd[31m", "grace", "hopper", "x_y_1_2_z"]
-    assert [len(one.paths) for one in found] == [1, 1, 1, 2, 1]
+    assert [len(submission.paths) for submission in found] == [1, 1, 1, 2, 1]
     assert others == []
 
 
@@ -285,7 +287,7 @@ def test_another_system_is_a_file(tmp_path: Path, own_systems: Path) -> None:
     [found], _ = find_submissions(tmp_path / "handed-in", read_roster(roster))
     assert found.student is not None
     assert found.student.id == "ada"
-    assert [one.remark for one in found.handed_in] == ["attempt 2"]
+    assert [attempt.remark for attempt in found.handed_in] == ["attempt 2"]
 
 
 @pytest.mark.parametrize("text", ["[files]\nname = '('\n", "[files]\nnme = 'x'\n", "[files\n"])

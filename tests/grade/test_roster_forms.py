@@ -154,9 +154,9 @@ def filled(roster: Roster, form: Form, marks: dict[str, float | None]) -> list[l
 @BOTH
 def test_in(tmp_path: Path, form: Form) -> None:
     roster = read_roster(put(tmp_path, form))
-    assert tuple(one.id for one in roster.students) == form.ids
-    assert tuple(one.name for one in roster.students) == form.names
-    assert [one.line for one in roster.students] == [form.first, form.first + 1]
+    assert tuple(student.id for student in roster.students) == form.ids
+    assert tuple(student.name for student in roster.students) == form.names
+    assert [student.line for student in roster.students] == [form.first, form.first + 1]
 
 
 @BOTH
@@ -186,9 +186,9 @@ def test_dealt_and_back(tmp_path: Path, form: Form) -> None:
     assert call_lab("deal", path, "--lab", "mathis", "--term", "autumn").returncode == 0
     dealt = read_roster(tmp_path / f"class-mathis-seeds{form.suffix}")
     assert dealt.lab == "mathis"
-    assert tuple(one.id for one in dealt.students) == form.ids
+    assert tuple(student.id for student in dealt.students) == form.ids
     assert dealt.table.form.encoding == read_table(path).form.encoding
-    assert all(one.seed for one in dealt.students)
+    assert all(student.seed for student in dealt.students)
     export = fill_marks(
         dealt, dict.fromkeys(form.ids, 7.5), form.title or "x", 10, named=form.title is not None
     )
@@ -205,7 +205,7 @@ def test_dealt_and_back(tmp_path: Path, form: Form) -> None:
 def test_central_europe(tmp_path: Path) -> None:
     (tmp_path / "c.csv").write_bytes(CENTRAL.encode("cp1250"))
     roster = read_roster(tmp_path / "c.csv")
-    assert [one.id for one in roster.students] == ["capek", "lu"]
+    assert [student.id for student in roster.students] == ["capek", "lu"]
     assert "Central Europe" in roster.says[0]
     assert "Jméno" in roster.says[0]
 
@@ -221,7 +221,7 @@ def test_a_guess_is_told_with_a_name(tmp_path: Path) -> None:
 
 def test_moodles_number_is_kept(tmp_path: Path) -> None:
     roster = read_roster(put(tmp_path, FORMS["moodle's worksheet"]))
-    assert [one.number for one in roster.students] == ["4711", "4712"]
+    assert [student.number for student in roster.students] == ["4711", "4712"]
     assert "1 day late" in roster.students[0].status
 
 

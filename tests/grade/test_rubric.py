@@ -29,8 +29,8 @@ def test_each_question_has_its_points(name: str) -> None:
     text = (lab.folder / "questions.md").read_text()
     asked = re.findall(r"^(\d+)\. \*\*.*?\((\d+) points\)", text, re.M)
     marked: Counter[int] = Counter()
-    for one in rubric.criteria:
-        marked[one.question] += one.points  # type: ignore[assignment]
+    for criterion in rubric.criteria:
+        marked[criterion.question] += criterion.points  # type: ignore[assignment]
     assert marked == {int(number): float(points) for number, points in asked}
     assert rubric.points == 100
 
@@ -42,7 +42,9 @@ def test_each_pitfall_is_marked_once(name: str) -> None:
     assert rubric is not None
     for prediction in (True, False):
         marked = [
-            one.pitfall for one in rubric.criteria if one.pitfall and one.prediction == prediction
+            criterion.pitfall
+            for criterion in rubric.criteria
+            if criterion.pitfall and criterion.prediction == prediction
         ]
         assert sorted(marked) == sorted(pitfall.id for pitfall in lab.file.pitfalls)
 

@@ -206,9 +206,9 @@ def tar_of(path: Path, *entries: tarfile.TarInfo) -> Path:
 def entry(
     name: str, kind: bytes = tarfile.REGTYPE, size: int = 1, link: str = ""
 ) -> tarfile.TarInfo:
-    one = tarfile.TarInfo(name)
-    one.type, one.linkname, one.size = kind, link, size if kind == tarfile.REGTYPE else 0
-    return one
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname, member.size = kind, link, size if kind == tarfile.REGTYPE else 0
+    return member
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tar.xz"])

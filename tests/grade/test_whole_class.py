@@ -24,15 +24,15 @@ from measuretwice.grading.rerun import FILE
 @pytest.fixture(scope="module")
 def cheated(tmp_path_factory: pytest.TempPathFactory) -> Class:
     folder = tmp_path_factory.mktemp("class") / "it"
-    it = make_class(folder, len(CHEATS) + len(HONEST), 10, mended={VICTIM, "s1008"})
-    cheat(it)
-    return it
+    made_class = make_class(folder, len(CHEATS) + len(HONEST), 10, mended={VICTIM, "s1008"})
+    cheat(made_class)
+    return made_class
 
 
-def grade(it: Class, *options: str) -> dict[str, dict[str, Any]]:
-    done = call_lab("grade", it.handed, "--deal", it.dealt, "--json", *options)
+def grade(made_class: Class, *options: str) -> dict[str, dict[str, Any]]:
+    done = call_lab("grade", made_class.handed, "--deal", made_class.dealt, "--json", *options)
     assert done.returncode == 1, done.stderr
-    return {one["student"]: one for one in json.loads(done.stdout)["students"]}
+    return {student["student"]: student for student in json.loads(done.stdout)["students"]}
 
 
 def odd(student: dict[str, Any]) -> list[dict[str, Any]]:
@@ -42,8 +42,8 @@ def odd(student: dict[str, Any]) -> list[dict[str, Any]]:
 def in_words(students: dict[str, dict[str, Any]]) -> str:
     lines = [
         f"{who}: {r['kind']}: {r['says']} ({r['run'][-60:]})"
-        for who, one in students.items()
-        for r in one["remarks"]
+        for who, student in students.items()
+        for r in student["remarks"]
     ]
     return "\n".join(lines)
 
@@ -81,7 +81,7 @@ def test_every_cheat_is_found_and_nobody_honest_is_blamed(cheated: Class) -> Non
     assert "not again" in {r["kind"] for r in again[OWN_SCRIPTS]["remarks"]}
     assert {r["kind"] for r in again[OTHER_KERNEL]["remarks"]} == {"not again"}
 
-    kept = cheated.handed.with_name("submissions-grades") / FILE
-    before = kept.stat().st_mtime_ns
+    results_file = cheated.handed.with_name("submissions-grades") / FILE
+    before = results_file.stat().st_mtime_ns
     assert grade(cheated, "--again", "all") == again
-    assert kept.stat().st_mtime_ns == before
+    assert results_file.stat().st_mtime_ns == before
