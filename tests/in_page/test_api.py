@@ -125,14 +125,14 @@ def test_a_page_says_what_check_says(
     _, of_place, *lines = printed.splitlines()
     assert "the browser's machine" in of_place
     lines = [line for line in lines if not line.startswith("--hint")]
-    told = [
+    lines_with_later_hints = [
         line
         for document in answer["documents"]
         for finding in document["findings"]
         for line in (finding["heading"], *finding["lines"])
     ]
-    assert " ".join(told).split() == " ".join(lines).split()
-    assert told
+    assert " ".join(lines_with_later_hints).split() == " ".join(lines).split()
+    assert lines_with_later_hints
 
 
 def add_recorded(packed: tarfile.TarFile, recorded: str) -> None:
@@ -221,8 +221,8 @@ def test_what_is_predicted_while_it_runs_comes_into_the_book(worker: Worker) -> 
     worker.ask("begin", folder=job["folder"])
     tar = give(worker, "01-mathis/case-05-broken")
     worker.ask("conclude", folder=job["folder"], given=tar, said="", predicted="2,8 Mbit/s")
-    said = worker.ask("finish")["said"]
-    assert "You predicted: 2,8 Mbit/s" in said
+    text = worker.ask("finish")["said"]
+    assert "You predicted: 2,8 Mbit/s" in text
     assert kinds_of(worker, 5) == ["Prediction", "Run"]
     provenance = read_object(worker.runs / "mathis" / job["folder"] / "provenance.json")
     assert provenance["started"] <= provenance["ended"]
@@ -270,9 +270,9 @@ def test_a_solved_case_says_where_the_model_makes_no_claim(worker: Worker) -> No
     mended = worker.run(
         "mathis", "01-mathis/case-01-fixed", case=1, seed=1, changes=["loss_percent=15.66"]
     )
-    said = worker.ask("check", lab="mathis", folders=[mended])["said"]
-    assert "nothing is off any more: share of pings lost 0 (1 = all) before, 0." in said
-    assert "Not compared with the model: p is 0.157: from p = 0.02 on, timeouts rule" in said
+    text = worker.ask("check", lab="mathis", folders=[mended])["said"]
+    assert "nothing is off any more: share of pings lost 0 (1 = all) before, 0." in text
+    assert "Not compared with the model: p is 0.157: from p = 0.02 on, timeouts rule" in text
 
 
 def test_files_are_shown_as_in_a_terminal(worker: Worker) -> None:
@@ -439,13 +439,13 @@ def test_a_live_lab_is_checked_as_in_a_terminal(worker: Worker) -> None:
     assert (facts["case"], facts["where"]) == (5, "browser")
     assert live["words"] == f"live {facts['kernel_seed']} 10000 romeo router juliet"
     assert "Seed" in worker.book
-    kept = worker.ask(
+    answer = worker.ask(
         "live_files", lab="mathis", folder=live["folder"], given=left_on_nodes(worker, None)
     )
-    assert kept == {"files": []}
+    assert answer == {"files": []}
     given = left_on_nodes(worker, "01-mathis/case-05-broken")
-    kept = worker.ask("live_files", lab="mathis", folder=live["folder"], given=given)
-    assert f"mathis/{live['folder']}/live.json" in kept["files"]
+    answer = worker.ask("live_files", lab="mathis", folder=live["folder"], given=given)
+    assert f"mathis/{live['folder']}/live.json" in answer["files"]
     assert not (folder / "raw/romeo/elsewhere").exists()
     answer = worker.ask("live_check", lab="mathis", folder=live["folder"], hint=1)
     first = answer["documents"][0]["findings"][0]
@@ -500,11 +500,11 @@ def test_the_archive_tells_no_cause(kit: Path) -> None:
     """Who opens it finds what stands in a students' release: causes, hints and questions are sealed."""
     for lab in published_labs(ROOT).values():
         folder = kit / "labs" / lab.folder.name
-        said = "\n".join(
+        texts = "\n".join(
             path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()
         )
         for pitfall in lab.file.pitfalls:
-            assert not [hint for hint in pitfall.hints if hint in said]
+            assert not [hint for hint in pitfall.hints if hint in texts]
         assert not [path for path in folder.rglob("*") if path.name.startswith("facts")]
         assert read_lab(folder).file.pitfalls == lab.file.pitfalls
 
