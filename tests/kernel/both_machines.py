@@ -50,12 +50,12 @@ def measured(
     ]  # fmt: skip
     child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     signal.signal(signal.SIGTERM, lambda *_: child.send_signal(signal.SIGINT))
-    said, _ = child.communicate()
+    output, _ = child.communicate()
     if child.returncode:
         sys.exit(f"{' '.join(command)}: exit {child.returncode}")
     return {
         (run["trial"], run["seed"]): run["measured"]["goodput_bps"]
-        for run in json.loads(said)
+        for run in json.loads(output)
         if run["measured"].get("goodput_bps")
     }
 
@@ -116,12 +116,12 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="keep the figures for the site")
     options = parser.parse_args()
     try:
-        kept = read_object(RECORD) if RECORD.is_file() else {}
+        record = read_object(RECORD) if RECORD.is_file() else {}
     except (OSError, ValueError, TypeError) as error:
         parser.error(f"{RECORD}: {error}; take it from git again")
     if options.trials and len(options.lab or ()) != 1:
         parser.error("--trials are of one lab: name it with --lab")
-    if options.trials and options.lab[0] not in kept:
+    if options.trials and options.lab[0] not in record:
         parser.error(f"measure {options.lab[0]} whole first, without --trials and with --record")
     rows = []
     for name, lab in labs.items():
@@ -135,12 +135,12 @@ def main() -> int:
         seeds = range(options.seed, options.seed + repeat)
         row = compared(lab, trials, seeds, options.duration, options.set)
         if options.trials:
-            kept[name]["again"] = {"trials": trials, **row}
+            record[name]["again"] = {"trials": trials, **row}
         else:
-            kept[name] = row
+            record[name] = row
         rows.append(row)
         if options.record:
-            write_json(RECORD, kept)
+            write_json(RECORD, record)
     return 0 if all(float(row["low"]) <= 1 <= float(row["high"]) for row in rows) else 1
 
 

@@ -840,15 +840,15 @@ def test_what_was_kept_is_taken_instead_of_a_mirror(
     checkout: Checkout, apt: Callable[..., None], mirror: Path, tmp_path: Path
 ) -> None:
     apt({}, update="exit 100")
-    kept = tmp_path / "kept sources"
+    sources = tmp_path / "kept sources"
     # The mirror has no kernel: it goes as far as the programs.
-    assert "can't get linux-source-7" in checkout.refused("--keep-sources", str(kept))
-    assert [path.name for path in kept.iterdir()] == [mirror.name]
+    assert "can't get linux-source-7" in checkout.refused("--keep-sources", str(sources))
+    assert [path.name for path in sources.iterdir()] == [mirror.name]
     mirror.unlink()
     assert "no mirror of this machine's has all" in checkout.refused()
-    assert "can't get linux-source-7" in checkout.refused("--sources", str(kept))
-    (kept / mirror.name).write_bytes(b"something else.......")
-    assert "wrong checksum" in checkout.refused("--sources", str(kept))
+    assert "can't get linux-source-7" in checkout.refused("--sources", str(sources))
+    (sources / mirror.name).write_bytes(b"something else.......")
+    assert "wrong checksum" in checkout.refused("--sources", str(sources))
 
 
 @needs_build_tools

@@ -85,7 +85,7 @@ sleep 0.5; echo "== metrics"; a ip tcp_metrics show
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """What each part of the script printed."""
     folder = tmp_path_factory.mktemp("tools")
     (folder / "experiment.sh").write_text(SCRIPT)
@@ -106,24 +106,24 @@ def on_page(*words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "taken"),
+    ("written", "parsed"),
     [
         ("1000", 1000), ("1k", 1024), ("1kb", 1024), ("1KB", 1024), ("1m", 1_048_576),
         ("1mb", 1_048_576), ("1Mb", 1_048_576), ("1.25Mb", 1_310_720), ("1mbit", 131_072),
     ],
 )  # fmt: skip
-def test_sizes(said: dict[str, str], written: str, taken: int) -> None:
-    on_page(f"`{written}`", f"{taken:,} B" if taken > 9999 else f"{taken} B")
-    assert json.loads(said[f"size {written}"])[0]["options"]["limit"] == taken
+def test_sizes(outputs: dict[str, str], written: str, parsed: int) -> None:
+    on_page(f"`{written}`", f"{parsed:,} B" if parsed > 9999 else f"{parsed} B")
+    assert json.loads(outputs[f"size {written}"])[0]["options"]["limit"] == parsed
 
 
 @pytest.mark.parametrize(
     ("written", "bytes_a_second"),
     [("1000", 125), ("1mbit", 125_000), ("1mbps", 1_000_000), ("1mibit", 131_072)],
 )
-def test_rates(said: dict[str, str], written: str, bytes_a_second: int) -> None:
+def test_rates(outputs: dict[str, str], written: str, bytes_a_second: int) -> None:
     on_page(f"`{written}`")
-    assert json.loads(said[f"rate {written}"])[0]["options"]["rate"] == bytes_a_second
+    assert json.loads(outputs[f"rate {written}"])[0]["options"]["rate"] == bytes_a_second
 
 
 @pytest.mark.parametrize(
@@ -151,14 +151,14 @@ def test_rates(said: dict[str, str], written: str, bytes_a_second: int) -> None:
         ("metrics", r"10\.0\.0\.2 .*rtt ", ["`ip tcp_metrics show`"]),
     ],
 )
-def test_claims(said: dict[str, str], part: str, pattern: str, words: list[str]) -> None:
-    found = re.search(pattern, said[part], re.MULTILINE)
-    assert found, said[part]
+def test_claims(outputs: dict[str, str], part: str, pattern: str, words: list[str]) -> None:
+    found = re.search(pattern, outputs[part], re.MULTILINE)
+    assert found, outputs[part]
     on_page(*words, *(group for group in found.groups()))
 
 
-def test_delay_and_rate_share_one_limit(said: dict[str, str]) -> None:
+def test_delay_and_rate_share_one_limit(outputs: dict[str, str]) -> None:
     """100 packets at once: some 20 wait in netem, for delay or for the rate; the rest is dropped."""
     on_page("It waits in netem's queue")
-    (netem,) = [q for q in json.loads(said["one limit"]) if q["kind"] == "netem"]
+    (netem,) = [q for q in json.loads(outputs["one limit"]) if q["kind"] == "netem"]
     assert 70 <= netem["drops"] <= 80

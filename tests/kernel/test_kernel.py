@@ -167,7 +167,7 @@ def test_qdisc(qdiscs_seen: dict[str, Any], kind: str) -> None:
 
 
 def test_filters_and_redirection(inside: Inside) -> None:
-    said = inside("""ip link add d0 type dummy; ip link set d0 up
+    output = inside("""ip link add d0 type dummy; ip link set d0 up
 ip link add ifb0 type ifb; ip link set ifb0 up
 tc qdisc add dev d0 handle ffff: ingress
 tc filter add dev d0 parent ffff: matchall action mirred egress redirect dev ifb0
@@ -176,8 +176,8 @@ tc class add dev d0 parent 1: classid 1:5 htb rate 1mbit
 tc filter add dev d0 parent 1: protocol ip u32 match ip dport 5201 0xffff flowid 1:5
 tc filter show dev d0 parent ffff:; tc filter show dev d0 parent 1:
 """)
-    assert "mirred (Egress Redirect to device ifb0)" in said
-    assert "flowid 1:5" in said
+    assert "mirred (Egress Redirect to device ifb0)" in output
+    assert "flowid 1:5" in output
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +195,8 @@ for name in {CONGESTION_CONTROLS}:
 print(json.dumps(seen))
 END
 """
-    said = run_inside(kernel, tmp_path_factory.mktemp("controls"), script)
-    return dict(json.loads(said))
+    output = run_inside(kernel, tmp_path_factory.mktemp("controls"), script)
+    return dict(json.loads(output))
 
 
 @pytest.mark.parametrize("name", CONGESTION_CONTROLS)
@@ -205,7 +205,7 @@ def test_congestion_control(controls_seen: dict[str, str], name: str) -> None:
 
 
 def test_tools_work_inside(inside: Inside) -> None:
-    said = inside(
+    output = inside(
         TOPOLOGY
         + """
 ok() { "${@:2}" >/tmp/said 2>&1 && echo "ok $1" || { echo "failed $1"; cat /tmp/said; }; }
@@ -236,14 +236,14 @@ ok asyncio python3 -c "import asyncio; asyncio.run(asyncio.sleep(0.01))"
 ok procs test "$(ps ax | wc -l)" -gt 5
 """
     )
-    lines = said.splitlines()
-    assert [line for line in lines if not line.startswith("ok ")] == [], said
+    lines = output.splitlines()
+    assert [line for line in lines if not line.startswith("ok ")] == [], output
     assert len(lines) == 19
 
 
 def test_more_programs_at_a_time_than_are_kept(inside: Inside) -> None:
     """256 processes of this machine's are kept for the next program (faster/0008); others end with theirs."""
-    said = inside("""
+    output = inside("""
         for round in 1 2; do
           pids=()
           for i in {1..300}; do sleep 1 & pids+=($!); done
@@ -251,11 +251,11 @@ def test_more_programs_at_a_time_than_are_kept(inside: Inside) -> None:
           for i in {1..20}; do awk 'BEGIN { s = "x"; while (length(s) < 300000) s = s s; print length(s) }'; done
         done
         """)
-    assert said.split() == (["ended"] * 300 + ["524288"] * 20) * 2
+    assert output.split() == (["ended"] * 300 + ["524288"] * 20) * 2
 
 
 def test_clock_is_fine_and_exact(inside: Inside) -> None:
-    said = inside("""sleep 0.05
+    output = inside("""sleep 0.05
 python3 - <<'END'
 import ctypes, time
 ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)  # no timer slack
@@ -264,14 +264,14 @@ before = time.monotonic_ns()
 time.sleep(0.0012345)
 print(time.monotonic_ns() - before)
 END""")
-    resolution, slept = said.split()
+    resolution, slept = output.split()
     assert float(resolution) == 1e-9
     # The price of some reads of the clock, and no more.
     assert 1_234_500 <= int(slept) < 1_237_000
 
 
 def test_spinning_on_the_clock_ends_soon(inside: Inside) -> None:
-    said = inside("""python3 - <<'END'
+    output = inside("""python3 - <<'END'
 import time
 def spin(seconds):
     reads, end = 0, time.monotonic() + seconds
@@ -287,14 +287,14 @@ for _ in range(100):
     time.monotonic_ns()
 print(time.monotonic_ns() - before)
 END""")
-    reads, price = map(int, said.split())
+    reads, price = map(int, output.split())
     assert reads < 25_000
     assert 101 * 32 <= price < 103 * 32
 
 
 def test_who_writes_and_looks_at_the_clock_is_not_waiting(inside: Inside) -> None:
     """As a sender of many flows does that always have room; it is held up by neither."""
-    said = inside("""python3 - <<'END'
+    output = inside("""python3 - <<'END'
 import os, time
 null = os.open("/dev/null", os.O_WRONLY)
 def looks(number, write):
@@ -306,7 +306,7 @@ def looks(number, write):
     return time.monotonic() - began
 print(looks(20_000, True), looks(20_000, False))
 END""")
-    writing_s, waiting_s = map(float, said.split())
+    writing_s, waiting_s = map(float, output.split())
     # 32 ns a look, and 2^8 times that for the last thousands; else it would be 2^13 times
     assert 20_000 * 32e-9 <= writing_s < 0.12
     assert waiting_s > 1
@@ -377,9 +377,9 @@ END
 @pytest.mark.parametrize("interval_us", [0, 10_000])
 def test_reading_ahead(inside: Inside, interval_us: int) -> None:
     """All ways to read give the data that were sent; a program is woken once in an interval."""
-    said = inside(READ_IN_ALL_WAYS, extra=(f"tcp_reader_interval_us={interval_us}",))
-    words = said.split()
-    assert words[4:6] == words[8:] == ["same", "True"], said
+    output = inside(READ_IN_ALL_WAYS, extra=(f"tcp_reader_interval_us={interval_us}",))
+    words = output.split()
+    assert words[4:6] == words[8:] == ["same", "True"], output
     waits, seconds, sent = int(words[1]), float(words[3]), int(words[7])
     if interval_us:
         assert 0.9 * seconds < waits * interval_us / 1e6 < 1.1 * seconds
@@ -389,7 +389,7 @@ def test_reading_ahead(inside: Inside, interval_us: int) -> None:
 
 
 def test_splice_of_what_was_read_ahead_is_refused(inside: Inside) -> None:
-    said = inside(
+    output = inside(
         """ip link set lo mtu 1500 up
 tc qdisc add dev lo root tbf rate 20mbit burst 3100 limit 1000000
 python3 - <<'END'
@@ -411,7 +411,7 @@ print(*refused)
 END""",
         extra=("tcp_reader_interval_us=10000",),
     )
-    assert said.strip() == "Operation not supported"
+    assert output.strip() == "Operation not supported"
 
 
 def test_real_time(inside: Inside) -> None:
@@ -499,9 +499,9 @@ python3 -c 'import os; print(hash("salted"), os.urandom(8))'
 def outcome(kernel: Path, folder: Path, **how: Any) -> str:
     folder.mkdir(mode=0o777, exist_ok=True)
     folder.chmod(0o777)
-    said = run_inside(kernel, folder, EXPERIMENT, **how)
-    assert said.count("-") >= 12, said
-    return said + (folder / "client.json").read_text() + (folder / "server.txt").read_text()
+    output = run_inside(kernel, folder, EXPERIMENT, **how)
+    assert output.count("-") >= 12, output
+    return output + (folder / "client.json").read_text() + (folder / "server.txt").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -561,13 +561,13 @@ def test_what_linux_makes_of_its_memory_does_not_depend_on_the_place(tmp_path: P
     deep = tmp_path.joinpath(*["a folder with a long name" * 6] * 12)
     deep.mkdir(parents=True)
     chosen = "cat /proc/sys/net/ipv4/tcp_{mem,rmem,wmem} /proc/cmdline; grep MemTotal /proc/meminfo"
-    said = []
+    logs = []
     for folder in (tmp_path, deep):
         (folder / "experiment.sh").write_text(chosen)
         run_in_kernel(built_kernel(), ROOT, folder, 1, 60, memory_mb=MEMORY_MB)
-        said.append((folder / "experiment.log").read_text())
-    assert said[0] == said[1]
-    assert "MemTotal" in said[0]
+        logs.append((folder / "experiment.log").read_text())
+    assert logs[0] == logs[1]
+    assert "MemTotal" in logs[0]
 
 
 @pytest.mark.user
@@ -575,7 +575,7 @@ def test_a_large_guests_huge_pages_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mounts = Path("/proc/self/mounts").read_text()
-    said = []
+    logs = []
     for place in (None, "/tmp"):
         if place:
             monkeypatch.setenv("TMPDIR", place)
@@ -585,9 +585,9 @@ def test_a_large_guests_huge_pages_change_nothing(
         folder.mkdir()
         (folder / "experiment.sh").write_text(EXPERIMENT)
         run_in_kernel(built_kernel(), ROOT, folder, 1, 120, memory_mb=HUGE_FROM_MB)
-        said.append((folder / "experiment.log").read_text() + (folder / "client.json").read_text())
-    assert said[0] == said[1]
-    assert said[0].count("-") >= 12, said[0]
+        logs.append((folder / "experiment.log").read_text() + (folder / "client.json").read_text())
+    assert logs[0] == logs[1]
+    assert logs[0].count("-") >= 12, logs[0]
     assert Path("/proc/self/mounts").read_text() == mounts
 
 
@@ -639,13 +639,13 @@ def sockets(text: str) -> list[list[str]]:
 
 
 def test_sampler_prints_what_ss_prints(inside: Inside, tmp_path: Path) -> None:
-    said = inside(
+    output = inside(
         SAMPLED
         + """kill -TERM $sampler; wait $sampler; echo exit $?
 TCPDIAG_FILE=a.diag ss -tinOH >sampled.txt 2>errors.txt; echo ss $?
 """
     )
-    assert said.split() == ["exit", "0", "ss", "0"]
+    assert output.split() == ["exit", "0", "ss", "0"]
     assert (tmp_path / "errors.txt").read_text() == ""
     times = [line.split() for line in (tmp_path / "a.times").read_text().splitlines()]
     sampled = sockets((tmp_path / "sampled.txt").read_text())
@@ -673,7 +673,7 @@ def test_killed_sampler_leaves_what_it_had(inside: Inside, tmp_path: Path) -> No
 
 
 def test_sampler_filters_and_follows_a_process(inside: Inside) -> None:
-    said = inside(
+    output = inside(
         TOPOLOGY
         + """cd /run/measuretwice
 for port in 5201 5202; do ip netns exec juliet iperf3 -s -1 -p $port >/dev/null 2>&1 & done; sleep 0.2
@@ -686,7 +686,7 @@ for f in all port nobody memory; do echo $f $(cut -d' ' -f2 $f.times | sort -u |
 """
     )
     found = {
-        name: (int(count), int(skmem)) for name, count, skmem in map(str.split, said.splitlines())
+        name: (int(count), int(skmem)) for name, count, skmem in map(str.split, output.splitlines())
     }
     assert found["all"] == (4, 0)
     assert found["port"] == (2, 0)
@@ -742,13 +742,13 @@ def with_speed(mbit: int) -> str:
 
 def test_both_ends_of_a_cable_have_its_speed(inside: Inside) -> None:
     """A frame takes its bits (with checksum, preamble and gap) over the speed, there and back."""
-    said = inside(
+    output = inside(
         with_speed(10)
         + "ethtool a va | grep Speed; ethtool b vb | grep Speed\n"
         + "ethtool a -s va speed 0 duplex full autoneg off 2>/dev/null || echo refused\n"
         + PING_RTTS,
     )
-    words, rtts = said.split("refused\n")
+    words, rtts = output.split("refused\n")
     assert words.split() == ["Speed:", "10Mb/s"] * 2
     frame_bytes = 14 + 20 + 8 + 56 + 4 + 8 + 12
     there_and_back_ms = 2 * 8 * frame_bytes / 10e6 * 1e3
@@ -791,8 +791,8 @@ wait; sed 's/ .*//; s/[.]//' /tmp/arrived
 
 
 def sent_and_arrived(kernel: Path, folder: Path, batches: str) -> tuple[list[int], list[int]]:
-    said = run_inside(kernel, folder, f"{CABLE}ethtool b -C vb {batches}\n{DATAGRAMS}")
-    times = [int(line) for line in said.splitlines()]
+    output = run_inside(kernel, folder, f"{CABLE}ethtool b -C vb {batches}\n{DATAGRAMS}")
+    times = [int(line) for line in output.splitlines()]
     assert len(times) == 16
     return times[:8], times[8:]
 
@@ -812,17 +812,17 @@ def test_a_host_takes_packets_in_batches(kernel: Path, tmp_path: Path) -> None:
 
 def test_without_batches_each_packet_waits_by_itself(kernel: Path, tmp_path: Path) -> None:
     waits = "ethtool b -C vb rx-usecs 500"
-    said = []
+    outputs = []
     for words in (waits, f"{waits} rx-frames 0", f"{waits} rx-frames 2"):
-        folder = tmp_path / str(len(said))
-        said.append(run_inside(kernel, folder, f"{CABLE}{words}\n{PING_RTTS}"))
-    assert said[0] == said[1] != said[2]
-    assert len(said[0].splitlines()) == 200
+        folder = tmp_path / str(len(outputs))
+        outputs.append(run_inside(kernel, folder, f"{CABLE}{words}\n{PING_RTTS}"))
+    assert outputs[0] == outputs[1] != outputs[2]
+    assert len(outputs[0].splitlines()) == 200
 
 
 def test_packets_keep_their_order_on_a_cable(inside: Inside) -> None:
     """Chance longer than a packet's time on the wire, and still none overtakes another."""
-    said = inside(
+    output = inside(
         with_speed(1000)
         + "ethtool a -C va rx-usecs 200; ethtool b -C vb rx-usecs 200\n"
         + "for n in a b; do ethtool $n -K v$n tso off gso off gro off; done\n"
@@ -830,9 +830,9 @@ def test_packets_keep_their_order_on_a_cable(inside: Inside) -> None:
         + "ip netns exec a iperf3 -c 10.0.0.2 -t 1 | grep receiver\n"
         + "for n in a b; do ip netns exec $n nstat -asz TcpExtTCPSACKReorder TcpExtTCPOFOQueue TcpRetransSegs; done\n",
     )
-    counters = re.findall(r"^Tcp\w+ +(\d+)", said, flags=re.MULTILINE)
-    assert counters == ["0"] * 6, said
-    found = re.search(r"([\d.]+) Mbits/sec", said)
+    counters = re.findall(r"^Tcp\w+ +(\d+)", output, flags=re.MULTILINE)
+    assert counters == ["0"] * 6, output
+    found = re.search(r"([\d.]+) Mbits/sec", output)
     # of each 1538 B on the wire 1448 are data
     assert found is not None
     assert 900 < float(found[1]) <= 1000 * 1448 / 1538
