@@ -224,9 +224,9 @@ def test_the_mathis_page_by_hand(checkout: Checkout) -> None:
     assert "something is off" in broken
     assert "case-01/" in broken
     assert "no finding" in measure("")
-    said = checkout.run("down").stdout
-    assert "down" in said
-    assert "check" in said
+    output = checkout.run("down").stdout
+    assert "down" in output
+    assert "check" in output
     assert (folder / "raw/romeo/iperf3.json").stat().st_size > 1000
     # It is checked after the network has gone, too.
     assert checkout.run("check", str(folder)).returncode == 0
