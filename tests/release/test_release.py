@@ -129,18 +129,18 @@ def case_places() -> Iterator[str]:
 @pytest.mark.slow
 def test_no_cause_stands_outside_its_own_page(texts: dict[str, str]) -> None:
     """Neither its title nor its later hints: only behind the first hint of the case's page."""
-    told = []
+    leaks = []
     for lab, pitfall in CASES:
         number = lab.case_number(pitfall)
         own = re.compile(rf"(docs/pages|site)/modules/{lab.folder.name}/(case-{number:02d}|print)")
         for words in (pitfall.title, *pitfall.hints[1:]):
-            said = " ".join(words.split()).casefold()
-            told += [
+            hint_text = " ".join(words.split()).casefold()
+            leaks += [
                 f"{lab.name}, case {number}: {name} says {words!r}"
                 for name, text in texts.items()
-                if said in text and not own.match(name)
+                if hint_text in text and not own.match(name)
             ]
-    assert told == []
+    assert leaks == []
 
 
 def test_no_name_tells_a_cause(release: Path) -> None:
@@ -199,7 +199,7 @@ def test_no_answer_is_in_it(texts: dict[str, str]) -> None:
     assert len(answers) > 500
     known = Sentences(answers)
     found = {name: known.found_in(text) for name, text in texts.items()}
-    assert {name: said for name, said in found.items() if said} == {}
+    assert {name: sentences for name, sentences in found.items() if sentences} == {}
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -243,13 +243,13 @@ def test_a_case_from_prediction_to_report(release: Path) -> None:
     assert ran.returncode == 0, ran.stderr
     (run,) = (release / "runs/mathis").glob("case-05-*")
     assert not words_found(["mtu"], ran.stdout + ran.stderr)
-    said = {}
+    outputs = {}
     for hint in ("1", "2", "3"):
         done = lab_of(release, "check", str(run), "--hint", hint)
         assert done.returncode == 1, done.stderr
-        said[hint] = done.stdout
-    assert not words_found(["mtu"], said["1"] + said["2"])
-    assert words_found(["mtu"], said["3"])
+        outputs[hint] = done.stdout
+    assert not words_found(["mtu"], outputs["1"] + outputs["2"])
+    assert words_found(["mtu"], outputs["3"])
     sample = "sample-data/01-mathis/case-05-broken/trial-09-seed1"
     own = ("--set", "mtu_bytes=4352", "--duration", "10")
     for words, code in (
