@@ -146,12 +146,12 @@ def test_start_refuses_what_it_does_not_know(tmp_path: Path, option: str, says: 
 def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
     out = ("--out", str(tmp_path / "runs"))
     case = ("run", "mathis", "--case", "5", "--seed", "78", *out)
-    code, said = lab_on_terminal(*case, answers=[("Enter skips", "\x03")])
-    assert code == 130, said
-    assert "Traceback" not in said
+    code, output = lab_on_terminal(*case, answers=[("Enter skips", "\x03")])
+    assert code == 130, output
+    assert "Traceback" not in output
     book = tmp_path / "runs/mathis/lab-book.md"
     assert "Prediction" not in book.read_text()
-    code, said = lab_on_terminal(
+    code, output = lab_on_terminal(
         *case,
         answers=[
             ("Enter skips", "25.7*0.93\n"),
@@ -159,9 +159,9 @@ def test_a_terminal_asks_for_the_prediction_first(tmp_path: Path) -> None:
             ("And why?", "since nothing else is different\n"),
         ],
     )
-    assert code == 0, said
-    assert said.index("Your prediction") < said.index("measuring")
-    assert "You predicted: 30 Mbit/s, since nothing else is different. Measured:" in said
+    assert code == 0, output
+    assert output.index("Your prediction") < output.index("measuring")
+    assert "You predicted: 30 Mbit/s, since nothing else is different. Measured:" in output
     assert "- Prediction: 30 Mbit/s, since nothing else is different" in book.read_text()
 
 
@@ -206,12 +206,12 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert len(runs) == 2
 
     # Broken off half-way: what is finished is kept, and the book's seed is taken.
-    kept = (runs[0] / "result.json").stat().st_mtime_ns
+    finished_ns = (runs[0] / "result.json").stat().st_mtime_ns
     shutil.rmtree(runs[1])
     again = lab("start", "queues", *out)
     assert again.returncode == 0, again.stderr
     assert "1 of 2 are measured already" in again.stderr
-    assert (runs[0] / "result.json").stat().st_mtime_ns == kept
+    assert (runs[0] / "result.json").stat().st_mtime_ns == finished_ns
     assert sorted((tmp_path / "runs/start/queues").glob("trial-*")) == runs
 
     book.write_text(
@@ -231,11 +231,11 @@ def test_the_first_try_moves_with_the_cases(tmp_path: Path) -> None:
     assert document["next_case"] == 3
     assert document["figure"] is None
     assert {row["trial"] for row in document["runs"]} == {1, 21}
-    told = lab("start", "queues", *out)
-    assert "That does not support the claim." in told.stdout
-    assert "With what you found in cases 1 and 2: rate_mbit as the trial has it" in told.stdout
-    assert "first try: " in told.stdout
-    assert "It makes a difference to where packets wait" in told.stdout
+    started = lab("start", "queues", *out)
+    assert "That does not support the claim." in started.stdout
+    assert "With what you found in cases 1 and 2: rate_mbit as the trial has it" in started.stdout
+    assert "first try: " in started.stdout
+    assert "It makes a difference to where packets wait" in started.stdout
     assert " · after cases 1 and 2: " in lab("progress", "queues", *out).stdout
 
 

@@ -88,9 +88,9 @@ def test_of_a_sweep_every_trial_says_so(tmp_path: Path, cached: Path) -> None:
     """The first one sets the kernel aside; the next ones find none."""
     cut(cached / "root/bin/bash", 0.5)
     done = start_lab(*TRIAL[:2], "--trials", "1-4", "--out", tmp_path / "runs", **cache_of(cached))
-    said = [line for line in done.stderr.splitlines() if line.startswith("lab: ")]
-    assert len(said) == 4
-    for line in said:
+    lines = [line for line in done.stderr.splitlines() if line.startswith("lab: ")]
+    assert len(lines) == 4
+    for line in lines:
         assert "the cached virtual kernel is " in line
         assert line.endswith("run again to have it made anew")
 

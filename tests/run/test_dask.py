@@ -161,16 +161,16 @@ def start(
 
 
 def results(process: subprocess.Popen[str]) -> list[dict[str, Any]]:
-    said, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=120)
     assert (process.returncode, errors) == (0, "")
-    return [{**result, "run_dir": None} for result in json.loads(said)]
+    return [{**result, "run_dir": None} for result in json.loads(output)]
 
 
 def only_line(process: subprocess.Popen[str], code: int) -> str:
     """What a run with --json complained of: one line, and nothing else."""
-    said, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=60)
     assert process.returncode == code, errors
-    assert said == ""
+    assert output == ""
     lines = errors.strip().splitlines()
     assert len(lines) == 1, errors
     return lines[0]
@@ -250,7 +250,7 @@ def test_same_bytes_with_a_worker_killed_midway(
         return all(allowed)
 
     until(all_have_begun)
-    assert [len(each) for each in allowed] == [1, 1, 1]
+    assert list(map(len, allowed)) == [1, 1, 1]
     # Where there are fewer CPUs than workers, some share one; none stays idle for that.
     assert len(set.union(*allowed)) == min(3, len(all_cpus))
     until(lambda: busy(doomed))
@@ -319,8 +319,8 @@ def test_a_killed_run_leaves_no_queue_and_keeps_what_ran(dask: Dask, tmp_path: P
 @pytest.mark.nightly("a scheduler that isn't there or keeps silent: test_wrong_address_is_one_line")
 def test_all_workers_or_the_scheduler_gone(dask: Dask, tmp_path: Path) -> None:
     out = ("--jobs", dask.url, "--out", str(tmp_path / "runs"), "--json")
-    said = only_line(start("calibrate", "--trial", "1", *out), 2)
-    assert f"no worker is there; start one: .venv/bin/dask worker {dask.address} --host" in said
+    line = only_line(start("calibrate", "--trial", "1", *out), 2)
+    assert f"no worker is there; start one: .venv/bin/dask worker {dask.address} --host" in line
 
     choice = ("mathis", "--trials", "11,12", *out)
     (worker,) = dask.workers()
@@ -364,8 +364,8 @@ def test_a_worker_with_another_kernel_ends_the_run(dask: Dask, tmp_path: Path) -
     dask.workers(MEASURETWICE_CACHE=str(tmp_path / "cache"))
     out = tmp_path / "runs"
     run = start("mathis", "--trials", "1-20", "--jobs", dask.url, "--out", str(out), "--json")
-    said = only_line(run, 1)
-    assert f"{socket.gethostname()}: the virtual kernel is linux 7.1.0-other " in said
+    line = only_line(run, 1)
+    assert f"{socket.gethostname()}: the virtual kernel is linux 7.1.0-other " in line
     assert not [path for path in out.rglob("*") if path.is_file()]
 
 
@@ -399,21 +399,21 @@ def test_wrong_address_is_one_line(what: str, tmp_path: Path) -> None:
         until(is_up)
     try:
         words = ("calibrate", "--trial", "1", "--jobs", url, "--out", str(tmp_path), "--json")
-        said = only_line(start(*words, hasty=True), 2)
+        line = only_line(start(*words, hasty=True), 2)
     finally:
         listener.close()
         if server:
             server.kill()
             server.wait()
-    assert f"--jobs {url}" in said
-    assert expected in said
+    assert f"--jobs {url}" in line
+    assert expected in line
 
 
 def test_without_dask_it_says_how_to_install_it(tmp_path: Path) -> None:
     code = "import sys; sys.modules['distributed'] = None\n"
     words = ("calibrate", "--trial", "1", "--jobs", "dask://127.0.0.1:8786", "--json")
-    said = only_line(start(*words, "--out", str(tmp_path), hasty=True, code=code), 2)
-    assert "MEASURETWICE_SETUP=cluster ./lab" in said
+    line = only_line(start(*words, "--out", str(tmp_path), hasty=True, code=code), 2)
+    assert "MEASURETWICE_SETUP=cluster ./lab" in line
 
 
 ANYBODY = ("--host", "0.0.0.0", *NO_PAGES)
@@ -648,10 +648,10 @@ def test_the_commands_of_the_page_start_a_cluster_that_is_accepted(
         os.kill(begun[1].pid, signal.SIGINT)
         begun[1].wait(30)
         line = only_line(start(*choice, "--fresh", inside=network.inside, **tls), 2)
-        said = line.partition("start one: ")[2].replace(
+        worker_command = line.partition("start one: ")[2].replace(
             "ITS-OWN-ADDRESS", network.here("192.0.2.11")
         )
-        begin(said)
+        begin(worker_command)
         until(lambda: says("Registered to", 5))
         assert len(results(start(*choice, "--fresh", inside=network.inside, **tls))) == 1
         # And where there is no scheduler, that.
@@ -659,8 +659,12 @@ def test_the_commands_of_the_page_start_a_cluster_that_is_accepted(
             process.kill()
             process.wait()
         line = only_line(start(*choice, "--fresh", inside=network.inside, **tls), 2)
-        said = line.partition("is the scheduler running? ")[2].partition(" and --jobs")[0]
-        assert said == command("dask scheduler", "--protocol tls" if tls else "--host 127.0.0.1")
+        scheduler_command = line.partition("is the scheduler running? ")[2].partition(
+            " and --jobs"
+        )[0]
+        assert scheduler_command == command(
+            "dask scheduler", "--protocol tls" if tls else "--host 127.0.0.1"
+        )
     finally:
         for process in begun:
             process.kill()

@@ -108,11 +108,11 @@ def test_an_editor_opens_on_a_terminal_only(tmp_path: Path) -> None:
     environment = {**os.environ, "EDITOR": str(editor)}
     environment.pop("VISUAL", None)
     words = ["edit", "mathis", "--open", "--out", str(tmp_path)]
-    said, status = pexpect.run(
+    output, status = pexpect.run(
         f"{ROOT / 'lab'} {' '.join(words)}", env=environment, withexitstatus=True, timeout=60
     )
-    assert status == 0, said
-    assert b"changed: romeo.sh" in said
+    assert status == 0, output
+    assert b"changed: romeo.sh" in output
 
 
 def test_a_folder_that_cant_be_written_to_is_one_line(tmp_path: Path) -> None:

@@ -66,8 +66,8 @@ def test_it_measures_and_leaves_the_machine_as_it_was(tmp_path: Path) -> None:
         touch ended
         """,
     )
-    said = (tmp_path / "said").read_text()
-    assert (tmp_path / "status").read_text() == "0\n", said
+    output = (tmp_path / "said").read_text()
+    assert (tmp_path / "status").read_text() == "0\n", output
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
     assert (tmp_path / "left").read_text() == ""
     (run,) = (tmp_path / "runs/mathis").glob("trial-07-*")
@@ -164,9 +164,9 @@ def test_what_this_kernel_lacks_is_said_before_anything_is_changed(tmp_path: Pat
         touch ended
         """,
     )
-    said = (tmp_path / "said").read_text()
-    assert said.count("\n") == 1
-    assert "the congestion control cdg (tcp_cdg)" in said
+    output = (tmp_path / "said").read_text()
+    assert output.count("\n") == 1
+    assert "the congestion control cdg (tcp_cdg)" in output
     assert (tmp_path / "status").read_text() == "2\n"
     assert (tmp_path / "after").read_text() == (tmp_path / "before").read_text()
 

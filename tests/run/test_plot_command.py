@@ -65,11 +65,11 @@ def test_a_labs_own_runs_are_plotted_and_no_others(root: Path) -> None:
     assert done.stdout.splitlines() == [str(path) for path in wanted]
     assert sorted(out.iterdir()) == sorted(wanted)
     assert [row["run"] for row in rows(wanted[1])] == ["trial-2", "trial-3", "trial-7-newer"]
-    said = done.stderr.strip()
-    assert said.startswith("left out of 7 runs: ")
-    assert said.endswith("; 57 of 60 trials have not been run")
+    message = done.stderr.strip()
+    assert message.startswith("left out of 7 runs: ")
+    assert message.endswith("; 57 of 60 trials have not been run")
     for reason in ("1 older", "1 of a pitfall", "1 with another seed", "1 with other settings"):
-        assert reason in said
+        assert reason in message
     text = " ".join(ElementTree.parse(wanted[0]).getroot().itertext())
     assert "published, first try" in text
     assert "fitted to 3 trials" in text
@@ -92,8 +92,8 @@ def test_folders_of_runs_are_stages(root: Path) -> None:
     assert document["lab"] == LAB
     assert document["files"][-2:] == ["to/stages.svg", "to/stages.csv"]
     assert all((root / file).is_file() for file in document["files"])
-    assert [one["title"] for one in document["sets"]] == ["As it was found", "mended"]
-    assert [len(one["rows"]) for one in document["sets"]] == [3, 3]
+    assert [run_set["title"] for run_set in document["sets"]] == ["As it was found", "mended"]
+    assert [len(run_set["rows"]) for run_set in document["sets"]] == [3, 3]
     assert document["sets"][1]["fit"]["constant"] == pytest.approx(1.25, 1e-3)
     assert {value["trial"] for value in document["published"]} >= {3, 5}
     text = " ".join(ElementTree.parse(root / "to" / "stages.svg").getroot().itertext())
@@ -109,7 +109,7 @@ def test_single_runs_are_one_set(root: Path) -> None:
     done = plot(root, "trial-2", "trial-3", "--out", "to", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert [len(one["rows"]) for one in document["sets"]] == [2]
+    assert [len(run_set["rows"]) for run_set in document["sets"]] == [2]
     assert not (root / "to" / "stages.svg").exists()
     done = plot(root, "trial-2", "--figure", "stages", "--out", "one")
     assert done.stdout.split() == ["one/stages.svg", "one/stages.csv"]
@@ -134,8 +134,8 @@ def test_what_cannot_be_plotted_is_one_line(root: Path) -> None:
     (root / "empty").mkdir()
     assert "empty: holds no finished run" in refused(plot(root, "empty"))
     write_run(root / "runs" / LAB / "trial-7", lab, 7, seed=3)
-    said = refused(plot(root, LAB))
-    assert "own settings and seed 1 (1 with another seed)" in said
+    message = refused(plot(root, LAB))
+    assert "own settings and seed 1 (1 with another seed)" in message
     (root / "file").touch()
     assert "choose another folder with --out" in refused(plot(root, "runs", "--out", "file"))  # fmt: skip
 
@@ -147,9 +147,9 @@ def test_a_broken_run_is_named(root: Path) -> None:
     for broken in ('{"measured": {', '{"measured": {}}', json.dumps({**result, "params": None})):
         (run / "result.json").write_text(broken)
         for target in (LAB, "runs", "runs/mathis/trial-7"):
-            said = refused(plot(root, target))
-            assert "trial-7: " in said
-            assert "delete the folder and run again" in said
+            message = refused(plot(root, target))
+            assert "trial-7: " in message
+            assert "delete the folder and run again" in message
 
 
 def test_runs_of_two_labs_are_refused(root: Path) -> None:

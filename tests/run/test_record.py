@@ -82,11 +82,11 @@ def test_recorded_set_is_whole(folder: Path) -> None:
             if name not in run.result.params:
                 wanted.pop(name, None)
         assert run.result.params == wanted
-        kept = folder / run.name
-        assert kept.is_dir() == (meant.keep == "raw")
-        if kept.is_dir():
-            assert (kept / DONE).is_file()
-            files = raw_files(kept)
+        run_folder = folder / run.name
+        assert run_folder.is_dir() == (meant.keep == "raw")
+        if run_folder.is_dir():
+            assert (run_folder / DONE).is_file()
+            files = raw_files(run_folder)
             assert digest_of_files(files.items()) == run.raw_sha256
 
 

@@ -366,10 +366,10 @@ def test_interrupted_run_says_so_in_one_line(
     )
     until(lambda: own_processes(tmp_path))
     process.send_signal(number)
-    _, said = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert said.strip().splitlines()[-1].startswith("lab: stopped; finished trials are kept")
-    assert "Traceback" not in said
+    assert errors.strip().splitlines()[-1].startswith("lab: stopped; finished trials are kept")
+    assert "Traceback" not in errors
     until(lambda: not own_processes(tmp_path), 10)
 
 

@@ -96,8 +96,8 @@ def test_a_labs_words_are_no_orders_to_a_terminal(
     for words in (["list"], ["doctor"]):
         done = start_lab(*words, MEASURETWICE_ROOT=str(tmp_path))
         assert says in done.stdout + done.stderr
-        said = (done.stdout + done.stderr).replace("\n", "")
-        assert [s for s in said if unicodedata.category(s) in ("Cc", "Cf")] == []
+        output = (done.stdout + done.stderr).replace("\n", "")
+        assert [s for s in output if unicodedata.category(s) in ("Cc", "Cf")] == []
 
 
 def test_a_lab_has_a_name_that_can_be_printed(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def test_two_sweeps_in_one_folder_share_the_work(tmp_path: Path) -> None:
     alone = start(tmp_path / "alone", *choice)
     alone.communicate(timeout=120)
     both = [start(tmp_path / "both", *choice) for _ in range(2)]
-    said = [process.communicate(timeout=120) for process in both]
-    assert [process.returncode for process in (alone, *both)] == [0, 0, 0], said
-    results, others = (json.loads(out) for out, _ in said)
+    outputs = [process.communicate(timeout=120) for process in both]
+    assert [process.returncode for process in (alone, *both)] == [0, 0, 0], outputs
+    results, others = (json.loads(out) for out, _ in outputs)
     assert results == others
     assert [result["trial"] for result in results] == [1, 2, 3]
     assert made(tmp_path / "both") == made(tmp_path / "alone")
@@ -63,8 +63,8 @@ def test_who_waits_takes_over_from_who_is_killed(tmp_path: Path) -> None:
     assert first_line(second) == WAITS.format(out=tmp_path)
     first.kill()
     first.communicate()
-    out, said = second.communicate(timeout=120)
-    assert (second.returncode, said) == (0, "")
+    out, errors = second.communicate(timeout=120)
+    assert (second.returncode, errors) == (0, "")
     assert json.loads(out)[0]["trial"] == 7
 
 
@@ -73,10 +73,10 @@ def test_ctrl_c_ends_the_waiting_and_not_the_other(tmp_path: Path) -> None:
     second = start(tmp_path, "--trial", "7", "--duration", "20")
     assert first_line(second) == WAITS.format(out=tmp_path)
     second.send_signal(signal.SIGINT)
-    _, said = second.communicate(timeout=10)
+    _, errors = second.communicate(timeout=10)
     assert second.returncode == 130
-    assert said.strip().startswith("lab: stopped; finished trials are kept")
+    assert errors.strip().startswith("lab: stopped; finished trials are kept")
     os.killpg(first.pid, signal.SIGCONT)
-    out, said = first.communicate(timeout=120)
-    assert (first.returncode, said) == (0, "")
+    out, errors = first.communicate(timeout=120)
+    assert (first.returncode, errors) == (0, "")
     assert json.loads(out)[0]["trial"] == 7
