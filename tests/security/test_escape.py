@@ -33,13 +33,13 @@ def seen(machine: Machine, kernel: virtual.Kernel) -> dict[str, tuple[int, float
 
 
 def check_nothing_got_out(machine: Machine, kernel: virtual.Kernel, before: object) -> None:
-    said = (machine.run / "experiment.log").read_text(errors="replace")
-    assert said.endswith("all tried\n"), said[-2000:]
-    assert [line for line in said.splitlines() if line.endswith(": OUT")] == []
-    assert said.count(": held") > 70
+    log = (machine.run / "experiment.log").read_text(errors="replace")
+    assert log.endswith("all tried\n"), log[-2000:]
+    assert [line for line in log.splitlines() if line.endswith(": OUT")] == []
+    assert log.count(": held") > 70
     # What isn't there inside was not tried.
-    assert "not found" not in said, [line for line in said.splitlines() if "not found" in line]
-    assert SECRET not in said
+    assert "not found" not in log, [line for line in log.splitlines() if "not found" in line]
+    assert SECRET not in log
     assert machine.victim.poll() is None
     assert seen(machine, kernel) == before
     made = [path for path in machine.run.rglob("*") if path.name not in ("link", "file-link")]

@@ -201,7 +201,7 @@ def test_what_a_reading_process_says_is_of_its_types_or_a_value_error(
 @amounts
 def test_what_was_run_again_is_read_or_run_once_more(amount: str, tmp_path: Path) -> None:
     path = tmp_path / "again.json"
-    kept = json.dumps({"0" * 64: {"romeo/ss.txt": "1" * 64}, "1" * 64: {}}).encode()
+    cached = json.dumps({"0" * 64: {"romeo/ss.txt": "1" * 64}, "1" * 64: {}}).encode()
 
     def check(hostile: Hostile) -> None:
         path.write_bytes(hostile.content)
@@ -214,7 +214,7 @@ def test_what_was_run_again_is_read_or_run_once_more(amount: str, tmp_path: Path
             for digests in found.values():
                 assert compare(OUR_RUN, digests).says
 
-    explore(amount, files({"again.json": kept}), check, few=40)
+    explore(amount, files({"again.json": cached}), check, few=40)
 
 
 @amounts

@@ -104,9 +104,9 @@ def test_a_lab_book_is_read_and_added_to_or_refused(amount: str, tmp_path: Path)
                 assert isinstance(notes.hints + notes.hints_before_diagnosis, int)
                 assert isinstance(notes.knows_cause or notes.predicted_first, bool)
                 for quantity in asked:
-                    told = notes.prediction or ""
-                    assert how_far_off(told, 5.2, quantity.unit) is not None
-                    number = stated_number(told, quantity.unit)
+                    prediction = notes.prediction or ""
+                    assert how_far_off(prediction, 5.2, quantity.unit) is not None
+                    number = stated_number(prediction, quantity.unit)
                     assert number is None or isinstance(number[0], float)
             text = book.text
             assert with_entry(text, 1, "Too slow", "Hint", "2").count("- Hint: 2") >= 1

@@ -70,10 +70,10 @@ def run_probe(probe: Path, machine: Machine, *, with_landlock: bool) -> str:
     return done.stdout
 
 
-def check(said: str, machine: Machine) -> None:
-    assert [line for line in said.splitlines() if line.endswith(": OUT")] == []
+def check(output: str, machine: Machine) -> None:
+    assert [line for line in output.splitlines() if line.endswith(": OUT")] == []
     for allowed in ("read", "write", "stream pair", "thread"):
-        assert f"{allowed}: may" in said
+        assert f"{allowed}: may" in output
     assert machine.victim.poll() is None
     assert (machine.outside / "secret").read_text() == f"{SECRET}\n"
     assert sorted(path.name for path in machine.outside.iterdir()) == ["secret", "socket"]
@@ -84,17 +84,17 @@ def check(said: str, machine: Machine) -> None:
 def test_who_takes_the_process_over_gets_nowhere(probe: Path, machine: Machine) -> None:
     if not landlock.version():
         pytest.skip("this machine's kernel has no Landlock")
-    said = run_probe(probe, machine, with_landlock=True)
-    check(said, machine)
-    assert said.count(": held") > 50
+    output = run_probe(probe, machine, with_landlock=True)
+    check(output, machine)
+    assert output.count(": held") > 50
 
 
 def test_without_landlock_the_filter_stays(probe: Path, machine: Machine) -> None:
     """Then files are open to whoever takes the process over (SECURITY.md says so); the rest isn't."""
-    said = run_probe(probe, machine, with_landlock=False)
+    output = run_probe(probe, machine, with_landlock=False)
     child = "a child: read outside: OUT\n"
-    assert child in said
-    check(said.replace(child, ""), machine)
+    assert child in output
+    check(output.replace(child, ""), machine)
 
 
 @pytest.mark.parametrize(
