@@ -86,12 +86,14 @@ def open_page(browser: Any, scheme: str, width: int) -> tuple[Any, list[str], li
     viewport = {"width": width, "height": HEIGHT}
     context = browser.new_context(color_scheme=scheme, viewport=viewport)
     page = context.new_page()
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
-    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
-    return page, said, asked
+    return page, messages, asked
 
 
 def from_elsewhere(asked: list[str], address: str) -> list[str]:
@@ -114,12 +116,12 @@ def test_the_index_of_the_search_is_light(student: Path) -> None:
 def test_pages(browser: Any, address: str, student: Path, which: str, scheme: str) -> None:
     """As on a phone, and then at full width; in dark, which differs in colours alone, what is contrast."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page, said, asked = open_page(browser, scheme, DESK)
+    page, messages, asked = open_page(browser, scheme, DESK)
     problems: list[str] = []
     sections: set[str] = set()
     kinds: list[str] = []
     for name in pages_of(student) if which == "all" else one_of_each_kind(student):
-        said.clear()
+        messages.clear()
         asked.clear()
         page.set_viewport_size({"width": PHONE, "height": HEIGHT})
         page.goto(address + name.removesuffix("index.html"))
@@ -146,7 +148,7 @@ def test_pages(browser: Any, address: str, student: Path, which: str, scheme: st
         total = weight_of(student, address, asked)
         if total >= MAX_PAGE_BYTES:
             problems.append(f"{name}: weighs {total} bytes")
-        problems += [f"{name}: console: {line}" for line in said]
+        problems += [f"{name}: console: {line}" for line in messages]
         problems += [f"{name}: asks {url}" for url in from_elsewhere(asked, address)]
     page.context.close()
     assert problems == []
@@ -160,7 +162,7 @@ def test_instructors_pages(
 ) -> None:
     """What their site alone has, at a desk and as wide as a phone."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page, said, asked = open_page(browser, "light", DESK)
+    page, messages, asked = open_page(browser, "light", DESK)
     problems: list[str] = []
     names = [name for name in pages_of(instructor) if "instructors/key/" in name]
     assert names
@@ -180,7 +182,7 @@ def test_instructors_pages(
             ]:
                 problems.append(f"{name}: axe: {found['id']}: {found['nodes'][0]['target']}")
             problems += [f"{name}: asks {url}" for url in from_elsewhere(asked, address)]
-    problems += said
+    problems += messages
     page.context.close()
     assert problems == []
 
@@ -226,7 +228,7 @@ def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(offline) as archive:
         archive.extractall(tmp_path)
     site = tmp_path / "measuretwice"
-    page, said, asked = open_page(browser, "light", 1280)
+    page, messages, asked = open_page(browser, "light", 1280)
     page.context.set_offline(True)
     for words in ("netem limit", "MSS 1448"):
         page.goto((site / "index.html").as_uri())
@@ -252,5 +254,5 @@ def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
     page.goto((site / "start/half-an-hour.html").as_uri())
     page.wait_for_selector(".formula math")
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:", "about:"))] == []
-    assert said == []
+    assert messages == []
     page.context.close()

@@ -26,7 +26,7 @@ def test_the_checker_finds_nothing_in_the_readings() -> None:
     """00 index: './lab check finds nothing in any of them'."""
     command = ["check", "--json", str(ROOT / "sample-data/00-calibrate/readings")]
     answered = json.loads(CliRunner().invoke(cli, command).stdout)
-    found = {Path(one["run"]).name: one["findings"] for one in answered}
+    found = {Path(run["run"]).name: run["findings"] for run in answered}
     assert len(found) == len(CALIBRATE.trials)
     assert not any(found.values())
 

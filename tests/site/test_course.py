@@ -46,11 +46,11 @@ def meta(text: str, name: str) -> str:
 def test_every_page_says_what_it_is(request: pytest.FixtureRequest, edition: str) -> None:
     """Each in its own words, short enough to be shown whole; for cards, too."""
     pages = pages_of(request.getfixturevalue(edition))
-    said = {name: meta(text, "description") for name, text in pages.items()}
-    assert [name for name, text in said.items() if not 25 < len(text) < 160] == []
-    assert [text for text, times in Counter(said.values()).items() if times > 1] == []
+    descriptions = {name: meta(text, "description") for name, text in pages.items()}
+    assert [name for name, text in descriptions.items() if not 25 < len(text) < 160] == []
+    assert [text for text, times in Counter(descriptions.values()).items() if times > 1] == []
     for name, text in pages.items():
-        assert meta(text, "og:description") == said[name], name
+        assert meta(text, "og:description") == descriptions[name], name
         assert meta(text, "og:title"), name
         # Without the site's address there is none of the picture.
         assert "og:image" not in text, name
@@ -77,14 +77,14 @@ def test_cards_are_drawn_where_the_site_has_an_address(tmp_path: Path) -> None:
 def test_a_strangers_questions_are_answered_on_the_home_page(student: Path) -> None:
     text = (student / "index.html").read_text(encoding="utf-8")
     plain = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)))
-    for said in (
+    for words in (
         "course kit on TCP and queueing",
         "./lab start mathis",
         "Why is my goodput too high?",
         "Is RED better than a FIFO?",
         "Module 2 · 3 h 30 min · 6 cases",
     ):
-        assert said in plain, said
+        assert words in plain, words
     for page in ("reference/troubleshooting/", "modules/05-queues/results/", "modules/", "start/"):
         assert f'href="{page}"' in text, page
 
@@ -123,10 +123,10 @@ def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) 
     page.goto(address)
     page.wait_for_selector(".scatter.drawn")
     counts = []
-    said = []
+    steps = []
     for _ in MATHIS.steps:
         counts.append(page.inner_text(".scatter .count"))
-        said.append(page.inner_text(".scatter .when"))
+        steps.append(page.inner_text(".scatter .when"))
         shown = page.locator(".marks > .in").count()
         assert counts[-1].startswith(f"{shown} of ")
         page.focus(".scatter button")
@@ -137,8 +137,8 @@ def test_the_home_page_moves_its_marks_and_counts_them(page: Any, address: str) 
     # The last leads back to the first.
     assert page.inner_text(".scatter .count") == counts[0]
     for pitfall in LABS["mathis"].file.pitfalls:
-        assert words_found([pitfall.title, pitfall.id], " ".join(said)) == []
-    assert said[1].startswith("After case 1: ")
+        assert words_found([pitfall.title, pitfall.id], " ".join(steps)) == []
+    assert steps[1].startswith("After case 1: ")
     button = page.locator(".scatter button").bounding_box()
     assert button["y"] + button["height"] < 900
 
@@ -238,6 +238,6 @@ def test_the_maps_facts_are_the_labs(student: Path) -> None:
     for module in json.loads(found[1]):
         lab = LABS[module["name"]]
         assert module["minutes"] == lab.file.lab.minutes
-        assert [one["minutes"] for one in module["cases"]] == [each.minutes for each in lab.file.pitfalls]  # fmt: skip
-        for one in module["cases"]:
-            assert (student / "modules" / one["page"] / "index.html").is_file()
+        assert [case["minutes"] for case in module["cases"]] == [pitfall.minutes for pitfall in lab.file.pitfalls]  # fmt: skip
+        for case in module["cases"]:
+            assert (student / "modules" / case["page"] / "index.html").is_file()

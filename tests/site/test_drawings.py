@@ -37,33 +37,33 @@ def texts(drawn: str) -> str:
 
 def assert_apart(seen: list[dict[str, Any]], width: int) -> None:
     """No text is outside of the page, under 11 px, or over another of its drawing."""
-    for number, one in enumerate(seen):
-        assert one["x"] >= 0, one
-        assert one["x"] + one["width"] <= width, one
-        assert one["size"] >= 11, one
+    for number, text in enumerate(seen):
+        assert text["x"] >= 0, text
+        assert text["x"] + text["width"] <= width, text
+        assert text["size"] >= 11, text
         for other in seen[number + 1 :]:
-            apart_x = min(one["x"] + one["width"], other["x"] + other["width"]) - max(
-                one["x"], other["x"]
+            apart_x = min(text["x"] + text["width"], other["x"] + other["width"]) - max(
+                text["x"], other["x"]
             )
-            apart_y = min(one["y"] + one["height"], other["y"] + other["height"]) - max(
-                one["y"], other["y"]
+            apart_y = min(text["y"] + text["height"], other["y"] + other["height"]) - max(
+                text["y"], other["y"]
             )
-            assert apart_x <= 0 or apart_y <= 2, (one, other)
+            assert apart_x <= 0 or apart_y <= 2, (text, other)
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_a_drawing_names_each_node_rate_and_delay(lab: Lab) -> None:
     for number in lab.trials:
         params = trial_params(lab, number)
-        said = sketch(lab, params).in_words()
+        words = sketch(lab, params).in_words()
         bundles = {node.script for node in lab.file.topology.nodes}
         for node in lab.file.topology.nodes:
-            assert node.name in said or node.script in bundles
+            assert node.name in words or node.script in bundles
         acting = {name for act in lab.file.topology.acts for name in act.parameters}
         for name, value in params.items():
             if ON_THE_WAY.search(name) and not lab.file.parameters[name].unlisted:
                 assert name in acting
-                assert with_unit(name, value) in said or with_unit(name, value, 0.5) in said
+                assert with_unit(name, value) in words or with_unit(name, value, 0.5) in words
     assert "10 × sender" in texts(network(words_of(lab))) or lab.name != "scale"
 
 
@@ -104,7 +104,7 @@ def test_every_text_of_a_network_can_be_read(browser: Any, lab: Lab) -> None:
     words = words_of(lab)
     drawings = [network(words, trial=number) for number in lab.trials if number in (1, 9, 21)]
     drawings += [network(words, case=pitfall.id) for pitfall in lab.file.pitfalls[:2]]
-    drawings += [where_it_was(words, one.id) for one in lab.file.pitfalls if one.place]
+    drawings += [where_it_was(words, pitfall.id) for pitfall in lab.file.pitfalls if pitfall.place]
     page = browser.new_page()
     page.set_content(
         f"<style>body {{ margin: 0 16px; font-family: Helvetica, Arial, sans-serif }} {STYLE}</style>"
@@ -114,7 +114,7 @@ def test_every_text_of_a_network_can_be_read(browser: Any, lab: Lab) -> None:
         page.set_viewport_size({"width": width, "height": 800})
         seen = page.evaluate(SEEN)
         shown = set(range(0 if width > 691 else 1, 2 * len(drawings), 2))
-        assert {one["of"] for one in seen} == shown, width
+        assert {text["of"] for text in seen} == shown, width
         assert_apart(seen, width)
     page.close()
 
@@ -155,5 +155,5 @@ def test_every_text_of_an_idea_can_be_read_on_a_phone(browser: Any) -> None:
     )
     seen = page.evaluate(SEEN.replace(".network text", ".concept text"))
     page.close()
-    assert len({one["of"] for one in seen}) == len(ideas())
+    assert len({text["of"] for text in seen}) == len(ideas())
     assert_apart(seen, 360)

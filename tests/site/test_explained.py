@@ -93,7 +93,7 @@ def page(browser: Any, tmp_path: Path) -> Any:
 
 
 def shown(page: Any) -> str:
-    seen = [each.inner_text() for each in page.query_selector_all(".meaning") if each.is_visible()]
+    seen = page.locator(".meaning:visible").all_inner_texts()
     assert len(seen) <= 1
     return "".join(seen)
 

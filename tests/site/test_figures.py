@@ -67,8 +67,8 @@ def test_captions_are_numbered_and_say_how_many_runs(student: Path) -> None:
         known += len(captions)
         found = [int(number) for number in re.findall(r"<strong>Figure (\d+)\.</strong>", text)]
         assert found == list(range(1, len(found) + 1)), path
-        for _, said in captions:
-            assert RUNS.search(plain(said)), (path, said)
+        for _, caption in captions:
+            assert RUNS.search(plain(caption)), (path, caption)
     assert known > 80
 
 

@@ -45,7 +45,7 @@ MARKS = """[...document.querySelectorAll(".points > path")].map(mark => {
 
 
 def marks(page: Any) -> dict[int, tuple[float, str, float]]:
-    return {trial: (mbit, said, y) for trial, mbit, said, y in page.evaluate(MARKS)}
+    return {trial: (mbit, verdict, y) for trial, mbit, verdict, y in page.evaluate(MARKS)}
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_the_palette_recolours_the_figure(page: Any, address: str) -> None:
     page.evaluate("document.body.setAttribute('data-md-color-scheme', 'slate')")
     dark = page.evaluate(colours)
     assert len(light) == len(dark) > 60
-    assert all(one != other for one, other in zip(light, dark, strict=True))
+    assert all(colour != other for colour, other in zip(light, dark, strict=True))
 
 
 @pytest.mark.slow
@@ -228,8 +228,8 @@ def test_explorer_agrees_with_the_model(page: Any, address: str) -> None:
             "precise": model.mathis_time_for_losses_s(rtt, p, 385),
         }
         for name, value in expected.items():
-            said = float(page.get_attribute(f"#explorer-says-{name}", "value"))
-            assert said == pytest.approx(value, rel=1e-9), (name, mss, rtt, p)
+            shown = float(page.get_attribute(f"#explorer-says-{name}", "value"))
+            assert shown == pytest.approx(value, rel=1e-9), (name, mss, rtt, p)
         ruling = page.inner_text(".verdict")
         assert ruling.startswith("No claim") == (p >= MATHIS.model_use.max_loss_ratio), ruling
 
@@ -254,10 +254,10 @@ def test_explorer_by_keyboard(page: Any, address: str) -> None:
     assert float(page.get_attribute("#explorer-says-one", "value")) < before
     assert page.input_value("#explorer-trial") == ""
     # What can't be a value is not taken, and goes when the field is left.
-    kept = page.input_value("#explorer-rtt")
+    rtt_before = page.input_value("#explorer-rtt")
     page.fill("#explorer-rtt", "-5")
     page.keyboard.press("Tab")
-    assert page.input_value("#explorer-rtt") == kept
+    assert page.input_value("#explorer-rtt") == rtt_before
 
 
 @pytest.mark.slow

@@ -132,9 +132,9 @@ def descriptions(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
     folder = student / "modules" / lab.folder.name
     for name in ("", "case-*/", "print/", "sheet/", "questions/"):
         for path in sorted(folder.glob(f"{name}index.html")):
-            said = re.search(r'<meta name="description" content="([^"]*)"', read(path))
-            assert said, path
-            yield path.relative_to(student).as_posix(), html.unescape(said[1])
+            description = re.search(r'<meta name="description" content="([^"]*)"', read(path))
+            assert description, path
+            yield path.relative_to(student).as_posix(), html.unescape(description[1])
 
 
 def on_paper(student: Path, lab: Lab, pitfall: Pitfall) -> Said:
@@ -181,9 +181,9 @@ def lab_list(_: None, lab: Lab, pitfall: Pitfall) -> Said:
 
 
 def lab_check(_: None, lab: Lab, pitfall: Pitfall, *hint: str) -> Said:
-    said = lab_says("check", str(recorded(lab, pitfall)), *hint)
-    assert re.search("something (is|may be) off", said)
-    yield "./lab check", said
+    output = lab_says("check", str(recorded(lab, pitfall)), *hint)
+    assert re.search("something (is|may be) off", output)
+    yield "./lab check", output
 
 
 def lab_check_with_a_hint(_: None, lab: Lab, pitfall: Pitfall) -> Said:
@@ -248,7 +248,7 @@ def headings_and_hints(_: Lab, pitfall: Pitfall) -> list[str]:
 
 
 def all_names(lab: Lab, _: Pitfall) -> list[str]:
-    return [each.id for each in lab.file.pitfalls]
+    return [other.id for other in lab.file.pitfalls]
 
 
 def all_names_and_key_words(lab: Lab, pitfall: Pitfall) -> list[str]:
@@ -298,18 +298,18 @@ def tells(surface: Surface, made: Any) -> list[str]:
     found = []
     for lab, pitfall in CASES:
         case = f"{surface.name}, {lab.name}, case {lab.case_number(pitfall)}"
-        said = list(surface.said(made, lab, pitfall))
-        assert surface.few or any(text.strip() for _, text in said), f"{case}: it says nothing"
+        parts = list(surface.said(made, lab, pitfall))
+        assert surface.few or any(text.strip() for _, text in parts), f"{case}: it says nothing"
         secret = [word.replace("`", "") for word in surface.secret(lab, pitfall)]
-        for place, text in said:
+        for place, text in parts:
             for word in words_found(secret, text.replace("`", "")):
                 found.append(f"{case}: {place} says {word!r}")
     return found
 
 
 def by_day(surface: Surface) -> Any:
-    said = "by day with its first hint, where all of it stands, too"
-    marks = [pytest.mark.nightly(said)] if surface.said is lab_check else []
+    reason = "by day with its first hint, where all of it stands, too"
+    marks = [pytest.mark.nightly(reason)] if surface.said is lab_check else []
     return pytest.param(surface, id=surface.name, marks=marks)
 
 
@@ -348,9 +348,9 @@ def test_how_long_a_page_will_take_tells_no_cause() -> None:
         words = LabContext(ROOT, lab, runs_here=True)
         first = browser_run.stage_run(words, pitfall.id, "broken")
         mend = browser_run.fix_run(words, pitfall.id, diagnosed=False)
-        said = [re.search("likely_s&quot;: ([0-9]+)", place) for place in (first, mend)]
-        if said[0] and said[1]:
-            assert said[0][1] == said[1][1], (lab.name, pitfall.id)
+        likely = [re.search("likely_s&quot;: ([0-9]+)", place) for place in (first, mend)]
+        if likely[0] and likely[1]:
+            assert likely[0][1] == likely[1][1], (lab.name, pitfall.id)
 
 
 @pytest.mark.slow
@@ -381,10 +381,10 @@ def test_without_a_hint_the_checker_says_how_much_and_not_where(
     place: str, words: list[str]
 ) -> None:
     folder = str(ROOT / "sample-data" / f"{place}-broken")
-    said = lab_says("check", folder)
-    assert "something is off" in said
-    assert "and because of that" not in said
-    assert words_found(words, said) == []
+    output = lab_says("check", folder)
+    assert "something is off" in output
+    assert "and because of that" not in output
+    assert words_found(words, output) == []
     assert words_found(words, lab_says("check", folder, "--hint", "2"))
 
 
@@ -443,9 +443,9 @@ def test_how_to_run_a_case_by_hand_tells_no_setting(student: Path) -> None:
 def test_without_a_hint_it_says_what_is_off_where_and_by_how_much(case: str, says: str) -> None:
     """Nothing of what follows from it, which would say where it comes from."""
     folder = ROOT / "sample-data" / f"{case}-broken"
-    said = lab_says("check", str(folder)).splitlines()
-    at = said.index("  something is off")
-    assert said[at + 1 : at + 3] == [f"    {says}", f"    page: modules/{case}/"]
+    lines = lab_says("check", str(folder)).splitlines()
+    at = lines.index("  something is off")
+    assert lines[at + 1 : at + 3] == [f"    {says}", f"    page: modules/{case}/"]
 
 
 def test_a_module_s_first_page_leads_from_no_assumption_to_the_case_that_breaks_it() -> None:

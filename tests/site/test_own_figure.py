@@ -100,8 +100,8 @@ def test_the_file_holds_no_cause_that_is_not_found(tried: tuple[Path, list[Try]]
     text = " ".join([json.dumps(data), path.read_text().split("<main>")[1].split("</main>")[0]])
     assert "--set" not in text
     # What is seen is said, and keys name columns.
-    for said in [*(pitfall.symptom for pitfall in LAB.file.pitfalls), *data["keys"]]:
-        text = text.replace(said, "")
+    for words in [*(pitfall.symptom for pitfall in LAB.file.pitfalls), *data["keys"]]:
+        text = text.replace(words, "")
     for pitfall in LAB.file.pitfalls:
         for word in (pitfall.id, *pitfall.key_words):
             assert not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text, re.IGNORECASE), (

@@ -106,10 +106,10 @@ def test_pitfalls_keep_their_order(student: Path) -> None:
             assert -1 not in places, pitfall.id
             assert places == sorted(places), pitfall.id
             if (ROOT / f"docs/modules/{lab.folder.name}/{case_of(lab, pitfall)}.md").is_file():
-                told = [
+                answers = [
                     text.find(f'<h2 id="{name}"') for name in ("what-the-authors-saw", "key-points")
                 ]
-                assert max(places) < told[0] < told[1], pitfall.id
+                assert max(places) < answers[0] < answers[1], pitfall.id
 
 
 def test_pitfalls_can_be_run_in_every_way() -> None:
@@ -207,12 +207,12 @@ def test_students_get_nothing_of_the_solutions(
                 continue
             data = path.read_bytes()
             if where.name == "kit.zip":
-                said = plain(texts_of(data))
+                text_of_file = plain(texts_of(data))
             else:
                 text = gzip.decompress(data) if path.suffix == ".gz" else data
-                said = plain(text.decode("utf-8"))
-            assert "instructors/key" not in said, where
-            assert hidden.found_in(said) == [], where
+                text_of_file = plain(text.decode("utf-8"))
+            assert "instructors/key" not in text_of_file, where
+            assert hidden.found_in(text_of_file) == [], where
         assert not (site / "instructors/key").exists()
         assert (site / "sitemap.xml").is_file()
 
@@ -339,11 +339,11 @@ def test_the_offline_zip_is_the_same_again(offline: Path, tmp_path: Path) -> Non
     # Made from nothing: what was kept of pages is the same as what is made anew.
     (ROOT / "build/docs.kept.json").unlink(missing_ok=True)
     assert start_lab("docs", "--offline", "--out", str(again)).returncode == 0
-    with zipfile.ZipFile(offline) as one, zipfile.ZipFile(again) as other:
+    with zipfile.ZipFile(offline) as zipped, zipfile.ZipFile(again) as other:
         # The site map has the day of the build in it.
         for name in names:
             if "sitemap" not in name:
-                assert one.read(name) == other.read(name), name
+                assert zipped.read(name) == other.read(name), name
 
 
 def test_vendored_files_have_licences_and_stay_small() -> None:
@@ -422,7 +422,7 @@ def test_commands_on_pages_exist() -> None:
                 continue
             command = cli.get_command(click.Context(cli), words[1])
             assert command is not None, f"{name}: {line}"
-            known = {option for one in command.params for option in one.opts}
+            known = {option for param in command.params for option in param.opts}
             used = {word.split("=")[0] for word in words if word.startswith("--")}
             assert used <= known, f"{name}: {line}"
 

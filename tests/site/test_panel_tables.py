@@ -73,10 +73,10 @@ def test_names_stay_whole_and_the_table_scrolls(page: Any) -> None:
 
 def test_findings_name_runs_as_the_table_and_link_other_pages(page: Any) -> None:
     put(page, f"render.findings({CHECKED}, [{{folder: 'case-01-a'}}, {{folder: 'case-01-b'}}])")
-    said = page.locator(".looked-at").inner_text()
-    assert "run 2: no finding" in said
-    assert "solved, by run 2:" in said
-    assert "case-01-a" not in said
+    text = page.locator(".looked-at").inner_text()
+    assert "run 2: no finding" in text
+    assert "solved, by run 2:" in text
+    assert "case-01-a" not in text
     assert [link.inner_text() for link in page.locator(".looked-at .here-finding a").all()] == [
         "modules/01-mathis/case-02/"
     ]

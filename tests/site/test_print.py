@@ -88,9 +88,9 @@ def test_a_module_is_one_document(browser: Any, address: str, student: Path) -> 
             .map(one => getComputedStyle(one, '::after').content)"""
     )
     assert places
-    assert all("(" in one for one in places)
+    assert all("(" in place for place in places)
     assert page.locator(".md-content .answer").count() > parts
     context.close()
     # It repeats what other pages say: search leads to those.
     index = json.loads((student / "search/search_index.json").read_text(encoding="utf-8"))
-    assert not [one["location"] for one in index["docs"] if "/print/" in one["location"]]
+    assert not [entry["location"] for entry in index["docs"] if "/print/" in entry["location"]]

@@ -63,8 +63,8 @@ def test_packets_are_those_that_tc_counted(student: Path, algorithm: str, discip
     sent, dropped, waiting, cwnd = (
         list(accumulate(run[key])) for key in ("sent", "dropped", "waiting", "cwnd")
     )
-    assert 0 <= max(each["drops"] for each in inner.values()) - dropped[-1] <= 2
-    assert max(waiting) == max(each["qlen"] for each in inner.values())
+    assert 0 <= max(qdisc["drops"] for qdisc in inner.values()) - dropped[-1] <= 2
+    assert max(waiting) == max(qdisc["qlen"] for qdisc in inner.values())
     assert all(b >= a for a, b in pairwise(sent))
     longest = times[waiting.index(max(waiting))]
     first = min(when for when in inner if inner[when]["qlen"] == max(waiting))
@@ -106,13 +106,13 @@ def test_packets_by_keyboard_on_axes_that_stay(page: Any, address: str) -> None:
             page.focus("#packets-time")
             page.keyboard.press("End")
             run = QUEUES.run(f"packets-{algorithm}", trial=TRIALS[discipline])
-            said = page.inner_text(".facts-now")
+            facts_text = page.inner_text(".facts-now")
             # A packet or two may be dropped once the flow has ended: a ping, or what was sent again.
-            missing = run.measured["queue_drops"] - int(said.split()[-1])
+            missing = run.measured["queue_drops"] - int(facts_text.split()[-1])
             assert 0 <= missing <= 2, (algorithm, discipline)
             assert name in page.get_attribute("#packets-time", "aria-valuetext")
             assert page.evaluate(axes) == first
-            facts.add(said)
+            facts.add(facts_text)
             page.keyboard.press("Home")
             page.keyboard.press("ArrowRight")
             assert "0.008 s" in page.inner_text(".facts-now")
@@ -140,13 +140,13 @@ def test_time_is_dragged(page: Any, address: str) -> None:
     box = page.locator("svg.panels").bounding_box()
     page.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 100)
     page.mouse.down()
-    taken = [float(page.input_value("#packets-time"))]
+    times = [float(page.input_value("#packets-time"))]
     page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + 100, steps=4)
-    taken.append(float(page.input_value("#packets-time")))
+    times.append(float(page.input_value("#packets-time")))
     page.mouse.up()
     page.mouse.move(box["x"] + 0.1 * box["width"], box["y"] + 100)
-    taken.append(float(page.input_value("#packets-time")))
-    assert 0 < taken[0] < taken[1] == taken[2]
+    times.append(float(page.input_value("#packets-time")))
+    assert 0 < times[0] < times[1] == times[2]
 
 
 @pytest.mark.slow
@@ -201,9 +201,9 @@ def test_traces_on_one_clock_by_keyboard(page: Any, address: str, student: Path)
         assert page.evaluate(axes) == first
         window, doing = sum(run["cwnd"]), data["says"][sum(run["doing"])]
         assert rows.nth(n).locator("td").first.inner_text() == str(window)
-        said = page.inner_text(".live--traces .verdict")
-        assert said.startswith(run["name"])
-        assert doing in said
+        verdict = page.inner_text(".live--traces .verdict")
+        assert verdict.startswith(run["name"])
+        assert doing in verdict
         assert f"{window} segments" in page.get_attribute("#traces-time", "aria-valuetext")
 
 
@@ -215,8 +215,8 @@ def test_edges_show_what_was_recorded_once_one_has_been_there(page: Any, address
     page.keyboard.press("End")
     runs = [run for run in SCALE.runs("edge-cables-20") if run.trial == 1]
     mean = sum(run.measured["drops_per_halving"] for run in runs) / len(runs)
-    said = page.inner_text(".live--edges .verdict")
-    assert float(re.search(r"([\d.]+) \([\d.]+ to [\d.]+\) drops", said)[1]) == pytest.approx(
+    verdict = page.inner_text(".live--edges .verdict")
+    assert float(re.search(r"([\d.]+) \([\d.]+ to [\d.]+\) drops", verdict)[1]) == pytest.approx(
         mean, rel=5e-3
     )  # type: ignore[index]
     assert page.locator("svg .value").count() == 4
@@ -279,7 +279,7 @@ def test_from_a_folder_and_on_a_small_phone(browser: Any, offline: Path, tmp_pat
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, list[str]]:
+def states() -> dict[str, list[str]]:
     words = LabContext(ROOT, load_lab(ROOT, "variants"))
     data = traces_data(words, words.runs("signatures"))
     for run in data["runs"]:
@@ -295,25 +295,25 @@ def share(lines: list[str], words: str) -> float:
 
 
 @pytest.mark.slow
-def test_all_but_bbr_begin_in_slow_start(said: dict[str, list[str]]) -> None:
+def test_all_but_bbr_begin_in_slow_start(states: dict[str, list[str]]) -> None:
     for name in ("Reno", "CUBIC", "Vegas"):
-        assert said[name][0] == SLOW_START
-        assert 0 < share(said[name], "slow start") < 0.1
+        assert states[name][0] == SLOW_START
+        assert 0 < share(states[name], "slow start") < 0.1
 
 
 @pytest.mark.slow
-def test_cubic_is_concave_and_convex(said: dict[str, list[str]]) -> None:
-    assert share(said["CUBIC"], "concave") > 0.3
-    assert share(said["CUBIC"], "convex") > 0.2
+def test_cubic_is_concave_and_convex(states: dict[str, list[str]]) -> None:
+    assert share(states["CUBIC"], "concave") > 0.3
+    assert share(states["CUBIC"], "convex") > 0.2
 
 
-def test_vegas_rests_in_its_band(said: dict[str, list[str]]) -> None:
-    assert share(said["Vegas"], "leaves it") > 0.9
+def test_vegas_rests_in_its_band(states: dict[str, list[str]]) -> None:
+    assert share(states["Vegas"], "leaves it") > 0.9
 
 
-def test_bbr_probes_for_bandwidth_and_for_its_path(said: dict[str, list[str]]) -> None:
-    assert any("Startup" in line for line in said["BBR"][:4])
-    assert share(said["BBR"], "at the rate") > 0.5
-    assert 0.05 < share(said["BBR"], "1.25 times") < 0.25
+def test_bbr_probes_for_bandwidth_and_for_its_path(states: dict[str, list[str]]) -> None:
+    assert any("Startup" in line for line in states["BBR"][:4])
+    assert share(states["BBR"], "at the rate") > 0.5
+    assert 0.05 < share(states["BBR"], "1.25 times") < 0.25
     # 200 ms in each ten seconds.
-    assert 0.01 < share(said["BBR"], "ProbeRTT") < 0.04
+    assert 0.01 < share(states["BBR"], "ProbeRTT") < 0.04

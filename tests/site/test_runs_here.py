@@ -149,11 +149,11 @@ def test_a_page_makes_the_bytes_that_node_makes(
     found = run_in(browser, address + PAGE)
     assert found["says"] == "Done."
     assert str(SEED) in found["table"]
-    kept = dict(found["runs"])
-    [name] = [name for name in kept if f"seed{SEED}-" in name]
-    files = files_of(kept[name])
+    stored = dict(found["runs"])
+    [name] = [name for name in stored if f"seed{SEED}-" in name]
+    files = files_of(stored[name])
     assert files.keys() == in_node.keys()
-    assert [each for each in files if files[each] != in_node[each] and each not in OF_PLACE] == []
+    assert [file for file in files if files[file] != in_node[file] and file not in OF_PLACE] == []
     assert result_of(files) == result_of(in_node)
     assert json.loads(files["plan.json"])["kernel"] == find_machine().name  # type: ignore[union-attr]
 
@@ -239,8 +239,8 @@ def test_a_case_from_prediction_to_mended_run_and_hand_in(page: Any, tmp_path: P
     graded = call_lab(
         "grade", tmp_path / "class", "--again", "1", "--costly", "--out", tmp_path / "grades"
     )
-    said = graded.stdout + graded.stderr
-    assert "Run again, of 1 run: 1 the same bytes, 0 not" in said, said
+    output = graded.stdout + graded.stderr
+    assert "Run again, of 1 run: 1 the same bytes, 0 not" in output, output
 
 
 @pytest.mark.nightly(

@@ -74,9 +74,9 @@ def test_readers_find_what_they_look_for(page: Any, student: Path) -> None:
 
 def test_a_hit_says_neither_other_words_nor_what_is_missing(page: Any) -> None:
     for words in ("bufferbloat", "install", "lag"):
-        for _, said in found(page, words)[:3]:
-            assert "Missing" not in said
-            assert "requirements" not in said
+        for _, result in found(page, words)[:3]:
+            assert "Missing" not in result
+            assert "requirements" not in result
 
 
 def test_symptoms_lead_to_where_one_looks(page: Any) -> None:

@@ -44,7 +44,7 @@ def test_what_is_wider_than_a_phone_shows_that_it_scrolls(phone: Any, address: s
     phone.wait_for_selector(".scrolls")
     edges = phone.evaluate(SCROLLS)
     assert len(edges) > 2
-    assert [each for each in edges if each.count("linear-gradient") != 4] == []
+    assert [edge for edge in edges if edge.count("linear-gradient") != 4] == []
 
 
 def test_what_scrolls_in_a_fold_does_so_by_keys_once_it_is_open(phone: Any, address: str) -> None:

@@ -167,7 +167,7 @@ def test_commands_of_plans_and_slides_can_be_typed(instructors: Edition, lab: La
         command = cli.get_command(click.Context(cli), name)
         assert command
         read = command.make_context(name, list(rest), resilient_parsing=True).params
-        options = {option for one in command.params for option in one.opts}
+        options = {option for param in command.params for option in param.opts}
         assert {word.split("=")[0] for word in rest if word.startswith("--")} <= options, rest
         if name in ("run", "start"):
             assert lab.name in rest, rest
@@ -267,9 +267,11 @@ def test_slides_can_be_read_by_all(
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 720})
     page = context.new_page()
-    said: list[str] = []
-    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
+    messages: list[str] = []
+    page.on(
+        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.goto(
         f"{instructors_address}instructors/key/{lab.folder.name}-slides/", wait_until="networkidle"
     )
@@ -286,4 +288,4 @@ def test_slides_can_be_read_by_all(
             problems.append(f"{name}: too full")
         page.keyboard.press("ArrowRight")
     context.close()
-    assert problems + said == []
+    assert problems + messages == []

@@ -30,9 +30,9 @@ class Visitor:
         self.context = browser.new_context(viewport={"width": width, "height": 900})
         self.page = self.context.new_page()
         self.page.set_default_timeout(LONGEST_MS)
-        self.said: list[str] = []
-        self.page.on("console", lambda m: self.said.append(m.text) if m.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.errors: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(address + CASE)
         self.page.get_by_text("live terminals", exact=True).first.click()
         self.place = self.page.locator(".here[data-live]").first
@@ -97,7 +97,7 @@ def test_terminals_on_all_nodes(browser: Any, address: str) -> None:
     page.get_by_role("button", name="End", exact=True).click()
     visitor.is_told("kept with your runs")
     assert page.locator(".terminals").count() == 0
-    assert visitor.said == []
+    assert visitor.errors == []
     visitor.context.close()
 
 

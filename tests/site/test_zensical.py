@@ -59,8 +59,8 @@ def headings(site: Path) -> dict[str, str]:
     for path in sorted(site.rglob("index.html")):
         text = path.read_text(encoding="utf-8").partition("<article")[2]
         first = re.search(r"<h1[^>]*>(.*?)</h1>", text, re.DOTALL)
-        said = html.unescape(re.sub(r"<[^>]+>", "", first[1])) if first else ""
-        found[path.relative_to(site).as_posix()] = " ".join(said.replace("¶", "").split())
+        title = html.unescape(re.sub(r"<[^>]+>", "", first[1])) if first else ""
+        found[path.relative_to(site).as_posix()] = " ".join(title.replace("¶", "").split())
     return found
 
 
@@ -83,14 +83,16 @@ def test_its_pages_are_quiet_and_ask_nobody_else(
     browser: Any, theirs: Path, served: Callable[[Path], AbstractContextManager[str]]
 ) -> None:
     page = browser.new_page()
-    said: list[str] = []
+    messages: list[str] = []
     asked: list[str] = []
-    page.on("console", lambda m: said.append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on(
+        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     with served(theirs) as address:
         for name in ("", "start/", "modules/01-mathis/case-05/", "modules/01-mathis/explorer/"):
             page.goto(address + name, wait_until="networkidle")
-    assert said == []
+    assert messages == []
     assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
     page.close()
