@@ -52,8 +52,8 @@ def call_lab(
         except SystemExit as exit_:
             code = exit_.code
     assert code is None or isinstance(code, int), code
-    said, complained = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
-    return subprocess.CompletedProcess(["lab", *words], code or 0, said, complained)
+    output, complained = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(["lab", *words], code or 0, output, complained)
 
 
 def start_lab(

@@ -86,13 +86,13 @@ def write_plan(run: Path, plan: Plan, lab: Lab) -> None:
         json.loads((run / name).read_text(encoding="utf-8"))
         for name in ("provenance.json", "result.json")
     )
-    told = {name: getattr(plan, name) for name in ("pitfall", "stage", "case", "seed")}
-    told["params"] = dict(plan.params)
+    settings = {name: getattr(plan, name) for name in ("pitfall", "stage", "case", "seed")}
+    settings["params"] = dict(plan.params)
     command = command_again(plan, lab, "")
     documents = {
         "plan.json": plan.to_json(),
         "provenance.json": {**provenance, "plan_digest": plan.digest, "command": command},
-        "result.json": {**result, **told},
+        "result.json": {**result, **settings},
     }
     for name, document in documents.items():
         (run / name).write_text(json.dumps(document), encoding="utf-8")
@@ -166,7 +166,7 @@ def _spoil(target: Path) -> None:
 def _book(lab: Lab, chosen: Sequence[str], seed: int) -> str:
     """A lab book: one case argued and found, one with a bare number, and its cause told by the hints."""
     text = f"# Lab book: {lab.file.lab.title}\n\n- Seed: {seed}\n"
-    said = (
+    books = (
         [
             ("Prediction", "87 Mbit/s, as the model says 73 and Linux reaches 1.2 times that"),
             ("Run", "the first try: 30.6 Mbit/s"),
@@ -175,7 +175,7 @@ def _book(lab: Lab, chosen: Sequence[str], seed: int) -> str:
         ],
         [("Prediction", "20"), ("Run", "the first try: 60 Mbit/s"), ("Hint", "1"), ("Hint", "3")],
     )
-    for pitfall, entries in zip(chosen, said, strict=True):
+    for pitfall, entries in zip(chosen, books, strict=True):
         number = lab.case_number(lab.pitfall(pitfall))
         for kind, words in entries:
             text = with_entry(text, number, lab.case(number).symptom, kind, words)
@@ -221,11 +221,13 @@ def graded_class(root: Path) -> dict[str, str]:
         remarks = find_remarks(lab, submissions, contents, roster, recorded, {})
         graded = grade(lab, rubric, submissions, readings, roster, remarks)
         out = io.StringIO()
-        it = ClassGrades(lab, rubric, {}, roster, graded, others, MADE)
-        _, export = all_files(it, f"Measure Twice: {lab.name}", {}, Path(name) / "out", named=False)
+        grades = ClassGrades(lab, rubric, {}, roster, graded, others, MADE)
+        _, export = all_files(
+            grades, f"Measure Twice: {lab.name}", {}, Path(name) / "out", named=False
+        )
         print_grades(
             Console(file=out, width=WIDTH, highlight=False),
-            it,
+            grades,
             [],
             export,
             Path("submissions-grades"),
