@@ -168,8 +168,8 @@ def test_geni_lib_itself_writes_the_same(truth: Any, tmp_path: Path, geni_lib: P
 
 def leaves(element: ET.Element) -> tuple[Any, ...]:
     """An element with all below, in no order; how large a virtual machine's disk is is the library's."""
-    said = sorted(item for item in element.items() if item[0] not in ("disk", "exclusive"))
-    return (element.tag, tuple(said), tuple(sorted(map(leaves, element))))
+    attributes = sorted(item for item in element.items() if item[0] not in ("disk", "exclusive"))
+    return (element.tag, tuple(attributes), tuple(sorted(map(leaves, element))))
 
 
 @pytest.fixture(scope="session")

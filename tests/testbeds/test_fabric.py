@@ -315,12 +315,12 @@ def test_ssh_goes_over_the_bastion(mathis: Any, fablib: FakeFablib) -> None:
     folder = Path("measuretwice-mathis").resolve()
     nodes = read_node_list(folder / "nodes.toml", mathis.nodes)
     for node in fablib.slices["measuretwice-mathis"].nodes.values():
-        said = ssh_says(nodes.ssh(node.name))
-        assert said["hostname"] == node.get_management_ip()
-        assert said["user"] == "ubuntu"
-        assert said["proxyjump"] == "fabric-bastion"
-        assert said["identityfile"].endswith("/keys of fabric/slice_key")
-        assert said["userknownhostsfile"] == str(folder / "known_hosts")
+        ssh_settings = ssh_says(nodes.ssh(node.name))
+        assert ssh_settings["hostname"] == node.get_management_ip()
+        assert ssh_settings["user"] == "ubuntu"
+        assert ssh_settings["proxyjump"] == "fabric-bastion"
+        assert ssh_settings["identityfile"].endswith("/keys of fabric/slice_key")
+        assert ssh_settings["userknownhostsfile"] == str(folder / "known_hosts")
     bastion = ssh_says(["ssh", "-F", str(nodes.ssh_config), "fabric-bastion"])
     assert (bastion["hostname"], bastion["user"]) == ("bastion.fabric-testbed.net", "me_0001")
     assert bastion["identityfile"] == "/keys/bastion_key"

@@ -59,8 +59,8 @@ def box(tmp_path: Path) -> Box:
 
 
 def test_a_router(box: Box) -> None:
-    status, said, calls = box.run("forward", "10.10.20.0/24,10.10.30.2")
-    assert (status, said) == (0, "ready: Linux 6.8.0-49-generic, iperf3 3.16, iproute2 6.1.0")
+    status, message, calls = box.run("forward", "10.10.20.0/24,10.10.30.2")
+    assert (status, message) == (0, "ready: Linux 6.8.0-49-generic, iperf3 3.16, iproute2 6.1.0")
     assert "sysctl -qw net.ipv4.ip_forward=1" in calls
     assert "ip route replace 10.10.20.0/24 via 10.10.30.2" in calls
     assert "sysctl -qw net.ipv4.tcp_allowed_congestion_control=reno cubic bbr" in calls
@@ -87,19 +87,19 @@ def test_missing_commands_are_installed(box: Box) -> None:
 
 
 def test_missing_modules_are_installed(box: Box) -> None:
-    status, said, calls = box.run(FAKE_ABSENT="sch_netem tcp_vegas", FAKE_EXTRA="yes")
-    assert status == 0, said
+    status, message, calls = box.run(FAKE_ABSENT="sch_netem tcp_vegas", FAKE_EXTRA="yes")
+    assert status == 0, message
     assert (
         "apt-get install -y --no-install-recommends linux-modules-extra-6.8.0-49-generic" in calls
     )
 
 
 def test_what_is_missing_is_named(box: Box) -> None:
-    status, said, _ = box.run(
+    status, message, _ = box.run(
         "10.1.0.0/24,10.1.1.1", FAKE_ABSENT="sch_netem tcp_vegas", FAKE_ROUTES="no"
     )
     assert status == 1
-    assert said == (
+    assert message == (
         "not ready: this kernel, 6.8.0-49-generic, has no sch_netem tcp_vegas: labs that use these can't run; "
         "no route to 10.1.0.0/24 via 10.1.1.1: are this node's addresses set?"
     )
@@ -107,14 +107,14 @@ def test_what_is_missing_is_named(box: Box) -> None:
 
 def test_a_failing_apt_is_named(box: Box) -> None:
     (box.folder / "bin/tcpdump").unlink()
-    status, said, _ = box.run(FAKE_APT="100")
-    assert (status, said) == (1, "not ready: can't install tcpdump")
+    status, message, _ = box.run(FAKE_APT="100")
+    assert (status, message) == (1, "not ready: can't install tcpdump")
 
 
 def test_only_as_root(box: Box) -> None:
-    status, said, calls = box.run("forward", FAKE_UID="1000")
+    status, message, calls = box.run("forward", FAKE_UID="1000")
     assert status == 1
-    assert said.startswith("not ready: run this as root: sudo bash ")
+    assert message.startswith("not ready: run this as root: sudo bash ")
     assert calls == ["id -u"]
 
 

@@ -58,13 +58,17 @@ class RawPC:
             ET.SubElement(node, f"{{{RSPEC}}}hardware_type", name=self.hardware_type)
         for interface in self.interfaces:
             place = ET.SubElement(node, f"{{{RSPEC}}}interface", client_id=interface.client_id)
-            for one in interface.addresses:
-                said = {"address": one.address, "netmask": one.netmask, "type": "ipv4"}
-                ET.SubElement(place, f"{{{RSPEC}}}ip", said)
+            for address in interface.addresses:
+                attributes = {
+                    "address": address.address,
+                    "netmask": address.netmask,
+                    "type": "ipv4",
+                }
+                ET.SubElement(place, f"{{{RSPEC}}}ip", attributes)
         services = ET.SubElement(node, f"{{{RSPEC}}}services")
-        for one in self.services:
-            said = {"shell": one.shell, "command": one.command}
-            ET.SubElement(services, f"{{{RSPEC}}}execute", said)
+        for service in self.services:
+            attributes = {"shell": service.shell, "command": service.command}
+            ET.SubElement(services, f"{{{RSPEC}}}execute", attributes)
 
 
 class XenVM(RawPC):
@@ -97,9 +101,9 @@ class Request:
     def __init__(self):
         self.resources = []
 
-    def _add(self, one):
-        self.resources.append(one)
-        return one
+    def _add(self, resource):
+        self.resources.append(resource)
+        return resource
 
     def RawPC(self, name):
         return self._add(RawPC(name))
@@ -112,6 +116,6 @@ class Request:
 
     def text(self):
         root = ET.Element(f"{{{RSPEC}}}rspec", type="request")
-        for one in self.resources:
-            one.write(root)
+        for resource in self.resources:
+            resource.write(root)
         return ET.tostring(root, encoding="unicode")
