@@ -53,12 +53,12 @@ class Case:
     what: str
     times: int = 0
     good: int = 0
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     def add(self, problems: list[str]) -> None:
         self.times += 1
         self.good += not problems
-        self.said += [said for said in problems if said not in self.said]
+        self.messages += [problem for problem in problems if problem not in self.messages]
 
 
 class Bench:
@@ -201,7 +201,7 @@ def refused(name: str, what: str, done: Done, words: str, out: Path) -> Case:
         problems.append(f"said: {line}")
     case.add(problems)
     if not problems:
-        case.said.append(line.replace(str(out), "OUT"))
+        case.messages.append(line.replace(str(out), "OUT"))
     return case
 
 
@@ -246,7 +246,7 @@ def disk_full(bench: Bench) -> Case:
         "disk", "disk full in the middle; then room again", Done(1, done.stderr), "is full", place
     )
     if case.good and table(Path(f"{place}.runs")) != bench.reference:
-        case.good, case.said = 0, ["another table when there was room again"]
+        case.good, case.messages = 0, ["another table when there was room again"]
     return case
 
 
@@ -367,7 +367,7 @@ def main() -> int:
                     f"{case.name}: {case.what}: {case.good} of {case.times} as it should be",
                     flush=True,
                 )
-                for line in case.said:
+                for line in case.messages:
                     print(f"    {line}", flush=True)
     if chosen.record:
         recorded = {case.name: asdict(case) for case in cases}
