@@ -187,10 +187,10 @@ def test_what_the_model_says_of_ones_own_numbers_stands_at_the_question(tmp_path
 
 def test_a_page_says_whose_its_numbers_are() -> None:
     """Where the seed deals values, with their range; a set of trials has values of its own."""
-    said = str(predict(LabContext(ROOT, LAB), "loss-percent"))
-    assert "The numbers on this page are the recorded run's." in said
-    assert "`loss_ratio` 0.125 to 0.196, `rtt_ms` 4.8 to 7.5" in said
-    assert "in this page" not in said
+    text = str(predict(LabContext(ROOT, LAB), "loss-percent"))
+    assert "The numbers on this page are the recorded run's." in text
+    assert "`loss_ratio` 0.125 to 0.196, `rtt_ms` 4.8 to 7.5" in text
+    assert "in this page" not in text
     assert "My run’s values" in str(predict(LabContext(ROOT, LAB, runs_here=True), "loss-percent"))
     assert "recorded run" not in str(predict(LabContext(ROOT, LAB), "cherry-picking"))
 

@@ -81,11 +81,15 @@ def test_of_many_open_ports_one_of_each_kind_is_named() -> None:
     ports |= {Port("worker's dashboard", node, "0.0.0.0", 4001, False) for node in nodes}
     with pytest.raises(UserError) as refused:
         refuse_open(Scheduler("node-1", 8786), ports)
-    said = str(refused.value)
-    print(said)
-    assert "dask://node-1:8786: a worker on node-1 listens on 0.0.0.0:4000, a worker's dash" in said
-    assert "0.0.0.0:4001, and so on at 62 more: whoever reaches such a port runs programs" in said
-    assert "Start the workers again with --host 127.0.0.1 --no-dashboard " in said
+    message = str(refused.value)
+    print(message)
+    assert (
+        "dask://node-1:8786: a worker on node-1 listens on 0.0.0.0:4000, a worker's dash" in message
+    )
+    assert (
+        "0.0.0.0:4001, and so on at 62 more: whoever reaches such a port runs programs" in message
+    )
+    assert "Start the workers again with --host 127.0.0.1 --no-dashboard " in message
 
 
 @pytest.mark.parametrize(
@@ -125,7 +129,7 @@ def order(tmp_path: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda o: Path(o["lease"]).unlink(), "is not what it is where ./lab run was called"),
         (lambda o: o.update(code="00000000"), "is another version of the checkout"),
@@ -133,7 +137,7 @@ def order(tmp_path: Path) -> dict[str, Any]:
         (lambda o: None, "the scripts in"),
     ],
 )
-def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path: Path) -> None:
+def test_a_worker_that_does_not_fit_refuses(change: Change, message: str, tmp_path: Path) -> None:
     given = order(tmp_path)
     change(given)
     done = subprocess.run(
@@ -147,7 +151,7 @@ def test_a_worker_that_does_not_fit_refuses(change: Change, said: str, tmp_path:
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["misfit"] is True
-    assert said in answer["error"]
+    assert message in answer["error"]
     assert not (tmp_path / "out").exists()
 
 

@@ -143,11 +143,11 @@ def test_help_and_list() -> None:
 
 def test_one_lab_is_listed_with_its_trials_and_settings() -> None:
     """As cases' pages have it: `./lab list LAB` names the lab's settings."""
-    said = call_lab("list", "mathis").stdout
-    assert "\n   53  rtt_ms 600" in said
-    assert "\n  rate_mbit = 3000: " in said
-    assert "\n  congestion_control = reno: " in said
-    assert "buffers" not in said
+    output = call_lab("list", "mathis").stdout
+    assert "\n   53  rtt_ms 600" in output
+    assert "\n  rate_mbit = 3000: " in output
+    assert "\n  congestion_control = reno: " in output
+    assert "buffers" not in output
     assert (
         call_lab("list", "01-mathis", "--json").stdout
         == call_lab("list", "mathis", "--json").stdout

@@ -98,14 +98,14 @@ def write_run(raw: Path, **changes: Any) -> Path:
 
 def test_all_values_are_of_the_interval_that_all_share(tmp_path: Path) -> None:
     flows, values = read_flows(LAB, write_run(tmp_path), PARAMS)
-    assert [(one.node, one.local_port, one.congestion_control) for one in flows] == [
+    assert [(flow.node, flow.local_port, flow.congestion_control) for flow in flows] == [
         ("sender-0", 4000, "reno"),
         ("sender-1", 5000, "bbr"),
     ]
     # The second starts at 2 and warms up till 4; the first ends at 10.
     assert values["duration_s"] == 6
-    assert [one.goodput_bps for one in flows] == [8_000_000, 24_000_000]
-    assert [one.retransmits for one in flows] == [12, 12]
+    assert [flow.goodput_bps for flow in flows] == [8_000_000, 24_000_000]
+    assert [flow.retransmits for flow in flows] == [12, 12]
     assert flows[0].rtt_mean_ms == 107.0
     assert values["goodput_bps"] == values["own_goodput_bps"] == 32_000_000
     assert values["queue_drops"] == 18
@@ -116,7 +116,7 @@ def test_all_values_are_of_the_interval_that_all_share(tmp_path: Path) -> None:
 
 def test_a_halving_is_a_change_from_a_normal_state(tmp_path: Path) -> None:
     flows, values = read_flows(LAB, write_run(tmp_path), PARAMS)
-    assert [one.halvings for one in flows] == [2, 0]
+    assert [flow.halvings for flow in flows] == [2, 0]
     assert (values["halvings"], values["retransmits_per_halving"]) == (2, 12)
     assert values["drops_per_halving"] == 9
 
@@ -135,12 +135,12 @@ def test_two_connections_may_begin_at_one_port(tmp_path: Path) -> None:
     second = (folder / "iperf3-1.json").read_text().replace("5201", "5202")
     (folder / "iperf3-2.json").write_text(second)
     flows, values = read_flows(LAB, raw, PARAMS)
-    assert [(one.local_port, one.congestion_control) for one in flows] == [
+    assert [(flow.local_port, flow.congestion_control) for flow in flows] == [
         (4000, "reno"),
         (4000, "cubic"),
         (5000, "bbr"),
     ]
-    assert [one.halvings for one in flows] == [None, None, 0]
+    assert [flow.halvings for flow in flows] == [None, None, 0]
     assert (values["flows"], values["halvings"]) == (3, 2)
 
 
@@ -148,7 +148,7 @@ def test_without_events_halvings_are_not_known(tmp_path: Path) -> None:
     raw = write_run(tmp_path)
     (raw / "sender-1" / "events.txt").unlink()
     flows, values = read_flows(LAB, raw, PARAMS)
-    assert [one.halvings for one in flows] == [2, None]
+    assert [flow.halvings for flow in flows] == [2, None]
     assert values["halvings"] is None
 
 
@@ -190,7 +190,7 @@ def test_a_process_that_failed_has_no_flow(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "said"),
+    ("file", "text", "message"),
     [
         ("sender-0/events.txt", "now 4000 3\n", "expected time, port and state"),
         ("sender-0/events.txt", "31.402817 4000 3\n", "the first events were lost"),
@@ -202,9 +202,9 @@ def test_a_process_that_failed_has_no_flow(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_read_are_named(
-    tmp_path: Path, file: str, text: str, said: str
+    tmp_path: Path, file: str, text: str, message: str
 ) -> None:
     raw = write_run(tmp_path)
     (raw / file).write_text(text)
-    with pytest.raises(ParseError, match=said):
+    with pytest.raises(ParseError, match=message):
         read_flows(LAB, raw, PARAMS)

@@ -147,8 +147,8 @@ def test_a_figure_that_cannot_be_is_refused(old: str, new: str, says: str, tmp_p
 def test_terminals_show_what_a_shared_script_reads() -> None:
     """s1.sh and s2.sh read sender.sh: its settings are theirs."""
     params = {**LAB.defaults(), **LAB.trials[33].set, "cwnd_trace": "as-printed"}
-    said = terminals(LAB, "", params)
-    sender = said[said.index('title="s1"') : said.index('title="s2"')]
+    html = terminals(LAB, "", params)
+    sender = html[html.index('title="s1"') : html.index('title="s2"')]
     assert "export CWND_TRACE=as-printed" in sender
     assert "export FIRST_DELAY_MS=145" in sender
     assert "SECOND_DELAY_MS" not in sender

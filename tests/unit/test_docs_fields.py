@@ -76,7 +76,7 @@ def test_every_recorded_value_and_every_value_that_a_lab_names_is_in_the_catalog
             catalogue.require(run["measured"], str(path))
     for name in find_labs(ROOT):
         file = load_lab(ROOT, name).file
-        catalogue.require({one.measured for one in file.expect} - {"ratio"}, name)
+        catalogue.require({expectation.measured for expectation in file.expect} - {"ratio"}, name)
 
 
 def test_a_name_that_nothing_measures_is_refused() -> None:

@@ -20,8 +20,8 @@ def jobs(count: int, *, real_time: bool = False, cost: CostModel = VIRTUAL_COST)
     plan = SimpleNamespace(
         lab="mathis", params={"duration_s": 240, "rtt_ms": 6, "loss_ratio": 0.01}
     )
-    one = SimpleNamespace(plan=plan, backend=SimpleNamespace(real_time=real_time, cost=cost))
-    return [cast(Job, one)] * count
+    job = SimpleNamespace(plan=plan, backend=SimpleNamespace(real_time=real_time, cost=cost))
+    return [cast(Job, job)] * count
 
 
 @pytest.fixture(autouse=True)

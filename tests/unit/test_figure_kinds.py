@@ -22,15 +22,15 @@ def test_each_kind_that_a_lab_can_declare_is_drawn_and_described() -> None:
 
 def test_figures_that_read_raw_files_are_of_sets_that_keep_them() -> None:
     needs = {table: kind.needs for table, kind in declared_kinds().items()}
-    kept = {
+    recorded = {
         (lab.name, figure.id): recording.keep
         for lab in LABS
         for figure in lab.file.figures
         for recording in lab.file.recordings
         if recording.id == figure.of and needs[type(figure)] == "raw files"
     }
-    assert len(kept) >= 4
-    assert set(kept.values()) == {"raw"}
+    assert len(recorded) >= 4
+    assert set(recorded.values()) == {"raw"}
 
 
 def test_a_lab_with_a_model_has_the_models_figures() -> None:

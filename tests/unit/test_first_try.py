@@ -103,12 +103,12 @@ def test_the_question_names_the_labs_own_range() -> None:
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
 def test_recorded_runs_turn_the_claim_round(lab: Lab) -> None:
     about = first_try_of(lab)
-    said = [
+    supports = [
         outcome_of(lab, step.shown or about.shown, recorded(lab, step.of)).supports
         for step in (about.steps[0], about.steps[-1])
     ]
     # The model's first try is wrong and the last is right; the other claims look right at first.
-    assert said == ([False, True] if lab is MATHIS else [True, False])
+    assert supports == ([False, True] if lab is MATHIS else [True, False])
 
 
 def test_the_buffers_claim_holds_in_most_runs_of_one_buffer_only() -> None:
@@ -236,6 +236,6 @@ def test_a_run_that_is_broken_off_keeps_the_prediction(
 def test_it_says_which_mends_were_used() -> None:
     assert changes_by_cases(MATHIS, plan_try(MATHIS, ())) == ""
     number = MATHIS.case_number(MATHIS.pitfall("offload"))
-    said = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, number + 1)}))
-    assert "With what you found in cases 1" in said
-    assert "offloads as the trial has it" in said
+    words = changes_by_cases(MATHIS, plan_try(MATHIS, {*range(1, number + 1)}))
+    assert "With what you found in cases 1" in words
+    assert "offloads as the trial has it" in words

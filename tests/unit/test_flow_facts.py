@@ -66,9 +66,9 @@ def test_what_red_was_told(tmp_path: Path) -> None:
 
 def test_marks_of_every_kind() -> None:
     (red, *_) = (
-        one
-        for one in parse_tc_qdiscs((CORPUS / "tc-6.1-red-marked.json").read_text(), "tc")
-        if one.kind == "red"
+        qdisc
+        for qdisc in parse_tc_qdiscs((CORPUS / "tc-6.1-red-marked.json").read_text(), "tc")
+        if qdisc.kind == "red"
     )
     assert marks(red) == red.marked_packets
     assert marks(Qdisc("codel", "1:", None, True, None, stats={"ecn_mark": 7})) == 7

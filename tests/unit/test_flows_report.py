@@ -132,13 +132,18 @@ def test_a_process_has_several_streams(tmp_path: Path) -> None:
     test["end"]["streams"].append({"receiver": {"socket": socket + 2, "bits_per_second": 8e6}})
     path = tmp_path / "iperf3-11.json"
     path.write_text(json.dumps(test))
-    ports = [(one.port, one.number, round(one.own_bps)) for one in flows_report.streams([path])]
+    ports = [
+        (stream.port, stream.number, round(stream.own_bps))
+        for stream in flows_report.streams([path])
+    ]
     assert ports == [(55640, 11, 4224184), (4444, 11, 8000000)]
 
 
 def test_values_in_a_line_of_ss() -> None:
     line = next(
-        one.text for one in flows_report.samples([SENDERS[0] / "ss.txt"]) if one.flow[1] == 33730
+        sample.text
+        for sample in flows_report.samples([SENDERS[0] / "ss.txt"])
+        if sample.flow[1] == 33730
     )
     assert flows_report.value(line, "retrans:") == "2/2"
     assert (
@@ -152,8 +157,8 @@ def test_the_interval_is_the_one_in_which_all_are_there() -> None:
     def sample(time_s: float, port: int) -> object:
         return flows_report.Sample(time_s, ("sender-0", port), "")
 
-    taken = [sample(1, 1), sample(5, 1), sample(3, 2), sample(9, 2), sample(9, 1)]
-    assert flows_report.common_interval([*taken, sample(12, 2)], 0.5) == (3.5, 9)
+    samples = [sample(1, 1), sample(5, 1), sample(3, 2), sample(9, 2), sample(9, 1)]
+    assert flows_report.common_interval([*samples, sample(12, 2)], 0.5) == (3.5, 9)
     with pytest.raises(SystemExit, match="no flow"):
         flows_report.common_interval([], 0)
 

@@ -45,11 +45,11 @@ def test_run_and_report_say_the_same_of_two_runs_of_each_lab(
         assert meant.bps == run.result.measured[meant.name]
         assert meant.time
         terminal.print_table(lab, [replace(run.result, folder=ROOT / "runs/a-run")])
-        said = capsys.readouterr().out
+        output = capsys.readouterr().out
         printed = f"{meant.bps * 1e-6:.4g}"
-        assert re.search(rf"\s{re.escape(printed)}\s+{re.escape(meant.time)}\s", said), said
+        assert re.search(rf"\s{re.escape(printed)}\s+{re.escape(meant.time)}\s", output), output
         means = goodput_means(lab, run.result.params)
-        assert f"Goodput: {means}." in said
+        assert f"Goodput: {means}." in output
         cells = dict(zip(summary.headings, row, strict=True))
         assert (cells["goodput, Mbit/s"], cells["over"]) == (printed, meant.time)
         first = key_values_table(run).rows[0]
@@ -88,10 +88,10 @@ def test_a_sum_above_the_link_comes_with_its_reason(capsys: pytest.CaptureFixtur
     for result in above:
         round_trips = result.measured["rtt_mean_ms"] / 1e3 / result.measured["duration_s"]
         assert goodput_of(lab, result).above_link < round_trips + 1e-3
-    for results, said in ((above[:1], True), (below[:1], False)):
+    for results, is_marked in ((above[:1], True), (below[:1], False)):
         for result in results:
             terminal.print_table(lab, [replace(result, folder=ROOT / "runs/a-run")])
-            assert (BY_ACKS.split(".")[0] in " ".join(capsys.readouterr().out.split())) == said
+            assert (BY_ACKS.split(".")[0] in " ".join(capsys.readouterr().out.split())) == is_marked
 
 
 def test_the_word_of_pages_is_what_is_printed() -> None:

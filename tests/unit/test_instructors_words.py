@@ -57,7 +57,7 @@ def test_no_two_boxes_of_a_map_lie_on_each_other() -> None:
         assert len(set(corners)) == len(corners) > 1
         columns = {x: sorted(float(y) for left, y in corners if left == x) for x, _ in corners}
         for tops in columns.values():
-            assert all(one + 42 < other for one, other in pairwise(tops))
+            assert all(top + 42 < other for top, other in pairwise(tops))
 
 
 def test_a_notebook_as_a_page() -> None:

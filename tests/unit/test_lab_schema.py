@@ -35,8 +35,8 @@ def test_file_is_what_the_tables_make() -> None:
         text=True,
         check=True,
     )
-    kept = (ROOT / SCHEMA_FILE).read_text(encoding="utf-8")
-    assert kept == done.stdout, "the tables changed: run make schema"
+    committed = (ROOT / SCHEMA_FILE).read_text(encoding="utf-8")
+    assert committed == done.stdout, "the tables changed: run make schema"
 
 
 @pytest.mark.parametrize("name", LABS)

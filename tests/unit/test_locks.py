@@ -55,15 +55,15 @@ def test_a_file_that_its_holder_removed_is_no_lock(tmp_path: Path) -> None:
 def test_who_waits_is_told_so_and_gets_it_in_the_end(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     other = holder(path)
-    told = []
+    calls = []
 
     def busy() -> None:
-        told.append("busy")
+        calls.append("busy")
         other.communicate("\n", timeout=20)
 
     with wait_for(path, busy):
-        assert told == ["busy"]
+        assert calls == ["busy"]
         with hold(path) as lock:
             assert lock is None
     with wait_for(path, busy):
-        assert told == ["busy"]
+        assert calls == ["busy"]

@@ -54,7 +54,7 @@ def test_ssh_config_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "said",
+    "destination",
     [
         "2001:db8::7",
         "ubuntu@2001:db8::7",
@@ -64,13 +64,13 @@ def test_ssh_config_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.Monke
         "a.b@c",
     ],
 )
-def test_destinations_that_ssh_knows(tmp_path: Path, said: str) -> None:
-    path = write(tmp_path, node_list_text(GOOD | {"romeo": said}, "x"))
-    assert read_node_list(path, NAMES).destinations["romeo"] == said
+def test_destinations_that_ssh_knows(tmp_path: Path, destination: str) -> None:
+    path = write(tmp_path, node_list_text(GOOD | {"romeo": destination}, "x"))
+    assert read_node_list(path, NAMES).destinations["romeo"] == destination
 
 
 @pytest.mark.parametrize(
-    "said",
+    "destination",
     [
         "",
         "-oProxyCommand=touch /tmp/x",
@@ -83,8 +83,8 @@ def test_destinations_that_ssh_knows(tmp_path: Path, said: str) -> None:
         "ssh://h:x",
     ],
 )
-def test_what_ssh_would_take_for_something_else(tmp_path: Path, said: str) -> None:
-    path = write(tmp_path, node_list_text(GOOD | {"romeo": said}, "x"))
+def test_what_ssh_would_take_for_something_else(tmp_path: Path, destination: str) -> None:
+    path = write(tmp_path, node_list_text(GOOD | {"romeo": destination}, "x"))
     with pytest.raises(UserError, match=r"nodes\.romeo\.ssh: expected what you type after ssh"):
         read_node_list(path, NAMES)
 

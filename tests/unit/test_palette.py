@@ -53,8 +53,8 @@ def luminance(colour: str) -> float:
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
-def contrast(one: str, other: str) -> float:
-    low, high = sorted((luminance(one), luminance(other)))
+def contrast(first: str, other: str) -> float:
+    low, high = sorted((luminance(first), luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -96,9 +96,9 @@ def test_colours_of_one_figure_are_told_apart_with_any_colour_vision(
     scheme: Scheme, by: str
 ) -> None:
     for family in FAMILIES:
-        for one, other in combinations(family, 2):
-            apart = dist(*(seen(getattr(COLOURS[name], scheme), by) for name in (one, other)))
-            assert apart >= LEAST_DISTANCE, (one, other)
+        for first, other in combinations(family, 2):
+            apart = dist(*(seen(getattr(COLOURS[name], scheme), by) for name in (first, other)))
+            assert apart >= LEAST_DISTANCE, (first, other)
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

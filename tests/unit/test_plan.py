@@ -210,10 +210,10 @@ def test_a_plan_that_a_lab_cant_have(
     assert read_plan(LAB, document, "plan.json").to_json() == document
     with pytest.raises(UserError) as raised:
         read_plan(LAB, edit(document), "plan.json")
-    said = str(raised.value)
-    assert said.startswith("plan.json: ")
-    assert why in said
-    assert said.isprintable()
+    message = str(raised.value)
+    assert message.startswith("plan.json: ")
+    assert why in message
+    assert message.isprintable()
 
 
 def test_every_recorded_plan_passes() -> None:
@@ -232,8 +232,8 @@ def test_every_recorded_plan_passes() -> None:
 def test_names_that_programs_read_for_themselves(name: str, tmp_path: Path) -> None:
     assert is_reserved(name)
     added = f'[parameters]\n{name} = {{ help = "x", pattern = "[a-z]+" }}\n'
-    said = refusal(tmp_path, "[parameters]\n", added)
-    assert f"parameters.{name}: node scripts would find it as" in said
+    message = refusal(tmp_path, "[parameters]\n", added)
+    assert f"parameters.{name}: node scripts would find it as" in message
 
 
 def test_no_lab_has_such_a_name() -> None:

@@ -133,13 +133,13 @@ def test_constant_is_fitted_over_comparable_trials() -> None:
 def test_figure_3_says_what_it_shows() -> None:
     results = [*RESULTS, result(7, 9.0, comparable=False), result(8, None)]
     figure = measured_against_model(runs(results, PUBLISHED))
-    said = texts(figure)
-    assert "model's bandwidth (Mbit/s)" in said
-    assert "measured goodput (Mbit/s)" in said
+    words = texts(figure)
+    assert "model's bandwidth (Mbit/s)" in words
+    assert "measured goodput (Mbit/s)" in words
     for entry in ("536 bytes", "1460 bytes", "6 ms", "600 ms", "applies", "makes no claim"):
-        assert entry in said
-    assert {"published, first try", "published, last"} <= set(said)
-    assert said.count("3") == 1
+        assert entry in words
+    assert {"published, first try", "published, last"} <= set(words)
+    assert words.count("3") == 1
     assert "C = 1.25 (95 %: 1.25 to 1.25)" in figure.caption
     assert "1 trial left out: a value is missing" in figure.caption
     assert "Bars: 95 % interval by the number of losses" in figure.caption
@@ -147,23 +147,23 @@ def test_figure_3_says_what_it_shows() -> None:
 
 
 def test_figure_4_names_its_lines_and_units() -> None:
-    said = texts(window_against_loss(runs(RESULTS)))
-    assert any(text.startswith("loss ratio p") for text in said)
-    assert any("segments" in text for text in said)
-    assert {"1.31 / √p", "√(3/2) / √p", "1 / √p", "√(3/4) / √p"} <= set(said)
-    assert {"PFTK, 6 ms", "PFTK, 600 ms"} <= set(said)
+    words = texts(window_against_loss(runs(RESULTS)))
+    assert any(text.startswith("loss ratio p") for text in words)
+    assert any("segments" in text for text in words)
+    assert {"1.31 / √p", "√(3/2) / √p", "1 / √p", "√(3/4) / √p"} <= set(words)
+    assert {"PFTK, 6 ms", "PFTK, 600 ms"} <= set(words)
 
 
 def test_stages_count_what_lies_in_the_labs_range() -> None:
     sets = [("as found", [result(1, 9.0), result(2)]), ("mended", [result(1), result(2)])]
     figure = stages(ModelRuns(sets))
-    said = texts(figure)
-    assert {"as found", "mended", "1 of 2", "2 of 2"} <= set(said)
+    words = texts(figure)
+    assert {"as found", "mended", "1 of 2", "2 of 2"} <= set(words)
     assert "1 to 1.45" in figure.caption
-    assert {"model (Mbit/s)", "goodput (Mbit/s)"} <= set(said)
+    assert {"model (Mbit/s)", "goodput (Mbit/s)"} <= set(words)
     assert "as found: 1 of 2." in figure.description
     # Where the lab expects nothing, nothing is counted.
-    assert "1 trials" not in said
+    assert "1 trials" not in words
     assert "6 trials" in texts(
         stages(ModelRuns([("x", [replace(r, expectations=()) for r in RESULTS])]))
     )
@@ -332,7 +332,7 @@ def test_interactive_data_is_json_with_fit_and_range() -> None:
     import json
 
     data = [plot_data.set_data("all", RESULTS), plot_data.set_data("none", [])]
-    again = json.loads(json.dumps([asdict(each) for each in data], allow_nan=False))
+    again = json.loads(json.dumps([asdict(set_data) for set_data in data], allow_nan=False))
     assert again[0]["fit"]["constant"] == 1.25
     assert again[0]["ratio_range"] == [1.0, 1.45]
     assert len(again[0]["rows"]) == 6

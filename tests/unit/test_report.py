@@ -114,10 +114,10 @@ def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
         "loss_ratio=0.01, duration_s=60",
     ]
     assert [second[:6] for _, second in rows[3:]] == ["mtu, b", "mtu, f"]
-    said = " ".join(check_page(html).said)
-    assert "segments of 1460 B (ss)" in said
-    assert "An MTU of 1500 B leaves no more than that." in said
-    assert "OFF" in said
+    text = " ".join(check_page(html).said)
+    assert "segments of 1460 B (ss)" in text
+    assert "An MTU of 1500 B leaves no more than that." in text
+    assert "OFF" in text
     assert "1 of 5 counts lies outside its interval; by chance alone about 0.1 would" in markdown
 
 
@@ -304,10 +304,10 @@ def test_json_is_one_document(tmp_path: Path) -> None:
     out = tmp_path / "new/mine.html"
     done = report(run, "--json", "--out", out, "--title", "T", "--author", "A")
     assert done.returncode == 0, done.stderr
-    (one,) = json.loads(done.stdout)
-    assert one["trial"] == 7
-    assert one["raw_sha256"]["raw/romeo/ping.txt"]
-    assert one["loss_interval"]["low"] < one["measured"]["loss_ratio"]
+    (document,) = json.loads(done.stdout)
+    assert document["trial"] == 7
+    assert document["raw_sha256"]["raw/romeo/ping.txt"]
+    assert document["loss_interval"]["low"] < document["measured"]["loss_ratio"]
     assert done.stderr == ""
     assert "<h1>T</h1>" in out.read_text()
     assert out.with_suffix(".md").is_file()
@@ -369,9 +369,9 @@ def test_questions_and_answers_stay(tmp_path: Path) -> None:
     assert "Because of <b> & *all*.\n\nReally.\n" in notes.read_text()
     html = (run / "report.html").read_text()
     assert "Because of &lt;b&gt; &amp; *all*.\n\nReally.</div>" in html
-    kept = notes.read_text()
+    notes_before = notes.read_text()
     assert report(run, **env).returncode == 0
-    assert re.sub("Made .*", "", notes.read_text()) == re.sub("Made .*", "", kept)
+    assert re.sub("Made .*", "", notes.read_text()) == re.sub("Made .*", "", notes_before)
     # A question that is asked no longer: nothing is lost.
     done = report(run)
     assert done.returncode == 2
@@ -412,14 +412,14 @@ def test_questions_on_cases_wait_until_these_are_mended() -> None:
         f"\n## Case {n}: x\n\n- Outcome: nothing is off any more\n"
         for n in range(1, len(run.lab.file.pitfalls) + 1)
     )
-    waits, said = asked(begun)
+    waits, remarks = asked(begun)
     assert waits == set(on_none)
-    assert "fixed, and the report is made again" in said[0]
-    assert re.search(r"\b5\b", said[0])
+    assert "fixed, and the report is made again" in remarks[0]
+    assert re.search(r"\b5\b", remarks[0])
     for book, options in ((None, {}), (begun, {"for_marking": True}), (f"- Seed: 7\n{mended}", {})):
         assert asked(book, **options) == (set(questions), [])
-    kept, _ = asked(begun, answers={on_case_5[0]: "my answer"})
-    assert kept == {*on_none, on_case_5[0]}
+    waits, _ = asked(begun, answers={on_case_5[0]: "my answer"})
+    assert waits == {*on_none, on_case_5[0]}
 
 
 def test_the_first_try_of_a_book_is_in_the_report() -> None:

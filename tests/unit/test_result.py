@@ -70,10 +70,10 @@ def test_no_column_is_empty(name: str, has_model: bool, capsys: pytest.CaptureFi
     recorded = read_set(ROOT / "sample-data" / lab.folder.name / "case-01-broken")
     results = [run.result for run in recorded.runs]
     print_table(lab, results, verdicts=False)
-    said = capsys.readouterr().out
-    assert ("model" in said) is has_model
-    assert "goodput" in said
-    assert " - " not in said.splitlines()[2]
+    output = capsys.readouterr().out
+    assert ("model" in output) is has_model
+    assert "goodput" in output
+    assert " - " not in output.splitlines()[2]
 
 
 def test_a_share_is_written_as_people_write_it() -> None:

@@ -33,11 +33,13 @@ def test_epochs_with_and_without_fast_convergence() -> None:
     ssthresh = [900, *[700] * len(first), *[round(0.7 * first[-1])] * len(second)]
     ssthresh += [round(0.7 * second[-1])] * len(third) + [400]
     times = [n * STEP_S for n in range(len(windows))]
-    one, two, _ = cubic_epochs(times, windows, ssthresh)
-    assert (one.target_segments, one.convex) == (1000, False)
-    assert two.target_segments == pytest.approx(0.85 * first[-1], rel=0.01)
-    assert two.convex
-    assert two.window(two.lasted_s) == pytest.approx(two.end_segments, rel=0.02)
+    first_epoch, second_epoch, _ = cubic_epochs(times, windows, ssthresh)
+    assert (first_epoch.target_segments, first_epoch.convex) == (1000, False)
+    assert second_epoch.target_segments == pytest.approx(0.85 * first[-1], rel=0.01)
+    assert second_epoch.convex
+    assert second_epoch.window(second_epoch.lasted_s) == pytest.approx(
+        second_epoch.end_segments, rel=0.02
+    )
 
 
 def sample(number: int, gain: float, cwnd: int) -> str:

@@ -24,8 +24,8 @@ def test_every_kind_of_fault_has_a_row_and_its_runs_add_up() -> None:
     f = kit_facts(ROOT)
     groups = (f.known_faults, f.kept_faults, f.faults_kept_later)
     for group in groups:
-        for _, runs, right, said, silent, _ in group.rows:
-            assert runs.value == right.value + said.value + silent.value
+        for _, runs, right, blamed, silent, _ in group.rows:
+            assert runs.value == right.value + blamed.value + silent.value
     reviewed = f.faults.rows[-1][1].value
     of_kinds = sum(row[1].value for group in groups for row in group.rows)
     assert f.fault_runs.value == of_kinds + reviewed + f.honest_runs.value

@@ -105,9 +105,9 @@ def test_fit_finds_the_constant_that_made_the_data() -> None:
 
 
 def test_fit_says_what_it_cannot_use() -> None:
-    one = fit_constant([2.0], [2.5])
-    assert (one.constant, one.slope) == (pytest.approx(1.25), None)
-    assert one.high == math.inf
+    fit = fit_constant([2.0], [2.5])
+    assert (fit.constant, fit.slope) == (pytest.approx(1.25), None)
+    assert fit.high == math.inf
     for model, measured in (([], []), ([1.0], [1.0, 2.0]), ([1.0, 0.0], [1.0, 1.0])):
         with pytest.raises(ValueError):
             fit_constant(model, measured)

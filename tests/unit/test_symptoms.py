@@ -58,7 +58,7 @@ def drawn(lab: str, name: str, **keys: object) -> list[str]:
 
 def test_every_kind_that_a_lab_may_declare_is_drawn_and_used() -> None:
     assert set(KINDS) == set(SYMPTOM_TABLES.values())
-    used = {type(each) for lab in LABS.values() for p in lab.file.pitfalls for each in p.figure}
+    used = {type(panel) for lab in LABS.values() for p in lab.file.pitfalls for panel in p.figure}
     assert used == set(SYMPTOM_TABLES.values())
     for name in SYMPTOM_TABLES:
         assert f"`{name}`" in (SymptomOf.__doc__ or ""), "the page on lab.toml has each kind"
@@ -79,12 +79,12 @@ def assert_has_its_figure(lab: Lab, pitfall: Pitfall) -> None:
     captions = facts.pop("captions")
     assert re.search(r"the first try, \d+ runs?$", captions["broken"]), case
     assert re.search(r"\d+ runs? each", captions["fixed"]), case
-    said = {name: known["alt"] for name, known in facts.items()}
-    first = {name: text for name, text in said.items() if name.endswith("-first")}
+    alts = {name: known["alt"] for name, known in facts.items()}
+    first = {name: text for name, text in alts.items() if name.endswith("-first")}
     assert len(first) == len(pitfall.figure) > 0, case
-    files = {f"{name}{scheme}.svg" for name in said for scheme in ("", "-dark")}
+    files = {f"{name}{scheme}.svg" for name in alts for scheme in ("", "-dark")}
     assert {path.name for path in folder.glob("*.svg")} == files, case
-    for name, text in said.items():
+    for name, text in alts.items():
         # Its number, and no other name of it.
         assert name.startswith(f"case-{lab.case_number(pitfall):02d}-"), case
         content = (folder / f"{name}.svg").read_text(encoding="utf-8")
@@ -98,15 +98,15 @@ def assert_has_its_figure(lab: Lab, pitfall: Pitfall) -> None:
 
 
 def test_goodput_against_the_model_is_what_was_measured() -> None:
-    [said] = drawn("mathis", "mtu", kind="against-model")
+    [alt] = drawn("mathis", "mtu", kind="against-model")
     [run] = WORDS["mathis"].sets.runs("mtu-broken")
-    assert f"the recorded run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in said  # type: ignore[operator]
+    assert f"the recorded run {number_in_words(run.measured['goodput_bps'] / 1e6)} Mbit/s" in alt  # type: ignore[operator]
     assert run.model_bps is not None
-    assert f"the model says {number_in_words(run.model_bps / 1e6)}" in said
+    assert f"the model says {number_in_words(run.model_bps / 1e6)}" in alt
 
 
 def test_values_are_measured_set_computed_or_counted() -> None:
-    [said] = drawn(
+    [alt] = drawn(
         "buffers", "hidden-queue", kind="values", label="x",
         bars=[
             {"label": "counted", "node": "d1", "counter": "TcpOutSegs"},
@@ -117,16 +117,16 @@ def test_values_are_measured_set_computed_or_counted() -> None:
     )  # fmt: skip
     [run] = WORDS["buffers"].sets.runs("hidden-queue-broken")
     grown = WORDS["buffers"].sets.counters_grown(run, "d1")["TcpOutSegs"]
-    assert f"counted {grown:,}" in said
-    assert f"set {2 * run.params['rate_mbit']:g}" in said  # type: ignore[operator]
-    assert f"measured {run.measured['queue_drops']:,}" in said
-    assert "known 1.31" in said
+    assert f"counted {grown:,}" in alt
+    assert f"set {2 * run.params['rate_mbit']:g}" in alt  # type: ignore[operator]
+    assert f"measured {run.measured['queue_drops']:,}" in alt
+    assert "known 1.31" in alt
 
 
 def test_over_time_names_no_kind_of_queue() -> None:
-    [said] = drawn("queues", "default-qdisc", kind="over-time", of="queue")
-    assert "router-1" in said
-    assert "codel" not in said
+    [alt] = drawn("queues", "default-qdisc", kind="over-time", of="queue")
+    assert "router-1" in alt
+    assert "codel" not in alt
     [goodput] = drawn("variants", "ten-seconds", kind="over-time", of="goodput")
     [run] = WORDS["variants"].sets.runs("ten-seconds-broken")
     mean = float(goodput.rsplit("mean ", 1)[1].rstrip("."))
@@ -172,8 +172,8 @@ def test_lines_keep_their_ends_when_they_are_thinned() -> None:
 
 
 def test_numbers_on_pictures_have_four_digits() -> None:
-    said = [number_in_words(v) for v in (12679, 0.4375123, 30.6, 99.996, 1.31, 0, 0.000123)]
-    assert said == ["12,679", "0.4375", "30.6", "100", "1.31", "0", "0.000123"]
+    numbers = [number_in_words(v) for v in (12679, 0.4375123, 30.6, 99.996, 1.31, 0, 0.000123)]
+    assert numbers == ["12,679", "0.4375", "30.6", "100", "1.31", "0", "0.000123"]
 
 
 def test_a_picture_is_the_same_bytes_again() -> None:

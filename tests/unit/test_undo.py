@@ -68,7 +68,9 @@ def test_a_later_undo_with_other_settings_undoes_all_the_last_first(box: Box) ->
     done, _ = box.run("01-mathis/nodes/juliet.sh", "prepare", MTU_BYTES="4352", ACKNOWLEDGE="every-segment")  # fmt: skip
     assert "ip link set dev lo mtu 4352" in done
     mtu = Path("/sys/class/net/lo/mtu").read_text().strip()
-    undone, said = box.run("01-mathis/nodes/juliet.sh", "undo", OUT="/elsewhere", MTU_BYTES="9000")
+    undone, outcome = box.run(
+        "01-mathis/nodes/juliet.sh", "undo", OUT="/elsewhere", MTU_BYTES="9000"
+    )
     assert undone == [
         "ip route del 10.10.1.0/24",
         "sysctl -qw net.ipv4.tcp_rmem=4096\t131072\t6291456",
@@ -76,19 +78,19 @@ def test_a_later_undo_with_other_settings_undoes_all_the_last_first(box: Box) ->
         OFFLOADS_AS_THEY_WERE,
         f"ip link set dev lo mtu {mtu}",
     ]
-    assert said.stdout == "undone\n"
+    assert outcome.stdout == "undone\n"
     assert not box.undo_file.exists()
 
 
 def test_nothing_to_undo_is_said(box: Box) -> None:
-    undone, said = box.run("01-mathis/nodes/router.sh", "undo")
+    undone, outcome = box.run("01-mathis/nodes/router.sh", "undo")
     assert undone == []
-    assert said.stdout.startswith("nothing to undo")
+    assert outcome.stdout.startswith("nothing to undo")
     box.run("01-mathis/nodes/router.sh", "prepare")
     box.run("01-mathis/nodes/router.sh", "undo")
-    undone, said = box.run("01-mathis/nodes/router.sh", "undo")
+    undone, outcome = box.run("01-mathis/nodes/router.sh", "undo")
     assert undone == []
-    assert said.stdout.startswith("nothing to undo")
+    assert outcome.stdout.startswith("nothing to undo")
 
 
 def test_what_was_set_up_twice_becomes_what_it_was_at_first(box: Box) -> None:
@@ -102,12 +104,12 @@ def test_what_was_set_up_twice_becomes_what_it_was_at_first(box: Box) -> None:
 
 def test_what_resists_is_named_and_the_rest_is_undone(box: Box) -> None:
     box.run("01-mathis/nodes/router.sh", "prepare")
-    undone, said = box.run("01-mathis/nodes/router.sh", "undo", status=1, FAKE_TC_FAILS="yes")
+    undone, outcome = box.run("01-mathis/nodes/router.sh", "undo", status=1, FAKE_TC_FAILS="yes")
     assert undone.count("tc qdisc del dev lo root") == 2
     assert OFFLOADS_AS_THEY_WERE in undone
-    assert "Error: it is gone" in said.stderr
-    assert "could not be undone" in said.stderr.splitlines()[-1]
-    assert "tc qdisc del dev lo root" in said.stderr.splitlines()[-1]
+    assert "Error: it is gone" in outcome.stderr
+    assert "could not be undone" in outcome.stderr.splitlines()[-1]
+    assert "tc qdisc del dev lo root" in outcome.stderr.splitlines()[-1]
     assert not box.undo_file.exists()
 
 
@@ -148,6 +150,6 @@ def test_under_lab_run_nothing_is_noted_and_nothing_asked(box: Box) -> None:
 def test_a_wrong_phase_is_answered_with_those_there_are(
     box: Box, script: str, phases: str, phase: str
 ) -> None:
-    calls, said = box.run(script, phase, status=1)
+    calls, done = box.run(script, phase, status=1)
     assert calls == []
-    assert said.stderr == f"{Path(script).name}: say what to do: {phases}\n"
+    assert done.stderr == f"{Path(script).name}: say what to do: {phases}\n"
