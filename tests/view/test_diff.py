@@ -34,10 +34,10 @@ def test_equal_runs_say_so(run: Path) -> None:
     assert document["same"] is True
     assert (document["settings"], document["measured"]) == ([], [])
     assert {file["state"] for file in document["files"]} == {"same"}
-    said = call_lab("diff", BROKEN, run)
-    assert said.returncode == 0
+    done = call_lab("diff", BROKEN, run)
+    assert done.returncode == 0
     number = len(list((run / "raw").rglob("*.*")))
-    assert f"raw files: all {number} are the same bytes" in said.stdout
+    assert f"raw files: all {number} are the same bytes" in done.stdout
 
 
 def test_two_stages_differ_in_one_setting() -> None:

@@ -244,12 +244,12 @@ def test_a_file_word_for_word(run: Path) -> None:
 
 def test_nothing_in_a_file_reaches_the_terminal_as_a_command(run: Path) -> None:
     (run / "raw/romeo/notes.txt").write_bytes(b"\x1b[2Jred\x07 \xff [bold]x[/bold]\n")
-    said = call_lab("show", run, "notes.txt").stdout
-    assert said == "\ufffd[2Jred\ufffd \ufffd [bold]x[/bold]\n"
+    output = call_lab("show", run, "notes.txt").stdout
+    assert output == "\ufffd[2Jred\ufffd \ufffd [bold]x[/bold]\n"
     (run / "raw/romeo/sysctl.txt").write_text("net.ipv4.tcp_sack = \x1b]0;x\x07[bold]1\n")
-    said = call_lab("show", run, "sysctl", "--node", "romeo").stdout
-    assert "\x1b" not in said
-    assert "\ufffd]0;x\ufffd[bold]1" in said
+    output = call_lab("show", run, "sysctl", "--node", "romeo").stdout
+    assert "\x1b" not in output
+    assert "\ufffd]0;x\ufffd[bold]1" in output
     os.rename(run / "raw/romeo/notes.txt", run / "raw/romeo/a\x1b[31m.txt")
     assert "\x1b" not in call_lab("show", run).stdout
 
@@ -283,9 +283,9 @@ def test_pipes_devices_links_and_nothing(run: Path, tmp_path: Path) -> None:
     os.mkfifo(run / "raw/romeo/pipe.txt")
     (run / "raw/romeo/link.txt").symlink_to("/etc/hostname")
     (run / "raw/elsewhere").symlink_to("/etc")
-    said = call_lab("show", run).stdout
+    output = call_lab("show", run).stdout
     for line in ("romeo/pipe.txt: a pipe", "romeo/link.txt: a link", "elsewhere: a link"):
-        assert f"left out: {line}, not looked at" in said
+        assert f"left out: {line}, not looked at" in output
     assert "neither a file" in refused(run, "pipe.txt")
     (run / "plan.json").write_text('{"lab": ')
     assert "plan.json: can't be read" in refused(run)
@@ -335,14 +335,16 @@ def test_a_live_labs_folder(run: Path, tmp_path: Path) -> None:
 
 def test_a_terminal_gets_a_pager_only_where_it_is_too_short(run: Path) -> None:
     """On a terminal of 80 columns no line is longer than that."""
-    code, said = lab_on_terminal("show", run, "qdisc", "--node", "router", PAGER="false")
-    assert code == 0, said
-    lines = said.splitlines()
-    assert any("chance of each packet" in line for line in lines), said
+    code, output = lab_on_terminal("show", run, "qdisc", "--node", "router", PAGER="false")
+    assert code == 0, output
+    lines = output.splitlines()
+    assert any("chance of each packet" in line for line in lines), output
     assert max(map(len, lines)) <= 80
     # The pager here prints nothing and says no: so nothing comes of what is longer than the terminal.
-    code, said = lab_on_terminal("show", run, "qdisc", "--node", "router", lines=10, PAGER="false")
-    assert "chance of each packet" not in said
+    code, output = lab_on_terminal(
+        "show", run, "qdisc", "--node", "router", lines=10, PAGER="false"
+    )
+    assert "chance of each packet" not in output
 
 
 def test_what_has_no_word_is_shown_by_its_short_name(run: Path) -> None:

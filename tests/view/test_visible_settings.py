@@ -151,5 +151,5 @@ def test_one_setting_has_one_description_in_all_labs() -> None:
 
 
 def test_instructors_list_all() -> None:
-    said = call_lab("list", "mathis", "--all").stdout
-    assert all(f"  {name}" in said for name in MATHIS.file.parameters)
+    output = call_lab("list", "mathis", "--all").stdout
+    assert all(f"  {name}" in output for name in MATHIS.file.parameters)
