@@ -461,21 +461,21 @@ def _tcpdump(f: Facts, sets: RecordedSets) -> None:
 
 def _found(pattern: str, text: str) -> str:
     """What a tool printed, as it printed it; UserError where it didn't."""
-    if (found := re.search(pattern, text)) is None:
+    if (match := re.search(pattern, text)) is None:
         raise UserError(f"no tool printed {pattern!r}")
-    return found[1]
+    return match[1]
 
 
 def _expected(run: Result, *names: str) -> list[tuple[Verdict, float, float, float]]:
     """What these values of a run were expected to be: the verdict, what was read, and the range's ends."""
-    found = []
+    expected = []
     for verdict in run.expectations:
         if verdict.measured in names:
             assert verdict.value is not None
             assert verdict.low is not None
             assert verdict.high is not None
-            found.append((verdict, verdict.value, verdict.low, verdict.high))
-    return found
+            expected.append((verdict, verdict.value, verdict.low, verdict.high))
+    return expected
 
 
 def _mbit_4(rate_bps: float) -> Number:

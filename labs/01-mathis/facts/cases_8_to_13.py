@@ -332,7 +332,9 @@ def _ten_runs_each_way(f: Facts, sets: RecordedSets) -> None:
 
 
 def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
-    (pitfall,) = (each for each in sets.lab.file.pitfalls if each.id == "cherry-picking")
+    (pitfall,) = (
+        candidate for candidate in sets.lab.file.pitfalls if candidate.id == "cherry-picking"
+    )
     again = pitfall.broken.again
     assert again
     low, high = both_ends(again.min, again.max)
@@ -366,7 +368,7 @@ def _cherry_picking(f: Facts, sets: RecordedSets) -> None:
     p = {trial: sets.trial(trial)["loss_ratio"] for trial in honest}
     f.p_trial_1, f.p_trial_4, f.p_1 = percent(p[1], 2), percent(p[4], 2), percent(p[1])
     f.have_the_highest_losses = min(p[1], p[4]) > max(p[3], p[7], p[9])
-    odd, others = ([r for n in those for r in honest[n]] for those in ((1, 4), (3, 7, 9)))
+    odd, others = ([r for n in group for r in honest[n]] for group in ((1, 4), (3, 7, 9)))
     f.are_lower = statistics.fmean(odd) < statistics.fmean(others)
     f.most_tries, f.repeat = whole(1 + again.tries), whole(pitfall.fixed.repeat or 1)
     runs = {run.trial: run for run in reversed(fixed)}

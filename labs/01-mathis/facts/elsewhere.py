@@ -72,9 +72,9 @@ def _how_sure(f: Facts, sets: RecordedSets) -> None:
         setattr(f, f"judged_{name}", whole(len(judged)))
         setattr(f, f"outside_{name}", whole(judged.count(False)))
     f.fixed_step = steps[-2]
-    picked, kept = sets.runs("cherry-picking-broken"), sets.runs("cherry-picking-fixed")
+    picked, honest = sets.runs("cherry-picking-broken"), sets.runs("cherry-picking-fixed")
     f.picked, f.picked_of = whole(len(picked)), whole(len({run.trial for run in picked}))
-    f.kept = whole(len(kept))
+    f.kept = whole(len(honest))
 
 
 def _counts_of_losses(f: Facts, sets: RecordedSets) -> None:

@@ -144,10 +144,10 @@ def _one_trial_read(f: Facts, sets: RecordedSets) -> None:
         ("$C = 1$, $p$ as set", mbit(bps, 4), f"**{Number(goodput_bps / bps, digits=4)}**"),
         *(
             (
-                f"$C = {said}$, $p$ as counted", mbit(c * counted_bps, 4),
+                f"$C = {shown}$, $p$ as counted", mbit(c * counted_bps, 4),
                 Number(goodput_bps / (c * counted_bps), digits=4),
             )
-            for said, c in constants
+            for shown, c in constants
         ),
     ))  # fmt: skip
     f.chance, f.ratio = chance_of(run, 2), RATIO(run)

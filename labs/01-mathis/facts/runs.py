@@ -193,7 +193,9 @@ def both_ends(low: float | None, high: float | None) -> tuple[float, float]:
 
 def expected_ratio(sets: RecordedSets) -> tuple[float, float]:
     """The range in which lab.toml expects goodput over the model's bandwidth."""
-    ratio = next(each for each in sets.lab.file.expect if each.measured == "ratio")
+    ratio = next(
+        expectation for expectation in sets.lab.file.expect if expectation.measured == "ratio"
+    )
     return both_ends(ratio.min, ratio.max)
 
 

@@ -77,15 +77,15 @@ def _after_a_loss(f: Facts, sets: RecordedSets) -> None:
         ),
         (
             (
-                trial_cell(run), name, BUFFER(run), flow.node, Number(flow.decreases), whole(window), Number(kept),
+                trial_cell(run), name, BUFFER(run), flow.node, Number(flow.decreases), whole(window), Number(kept_ratio),
                 Number(_kept_by_rfc(name, window)), Number(_kept_by_linux(name, window)),
             )
             for name in ("highspeed", "cubic", "reno")
-            for run, flow, window, kept in _cuts(sets, name)
+            for run, flow, window, kept_ratio in _cuts(sets, name)
         ),
     )  # fmt: skip
-    cuts = [(window, kept) for _, _, window, kept in _cuts(sets, "highspeed")]
-    seen = [1 - kept for _, kept in cuts]
+    cuts = [(window, kept_ratio) for _, _, window, kept_ratio in _cuts(sets, "highspeed")]
+    seen = [1 - kept_ratio for _, kept_ratio in cuts]
     rfc = [model.highspeed_decrease_ratio(window) for window, _ in cuts]
     linux = [model.linux_highspeed_decrease_ratio(window) for window, _ in cuts]
     f.cut_least, f.cut_most = percent(min(seen), 2), percent(max(seen), 2)
@@ -94,7 +94,8 @@ def _after_a_loss(f: Facts, sets: RecordedSets) -> None:
     f.cut_flows = Number(len(cuts))
     f.a_loss_costs_highspeed_little = judge(seen, most=0.25)
     f.little_more_is_kept_than_linux_says = all(
-        -0.01 < kept - _kept_by_linux("highspeed", window) < 0.03 for window, kept in cuts
+        -0.01 < kept_ratio - _kept_by_linux("highspeed", window) < 0.03
+        for window, kept_ratio in cuts
     )
 
 
@@ -150,24 +151,24 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
         ),
         (
             (
-                ALGORITHM(those[0]),
-                BUFFER(those[0]),
-                mean_interval(those, "jains_index"),
-                Interval.of_mean(percents(those, "s1_share")),
-                Interval.of_mean(percents(those, "utilisation")),
-                ms(mean(those, "queue_delay_mean_ms")),
-                f"{sum(share > 0.5 for share in column(those, 's1_share'))} of {len(those)}",
-                f"{sum(run.value('convergence_s') is not None for run in those)} of {len(those)}",
-                _convergence(those),
+                ALGORITHM(of_trial[0]),
+                BUFFER(of_trial[0]),
+                mean_interval(of_trial, "jains_index"),
+                Interval.of_mean(percents(of_trial, "s1_share")),
+                Interval.of_mean(percents(of_trial, "utilisation")),
+                ms(mean(of_trial, "queue_delay_mean_ms")),
+                f"{sum(share > 0.5 for share in column(of_trial, 's1_share'))} of {len(of_trial)}",
+                f"{sum(run.value('convergence_s') is not None for run in of_trial)} of {len(of_trial)}",
+                _convergence(of_trial),
             )
-            for those in experiments.values()
+            for of_trial in experiments.values()
         ),
     )  # fmt: skip
     small = experiments[HIGHSPEED_SMALL]
     f.use_small = Interval.of_mean(percents(small, "utilisation"), "%")
     f.a_tenth_gives_over_90_percent = judge(f.use_small, least=90)
 
-    jain = {trial: column(those, "jains_index") for trial, those in experiments.items()}
+    jain = {trial: column(of_trial, "jains_index") for trial, of_trial in experiments.items()}
     f.jain_large, f.jain_small = (
         Number(statistics.fmean(jain[trial])) for trial in (HIGHSPEED_LARGE, HIGHSPEED_SMALL)
     )
@@ -178,8 +179,8 @@ def _thirty_of_each(f: Facts, sets: RecordedSets) -> None:
     f.fairness = table(
         ("question", "who said what", "here, with the difference's 95 % interval"),
         (
-            (question, who, _compared(jain[one], jain[other]))
-            for question, who, one, other in (
+            (question, who, _compared(jain[first], jain[second]))
+            for question, who, first, second in (
                 ("HighSpeed TCP: large against small buffer",
                  "the paper: large converges faster; the reproduction: small", HIGHSPEED_LARGE, HIGHSPEED_SMALL),
                 ("CUBIC: large against small buffer", "", CUBIC_LARGE, CUBIC_SMALL),
@@ -287,11 +288,11 @@ def _sweep(f: Facts, sets: RecordedSets) -> None:
         (
             (
                 percent(buffer / bdp),
-                said,
+                paper,
                 use[buffer],
                 so[judge(use[buffer], least=least, most=most)],
             )
-            for buffer, said, least, most in (
+            for buffer, paper, least, most in (
                 (FIVE_PERCENT, "'much lower'", 0, 90),
                 (A_TENTH, "over 90 %", 90, 100),
                 (A_FIFTH, "up to 98 %", 90, 98),
@@ -311,20 +312,22 @@ def _who_has_more(f: Facts, sets: RecordedSets) -> None:
     bdp = bdp_bytes(sets.trial(HIGHSPEED_LARGE))
     rows = []
     for name in sorted({str(run.params["congestion_control"]) for run in runs}):
-        those = sets.runs("buffer-sweep", congestion_control=name)
+        of_algorithm = sets.runs("buffer-sweep", congestion_control=name)
         share = {
-            buffer: mean([run for run in those if run.params["buffer_bytes"] == buffer], "s1_share")
-            for buffer in sorted({param(run, "buffer_bytes") for run in those})
+            buffer: mean(
+                [run for run in of_algorithm if run.params["buffer_bytes"] == buffer], "s1_share"
+            )
+            for buffer in sorted({param(run, "buffer_bytes") for run in of_algorithm})
         }
         longer = [str(percent(buffer / bdp)) for buffer in share if share[buffer] >= 0.5]
-        ahead = sum(value > 0.5 for value in column(those, "s1_share"))
+        ahead = sum(value > 0.5 for value in column(of_algorithm, "s1_share"))
         rows.append(
             (
                 name,
                 Number(len(share)),
                 Number(len(share) - len(longer)),
                 ", ".join(longer) or "none",
-                f"{ahead} of {len(those)}",
+                f"{ahead} of {len(of_algorithm)}",
             )
         )
         if name == "bbr":

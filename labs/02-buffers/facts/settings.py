@@ -28,19 +28,19 @@ def set_settings(f: Facts, sets: RecordedSets) -> None:
 
 def _settings(f: Facts, sets: RecordedSets) -> None:
     """What trials 1 and 2 are set to, and what follows from it: s1's path is the longer one."""
-    one, two = sets.trial(HIGHSPEED_LARGE), sets.trial(HIGHSPEED_SMALL)
-    f.rate = whole(one["rate_mbit"], "Mbit/s")
-    f.large = size(one["buffer_bytes"])
-    f.small = size(two["buffer_bytes"])
-    f.burst = size(one["burst_bytes"])
-    f.large_packets = whole(one["buffer_bytes"] / model.USUAL_FRAME_BYTES)
-    f.first_delay = ms(one["first_delay_ms"])
-    f.back_delay = ms(one["back_delay_ms"])
-    f.first_rtt = ms(first_rtt_ms(one))
-    f.second_rtt = ms(2 * one["second_delay_ms"] + one["back_delay_ms"])
-    f.start_spread = ms(one["start_spread_ms"])
-    f.bdp = size(bdp_bytes(one))
-    f.bdp_packets = whole(bdp_bytes(one) / model.USUAL_FRAME_BYTES)
+    large_buffer, small_buffer = sets.trial(HIGHSPEED_LARGE), sets.trial(HIGHSPEED_SMALL)
+    f.rate = whole(large_buffer["rate_mbit"], "Mbit/s")
+    f.large = size(large_buffer["buffer_bytes"])
+    f.small = size(small_buffer["buffer_bytes"])
+    f.burst = size(large_buffer["burst_bytes"])
+    f.large_packets = whole(large_buffer["buffer_bytes"] / model.USUAL_FRAME_BYTES)
+    f.first_delay = ms(large_buffer["first_delay_ms"])
+    f.back_delay = ms(large_buffer["back_delay_ms"])
+    f.first_rtt = ms(first_rtt_ms(large_buffer))
+    f.second_rtt = ms(2 * large_buffer["second_delay_ms"] + large_buffer["back_delay_ms"])
+    f.start_spread = ms(large_buffer["start_spread_ms"])
+    f.bdp = size(bdp_bytes(large_buffer))
+    f.bdp_packets = whole(bdp_bytes(large_buffer) / model.USUAL_FRAME_BYTES)
     f.trials = table(
         ("trial", "algorithm", "buffer", "of the longer path's BDP", "RTT of s1's path"),
         (
@@ -48,7 +48,7 @@ def _settings(f: Facts, sets: RecordedSets) -> None:
                 Number(number),
                 str(trial["congestion_control"]),
                 size(trial["buffer_bytes"]),
-                percent(trial["buffer_bytes"] / bdp_bytes(one)),
+                percent(trial["buffer_bytes"] / bdp_bytes(large_buffer)),
                 ms(first_rtt_ms(trial)),
             )
             for number, trial in ((number, sets.trial(number)) for number in sets.lab.trials)

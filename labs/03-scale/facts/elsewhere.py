@@ -191,7 +191,7 @@ def _cables(f: Facts, sets: RecordedSets) -> None:
     f.core_after = Numbers(tuple(after))
     f.core_after_is_low = max(after) < min(of_all) / 2
     f.core_start_is_high_on_fast = of_all[-1] > 5 * of_all[0]
-    f.no_cable_gives_6_to_9 = not any(6 <= each <= 9 for each in after)
+    f.no_cable_gives_6_to_9 = not any(6 <= ratio <= 9 for ratio in after)
     plain, usual = (
         measured(sets.run(name, RENO), "drops_per_halving")
         for name in ("core-no-edges", "core-cables-10000")

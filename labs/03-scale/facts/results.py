@@ -182,11 +182,11 @@ def _ten_runs(f: Facts, sets: RecordedSets) -> None:
 
     far = measured(sets.run("edge-100-ms", RENO), "drops_per_halving")
     six = sets.runs("edge-100-ms-six-times", RENO)
-    each = column(six, "drops_per_halving")
+    drops = column(six, "drops_per_halving")
     f.far_drops = Number(far)
-    f.far_is_as_others = min(each) / 1.5 <= far <= 1.5 * max(each)
-    f.six_each = Numbers(tuple(each))
-    f.six_drops = Interval.of_mean(each)
+    f.far_is_as_others = min(drops) / 1.5 <= far <= 1.5 * max(drops)
+    f.six_each = Numbers(tuple(drops))
+    f.six_drops = Interval.of_mean(drops)
     f.six_c = mean_interval(six, "c_by_halvings")
 
 
@@ -211,13 +211,13 @@ def _how_long(f: Facts, sets: RecordedSets) -> None:
     f.cubic_halvings = whole(measured(cubic, "halvings"))
     f.cubic_drops = Number(measured(cubic, "drops_per_halving"), digits=2)
 
-    each = measured(longer, "halvings") / measured(longer, "flows")
+    halvings = measured(longer, "halvings") / measured(longer, "flows")
     lost = sorted(flow.retransmits / flow.halvings for flow in longer.flows if flow.halvings)
     f.long_counted = seconds(measured(longer, "duration_s"))
     f.long_warmup = seconds(param(longer, "warmup_s"))
     f.long_halvings = whole(measured(longer, "halvings"))
-    f.long_each = Number(each, digits=2)
-    f.long_is_too_short = each < EVEN_AFTER
+    f.long_each = Number(halvings, digits=2)
+    f.long_is_too_short = halvings < EVEN_AFTER
     f.long_drops = Number(measured(longer, "drops_per_halving"), digits=2)
     f.long_c = Number(measured(longer, "c_by_halvings"), digits=2)
     f.long_index = Number(measured(longer, "jains_index"))

@@ -126,7 +126,7 @@ def _audit(f: Facts, sets: RecordedSets) -> None:
     )
     f.audit_fails = table(
         ("row", "what", "what can't be true"),
-        ((str(n), rows[n - 1]["name"], "; ".join(found)) for n, found in sorted(problems.items())),
+        ((str(n), rows[n - 1]["name"], "; ".join(texts)) for n, texts in sorted(problems.items())),
     )
     f.audit_rows, f.audit_failing = Number(len(rows)), Number(len(problems))
     rest = [row for n, row in enumerate(rows, 1) if n not in problems]

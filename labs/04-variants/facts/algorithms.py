@@ -111,15 +111,17 @@ def _reno_and_cubic(f: Facts, sets: RecordedSets) -> None:
     f.reno_kept = Number(measured(reno, "client_kept_ratio"))
     f.reno_rtt, f.cubic_rtt = ms(measured(reno, RTT), 3), ms(measured(cubic, RTT), 3)
     f.cubic_waits_longer_than_reno = measured(cubic, RTT) > measured(reno, RTT)
-    kept = measured(cubic, "client_kept_ratio")
-    f.cubic_kept, f.cubic_kept_by_rfc = Number(kept), Number(CUBIC_KEPT_RATIO)
-    f.cubic_keeps_as_published = abs(kept - PUBLISHED_CUBIC_KEPT) < abs(kept - CUBIC_KEPT_RATIO)
+    kept_ratio = measured(cubic, "client_kept_ratio")
+    f.cubic_kept, f.cubic_kept_by_rfc = Number(kept_ratio), Number(CUBIC_KEPT_RATIO)
+    f.cubic_keeps_as_published = abs(kept_ratio - PUBLISHED_CUBIC_KEPT) < abs(
+        kept_ratio - CUBIC_KEPT_RATIO
+    )
 
     epochs = sets.signature(cubic).epochs
     reno_like = [
-        each.kept_ratio * each.window_segments
-        + CUBIC_RENO_STEP * each.lasted_s / (measured(cubic, RTT) / 1e3)
-        for each in epochs
+        epoch.kept_ratio * epoch.window_segments
+        + CUBIC_RENO_STEP * epoch.lasted_s / (measured(cubic, RTT) / 1e3)
+        for epoch in epochs
     ]
     f.epochs = table(
         (
@@ -127,21 +129,22 @@ def _reno_and_cubic(f: Facts, sets: RecordedSets) -> None:
             "came past K?", "$W_{TCP}$ at the end", "window at the end",
         ),
         ((
-                seconds(each.start_s),
-                whole(each.window_segments),
-                Number(each.kept_ratio),
-                whole(each.target_segments),
-                seconds(each.k_s),
-                seconds(each.lasted_s),
-                "yes, convex" if each.convex else "no",
-                whole(line),
-                whole(each.end_segments),
+                seconds(epoch.start_s),
+                whole(epoch.window_segments),
+                Number(epoch.kept_ratio),
+                whole(epoch.target_segments),
+                seconds(epoch.k_s),
+                seconds(epoch.lasted_s),
+                "yes, convex" if epoch.convex else "no",
+                whole(reno_segments),
+                whole(epoch.end_segments),
             )
-            for each, line in zip(epochs, reno_like, strict=True)),
+            for epoch, reno_segments in zip(epochs, reno_like, strict=True)),
     )  # fmt: skip
-    f.some_end_before_k_and_some_after = {each.convex for each in epochs} == {True, False}
+    f.some_end_before_k_and_some_after = {epoch.convex for epoch in epochs} == {True, False}
     f.never_reno_friendly = all(
-        line < each.end_segments for each, line in zip(epochs, reno_like, strict=True)
+        reno_segments < epoch.end_segments
+        for epoch, reno_segments in zip(epochs, reno_like, strict=True)
     )
     # From 600 segments on, after a loss, by the formulas alone; Reno over 70 ms.
     f.cubic_back, f.cubic_doubles = seconds(_cubic_s(CUBIC_CUT * 600)), seconds(_cubic_s(600))
@@ -162,8 +165,8 @@ def _cubic_elsewhere(f: Facts, sets: RecordedSets) -> None:
 
     sweep = sets.other("buffers").runs("buffer-sweep")
     shares = {
-        (algorithm, size): mean_of(column(list(those), "s1_share"))
-        for (algorithm, size), those in groupby(sorted(sweep, key=_arm), _arm)
+        (algorithm, size): mean_of(column(list(of_arm), "s1_share"))
+        for (algorithm, size), of_arm in groupby(sorted(sweep, key=_arm), _arm)
     }
     sizes = sorted({size for _, size in shares})
     nearer = [

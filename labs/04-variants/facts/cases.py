@@ -293,11 +293,19 @@ def _one_server(f: Facts, sets: RecordedSets) -> None:
     f.many = table(
         ("algorithm", "runs", "mean, and its 95 % interval", "least", "most"),
         (
-            (algorithm, whole(len(each)), mbit_interval(each), mbit(min(each)), mbit(max(each)))
-            for algorithm, each in rates
+            (
+                algorithm,
+                whole(len(rates_bps)),
+                mbit_interval(rates_bps),
+                mbit(min(rates_bps)),
+                mbit(max(rates_bps)),
+            )
+            for algorithm, rates_bps in rates
         ),
     )
-    f.cubic_rates, f.bbr_rates = (Numbers.of([mbit(rate) for rate in each]) for _, each in rates)
+    f.cubic_rates, f.bbr_rates = (
+        Numbers.of([mbit(rate) for rate in rates_bps]) for _, rates_bps in rates
+    )
     low_bps, high_bps = two_samples.difference_interval(list(bbr.values()), list(cubic.values()))
     f.difference = Interval.around((low_bps / 1e6, high_bps / 1e6), "Mbit/s")
     f.bbr_is_faster = low_bps > 0

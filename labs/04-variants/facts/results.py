@@ -73,7 +73,7 @@ def _paths(f: Facts, sets: RecordedSets) -> None:
     goodput, rtt = _values_by_trial(runs, GOODPUT), _values_by_trial(runs, RTT)
     f.paths_runs = whole(len(runs))
     f.paths = runs_as_rows(
-        (those[-1] for those in by_trial(runs).values()),
+        (tries[-1] for tries in by_trial(runs).values()),
         {
             "path": lambda run: path_of(run.params, "TCP ended"),
             "algorithm": algorithm_of,
@@ -152,7 +152,7 @@ def _buffers(f: Facts, sets: RecordedSets) -> None:
     goodput, rtt, resent = (_values_by_trial(runs, name) for name in (GOODPUT, RTT, "retransmits"))
     f.buffers_runs = whole(len(runs))
     filling: dict[str, list[float]] = {name: [] for name in NAMES}
-    for run in (those[-1] for those in by_trial(runs).values()):
+    for run in (tries[-1] for tries in by_trial(runs).values()):
         if mean_of(goodput[run.trial]) >= 0.99 * shaped_goodput_bps(param(run, "rate_mbit")):
             share = param(run, "buffer_bytes") / path_bdp_bytes(run.params)
             filling[algorithm_of(run)].append(share)
@@ -182,11 +182,11 @@ def _rivals(f: Facts, sets: RecordedSets) -> None:
     runs = sets.runs("rivals")
     rtt = _values_by_trial(runs, RTT)
     share = {
-        trial: [100 * each for each in shares]
+        trial: [100 * ratio for ratio in shares]
         for trial, shares in _values_by_trial(runs, "client_share").items()
     }
     f.rivals = runs_as_rows(
-        (those[-1] for those in by_trial(runs).values()),
+        (tries[-1] for tries in by_trial(runs).values()),
         {
             "the client's algorithm": algorithm_of,
             "its share of the goodput": lambda run: Interval.of_mean(share[run.trial], "%"),
@@ -200,7 +200,7 @@ def _rivals(f: Facts, sets: RecordedSets) -> None:
 
 def _values_by_trial(runs: Sequence[Result], name: str) -> dict[int, list[float]]:
     """A measured value of each run, by trial."""
-    return {trial: column(those, name) for trial, those in by_trial(runs).items()}
+    return {trial: column(tries, name) for trial, tries in by_trial(runs).items()}
 
 
 def _has_so_many_above(
@@ -208,9 +208,9 @@ def _has_so_many_above(
 ) -> Judgement:
     """Whether exactly `wanted` of a path's other three surely have more than this trial, and all others less: their
     intervals don't touch. False once more are above it, or below it, than that; None where it can't be told."""
-    ends = {each: intervals.mean_interval(list(values[each]))[1:] for each in path}
-    above = sum(ends[each][0] > ends[trial][1] for each in path)
-    below = sum(ends[each][1] < ends[trial][0] for each in path)
+    ends = {other: intervals.mean_interval(list(values[other]))[1:] for other in path}
+    above = sum(ends[other][0] > ends[trial][1] for other in path)
+    below = sum(ends[other][1] < ends[trial][0] for other in path)
     if above > wanted or below > 3 - wanted:
         return False
     return True if above + below == 3 else None
@@ -224,6 +224,6 @@ def _most_over_least(values: Mapping[int, Sequence[float]], path: range) -> floa
 def _in_order(values: Mapping[int, Sequence[float]], path: range) -> str:
     """The four's names, from the least mean to the most."""
     ranked = sorted(
-        zip(path, NAMES.values(), strict=True), key=lambda each: mean_of(values[each[0]])
+        zip(path, NAMES.values(), strict=True), key=lambda pair: mean_of(values[pair[0]])
     )
     return ", ".join(name for _, name in ranked)

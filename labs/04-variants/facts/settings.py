@@ -27,25 +27,25 @@ def set_settings(f: Facts, sets: RecordedSets) -> None:
 
 def _settings(f: Facts, sets: RecordedSets) -> None:
     """What trials 1 (cable) and 5 (radio) are set to, and all trials by fours."""
-    one, radio = sets.trial(RENO), sets.trial(RENO_BY_RADIO)
-    f.rate = whole(one["rate_mbit"], "Mbit/s")
-    f.wire_rtt = ms(one["wire_rtt_ms"])
-    f.one_way = ms(one["wire_rtt_ms"] / 2)
-    f.buffer = size(one["buffer_bytes"])
-    f.buffer_takes = ms(drain_ms(one["buffer_bytes"], one["rate_mbit"]))
-    f.bdp = Number(path_bdp_bytes(one) / 1e3, "kB")
-    f.path_holds = whole(path_bdp_bytes(one) / USUAL_FRAME_BYTES, "segments")
-    f.buffer_holds = whole(one["buffer_bytes"] / USUAL_FRAME_BYTES, "segments")
-    f.start_spread = ms(one["start_spread_ms"])
-    f.duration = seconds(one["duration_s"])
-    f.average_from = whole(one["average_from_s"])
+    cable, radio = sets.trial(RENO), sets.trial(RENO_BY_RADIO)
+    f.rate = whole(cable["rate_mbit"], "Mbit/s")
+    f.wire_rtt = ms(cable["wire_rtt_ms"])
+    f.one_way = ms(cable["wire_rtt_ms"] / 2)
+    f.buffer = size(cable["buffer_bytes"])
+    f.buffer_takes = ms(drain_ms(cable["buffer_bytes"], cable["rate_mbit"]))
+    f.bdp = Number(path_bdp_bytes(cable) / 1e3, "kB")
+    f.path_holds = whole(path_bdp_bytes(cable) / USUAL_FRAME_BYTES, "segments")
+    f.buffer_holds = whole(cable["buffer_bytes"] / USUAL_FRAME_BYTES, "segments")
+    f.start_spread = ms(cable["start_spread_ms"])
+    f.duration = seconds(cable["duration_s"])
+    f.average_from = whole(cable["average_from_s"])
     f.air_low, f.air_high = ms(radio["air_low_ms"]), ms(radio["air_high_ms"])
     f.air_fewest, f.air_most = whole(radio["air_low_packets"]), whole(radio["air_high_packets"])
     f.air_change = seconds(radio["air_change_s"])
     f.air_loss = percent(radio["air_loss_ratio"])
     f.air_room = whole(radio["air_limit_packets"])
     relay = next(
-        n for n, each in enumerate(sets.lab.file.pitfalls, 1) if each.id == "terminated-tcp"
+        n for n, pitfall in enumerate(sets.lab.file.pitfalls, 1) if pitfall.id == "terminated-tcp"
     )
     f.trials = table(
         ("trials", "path", "rate", "RTT of the wire", "buffer", "of the BDP", "rival"),

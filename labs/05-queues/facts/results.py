@@ -140,19 +140,19 @@ def _in_use_today(f: Facts, sets: RecordedSets) -> None:
             "queue, mean", "drops", "marks", "Jain's index",
         ),
         ((
-                str(those[0].params["discipline"]),
-                str(those[0].params["ecn"]),
-                percent(mean(those, "utilisation")),
-                mean_interval(those, "busy_ping_mean_ms"),
-                mean_interval(those, "rtt_mean_ms"),
-                size(mean(those, "queue_mean_bytes")),
-                Number(mean(those, "queue_drops"), digits=2),
-                Number(mean(those, "queue_marks"), digits=2),
-                mean_interval(those, "jains_index", within=(0, 1)),
+                str(tries[0].params["discipline"]),
+                str(tries[0].params["ecn"]),
+                percent(mean(tries, "utilisation")),
+                mean_interval(tries, "busy_ping_mean_ms"),
+                mean_interval(tries, "rtt_mean_ms"),
+                size(mean(tries, "queue_mean_bytes")),
+                Number(mean(tries, "queue_drops"), digits=2),
+                Number(mean(tries, "queue_marks"), digits=2),
+                mean_interval(tries, "jains_index", within=(0, 1)),
             )
-            for those in trials),
+            for tries in trials),
     )  # fmt: skip
-    least_used = min(mean(those, "utilisation") for those in trials)
+    least_used = min(mean(tries, "utilisation") for tries in trials)
     f.least_used = percent(least_used)
     f.all_fill_the_link = least_used > 0.99
 
@@ -205,18 +205,18 @@ def _arms(runs: Sequence[Result]) -> Table:
     """Each discipline's flows: goodput in Mbit/s, ping in ms, drops in packets a run."""
     rows = []
     for name in sorted({str(run.params["discipline"]) for run in runs}):
-        those = [run for run in runs if run.params["discipline"] == name]
-        rates = [rate / 1e6 for rate in flow_rates(those)]
+        arm = [run for run in runs if run.params["discipline"] == name]
+        rates = [rate / 1e6 for rate in flow_rates(arm)]
         rows.append(
             (
                 name,
-                whole(len(those)),
+                whole(len(arm)),
                 whole(len(rates)),
                 Number(statistics.fmean(rates), "Mbit/s"),
                 Number(statistics.median(rates), "Mbit/s"),
                 Number(statistics.stdev(rates), "Mbit/s"),
-                mean_interval(those, "busy_ping_mean_ms"),
-                mean_interval(those, "queue_drops"),
+                mean_interval(arm, "busy_ping_mean_ms"),
+                mean_interval(arm, "queue_drops"),
             )
         )
     headings = (
