@@ -364,7 +364,7 @@ class Guard:
         else:
             answer = self._client.run_on_scheduler(eval, self._order)
         sockets = await asyncio.wait_for(answer, self._patience_s)
-        return [Port(*found) for found in (sockets[address] if address else sockets)]
+        return [Port(*fields) for fields in (sockets[address] if address else sockets)]
 
 
 def listening_sockets() -> list[tuple[str, str, str, int, bool]]:
@@ -394,15 +394,15 @@ def listening_sockets() -> list[tuple[str, str, str, int, bool]]:
                 owners.setdefault(port, []).append((f"{kind.lower()}'s dashboard", False))
     process_kind = next(iter(owners.values()))[0][0].partition("'")[0]
     unknown = [(f"{process_kind}'s process", False)]
-    found = []
+    sockets = []
     for connection in importlib.import_module("psutil").Process().net_connections(kind="tcp"):
         if connection.status == "LISTEN":
             # Two may have one port, at two addresses: it counts as one with TLS where both have it.
             port_owners = owners.get(connection.laddr.port, unknown)
             tls = all(with_tls for _, with_tls in port_owners)
             ip, port = connection.laddr.ip, connection.laddr.port
-            found.append((port_owners[0][0], socket.gethostname(), ip, port, tls))
-    return found
+            sockets.append((port_owners[0][0], socket.gethostname(), ip, port, tls))
+    return sockets
 
 
 def _question() -> str:

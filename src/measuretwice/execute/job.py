@@ -187,8 +187,8 @@ def sweep(folder: Path) -> None:
 
 def finished(jobs: list[Job]) -> dict[Path, Result]:
     """Return the results that already stand in their folders, by folder."""
-    found = {job.folder: finished_result(job.folder, job.lab_folder, job.plan) for job in jobs}
-    return {folder: result for folder, result in found.items() if result is not None}
+    results = {job.folder: finished_result(job.folder, job.lab_folder, job.plan) for job in jobs}
+    return {folder: result for folder, result in results.items() if result is not None}
 
 
 @contextmanager
@@ -281,7 +281,7 @@ def _run_in(work: Path, job: Job) -> Result:
         git_commit=git_commit(job.root),
         started=started.isoformat(timespec="seconds"),
         ended=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        machine=Machine.here(),
+        machine=Machine.of_host(),
         kernel=backend.kernel_facts(),
         virtual_start_ns=backend.start_ns,
         command=command_again(plan, lab, backend.option),

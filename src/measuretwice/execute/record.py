@@ -91,18 +91,16 @@ def sets_of(lab: Lab) -> list[SetToRecord]:
 
 def choose(lab: Lab, names: Sequence[str]) -> list[SetToRecord]:
     """Return the sets of these names, or all; a pitfall's id means both of its stages."""
-    known = sets_of(lab)
+    sets = sets_of(lab)
     if not names:
-        return known
+        return sets
     chosen = []
     for name in names:
         matching = [
-            wanted
-            for wanted in known
-            if lab.set_name(name) == wanted.name or name == wanted.pitfall
+            wanted for wanted in sets if lab.set_name(name) == wanted.name or name == wanted.pitfall
         ]
         if not matching:
-            names_known = ", ".join(wanted.name for wanted in known)
+            names_known = ", ".join(wanted.name for wanted in sets)
             raise UserError(f"--only {name}: {lab.name} records {names_known or 'nothing'}")
         chosen += matching
     return chosen
@@ -207,10 +205,10 @@ def _differences(folder: Path, name: str, run: Path, recorded: RecordedSet) -> l
     """Return in words which files differ, and what else does that may be the reason."""
     plan = read_object(run / PLAN)
     others = [
-        f"{key}: {was} was recorded, {here.get(key)} is here"
-        for before, here in ((recorded.tools, plan["tools"]), (recorded.scripts, plan["scripts"]))
+        f"{key}: {was} was recorded, {today.get(key)} is here"
+        for before, today in ((recorded.tools, plan["tools"]), (recorded.scripts, plan["scripts"]))
         for key, was in before.items()
-        if here.get(key) != was
+        if today.get(key) != was
     ]
     if plan["kernel"] != recorded.kernel:
         others.append(f"kernel: {recorded.kernel} was recorded, {plan['kernel']} is here")

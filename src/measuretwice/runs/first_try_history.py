@@ -85,23 +85,23 @@ def read_tries(folder: Path) -> list[Try]:
 
 def write_tries(folder: Path, tries: Sequence[Try]) -> None:
     """Write the states; OSError where that can't be."""
-    write_json(folder / STEPS, {"steps": [asdict(known) for known in tries]})
+    write_json(folder / STEPS, {"steps": [asdict(step) for step in tries]})
 
 
 def with_try(tries: Sequence[Try], new: Try) -> list[Try]:
     """Return the states with this one: in place of one after the same cases with the same seed, else last."""
-    for index, known in enumerate(tries):
-        if (known.cases, known.seed) == (new.cases, new.seed):
-            new = replace(new, predicted=new.predicted or known.predicted)
+    for index, earlier in enumerate(tries):
+        if (earlier.cases, earlier.seed) == (new.cases, new.seed):
+            new = replace(new, predicted=new.predicted or earlier.predicted)
             return [*tries[:index], new, *tries[index + 1 :]]
     return [*tries, new]
 
 
-def results_of_try(folder: Path, known: Try, lab: Lab) -> list[Result]:
+def results_of_try(folder: Path, of_try: Try, lab: Lab) -> list[Result]:
     """Return the results of a state's runs, of those that are still there; UserError where one can't be looked for."""
-    found = (read_result(folder / Path(name).name, lab) for name in known.runs)
+    results = (read_result(folder / Path(name).name, lab) for name in of_try.runs)
     try:
-        return [result for result in found if result is not None]
+        return [result for result in results if result is not None]
     except OSError as error:
         raise UserError(
             f"{folder / STEPS}: names a run that can't be ({error.strerror}): move it away and run ./lab start again"
@@ -110,7 +110,7 @@ def results_of_try(folder: Path, known: Try, lab: Lab) -> list[Result]:
 
 def so_far(tries: Sequence[Try]) -> str:
     """All states in one line."""
-    return " · ".join(f"{known.after}: {known.brief}" for known in tries)
+    return " · ".join(f"{step.after}: {step.brief}" for step in tries)
 
 
 def outcome_of(lab: Lab, shown: Shown, results: Sequence[Result]) -> Outcome:
@@ -152,7 +152,7 @@ def _compared(shown: Shown, results: Sequence[Result]) -> Outcome:
 def _means(shown: Shown, results: Sequence[Result]) -> dict[str, float]:
     """The mean of each value of what runs are told apart by, in their order."""
     values = _grouped(shown, results)
-    return {name: sum(known) / len(known) for name, known in values.items()}
+    return {name: sum(numbers) / len(numbers) for name, numbers in values.items()}
 
 
 def _grouped(shown: Shown, results: Sequence[Result]) -> dict[str, list[float]]:
@@ -174,10 +174,10 @@ def _lines(shown: Shown, results: Sequence[Result]) -> list[str]:
 
 
 def _spread(shown: Shown, values: Sequence[float | None]) -> tuple[str, ...]:
-    known = sorted(value for value in values if value is not None)
-    if not known:
+    numbers = sorted(value for value in values if value is not None)
+    if not numbers:
         return ()
-    least, middle, most = (_number(shown.value, known[n]) for n in (0, len(known) // 2, -1))
+    least, middle, most = (_number(shown.value, numbers[n]) for n in (0, len(numbers) // 2, -1))
     return (f"{shown.label}: from {least} to {most}, half of them below {middle}",)
 
 

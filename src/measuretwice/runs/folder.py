@@ -102,8 +102,8 @@ def pack(raw: Path, archive: Path) -> None:
 
 def files_of(raw: Path) -> dict[str, Path]:
     """Return the files below `raw` by their name there, in order."""
-    found = {path.relative_to(raw).as_posix(): path for path in raw.rglob("*") if path.is_file()}
-    return dict(sorted(found.items()))
+    files = {path.relative_to(raw).as_posix(): path for path in raw.rglob("*") if path.is_file()}
+    return dict(sorted(files.items()))
 
 
 def digest_of(raw: Path) -> str:
@@ -179,7 +179,7 @@ class Machine:
     system: str
 
     @classmethod
-    def here(cls) -> Machine:
+    def of_host(cls) -> Machine:
         try:
             system = platform.freedesktop_os_release().get("PRETTY_NAME", "unknown")
         except OSError:

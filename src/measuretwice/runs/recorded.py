@@ -60,8 +60,8 @@ class RecordedRun:
         return short_name(self.result.trial, self.result.seed)
 
     def to_json(self) -> dict[str, Any]:
-        kept = {key: value for key, value in self.result.to_json().items() if key not in LEFT_OUT}
-        return {**kept, "run": self.run, "raw_sha256": self.raw_sha256}
+        fields = {key: value for key, value in self.result.to_json().items() if key not in LEFT_OUT}
+        return {**fields, "run": self.run, "raw_sha256": self.raw_sha256}
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], folder: Path) -> RecordedRun:
@@ -156,8 +156,8 @@ def results_of(lab: Lab, folder: Path) -> list[Result]:
 
 
 def _judged(lab: Lab, result: Result) -> Result:
-    found = diagnose(lab, run_under_test(lab, result.params, result.measured))
-    titled = replace(result, title=lab.trials[result.trial].title, findings=tuple(found))
+    findings = diagnose(lab, run_under_test(lab, result.params, result.measured))
+    titled = replace(result, title=lab.trials[result.trial].title, findings=tuple(findings))
     return judged(lab, titled)
 
 
@@ -201,26 +201,29 @@ def still_verified(
     scripts: Mapping[str, str] | None = None,
 ) -> bool:
     """Return whether this set, as it is recorded now, was found the same; with these scripts, if they are given."""
-    found = noted.get(recorded.name)
-    if found is None or found.raw_sha256 != digest_of_set(recorded):
+    verification = noted.get(recorded.name)
+    if verification is None or verification.raw_sha256 != digest_of_set(recorded):
         return False
-    return scripts is None or scripts in (recorded.scripts, {**recorded.scripts, **found.scripts})
+    return scripts is None or scripts in (
+        recorded.scripts,
+        {**recorded.scripts, **verification.scripts},
+    )
 
 
 def note_verification(samples: Path, recorded: RecordedSet, runs: Iterable[Path]) -> None:
     """Note that a set came out the same from `runs`, which are the folders of its second run."""
     places = list(runs)
     scripts = read_object(places[0] / PLAN)["scripts"]
-    found = Verification(
+    verification = Verification(
         digest_of_set(recorded),
         datetime.datetime.now(datetime.UTC).date().isoformat(),
-        Machine.here().system,
+        Machine.of_host().system,
         processor(),
         round(sum(map(_real_s, places))),
         dict(scripts.items() - recorded.scripts.items()),
     )
-    kept = {**verifications(samples), recorded.name: found}
-    rows = {name: asdict(kept[name]) for name in sorted(kept)}
+    by_name = {**verifications(samples), recorded.name: verification}
+    rows = {name: asdict(by_name[name]) for name in sorted(by_name)}
     for row in rows.values():
         if not row["scripts"]:
             del row["scripts"]

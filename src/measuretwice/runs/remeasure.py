@@ -132,8 +132,10 @@ def _read_run(root: Path, run: Path, raw: Path, name: str) -> RunData:
     again = _measure(root, run, raw)
     lab, plan, measured, host_state = again.lab, again.plan, again.measured, again.host_state
     try:
-        found = check_run(lab, run_under_test(lab, plan.params, measured, plan.trial, host_state))
-        result = make_result(lab, plan, measured, findings=found)
+        findings = check_run(
+            lab, run_under_test(lab, plan.params, measured, plan.trial, host_state)
+        )
+        result = make_result(lab, plan, measured, findings=findings)
     except BROKEN as error:
         raise UserError(
             f"{run / 'plan.json'}: not the settings of this lab ({_words(error)}); run it again"
@@ -199,16 +201,16 @@ def _digests(raw: Path) -> dict[str, str]:
 
 def _excerpts(lab: Lab, raw: Path) -> list[Excerpt]:
     """Return the excerpts that a person would look at first: the last line of ss, and ping's summary."""
-    how, found = lab.file.collect, []
+    how, excerpts = lab.file.collect, []
     if lines := _lines(raw, how.ss_last or how.ss):
-        found.append(("The last line of ss", how.ss_last or how.ss, lines[-1:]))
+        excerpts.append(("The last line of ss", how.ss_last or how.ss, lines[-1:]))
     if lines := _lines(raw, how.ping):
         starts = [n for n, line in enumerate(lines) if line.endswith(PING_SUMMARY)]
         if starts:
-            found.append(("What ping says in the end", how.ping, lines[starts[-1] :]))
+            excerpts.append(("What ping says in the end", how.ping, lines[starts[-1] :]))
     return [
         Excerpt(label, f"raw/{file.node}/{file.file}", "\n".join(shown))
-        for label, file, shown in found
+        for label, file, shown in excerpts
         if file is not None
     ]
 

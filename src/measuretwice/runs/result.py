@@ -125,8 +125,8 @@ def from_json(content: object, **others: Any) -> Result:
     """
     if not isinstance(content, Mapping):
         raise ValueError("not an object")
-    found = {"folder": content.get("run_dir"), **content, **others}
-    return _reader().validate_python(found)
+    fields = {"folder": content.get("run_dir"), **content, **others}
+    return _reader().validate_python(fields)
 
 
 def make_result(
