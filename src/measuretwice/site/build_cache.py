@@ -145,5 +145,5 @@ def _digest_of_inputs(root: Path) -> bytes:
 
 def _files(folders: Iterable[Path]) -> list[Path]:
     """Those in folders, and what is named itself."""
-    found = (path for folder in folders for path in (folder, *folder.rglob("*")))
-    return sorted(path for path in found if path.is_file())
+    paths = (path for folder in folders for path in (folder, *folder.rglob("*")))
+    return sorted(path for path in paths if path.is_file())

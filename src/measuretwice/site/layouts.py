@@ -88,9 +88,9 @@ def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
     """What the layout of a case's page puts in."""
     parts = split(body)
     for heading in parts:
-        known = (*NEEDED, *MAY_BE)
-        if heading not in known and (
-            near := difflib.get_close_matches(heading.capitalize(), known, 1, 0.8)
+        headings = (*NEEDED, *MAY_BE)
+        if heading not in headings and (
+            near := difflib.get_close_matches(heading.capitalize(), headings, 1, 0.8)
         ):
             raise UserError(
                 f"this page of a case has a heading '## {heading}': is it '## {near[0]}'?"
@@ -119,9 +119,9 @@ def _of_lesson(keys: Mapping[str, str], body: str) -> dict[str, Any]:
     """What the layout of a plan for a class puts in."""
     parts = split(body)
     sessions = [heading for heading in parts if heading.startswith("A session of")]
-    known = ("The day before", *LESSON_NEEDS, *sessions)
+    headings = ("The day before", *LESSON_NEEDS, *sessions)
     for heading in (*LESSON_NEEDS, *parts):
-        if heading not in parts or heading not in known:
+        if heading not in parts or heading not in headings:
             is_there = "an unknown" if heading in parts else "no"
             raise UserError(f"this plan for a class has {is_there} heading '## {heading}'")
     if len(sessions) + ("session" in keys) != 1:
@@ -294,8 +294,8 @@ def _by_kind(lab: Lab, name: str) -> str | None:
     """What each module has."""
     about, module = lab.file.lab, lab.name.capitalize()
     several = len(lab.file.pitfalls)
-    if found := CASE_PAGE.fullmatch(name):
-        number = int(found[1])
+    if match := CASE_PAGE.fullmatch(name):
+        number = int(match[1])
         return f"{module}, case {number} of {several}: {lab.case(number).symptom}. Predict, run it, and find out why."
     cases = f"with {several} cases, " if several else ""
     return {

@@ -166,15 +166,15 @@ def settings_for_pages(lab: Lab, settings: Mapping[str, Parameter]) -> dict[str,
     """What `--set` takes of these: for a page's fields."""
     return {
         name: {
-            "help": known.help,
+            "help": parameter.help,
             "unit": parameter_meaning(lab, name).unit,
-            "default": known.default,
-            "min": known.min,
-            "max": known.max,
-            "choices": known.choices,
-            "whole": known.integer,
+            "default": parameter.default,
+            "min": parameter.min,
+            "max": parameter.max,
+            "choices": parameter.choices,
+            "whole": parameter.integer,
         }
-        for name, known in settings.items()
+        for name, parameter in settings.items()
     }
 
 
@@ -221,10 +221,10 @@ def _installed(name: str) -> dict[str, Path]:
     assert spec is not None, f"{name} isn't installed"
     assert spec.submodule_search_locations, f"{name} is no package"
     top = Path(spec.submodule_search_locations[0])
-    found = {
+    files = {
         f"libraries/{name}/{path.relative_to(top).as_posix()}": path for path in top.rglob("*.py")
     }
     for file in importlib.metadata.files(name) or ():
         if "licen" in file.name.lower():
-            found[f"libraries/{name}/{file.name}"] = Path(str(file.locate()))
-    return found
+            files[f"libraries/{name}/{file.name}"] = Path(str(file.locate()))
+    return files

@@ -63,11 +63,11 @@ def fill_in(text: str, facts: Facts, figure: Callable[[str, str], str]) -> str:
 
     UserError for a card that isn't whole, or whose fact is no judgement.
     """
-    if found := MISSPELT.search(text):
-        raise UserError(f"there are no blocks '!!! {found[1]}': is it '!!! verdict'?")
+    if match := MISSPELT.search(text):
+        raise UserError(f"there are no blocks '!!! {match[1]}': is it '!!! verdict'?")
     text = TABLE.sub(lambda table: _summed(table[0]), text)
     text = CARDS.sub(lambda strip: _strip(strip[0], facts), text)
-    return FIGURE.sub(lambda found: indented(figure(found[3], found[2]), found[1]), text)
+    return FIGURE.sub(lambda match: indented(figure(match[3], match[2]), match[1]), text)
 
 
 def _summed(table: str) -> str:
@@ -80,27 +80,27 @@ def _summed(table: str) -> str:
 
 def show_symptoms(text: str, symptom: Callable[[str], str]) -> str:
     """Return a page with the figures of cases' symptoms; `symptom` draws that of a case by its id."""
-    return SYMPTOM.sub(lambda found: indented(symptom(found[2]), found[1]), text)
+    return SYMPTOM.sub(lambda match: indented(symptom(match[2]), match[1]), text)
 
 
 def link_cases(text: str, case: Callable[[str, str], tuple[int, str]]) -> str:
     """Return a page whose links to cases lead there; `case` says a case's number and address by its lab (empty: the
     page's own) and its id."""
 
-    def linked(found: re.Match[str]) -> str:
-        number, address = case(found[2] or "", found[3])
-        return f"[{found[1]} {number}]({address})"
+    def linked(match: re.Match[str]) -> str:
+        number, address = case(match[2] or "", match[3])
+        return f"[{match[1]} {number}]({address})"
 
     return CASE_LINK.sub(linked, text)
 
 
 def ask_questions(text: str, ask: Callable[[str, str, str], str]) -> str:
     """Return a page with its questions; `ask` makes one of its name, what is asked, and what is to be predicted."""
-    return QUESTION.sub(lambda found: ask(found[1], found[3], found[2]), text)
+    return QUESTION.sub(lambda match: ask(match[1], match[3], match[2]), text)
 
 
 def _strip(text: str, facts: Facts) -> str:
-    cards = [_card(facts, found["name"], found["body"]) for found in re.finditer(CARD, text)]
+    cards = [_card(facts, match["name"], match["body"]) for match in re.finditer(CARD, text)]
     body = "\n".join(cards)
     return f'<div class="verdicts" role="list" markdown="1">\n\n{body}\n</div>\n\n'
 
@@ -112,9 +112,9 @@ def _card(facts: Facts, name: str, body: str) -> str:
         raise UserError(
             f"verdict {name!r}: expected three indented lines, the claim, what was found, and of how many runs · [Evidence](#...); there are {len(lines)}"
         )
-    claim, found, of = lines[0], lines[1], lines[2][: evidence.start()]
+    claim, result, of = lines[0], lines[1], lines[2][: evidence.start()]
     shape, verdict = VERDICTS[facts.holds(name)]
-    cells = (("word", verdict), ("claim", claim), ("value", found), ("n", of), ("at", evidence[1]))
+    cells = (("word", verdict), ("claim", claim), ("value", result), ("n", of), ("at", evidence[1]))
     spans = "\n".join(f'<span class="verdicts__{kind}">{text}</span>' for kind, text in cells)
     return (
         f'<div class="verdicts__one verdicts__one--{shape}" role="listitem" markdown="span">\n'
@@ -125,32 +125,32 @@ def _card(facts: Facts, name: str, body: str) -> str:
 def with_formulas(page: str, text: str) -> str:
     """Return a page's Markdown with its formulas as MathML; UserError for one that can't be read."""
 
-    def formula(found: re.Match[str]) -> str:
-        if (tex := found["block"]) is not None:
+    def formula(match: re.Match[str]) -> str:
+        if (tex := match["block"]) is not None:
             # In its own box it can be scrolled, by the keyboard too.
             box = f'<div class="formula" tabindex="0">{_mathml(page, tex, "block")}</div>'
-            return f"{found['before']}{box}"
-        if (tex := found["line"]) is not None:
+            return f"{match['before']}{box}"
+        if (tex := match["line"]) is not None:
             # In a box of its own it may begin a line: Markdown would take bare MathML there for a block.
             return f'<span class="formula">{_mathml(page, tex, "inline")}</span>'
-        return found[0]
+        return match[0]
 
     return FORMULAS.sub(formula, text) if "$" in text else text
 
 
 def _mathml(page: str, tex: str, display: str) -> str:
     try:
-        made = convert(" ".join(tex.split()), display=display)
+        mathml = convert(" ".join(tex.split()), display=display)
     except Exception as error:
         raise UserError(f"{page}: ${tex}$ is no formula: {error}") from None
     # An unknown command, or a brace of which there is no other, is taken for a name.
-    if re.search(r">[{}]|\\\w", made):
+    if re.search(r">[{}]|\\\w", mathml):
         raise UserError(f"{page}: ${tex}$ has a command that isn't known, or a brace too many")
     # Each letter as a character's number, lest Markdown find an abbreviation, an emphasis or a link in it.
-    return re.sub(r">([^<]+)<", lambda found: f">{_spelled(found[1])}<", made)
+    return re.sub(r">([^<]+)<", lambda match: f">{_spelled(match[1])}<", mathml)
 
 
 def _spelled(text: str) -> str:
     return re.sub(
-        r"&#?\w+;|.", lambda found: found[0] if len(found[0]) > 1 else f"&#{ord(found[0])};", text
+        r"&#?\w+;|.", lambda match: match[0] if len(match[0]) > 1 else f"&#{ord(match[0])};", text
     )

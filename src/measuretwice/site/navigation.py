@@ -23,16 +23,16 @@ def navigation(settings: str) -> str:
 
     UserError where it has none.
     """
-    found = re.search(r"^nav:\n(?:[ #].*\n|\n)*", settings, re.MULTILINE)
-    if found is None:
+    match = re.search(r"^nav:\n(?:[ #].*\n|\n)*", settings, re.MULTILINE)
+    if match is None:
         raise UserError("mkdocs.yml: there is no nav")
-    return found[0]
+    return match[0]
 
 
 def feedback(settings: str) -> str:
     """Return where readers say what is wrong, as mkdocs.yml's text has it; empty where it doesn't."""
-    found = re.search(r"^  feedback: *[\"']?([^\"'\n#]*?)[\"']? *(?:#.*)?$", settings, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(r"^  feedback: *[\"']?([^\"'\n#]*?)[\"']? *(?:#.*)?$", settings, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def _with_foot(settings: str) -> str:
@@ -44,7 +44,7 @@ def _with_foot(settings: str) -> str:
     lines = (
         f"  social:\n    - icon: {icon}\n      link: {json.dumps(address)}\n      name: Feedback\n"
     )
-    return re.sub(r"^extra:\n", lambda found: found[0] + lines, settings, flags=re.MULTILINE)
+    return re.sub(r"^extra:\n", lambda match: match[0] + lines, settings, flags=re.MULTILINE)
 
 
 def module_pages(nav: str, folder: str) -> list[str]:
@@ -55,23 +55,23 @@ def module_pages(nav: str, folder: str) -> list[str]:
 def release_settings(settings: str) -> str:
     """Return mkdocs.yml's text as a students' release has it: its navigation has no page for instructors."""
     nav = navigation(settings)
-    kept = _without(nav.splitlines(keepends=True), f" {INSTRUCTORS}/")
-    own = _with_foot(settings.replace(nav, "".join(kept)))
+    lines = _without(nav.splitlines(keepends=True), f" {INSTRUCTORS}/")
+    own = _with_foot(settings.replace(nav, "".join(lines)))
     return re.sub(r"\A(#.*\n)+", "# The settings of the site of a students' release.\n", own)
 
 
 def _without(lines: list[str], folder: str) -> list[str]:
     """The lines of a navigation but those with `folder`, and sections of which nothing is left."""
-    kept: list[str] = []
+    rest: list[str] = []
     below = ""
     for line in reversed(lines):
         is_entry = line.lstrip().startswith("- ")
         empty = is_entry and line.rstrip().endswith(":") and _depth(below) <= _depth(line)
         if folder in line or empty:
             continue
-        kept.append(line)
+        rest.append(line)
         below = line if is_entry else below
-    return kept[::-1]
+    return rest[::-1]
 
 
 def _depth(line: str) -> int:

@@ -38,12 +38,12 @@ def notebook_pages(root: Path, sources: Sequence[Path], cache: Path) -> dict[str
     """
     folders = [cache / source.stem / _digest(root, source) for source in sources]
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        made = [
+        notebooks = [
             pool.submit(made_once, folder, partial(_make, root, source))
             for source, folder in zip(sources, folders, strict=True)
         ]
         try:
-            for notebook in made:
+            for notebook in notebooks:
                 notebook.result()
         finally:
             # After a failure none begins any more.
@@ -100,14 +100,14 @@ def pages_of(notebook: dict[str, Any], name: str) -> dict[str, str]:
 
 def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A cell's outputs, with what it printed in one: on a busy machine that comes in pieces."""
-    found: list[dict[str, Any]] = []
+    joined: list[dict[str, Any]] = []
     for output in outputs:
-        last = found[-1] if found else {}
+        last = joined[-1] if joined else {}
         if output["output_type"] == "stream" and last.get("name") == output.get("name", ""):
             last["text"] = _text(last["text"]) + _text(output["text"])
         else:
-            found.append(dict(output))
-    return found
+            joined.append(dict(output))
+    return joined
 
 
 def _shown(output: dict[str, Any], figures: dict[str, str], name: str) -> str:

@@ -103,7 +103,7 @@ def _with_fences(lines: list[str]) -> Iterator[tuple[str, bool]]:
 def _unfold_tabs(lines: list[str]) -> list[str]:
     """`=== "title"` and its indented block become a bold line and the block; of the ways to run something
     only the first is kept."""
-    found: list[str] = []
+    unfolded: list[str] = []
     indents: list[int] = []  # of the tabs that we are in, the outermost first
     ways = -1  # how far in the tabs of ways stand that we are in, and whether to leave this one out
     left_out = False
@@ -124,11 +124,11 @@ def _unfold_tabs(lines: list[str]) -> list[str]:
             continue
         text = line[4 * len(indents) :] if line.strip() else ""
         if tab:
-            found += [f"{text[: len(text) - len(text.lstrip(' '))]}**{tab[2]}**"]
+            unfolded += [f"{text[: len(text) - len(text.lstrip(' '))]}**{tab[2]}**"]
             indents.append(depth)
         else:
-            found.append(text)
-    return found
+            unfolded.append(text)
+    return unfolded
 
 
 def _on_paper(
@@ -136,20 +136,20 @@ def _on_paper(
 ) -> list[str]:
     """A page's lines with folded blocks open, headings one step down and with names of their own, links that are right from
     here, and room to write: at the end of a section 'Predict', and after each of the questions."""
-    found: list[str] = []
+    printed: list[str] = []
     room = ""
 
     def leave_room() -> None:
         nonlocal room
         if room:
-            while found and not found[-1].strip():
-                found.pop()
-            found.extend(["", room, ""])
+            while printed and not printed[-1].strip():
+                printed.pop()
+            printed.extend(["", room, ""])
             room = ""
 
     for line, in_fence in _with_fences(lines):
         if in_fence:
-            found.append(line)
+            printed.append(line)
             continue
         if heading := HEADING.match(line):
             leave_room()
@@ -163,9 +163,9 @@ def _on_paper(
             leave_room()
             room = f"    {ANSWER}"
         line = FOLDED.sub(r"\1!!! \2", line)
-        found.append(LINK.sub(lambda link: _link(link, name, folder, names), line))
+        printed.append(LINK.sub(lambda link: _link(link, name, folder, names), line))
     leave_room()
-    return found
+    return printed
 
 
 def _slug(text: str) -> str:

@@ -326,11 +326,11 @@ def table_of(part: str, example: Mapping[str, Cell] | None = None) -> Table:
 def values_of(part: str, run: Result) -> dict[str, Cell]:
     """Return the values of a run for such a table, by its fields' names."""
     result = run.to_json()
-    known = {"result": result, "expectation": result["expectations"][2]}
-    found = known[part] if part in known else result[part]
+    parts = {"result": result, "expectation": result["expectations"][2]}
+    values = parts[part] if part in parts else result[part]
     digits = {"result": None, "expectation": 4}.get(part, 6)
     return {
-        field.name: "" if field.name in LEFT_OUT else _value(found.get(field.name), digits)
+        field.name: "" if field.name in LEFT_OUT else _value(values.get(field.name), digits)
         for field in PARTS[part]
     }
 

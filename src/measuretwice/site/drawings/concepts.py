@@ -61,15 +61,15 @@ def slow_start(pipe: float, buffer: float) -> Block:
         points.append((rounds, window))
     # In the round in which the buffer overflows the window still grows: the news takes a round trip.
     points += [(rounds + 1, 2 * window), (rounds + 2, 2 * window)]
-    kept = RENO_KEPT_RATIO * full
+    after_loss = RENO_KEPT_RATIO * full
     end = rounds + 7
-    points += [(rounds + 2, kept), (end, kept + 5)]
+    points += [(rounds + 2, after_loss), (end, after_loss + 5)]
     axes = Axes((0, end), (0, 2.3 * window), "round trips", "window (segments)")
     axes.frame(list(range(0, end + 1, 2)), [0, round(pipe), round(full)])
     axes.level(pipe, "the path is full", anchor="start")
     axes.level(full, "the buffer is full", anchor="start")
     axes.line(points, "reno")
-    axes.say(end, kept - 0.2 * full, "then one more a round trip", kind="reno", anchor="end")
+    axes.say(end, after_loss - 0.2 * full, "then one more a round trip", kind="reno", anchor="end")
     caption = (
         f"Slow start from {FIRST_WINDOW} segments doubles the window each round trip. After {rounds} of them {short(window)} segments still "
         f"fit into path and buffer. One more makes {short(2 * window)}: {round(2 * window - full)} too many, and these are lost. Then half "
@@ -113,8 +113,8 @@ def queue_filling(rate_mbit: float, rtt_ms: float, buffer_bytes: float) -> Block
 
 def cubic_curve(window: float, rtt_ms: float) -> Block:
     """CUBIC's curve after a loss at `window` segments, and the line that Reno's window would follow."""
-    kept = CUBIC_KEPT_RATIO * window
-    k = ((window - kept) / CUBIC_C) ** (1 / 3)
+    after_loss = CUBIC_KEPT_RATIO * window
+    k = ((window - after_loss) / CUBIC_C) ** (1 / 3)
     slope = 3 * (1 - CUBIC_KEPT_RATIO) / (1 + CUBIC_KEPT_RATIO) / (rtt_ms / 1e3)
     end = 2.4 * k
 
@@ -122,27 +122,35 @@ def cubic_curve(window: float, rtt_ms: float) -> Block:
         return float(CUBIC_C * (t - k) ** 3 + window)
 
     times = [end * step / STEPS for step in range(STEPS + 1)]
-    friendly = [t for t in times if kept + slope * t > curve(t)]
-    top = max(curve(end), kept + slope * end)
+    friendly = [t for t in times if after_loss + slope * t > curve(t)]
+    top = max(curve(end), after_loss + slope * end)
     axes = Axes(
         (0, end),
-        (0.9 * kept, 1.06 * top),
+        (0.9 * after_loss, 1.06 * top),
         "seconds after the loss",
         "window (segments)",
         height=220,
     )
-    axes.frame(range(0, ceil(end), 2), [round(kept), round(window)])
+    axes.frame(range(0, ceil(end), 2), [round(after_loss), round(window)])
     axes.level(window, "Wmax", anchor="end")
     axes.moment(k, "K", up=0.1)
-    axes.line([(t, kept + slope * t) for t in times], "reno thin")
+    axes.line([(t, after_loss + slope * t) for t in times], "reno thin")
     axes.line([(t, curve(t)) for t in times], "cubic thin")
-    axes.line([(t, max(curve(t), kept + slope * t)) for t in times], "cubic")
-    axes.say(0.05 * k, window + 0.05 * (top - kept), "concave", kind="cubic")
+    axes.line([(t, max(curve(t), after_loss + slope * t)) for t in times], "cubic")
+    axes.say(0.05 * k, window + 0.05 * (top - after_loss), "concave", kind="cubic")
     axes.say(0.93 * end, 0.95 * top, "convex", kind="cubic", anchor="end")
     if friendly:
-        axes.say(friendly[0] + 0.1 * k, kept + 0.07 * (top - kept), "Reno-friendly:", kind="reno")
         axes.say(
-            friendly[0] + 0.1 * k, kept - 0.02 * (top - kept), "the line is above", kind="reno"
+            friendly[0] + 0.1 * k,
+            after_loss + 0.07 * (top - after_loss),
+            "Reno-friendly:",
+            kind="reno",
+        )
+        axes.say(
+            friendly[0] + 0.1 * k,
+            after_loss - 0.02 * (top - after_loss),
+            "the line is above",
+            kind="reno",
         )
     caption = (
         f"CUBIC after a loss at {short(window)} segments, over a round trip of {short(rtt_ms)}{SPACE}ms. The thick line is its window: the larger of the curve, "

@@ -120,13 +120,16 @@ def _module(module: Module, x: int, y: int) -> str:
 
 def draw_parts(title: str, parts: list[Part]) -> str:
     """Return a map of labs or pitfalls, with an arrow to each from those that come before it."""
-    known = {part.name: part for part in parts}
+    by_name = {part.name: part for part in parts}
     for part in parts:
-        part.needs = [need for need in part.needs if need in known]
-    _arrange(parts, known)
+        part.needs = [need for need in part.needs if need in by_name]
+    _arrange(parts, by_name)
     width = max(width_of(part.name, SIZE) for part in parts) + 20
     drawn = [
-        arrow for part in parts for need in part.needs for arrow in _arrow(known[need], part, width)
+        arrow
+        for part in parts
+        for need in part.needs
+        for arrow in _arrow(by_name[need], part, width)
     ]
     drawn += [piece for part in parts for piece in _boxed(part, width)]
     total = (width + GAP) * max(part.column for part in parts) + width + 2
@@ -137,11 +140,11 @@ def draw_parts(title: str, parts: list[Part]) -> str:
     return f'<div class="diagram">{svg}</div>\n'
 
 
-def _arrange(parts: list[Part], known: dict[str, Part]) -> None:
+def _arrange(parts: list[Part], by_name: dict[str, Part]) -> None:
     """Columns by how much must come before, rows near to what comes before."""
 
     def depth(part: Part) -> int:
-        return max((1 + depth(known[need]) for need in part.needs), default=0)
+        return max((1 + depth(by_name[need]) for need in part.needs), default=0)
 
     for part in parts:
         part.column = depth(part)
@@ -153,7 +156,7 @@ def _arrange(parts: list[Part], known: dict[str, Part]) -> None:
             wanted = dict.fromkeys((part.name for part in of_column), 0.0)
         else:
             wanted = {
-                part.name: fmean(known[need].row for need in part.needs) for part in of_column
+                part.name: fmean(by_name[need].row for need in part.needs) for part in of_column
             }
             of_column.sort(key=lambda part: wanted[part.name])
         free = 0.0

@@ -218,7 +218,7 @@ def _lane(drawn: Sketch, node: Box, towards: Box) -> Lane:
 
 def _said(act: Act, params: Mapping[str, Value]) -> str:
     return IN_BRACES.sub(
-        lambda found: with_unit(found[1], params[found[1]], 0.5 if act.half else 1), act.says
+        lambda match: with_unit(match[1], params[match[1]], 0.5 if act.half else 1), act.says
     )
 
 

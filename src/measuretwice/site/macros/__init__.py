@@ -39,9 +39,9 @@ class Macro:
     @property
     def name(self) -> str:
         """The name in its usage."""
-        found = NAME.match(self.usage)
-        assert found, self.usage
-        return found[1]
+        match = NAME.match(self.usage)
+        assert match, self.usage
+        return match[1]
 
     @property
     def is_value(self) -> bool:

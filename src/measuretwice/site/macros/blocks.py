@@ -36,12 +36,12 @@ def numbered(page: str) -> str:
     numbers = itertools.count(1)
     now = 0
 
-    def number(found: re.Match[str]) -> str:
+    def number(match: re.Match[str]) -> str:
         nonlocal now
-        if found[1]:
+        if match[1]:
             now = next(numbers)
-            return f"{found[1]}{now}{found[2]}"
-        return f"{found[3]}{now}{found[4]}"
+            return f"{match[1]}{now}{match[2]}"
+        return f"{match[3]}{now}{match[4]}"
 
     return NUMBER.sub(number, page)
 

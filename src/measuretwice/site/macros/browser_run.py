@@ -148,10 +148,10 @@ def _panel(kind: str, asked: dict[str, Any]) -> str:
 
 def _packets_of(context: LabContext, name: str) -> float | None:
     """How many packets a run of a recorded set sent, on average; None where that isn't known."""
-    found = context.sets.runs(name) if context.sets.is_recorded(name) else []
-    packets = [run.measured.get("qdisc_offered_packets") for run in found]
-    known = [float(count) for count in packets if isinstance(count, int | float)]
-    return sum(known) / len(known) if known else None
+    runs = context.sets.runs(name) if context.sets.is_recorded(name) else []
+    packets = [run.measured.get("qdisc_offered_packets") for run in runs]
+    numbers = [float(count) for count in packets if isinstance(count, int | float)]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _why_not(lab: Lab, runs: Sequence[Params]) -> str:

@@ -261,10 +261,10 @@ def _room(context: LabContext, number: int) -> str:
 
 def _folded(question: str, room: str) -> str:
     """A question, folded where it asks about cases, with the room for its answer."""
-    found = OF_QUESTION.match(question)
+    match = OF_QUESTION.match(question)
     cases = cases_asked_about(question)
-    if not found or not cases:
+    if not match or not cases:
         return f"{question}\n\n    {room}"
     named = " and ".join(map(str, cases))
     when = f"case {named} is" if len(cases) == 1 else f"cases {named} are"
-    return f'{found[1]}\n\n    ??? question "Open it when {when} fixed"\n\n        {found[2]}\n\n        {room}'
+    return f'{match[1]}\n\n    ??? question "Open it when {when} fixed"\n\n        {match[2]}\n\n        {room}'

@@ -68,7 +68,7 @@ def _between(lines: list[str], start: str, end: str) -> list[str]:
 def _falling(lines: list[str], count: int) -> list[str]:
     """The first `count` lines in a row among which the last number falls most often."""
     numbers = [re.search(r"([0-9.]+)\s*$", line) for line in lines]
-    values = [float(found[1]) if found else float("-inf") for found in numbers]
+    values = [float(match[1]) if match else float("-inf") for match in numbers]
     falls = [0, *(int(now < before) for before, now in itertools.pairwise(values))]
     seen = list(itertools.accumulate(falls, initial=0))
     # A fall into the first line isn't seen among them.

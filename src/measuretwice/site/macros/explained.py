@@ -70,32 +70,32 @@ def _ss(lines: list[str]) -> Iterator[list[Mark]]:
         marks = []
         if queues := SS_QUEUES.match(line):
             marks = [_mark(SS, queues.span(n), name) for n, name in ((1, "Recv-Q"), (2, "Send-Q"))]
-        for found in SS_WORD.finditer(line):
-            kind = str(found.lastgroup)
-            name = found[kind] if kind in ("name", "rate", "flag") else kind
+        for match in SS_WORD.finditer(line):
+            kind = str(match.lastgroup)
+            name = match[kind] if kind in ("name", "rate", "flag") else kind
             names = PAIRS.get(name, (name,))
             if all(part in SS for part in names):
-                marks.append(_mark(SS, found.span(), *names))
+                marks.append(_mark(SS, match.span(), *names))
         yield marks
 
 
 def _ping(lines: list[str]) -> Iterator[list[Mark]]:
     for line in lines:
         marks = [
-            _mark(PING, found.span(), name)
+            _mark(PING, match.span(), name)
             for name, pattern in PING_FIELDS
-            for found in re.finditer(pattern, line)
+            for match in re.finditer(pattern, line)
         ]
-        if found := PING_RTT.search(line):
+        if match := PING_RTT.search(line):
             names = ("min", "avg", "max", "mdev")
-            marks += [_mark(PING, found.span(n), name) for n, name in enumerate(names, 1)]
+            marks += [_mark(PING, match.span(n), name) for n, name in enumerate(names, 1)]
         yield marks
 
 
 def _tcpdump(lines: list[str]) -> Iterator[list[Mark]]:
     for line in lines:
-        found = TCPDUMP_LINE.search(line)
-        yield [_mark(TCPDUMP, found.span(name), name) for name in TCPDUMP] if found else []
+        match = TCPDUMP_LINE.search(line)
+        yield [_mark(TCPDUMP, match.span(name), name) for name in TCPDUMP] if match else []
 
 
 def _json(table: Meanings) -> Callable[[list[str]], Iterator[list[Mark]]]:
@@ -103,11 +103,11 @@ def _json(table: Meanings) -> Callable[[list[str]], Iterator[list[Mark]]]:
 
     def marks(lines: list[str]) -> Iterator[list[Mark]]:
         for line in lines:
-            found = JSON_KEY.match(line)
-            known = found is not None and found[2] in table
+            match = JSON_KEY.match(line)
+            is_explained = match is not None and match[2] in table
             yield (
-                [_mark(table, (found.start(2) - 1, found.end(3)), found[2])]
-                if found and known
+                [_mark(table, (match.start(2) - 1, match.end(3)), match[2])]
+                if match and is_explained
                 else []
             )
 
@@ -116,20 +116,20 @@ def _json(table: Meanings) -> Callable[[list[str]], Iterator[list[Mark]]]:
 
 def _tc(lines: list[str]) -> Iterator[list[Mark]]:
     """A qdisc's JSON as json.dumps lays it out: what stands in `options` is its kind's."""
-    kinds = [found[1] for line in lines if (found := re.search(r'"kind": "(\w+)"', line))]
+    kinds = [match[1] for line in lines if (match := re.search(r'"kind": "(\w+)"', line))]
     options = QDISC_OPTIONS.get(kinds[0], {}) if kinds else {}
     above: list[str] = []
     for line in lines:
-        found = JSON_KEY.match(line)
-        if not found:
+        match = JSON_KEY.match(line)
+        if not match:
             yield []
             continue
-        depth = len(found[1]) // 2
-        above = [*above[: depth - 1], found[2]]
+        depth = len(match[1]) // 2
+        above = [*above[: depth - 1], match[2]]
         of_kind = above[0] == "options"
-        name, table = (".".join(above[1:]), options) if of_kind else (found[2], QDISC)
-        end = found.end(3)
-        yield [_mark(table, (found.start(2) - 1, end), name)] if name in table else []
+        name, table = (".".join(above[1:]), options) if of_kind else (match[2], QDISC)
+        end = match.end(3)
+        yield [_mark(table, (match.start(2) - 1, end), name)] if name in table else []
 
 
 def _mark(table: Meanings, span: tuple[int, int], *names: str) -> Mark:

@@ -87,17 +87,17 @@ def runs_here(site: SiteContext) -> bool:
 def second_runs(site: SiteContext) -> dict[str, Any]:
     """Which recorded sets `./lab record --verify --note` found the same: `.sets` of `.of`, `.runs` in them, and `.real_s`, how
     long they took in all."""
-    found: dict[str, Any] = {"sets": 0, "of": 0, "runs": 0, "real_s": 0}
+    counts: dict[str, Any] = {"sets": 0, "of": 0, "runs": 0, "real_s": 0}
     for context in site.labs.values():
         noted = verifications(context.sets.folder)
         for folder in set_folders(context.sets.folder):
             recorded = read_set(folder)
-            found["of"] += 1
+            counts["of"] += 1
             if still_verified(noted, recorded):
-                found["sets"] += 1
-                found["runs"] += len(recorded.runs)
-                found["real_s"] += noted[recorded.name].real_s
-    return found
+                counts["sets"] += 1
+                counts["runs"] += len(recorded.runs)
+                counts["real_s"] += noted[recorded.name].real_s
+    return counts
 
 
 @macro("graded_class", scope="site")
@@ -215,14 +215,14 @@ def teaching_pages(site: SiteContext, kind: str) -> str:
 
 def in_order(needs: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the names, each behind those that it needs, and otherwise as they come."""
-    found: list[str] = []
+    ordered: list[str] = []
     left = list(needs)
     while left:
         ready = [name for name in left if all(need not in left for need in needs[name])]
         # What waits for itself comes last: a lab's file says so when it is read.
-        found.append((ready or left)[0])
-        left.remove(found[-1])
-    return found
+        ordered.append((ready or left)[0])
+        left.remove(ordered[-1])
+    return ordered
 
 
 @macro("course_map()", scope="site")
@@ -293,8 +293,8 @@ def kit_address(site: SiteContext) -> str:
 
 def address_in(settings: str) -> str:
     """Return the kit's address in mkdocs.yml's text; empty where it names none."""
-    found = KIT.search(settings)
-    return found[1].strip() if found else ""
+    match = KIT.search(settings)
+    return match[1].strip() if match else ""
 
 
 @macro('get_kit("mathis")', scope="site")

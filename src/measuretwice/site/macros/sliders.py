@@ -155,15 +155,15 @@ def losses_over_time(context: LabContext, sets: Sequence[str], samples: str) -> 
 
 def moments(text: str, source: str, port: int) -> list[Moment]:
     """What ss said of a connection at each sample, from the moment when it began."""
-    found: list[Moment] = []
+    shown: list[Moment] = []
     begun = None
     for sample in parse_ss_samples(text, source, local_ports={port}, allow_truncated_tail=True):
         for socket in sample.sockets:
             begun = sample.time_s if begun is None else begun
             if socket.data_segs_out and socket.bytes_acked:
                 counts = (socket.retrans_total or 0, socket.data_segs_out, socket.bytes_acked)
-                found.append((sample.time_s - begun, *counts))
-    return found
+                shown.append((sample.time_s - begun, *counts))
+    return shown
 
 
 def _run(context: LabContext, run: Result, samples: str) -> dict[str, Any]:
