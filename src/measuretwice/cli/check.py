@@ -74,12 +74,12 @@ def _complain(check: Check, lines: list[str]) -> None:
 
 def _take_hint(books: CaseBooks, hint: int | None) -> None:
     """Note a hint that is taken; before the last one ask what the student thinks it is, unless that is known."""
-    said = ""
+    guess = ""
     if number := books.diagnosis_wanted(hint):
-        said = terminal.ask_person(
+        guess = terminal.ask_person(
             f"Case {number}. Before the last hint: what is it, in your own words? (Enter skips): "
         )
-    books.note_hint(hint, said)
+    books.note_hint(hint, guess)
 
 
 def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
@@ -88,9 +88,9 @@ def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
         for line in wording.outcome_lines(outcome):
             print(line)
         if isinstance(outcome, CaseSolved) and not outcome.diagnosed:
-            said = terminal.ask_person("What was it, in your own words? (Enter skips): ")
-            if said:
-                books.note_diagnosis(outcome.case, said)
+            diagnosis = terminal.ask_person("What was it, in your own words? (Enter skips): ")
+            if diagnosis:
+                books.note_diagnosis(outcome.case, diagnosis)
 
 
 def _print(document: Document, hint: int | None, places: Unpacked) -> None:

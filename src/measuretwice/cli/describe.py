@@ -13,7 +13,7 @@ from measuretwice.site.reference import Command, Option, cell
 
 def described() -> list[Command]:
     """Return every command of ./lab as click knows it."""
-    found = []
+    commands = []
     top = click.Context(cli, info_name="./lab")
     for name in sorted(cli.commands):
         command = cli.get_command(top, name)
@@ -29,8 +29,8 @@ def described() -> list[Command]:
         options = [Option(cell(_plain(names)), cell(_plain(text))) for names, text in records]
         usage = command.get_usage(context).removeprefix("Usage: ")
         help_text = inspect.cleandoc(command.help or "")
-        found.append(Command(name, " ".join(usage.split()), help_text, options))
-    return found
+        commands.append(Command(name, " ".join(usage.split()), help_text, options))
+    return commands
 
 
 def _plain(text: str) -> str:

@@ -28,24 +28,26 @@ def diff(a: Path, b: Path, as_json: bool) -> int:
     """
     root = root_folder()
     with opened(a) as source_a, opened(b) as source_b:
-        found = compare(root, source_a, source_b)
+        difference = compare(root, source_a, source_b)
         named = (str(source_a.target), str(source_b.target))
     if as_json:
-        document = {"a": named[0], "b": named[1], **found.to_json()}
+        document = {"a": named[0], "b": named[1], **difference.to_json()}
         print(json.dumps(document, indent=2, allow_nan=False))
     else:
-        print_paged(lambda out: _lay_out(out, found, named))
-    return 0 if found.same else 1
+        print_paged(lambda out: _lay_out(out, difference, named))
+    return 0 if difference.same else 1
 
 
-def _lay_out(out: Console, found: Difference, named: tuple[str, str]) -> None:
-    for letter, place, title in zip("AB", named, (found.title_a, found.title_b), strict=True):
+def _lay_out(out: Console, difference: Difference, named: tuple[str, str]) -> None:
+    for letter, place, title in zip(
+        "AB", named, (difference.title_a, difference.title_b), strict=True
+    ):
         out.print(plain_text(f"{letter}: {place}: {title}", "bold"))
-    for note in found.notes:
+    for note in difference.notes:
         out.print(plain_text(f"({note})"))
-    _pairs(out, "settings", found.settings, ratio=False)
-    _pairs(out, "measured values", found.measured, ratio=True)
-    _files(out, found)
+    _pairs(out, "settings", difference.settings, ratio=False)
+    _pairs(out, "measured values", difference.measured, ratio=True)
+    _files(out, difference)
 
 
 def _pairs(out: Console, what: str, pairs: tuple[ValuePair, ...], ratio: bool) -> None:
@@ -67,18 +69,18 @@ def _pairs(out: Console, what: str, pairs: tuple[ValuePair, ...], ratio: bool) -
     out.print(table)
 
 
-def _files(out: Console, found: Difference) -> None:
+def _files(out: Console, difference: Difference) -> None:
     out.print()
-    same = [file for file in found.files if file.state == "same"]
-    if len(same) == len(found.files):
+    same = [file for file in difference.files if file.state == "same"]
+    if len(same) == len(difference.files):
         out.print(plain_text(f"raw files: all {len(same)} are the same bytes", "bold"))
         return
     out.print(
         plain_text(
-            f"raw files: {len(found.files)}, of which {len(same)} are the same bytes", "bold"
+            f"raw files: {len(difference.files)}, of which {len(same)} are the same bytes", "bold"
         )
     )
-    for file in found.files:
+    for file in difference.files:
         if file.state != "same":
             out.print(plain_text(f"  {file.name}: {_in_words(file)}"))
             for line in file.shown:

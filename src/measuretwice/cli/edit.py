@@ -41,14 +41,14 @@ def edit(lab_name: str, undo: bool, open_it: bool, out: Path | None) -> int:
         return 0
     editor = _editor() if open_it else []
     check_writable(runs)
-    known = LabBook(runs / lab.name, lab).known_cases()
-    made, folder = make_copy(runs, lab, lab.visible_settings(known)), copy_folder(runs, lab)
-    if made:
+    cases = LabBook(runs / lab.name, lab).known_cases()
+    created, folder = make_copy(runs, lab, lab.visible_settings(cases)), copy_folder(runs, lab)
+    if created:
         give_back(folder, runs)
     if editor and (failed := subprocess.run([*editor, str(folder)], check=False).returncode):
         return failed
     changed = read_copy(runs, lab).changes
-    if made and not changed:
+    if created and not changed:
         about = f"your own copy of {lab.name}'s node scripts (nodes/) and settings (settings.toml). Edit it"
     else:
         about = (

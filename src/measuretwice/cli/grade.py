@@ -134,8 +134,8 @@ def grade(
     submissions, others = find_submissions(folder, roster)
     target = _target(folder, out)
     with tempfile.TemporaryDirectory(prefix="measuretwice-reports-") as name:
-        known = next((lab for lab in labs if lab.name == wanted), None)
-        readings = _read(root, submissions, jobs, as_json, Path(name), known)
+        wanted_lab = next((lab for lab in labs if lab.name == wanted), None)
+        readings = _read(root, submissions, jobs, as_json, Path(name), wanted_lab)
         reports = {int(path.stem): path.read_bytes() for path in Path(name).glob("*.html")}
     lab = choose_lab(list(labs), readings, wanted)
     recorded, contents = read_recorded(root, lab), contents_of(lab, readings)
@@ -159,21 +159,21 @@ def grade(
     title = assignment or f"Measure Twice: {lab.name}"
     files, export = all_files(grades, title, reports, target, named=assignment is not None)
     add_lines(target / FILE, lines)
-    said = [*(roster.says if roster else ()), *ran, *grades.advice, *marks.says]
-    said += write_files(target, files)
+    notes = [*(roster.says if roster else ()), *ran, *grades.advice, *marks.says]
+    notes += write_files(target, files)
     if as_json:
-        print(json.dumps(_document(grades, said), indent=2))
+        print(json.dumps(_document(grades, notes), indent=2))
     else:
-        print_grades(terminal.console(sys.stdout), grades, said, export, target)
+        print_grades(terminal.console(sys.stdout), grades, notes, export, target)
     return 1 if others or any(entry.odd for entry in graded) else 0
 
 
-def _document(grades: ClassGrades, said: list[str]) -> dict[str, Any]:
+def _document(grades: ClassGrades, notes: list[str]) -> dict[str, Any]:
     return {
         "lab": grades.lab.name,
         "points": grades.rubric.points,
         "not_taken": grades.others,
-        "says": said,
+        "says": notes,
         "students": [entry.to_json() for entry in grades.graded],
     }
 
@@ -227,19 +227,19 @@ def _read(
     reports: Path,
     lab: Lab | None,
 ) -> list[Reading]:
-    found: dict[int, Reading] = {}
+    readings: dict[int, Reading] = {}
     context, advance = terminal.counter("submissions", len(submissions), quiet)
     with context:
         parallel = min(jobs or len(usable_cpus()), len(submissions))
         sources = [submission.counted for submission in submissions]
         for index, reading in read_all(root, sources, parallel, reports=reports, lab=lab):
-            found[index] = reading
+            readings[index] = reading
             advance(index, "")
-    return [found[index] for index in range(len(submissions))]
+    return [readings[index] for index in range(len(submissions))]
 
 
 def print_grades(
-    out: Console, grades: ClassGrades, said: Sequence[str], export: Export, target: Path
+    out: Console, grades: ClassGrades, notes: Sequence[str], export: Export, target: Path
 ) -> None:
     """Print a line a student, then what there is to say of each, and what was written."""
     headings = ["student", "id", "runs", "predicted", "shown", "answered", "mended", "again", "certain", "possible", "so far", "look at"]  # fmt: skip
@@ -250,7 +250,7 @@ def print_grades(
     for line in (
         *(line for entry in grades.graded for line in _lines(entry)),
         *grades.others,
-        *said,
+        *notes,
         f"Points of {grades.rubric.points:g}: certain by machine, possible by hand. {progress_in_words(grades.graded)}.",
         f"{target}/{CLASS_PAGE} leads to a page to mark from for each student. Your marks go into {FILE} there; "
         f"run this again, and {export.name} has them in {column}, and feedback/ what goes back to the students.",
@@ -312,10 +312,10 @@ def run_chosen(
 
 def _by_place(todo: Sequence[ChosenRun]) -> dict[type[Backend], list[ChosenRun]]:
     """Runs by the place that repeats them; where none does, the virtual kernel's plan says why not."""
-    found: dict[type[Backend], list[ChosenRun]] = {}
+    choices: dict[type[Backend], list[ChosenRun]] = {}
     for choice in todo:
-        found.setdefault(REPEATING.get(choice.run.where, Virtual), []).append(choice)
-    return found
+        choices.setdefault(REPEATING.get(choice.run.where, Virtual), []).append(choice)
+    return choices
 
 
 def _run(
@@ -348,10 +348,10 @@ def _run(
 
 
 def _in_words(chosen: Sequence[ChosenRun], reruns: dict[RunKey, Rerun], cpu_s: float) -> str:
-    found = Counter(reruns[choice.key].same for choice in chosen)
-    parts = [f"{found[True]} the same bytes", f"{found[False]} not"]
-    if found[None]:
-        parts.append(f"{found[None]} can't be, or weren't")
+    outcomes = Counter(reruns[choice.key].same for choice in chosen)
+    parts = [f"{outcomes[True]} the same bytes", f"{outcomes[False]} not"]
+    if outcomes[None]:
+        parts.append(f"{outcomes[None]} can't be, or weren't")
     cost = f"{cpu_s:.0f} CPU seconds" if cpu_s >= 1 else "all known from before"
     return f"Run again, of {terminal.count(len(chosen), 'run')}: {', '.join(parts)} ({cost})."
 

@@ -152,12 +152,12 @@ def _which(root: Path, node: str, lab_name: str | None) -> Live:
         raise UserError(
             f"{lab_name or 'no lab'} is {'not ' if lab_name else ''}up: ./lab up LAB first"
         )
-    known = {
+    nodes_by_lab = {
         live.lab: [n.name for n in load_lab(root, live.lab).file.topology.nodes] for live in up
     }
-    fitting = [live for live in up if node in known[live.lab]]
+    fitting = [live for live in up if node in nodes_by_lab[live.lab]]
     if not fitting:
-        nodes = "; ".join(f"{lab} has {', '.join(names)}" for lab, names in known.items())
+        nodes = "; ".join(f"{lab} has {', '.join(names)}" for lab, names in nodes_by_lab.items())
         raise UserError(f"{node}: there is no such node: {nodes}")
     if len(fitting) > 1:
         raise UserError(
@@ -240,10 +240,10 @@ def down(lab_name: str | None) -> int:
         name = load_lab(root, lab_name).name
         up = [live for live in up if live.lab == name]
     for live in up:
-        kept = lives.bring_down(live)
+        files = lives.bring_down(live)
         remark = (
             f"; what you wrote is in {terminal.relative(live.folder)}: ./lab check it"
-            if kept
+            if files
             else ""
         )
         print(f"{live.lab}: down{remark}")

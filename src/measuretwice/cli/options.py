@@ -33,11 +33,11 @@ class Jobs(click.ParamType[int | Scheduler]):
         text = str(value)
         if re.fullmatch(r"[0-9]+", text) and 1 <= int(text) <= MOST_JOBS:
             return int(text)
-        found = _SCHEDULER.fullmatch(text)
-        if not found or not 1 <= int(found[3]) <= 65535:
+        match = _SCHEDULER.fullmatch(text)
+        if not match or not 1 <= int(match[3]) <= 65535:
             expected = f"expected a number from 1 to {MOST_JOBS}, or dask[+tls]://HOST:PORT"
             self.fail(f"{text!r}: {expected}", param, ctx)
-        return Scheduler(found[2].strip("[]"), int(found[3]), tls=bool(found[1]))
+        return Scheduler(match[2].strip("[]"), int(match[3]), tls=bool(match[1]))
 
 
 class Runs(click.ParamType[int]):

@@ -124,11 +124,11 @@ def text_plot(runs: Sequence[OverTime], titles: Sequence[str]) -> str:
         for heading in headings
     ]
     for panel in PANELS:
-        known = [run.lines.get(panel.name, []) for run in runs]
-        if not any(known):
+        lines_by_run = [run.lines.get(panel.name, []) for run in runs]
+        if not any(lines_by_run):
             continue
-        most = max(max(line.values, default=0) for lines in known for line in lines)
-        for column, run, lines in zip(columns, runs, known, strict=True):
+        most = max(max(line.values, default=0) for lines in lines_by_run for line in lines)
+        for column, run, lines in zip(columns, runs, lines_by_run, strict=True):
             column += _panel(panel.label, lines, (_end_s(run), most), room)
     if together:
         return "\n".join("  ".join(pair).rstrip() for pair in zip(*columns, strict=True))

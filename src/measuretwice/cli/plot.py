@@ -93,8 +93,10 @@ def plot(
         raise UserError("--node and --text go with --over-time")
     if figures:
         labs = {name: read_lab(folder) for name, folder in find_labs(root).items()}
-        meant = [labs[target] for target in targets if target in labs] or list(labs.values())
-        _refuse_unknown(figures, list(dict.fromkeys(f for lab in meant for f in figures_of(lab))))
+        named_labs = [labs[target] for target in targets if target in labs] or list(labs.values())
+        _refuse_unknown(
+            figures, list(dict.fromkeys(f for lab in named_labs for f in figures_of(lab)))
+        )
     sets = _choose(root, targets, seed)
     lab = _lab_of(root, sets)
     if figures:
@@ -115,9 +117,9 @@ def plot(
     return 0
 
 
-def _refuse_unknown(figures: Sequence[str], known: Sequence[str]) -> None:
-    if unknown := [figure for figure in figures if figure not in known]:
-        raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(known)}")
+def _refuse_unknown(figures: Sequence[str], names: Sequence[str]) -> None:
+    if unknown := [figure for figure in figures if figure not in names]:
+        raise UserError(f"--figure {unknown[0]}: expected one of {', '.join(names)}")
 
 
 def _plot_against_model(
@@ -216,8 +218,8 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
             continue
         title, folder = titled(target)
         if not folder.is_dir():
-            known = ", ".join(labs) or "none"
-            raise UserError(f"{folder}: no such folder of runs, and no lab; labs are {known}")
+            names = ", ".join(labs) or "none"
+            raise UserError(f"{folder}: no such folder of runs, and no lab; labs are {names}")
         if recorded_sets := _recorded(root, folder, title):
             sets += recorded_sets
             continue
@@ -236,9 +238,9 @@ def _choose(root: Path, targets: Sequence[str], seed: int) -> list[NamedSet]:
 def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
     """A recorded set, or of a folder of them those that are steps to the result, in order."""
     if (folder / recorded.SET_FILE).is_file():
-        known = recorded.read_set(folder)
-        lab = load_lab(root, known.runs[0].result.lab)
-        return [(title or known.title, recorded.results_of(lab, folder))]
+        recorded_set = recorded.read_set(folder)
+        lab = load_lab(root, recorded_set.runs[0].result.lab)
+        return [(title or recorded_set.title, recorded.results_of(lab, folder))]
     steps = []
     for place in recorded.set_folders(folder):
         if recorded.read_set(place).step:
@@ -249,14 +251,14 @@ def _recorded(root: Path, folder: Path, title: str | None) -> list[NamedSet]:
 def _read(root: Path, runs: Sequence[Path]) -> list[Result]:
     """The runs' results, each of them one that its lab can have."""
     labs = find_labs(root)
-    found = []
+    results = []
     for run in runs:
         # Of one that can't be read any lab says why.
         name = lab_named(run)
         lab = load_lab(root, name if name in labs else next(iter(labs)))
         if result := read_result(run, lab):
-            found.append(result)
-    return found
+            results.append(result)
+    return results
 
 
 def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
@@ -309,10 +311,10 @@ def _why_not(lab: Lab, result: Result, seed: int) -> str | None:
 
 def _lab_of(root: Path, sets: Sequence[NamedSet]) -> Lab:
     """The one lab whose runs these are."""
-    known = sorted({str(result.lab) for _, results in sets for result in results})
-    if len(known) != 1:
-        raise UserError(f"these runs are of {' and '.join(known)}: plot one lab at a time")
-    return load_lab(root, known[0])
+    names = sorted({str(result.lab) for _, results in sets for result in results})
+    if len(names) != 1:
+        raise UserError(f"these runs are of {' and '.join(names)}: plot one lab at a time")
+    return load_lab(root, names[0])
 
 
 def _must_have_figures(lab: Lab) -> None:

@@ -128,9 +128,9 @@ def _verify(
     """Compare these sets with what is recorded; note those that are the same, keep the runs of others."""
     problems: list[str] = []
     for wanted in chosen:
-        found = recording.compare(samples / wanted.name, results[wanted.name])
-        problems += found
-        if note and not found:
+        differences = recording.compare(samples / wanted.name, results[wanted.name])
+        problems += differences
+        if note and not differences:
             runs = [result.run_dir for result in results[wanted.name]]
             recorded.note_verification(samples, recorded.read_set(samples / wanted.name), runs)
     # The next --verify runs all anew; what differs stays to be looked at. Runs of another

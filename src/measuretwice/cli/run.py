@@ -208,14 +208,14 @@ def measure_jobs(
     work: list[Job], jobs: int | Scheduler | None, quiet: bool
 ) -> tuple[list[Result], list[UserError]]:
     """Measure what is not measured yet, `jobs` at a time or on a cluster."""
-    kept = finished(work)
-    todo = [job for job in work if job.folder not in kept]
-    if kept and not quiet:
+    finished_results = finished(work)
+    todo = [job for job in work if job.folder not in finished_results]
+    if finished_results and not quiet:
         print(
-            f"{len(kept)} of {len(work)} are measured already (--fresh measures again)",
+            f"{len(finished_results)} of {len(work)} are measured already (--fresh measures again)",
             file=sys.stderr,
         )
-    results = dict(kept)
+    results = dict(finished_results)
     failures: list[UserError] = []
     if not todo:
         return [results[job.folder] for job in work], failures

@@ -65,25 +65,25 @@ def _example(source: Source) -> str:
 def _named(source: Source, what: str, node: str | None) -> RawFile:
     """The one file that a name means: NODE/FILE, or FILE where one node has it or --node says which."""
     files = source.of_node(node)
-    found = (
+    matching = (
         [file for file in files if file.name == what]
         or [file for file in files if file.base == what]
         or [file for file in files if words.text_name(file) == what]
     )
-    if len(found) > 1:
-        nodes = ", ".join(file.name for file in found)
-        raise UserError(f"{what}: {len(found)} files have this name: {nodes}; name one of them")
-    if not found:
-        known = {
+    if len(matching) > 1:
+        nodes = ", ".join(file.name for file in matching)
+        raise UserError(f"{what}: {len(matching)} files have this name: {nodes}; name one of them")
+    if not matching:
+        word_names = {
             word.name if word else words.text_name(file): None
             for file in files
             if (word := words.word_of(file, source)) or words.text_name(file)
         }
         raise UserError(
-            f"{what}: neither a file of {source.target} nor one of the words {', '.join(known)}; "
+            f"{what}: neither a file of {source.target} nor one of the words {', '.join(word_names)}; "
             "./lab show RUN lists all"
         )
-    return found[0]
+    return matching[0]
 
 
 def _print_word(
@@ -184,9 +184,9 @@ def _print_rows(out: Console, block: Block) -> None:
 
 def _numeric(values: Sequence[Cell]) -> bool:
     """Are most of a column's values numbers? Then its digits stand below each other."""
-    known = [value for value in values if value is not None and not isinstance(value, bool)]
-    numbers = sum(isinstance(value, int | float) for value in known)
-    return 2 * numbers > len(known) or not known
+    cells = [value for value in values if value is not None and not isinstance(value, bool)]
+    numbers = sum(isinstance(value, int | float) for value in cells)
+    return 2 * numbers > len(cells) or not cells
 
 
 def formatted(value: Cell) -> str:
@@ -213,14 +213,14 @@ def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps(words.listing(source, files), indent=2))
         return
-    known = {file.name: words.word_of(file, source) for file in files}
+    word_by_file = {file.name: words.word_of(file, source) for file in files}
     groups: dict[str, list[RawFile]] = {}
     for file in files:
         groups.setdefault(file.base if file.node else file.name, []).append(file)
     order = {word.name: place for place, word in enumerate(words.WORDS)}
 
     def place(item: tuple[str, list[RawFile]]) -> tuple[int, str]:
-        word = known[item[1][0].name]
+        word = word_by_file[item[1][0].name]
         return (order[word.name] if word else len(order), item[0])
 
     def lay_out(out: Console) -> None:
@@ -231,7 +231,7 @@ def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
         for heading in ("WHAT", "file", "on, bytes", "what it is"):
             table.add_column(heading)
         for name, alike in sorted(groups.items(), key=place):
-            word = known[alike[0].name]
+            word = word_by_file[alike[0].name]
             table.add_row(
                 *map(
                     plain_text,

@@ -84,8 +84,8 @@ def start(
 
 def _ask(state: OpenedTry, *, measures: bool) -> str:
     """The prediction of the first try: as the book has it, or asked for and noted there before anything is run."""
-    if known := state.book.first_try().prediction:
-        return known
+    if prediction := state.book.first_try().prediction:
+        return prediction
     if not measures:
         return ""
     about = state.about

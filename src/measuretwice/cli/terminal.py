@@ -40,7 +40,7 @@ class _Plain(Console):
     """A console to which text is text: what a terminal would obey in a name or a value is replaced."""
 
     def print(self, *objects: Any, **options: Any) -> None:
-        super().print(*(clean(each) for each in objects), **options)
+        super().print(*(clean(text) for text in objects), **options)
 
 
 def console(stream: TextIO) -> Console:
