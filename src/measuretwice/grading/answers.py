@@ -167,12 +167,12 @@ def match_numbers(
     answers: Mapping[str, str], runs: Sequence[RunData]
 ) -> dict[str, tuple[MatchedNumber, ...]]:
     """Return by question the numbers in its answer that a run has measured, rounded as they stand there."""
-    found = {question: _matches(text, runs) for question, text in answers.items()}
-    return {question: numbers for question, numbers in found.items() if numbers}
+    matched = {question: _matches(text, runs) for question, text in answers.items()}
+    return {question: numbers for question, numbers in matched.items() if numbers}
 
 
 def _matches(text: str, runs: Sequence[RunData]) -> tuple[MatchedNumber, ...]:
-    found: list[MatchedNumber] = []
+    matched: list[MatchedNumber] = []
     numbers = list(dict.fromkeys((match[1], match[2] or "") for match in NUMBER.finditer(text)))
     for number, percent in numbers[:MAX_NUMBERS]:
         digits = number.replace(",", "")
@@ -189,8 +189,8 @@ def _matches(text: str, runs: Sequence[RunData]) -> tuple[MatchedNumber, ...]:
                 for scale in _scales(name, bool(percent))
             )
         ]
-        found += matches[:MAX_MATCHES]
-    return tuple(found)
+        matched += matches[:MAX_MATCHES]
+    return tuple(matched)
 
 
 def _scales(name: str, percent: bool) -> tuple[float, ...]:

@@ -263,8 +263,10 @@ def sketches(lab: Lab, params: Mapping[str, Value], raw: Mapping[str, bytes]) ->
     """Return the sketches of a run's raw files, by name; none of a run in which the seed decides too little."""
     if not _is_random(lab, params, raw):
         return {}
-    found = {name: sketch(content) for name, content in raw.items() if not _CAPTURE.search(content)}
-    return {name: hashes for name, hashes in found.items() if hashes}
+    by_name = {
+        name: sketch(content) for name, content in raw.items() if not _CAPTURE.search(content)
+    }
+    return {name: hashes for name, hashes in by_name.items() if hashes}
 
 
 def _is_random(lab: Lab, params: Mapping[str, Value], raw: Mapping[str, bytes]) -> bool:
@@ -390,15 +392,15 @@ def same_words(
 
 def _texts(content: Contents, lab: str, questions: Mapping[str, int]) -> dict[str, WordRows]:
     """Return a submission's texts that are long enough, by what they answer."""
-    found: dict[str, WordRows] = {}
+    rows_by_text: dict[str, WordRows] = {}
     for question, answer in content.answers.items():
         if question in questions:
             quoted = content.cited.get(question, {})
-            found[f"question {questions[question]}"] = _word_rows(answer, quoted)
+            rows_by_text[f"question {questions[question]}"] = _word_rows(answer, quoted)
     for notes in content.books.get(lab, ()):
-        found[f"prediction of case {notes.case}"] = _word_rows(notes.prediction or "")
-        found[f"diagnosis of case {notes.case}"] = _word_rows(notes.diagnosis or "")
-    return {answer: rows for answer, rows in found.items() if rows}
+        rows_by_text[f"prediction of case {notes.case}"] = _word_rows(notes.prediction or "")
+        rows_by_text[f"diagnosis of case {notes.case}"] = _word_rows(notes.diagnosis or "")
+    return {answer: rows for answer, rows in rows_by_text.items() if rows}
 
 
 def _word_rows(text: str, quoted: Iterable[str] = ()) -> WordRows:

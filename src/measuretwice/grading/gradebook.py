@@ -280,14 +280,14 @@ def fill_marks(
     lines = cells_without_deal(roster)
     heading = next(cells for line, cells in lines if line is roster.heading)
     students = {student.line: student.id for student in roster.students}
-    found = _find_column(roster, heading, lines, title, named)
-    column = _new_column(heading) if found is None else found
+    existing = _find_column(roster, heading, lines, title, named)
+    column = _new_column(heading) if existing is None else existing
     comma = _has_decimal_commas(roster.table)
     filled = []
     for line, cells in lines:
         mark = marks.get(students.get(line.number, ""))
         text = None if mark is None else _format_points(mark, comma)
-        if found is not None:
+        if existing is not None:
             if text is not None:
                 cells = _padded(cells, column + 1)
                 cells[column] = text
@@ -302,8 +302,8 @@ def fill_marks(
     return Export(
         f"grades-for-import{roster.path.suffix or '.csv'}",
         roster.table.to_bytes(filled),
-        title if found is None else heading[column].strip(),
-        found is None,
+        title if existing is None else heading[column].strip(),
+        existing is None,
     )
 
 
@@ -339,23 +339,23 @@ def _find_column(
     students = {student.line for student in roster.students}
     rows = [cells for line, cells in lines if line.number in students]
     columns = range(len(heading))
-    found = [column for column in columns if heading[column].strip() == title.strip()] or [
+    candidates = [column for column in columns if heading[column].strip() == title.strip()] or [
         column
         for column in columns
         if normalize_heading(title) in assignment_titles(heading[column])
     ]
-    if not found and not named:
-        found = [c for c in columns if normalize_heading(heading[c]) in headings("grade")]
-        if len(found) != 1 or not _takes_marks(rows, found[0]):
+    if not candidates and not named:
+        candidates = [c for c in columns if normalize_heading(heading[c]) in headings("grade")]
+        if len(candidates) != 1 or not _takes_marks(rows, candidates[0]):
             return None
-    if not found:
+    if not candidates:
         return None
-    if len(found) > 1:
-        which = ", ".join(repr(heading[column].strip()) for column in found[:3])
+    if len(candidates) > 1:
+        which = ", ".join(repr(heading[column].strip()) for column in candidates[:3])
         raise UserError(
             f"--assignment {title!r}: {roster.path} has {which}; give the whole heading"
         )
-    column = found[0]
+    column = candidates[0]
     if not _takes_marks(rows, column):
         raise UserError(
             f"--assignment {title!r}: {roster.path} has words in the column {heading[column]!r}; name another"

@@ -178,11 +178,11 @@ class _EvidenceTable:
 
     def copied_from(self) -> dict[int, set[int]]:
         """Return by submission those whose runs it claims under another seed."""
-        found: dict[int, set[int]] = defaultdict(set)
+        sources: dict[int, set[int]] = defaultdict(set)
         for (index, _), origin in self.origins.items():
             if not origin.is_original:
-                found[index] |= {claim.index for claim in origin.originals} - {index}
-        return found
+                sources[index] |= {claim.index for claim in origin.originals} - {index}
+        return sources
 
     def remarks_on_run(self, claim: Claim) -> Iterator[Remark]:
         run, rerun = claim.run, claim.rerun
@@ -254,11 +254,11 @@ class _EvidenceTable:
         for file, seed in agreement.seeds.items():
             files_by_seed[seed].append(file)
         if agreement.kernel_seed is not None:
-            known = self._seed_of(agreement.kernel_seed, run)
-            if known is None:
+            claimed_seed = self._seed_of(agreement.kernel_seed, run)
+            if claimed_seed is None:
                 yield "contradicts its plan: kernel_seed isn't that of the plan's seed"
             else:
-                files_by_seed[known].append("kernel_seed")
+                files_by_seed[claimed_seed].append("kernel_seed")
         for seed, files in files_by_seed.items():
             whose = f", which {self._dealt_to(seed)}," if self.dealt else ""
             yield f"has seed {printable(seed)}{whose} in {', '.join(files)}, and another in its plan"
@@ -337,16 +337,16 @@ def find_origins(claims: Sequence[Claim], recorded: Recorded) -> dict[RunKey, Or
         )
         for file, indexes in groups
     ]
-    found: dict[RunKey, Origin] = {}
+    origins: dict[RunKey, Origin] = {}
     disproved: set[RunKey] = set()
     # What is known for certain first: who is disproved by it is nobody's original.
     for test in sorted(filter(_Test.is_disputed, tests), key=_Test.doubt):
         for claim in test.claims:
             origin = test.origin_of(claim, disproved)
-            if claim.key not in found or origin.weight > found[claim.key].weight:
-                found[claim.key] = origin
-        disproved |= {claim.key for claim in test.claims if found[claim.key].weight > 1}
-    return found
+            if claim.key not in origins or origin.weight > origins[claim.key].weight:
+                origins[claim.key] = origin
+        disproved |= {claim.key for claim in test.claims if origins[claim.key].weight > 1}
+    return origins
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def _is_of_run(path: Path, run_folders: set[Path]) -> bool:
 
 def _read_runs(root: Path, tree: Path) -> tuple[list[tuple[RunData, SubmittedRun]], dict[str, str]]:
     """Return each run once, and by its folder why another can't be used: "" for one that is there twice."""
-    found: dict[tuple[str, str], tuple[RunData, SubmittedRun]] = {}
+    runs: dict[tuple[str, str], tuple[RunData, SubmittedRun]] = {}
     unusable: dict[str, str] = {}
     for number, folder in enumerate(runs_in(tree)):
         name = folder.relative_to(tree).as_posix()
@@ -237,11 +237,11 @@ def _read_runs(root: Path, tree: Path) -> tuple[list[tuple[RunData, SubmittedRun
                 f"{name}: can't be read ({type(error).__name__}: {error})"
             )
         else:
-            if (run.plan, run.digest) in found:
+            if (run.plan, run.digest) in runs:
                 unusable[name] = ""
             else:
-                found[run.plan, run.digest] = (data, run)
-    return list(found.values()), unusable
+                runs[run.plan, run.digest] = (data, run)
+    return list(runs.values()), unusable
 
 
 def _submitted_run(data: RunData, folder: Path) -> SubmittedRun:
@@ -304,12 +304,12 @@ def _set_findings(runs: list[RunData]) -> list[SetFinding]:
     by_lab: dict[str, tuple[Lab, list[RunData]]] = {}
     for data in runs:
         by_lab.setdefault(data.lab.name, (data.lab, []))[1].append(data)
-    found = []
+    findings = []
     for lab, lab_runs in by_lab.values():
         for raised in check_set(lab, [data.result.member for data in lab_runs]):
             first = lab_runs[raised.members[0]]
             pitfall, stage = _pitfall_and_stage(first, _changed_settings(first))
-            found.append(
+            findings.append(
                 SetFinding(
                     lab=lab.name,
                     id=raised.finding.id,
@@ -320,7 +320,7 @@ def _set_findings(runs: list[RunData]) -> list[SetFinding]:
                     runs=tuple(lab_runs[index].name for index in raised.members),
                 )
             )
-    return found
+    return findings
 
 
 # A student's own files
@@ -355,20 +355,20 @@ def _measure(folder: Path, paths: list[Path], tree: Path, lab: Lab | None) -> St
         params = None
         if lab and files.trial in lab.trials:
             params = trial_params(lab, files.trial, pitfall=files.pitfall, stage=files.stage)
-        found = imported.read_files(
+        brought = imported.read_files(
             paths[: imported.MAX_FILES], lab if params is not None else None, params
         )
     except UserError as error:
         return replace(files, refused=(printable_line(str(error).replace(f"{tree}/", "")),))
     except Exception as error:
         return replace(files, refused=(printable_line(f"{type(error).__name__}: {error}"),))
-    refused = [printable_line(line.replace(f"{tree}/", "")) for line in found.refused]
-    tested = [Path(path) for kind in sorted(NEVER_THE_SAME) for path in found.tools.get(kind, ())]
+    refused = [printable_line(line.replace(f"{tree}/", "")) for line in brought.refused]
+    tested = [Path(path) for kind in sorted(NEVER_THE_SAME) for path in brought.tools.get(kind, ())]
     return replace(
         files,
-        measured=found.measured,
+        measured=brought.measured,
         refused=tuple(refused[:20]),
-        missing=tuple(found.missing),
+        missing=tuple(brought.missing),
         digests={
             hashlib.sha256(path.read_bytes()).hexdigest(): printable(
                 path.relative_to(tree).as_posix()

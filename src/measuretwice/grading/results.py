@@ -174,10 +174,10 @@ def choose_lab(labs: Sequence[Lab], readings: Sequence[Reading], wanted: str | N
     by_name = {lab.name: lab for lab in labs}
     if wanted:
         return by_name[wanted]
-    found = sorted({run.lab for r in readings for run in r.contents.runs if run.lab in by_name})
-    if len(found) == 1:
-        return by_name[found[0]]
-    what = f"runs of {', '.join(found)}" if found else "no run of a lab with a rubric"
+    names = sorted({run.lab for r in readings for run in r.contents.runs if run.lab in by_name})
+    if len(names) == 1:
+        return by_name[names[0]]
+    what = f"runs of {', '.join(names)}" if names else "no run of a lab with a rubric"
     raise UserError(f"{what} in these submissions; say which lab to grade: --lab LAB")
 
 

@@ -74,7 +74,12 @@ class Student:
             for name, value in self.row.items()
             if id_kind(name) is not None and participant_number(value) is None
         }
-        return {key for known in ids for key in (known, known.split("@")[0]) if len(key) > 1}
+        return {
+            key
+            for student_id in ids
+            for key in (student_id, student_id.split("@")[0])
+            if len(key) > 1
+        }
 
     @property
     def names(self) -> set[str]:
@@ -158,18 +163,18 @@ def read_roster(path: Path) -> Roster:
 def _refuse_same_headings(path: Path, heading: Line, names: list[str]) -> None:
     """A heading that stands twice matters only where something is read below it."""
     for column, name in enumerate(names):
-        known = id_kind(name) is not None or name in (SEED_COLUMN, LAB_COLUMN)
-        if known and name in names[:column]:
+        has_role = id_kind(name) is not None or name in (SEED_COLUMN, LAB_COLUMN)
+        if has_role and name in names[:column]:
             raise UserError(f"{path}, line {heading.number}: the heading {name!r} stands twice")
 
 
 def _is_no_student(cells: Sequence[str], identifying: Sequence[int]) -> bool:
     """Return whether a line is of no student: points possible, a made-up one, a sum at the end."""
     first = next((text for text in cells if text), "")
-    known = [cells[column] for column in identifying if cells[column]]
-    if NOBODY.match(first) and len(known) <= 1:
+    ids = [cells[column] for column in identifying if cells[column]]
+    if NOBODY.match(first) and len(ids) <= 1:
         return True
-    return any(squash("".join(known[:count])) in TEST_STUDENT for count in (1, 2))
+    return any(squash("".join(ids[:count])) in TEST_STUDENT for count in (1, 2))
 
 
 def _id_column(
@@ -277,16 +282,16 @@ def deal_seeds(students: list[Student], lab: str, word: str) -> dict[str, int]:
     Where two ids would meet (rarely: there are 21 million blocks), the one that comes later in the
     alphabet takes another. The word keeps students from working out who has which seed.
     """
-    taken: set[int] = set()
+    dealt_blocks: set[int] = set()
     seeds = {}
     for student in sorted(students, key=lambda student: student.id):
         for attempt in range(1000):
             text = f"{lab}\n{student.id}\n{attempt}"
             digest = hmac.new(word.encode(), text.encode(), hashlib.sha256).digest()
             block = FIRST_BLOCK + int.from_bytes(digest[:8], "big") % (LAST_BLOCK - FIRST_BLOCK + 1)
-            if block not in taken:
+            if block not in dealt_blocks:
                 break
-        taken.add(block)
+        dealt_blocks.add(block)
         seeds[student.id] = block * SEEDS_EACH
     return seeds
 

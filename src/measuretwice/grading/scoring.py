@@ -99,9 +99,9 @@ AnyRun = SubmittedRun | JudgedFiles
 
 def judge_files(lab: Lab, files: StudentFiles) -> JudgedFiles:
     """Check a student's own files as of the trial that their folder's name says."""
-    known = asdict(files)
-    del known["measured"]
-    judged = JudgedFiles(**known, lab=lab.name)
+    values = asdict(files)
+    del values["measured"]
+    judged = JudgedFiles(**values, lab=lab.name)
     try:
         if files.trial not in lab.trials:
             raise UserError(f"{lab.name} has no trial {files.trial}")

@@ -128,16 +128,16 @@ def _signed(points: float) -> str:
 
 def stems(graded: Sequence[Graded]) -> list[str]:
     """Return a file's name for each student, the same each time: of the id and the name, in letters and digits."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for entry in graded:
         parts = dict.fromkeys(squash(text)[:40] for text in (entry.student or "", entry.name))
         stem = name = "-".join(filter(None, parts)) or "student"
         number = 1
-        while stem in found:
+        while stem in names:
             number += 1
             stem = f"{name}-{number}"
-        found[stem] = None
-    return list(found)
+        names[stem] = None
+    return list(names)
 
 
 def make_pages(
@@ -229,14 +229,14 @@ def _figures(answer: Answer, rows: list[CriterionRow], entry: Graded) -> list[tu
     """Return numbers of the answer that a run of this question's case has; of any run, if they have four digits."""
     pitfalls = {row.mark.pitfall for row in rows} - {None}
     of_case = {run.name for run in entry.runs if run.pitfall in pitfalls}
-    found: dict[str, str] = {}
+    figures: dict[str, str] = {}
     # The case's own runs first.
     for figure in sorted(answer.figures, key=lambda figure: figure.run not in of_case):
         digits = len(re.sub(r"\D", "", figure.text).lstrip("0"))
         if figure.run in of_case or digits > 3:
             run = short_name(printable(figure.run))
-            found.setdefault(figure.text, f"{figure.value} = {figure.measured:.6g} in {run}")
-    return list(found.items())[:MAX_FIGURES]
+            figures.setdefault(figure.text, f"{figure.value} = {figure.measured:.6g} in {run}")
+    return list(figures.items())[:MAX_FIGURES]
 
 
 def _run_row(run: AnyRun, report: str | None, entry: Graded) -> RunRow:

@@ -61,7 +61,7 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
     if not folder.is_dir():
         advice = " Unpack it first; those in it may stay packed." if is_archive(folder.name) else ""
         raise UserError(f"{folder}: no folder with a class's submissions.{advice}")
-    found: dict[str, Submission] = {}
+    by_owner: dict[str, Submission] = {}
     others: list[str] = []
     for path in sorted(folder.iterdir()):
         name = read_file_name(path.name)
@@ -69,8 +69,8 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
             continue
         students = _students(roster, path, name) if roster else []
         student = students[0] if len(students) == 1 else None
-        known = path.is_dir() or is_archive(path.name) or bool(name.system) or student
-        if not known and not path.is_symlink():
+        is_submission = path.is_dir() or is_archive(path.name) or bool(name.system) or student
+        if not is_submission and not path.is_symlink():
             others.append(
                 f"{printable(path.name)}: no folder and no archive; not taken for a submission"
             )
@@ -78,7 +78,7 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
         owner, key = _owner(path, name)
         if student:
             owner, key = student.name, f"\0{student.id}"
-        submission = found.setdefault(key, Submission(printable(owner), student))
+        submission = by_owner.setdefault(key, Submission(printable(owner), student))
         submission.paths.append(path)
         if len(students) > 1:
             submission.problems.append(
@@ -86,15 +86,15 @@ def find_submissions(folder: Path, roster: Roster | None) -> tuple[list[Submissi
             )
         elif roster and not student:
             submission.problems.append("is nobody's of the roster")
-        if len(found) > MAX_SUBMISSIONS:
+        if len(by_owner) > MAX_SUBMISSIONS:
             raise UserError(
                 f"{folder}: more than {MAX_SUBMISSIONS} submissions; give one class's folder"
             )
-    if not found:
+    if not by_owner:
         raise UserError(
             f"{folder}: no submissions in it; expected a folder or zip for each student"
         )
-    return list(found.values()), others
+    return list(by_owner.values()), others
 
 
 def _owner(path: Path, name: FileName) -> tuple[str, str]:

@@ -86,13 +86,13 @@ class System(_Part):
 @cache
 def systems() -> dict[str, System]:
     """Return all systems, each by its file's name; UserError where a file isn't right."""
-    found = {}
+    by_name = {}
     for path in sorted(FOLDER.glob("*.toml")):
         try:
-            found[path.stem] = System.model_validate(tomllib.loads(path.read_text("utf-8")))
+            by_name[path.stem] = System.model_validate(tomllib.loads(path.read_text("utf-8")))
         except (OSError, ValueError, ValidationError) as error:
             raise UserError(f"{path}: {' '.join(str(error).split())}") from None
-    return found
+    return by_name
 
 
 @cache
@@ -155,10 +155,10 @@ def assignment_titles(heading: str) -> set[str]:
     forms = [
         form for system in systems().values() if system.grades for form in system.grades.around
     ]
-    found = {heading.strip()}
+    titles = {heading.strip()}
     for _ in forms:
-        found |= {form.sub("", text) for form in forms for text in found}
-    return {normalize_heading(text) for text in found}
+        titles |= {form.sub("", text) for form in forms for text in titles}
+    return {normalize_heading(text) for text in titles}
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,10 @@ class FileName:
 
 def read_file_name(path: str) -> FileName:
     """Read the name of a file or folder, whichever system gave it."""
-    for system, known in systems().items():
-        if known.files and (match := known.files.name.fullmatch(path)):
+    for system, forms in systems().items():
+        if forms.files and (match := forms.files.name.fullmatch(path)):
             groups = {key: text or "" for key, text in match.groupdict().items()} | {"path": path}
-            files = known.files
+            files = forms.files
             return FileName(
                 system=system,
                 name=groups.get("name"),
