@@ -142,10 +142,10 @@ def _of_one_case(a: Source, b: Source) -> bool:
 
 def _recorded_case(source: Source) -> str:
     """Which case a run in sample-data/ is of: its set's folder says it."""
-    found = re.match(r"case-\d+(?=-)", source.target.absolute().parent.name) or re.match(
+    match = re.match(r"case-\d+(?=-)", source.target.absolute().parent.name) or re.match(
         r"case-\d+(?=-)", source.target.absolute().name
     )
-    return found[0] if found else ""
+    return match[0] if match else ""
 
 
 def _pair(name: str, unit: str, a: object, b: object, ratio: bool = False) -> Iterator[ValuePair]:

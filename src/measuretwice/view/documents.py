@@ -66,9 +66,9 @@ def measured_blocks(file: RawFile) -> list[Block]:
     fields = fields_of(values)
     rows = []
     for name, value in values.items():
-        known = fields.get(name)
+        field = fields.get(name)
         meaning = Meaning(
-            unit_of(name), known.meaning if known else "", known.source if known else ""
+            unit_of(name), field.meaning if field else "", field.source if field else ""
         )
         rows.append(Row(name, (plain(value),), meaning))
     note = "made from the raw files; the site's page on a run's folder has every name"
@@ -89,8 +89,8 @@ def settings_of(root: Path, source: Source) -> tuple[dict[str, Value], list[str]
             params
         )
     strange = complaints(lab, params)
-    known = {name: value for name, value in params.items() if name not in strange}
-    return known, [
+    settings = {name: value for name, value in params.items() if name not in strange}
+    return settings, [
         f"{source.title}: its plan holds what the lab can't have: {why}" for why in strange.values()
     ]
 
@@ -107,8 +107,8 @@ def parameter_meaning(lab: Lab | None, name: str) -> Meaning:
     """Return a parameter's unit, and what lab.toml says of it."""
     ending = name.rsplit("_", 1)[-1]
     unit = SHORT_UNITS.get(ending, ending) if ending in UNITS else ""
-    known = lab.file.parameters.get(name) if lab else None
-    return Meaning(unit, known.help if known else "", "lab.toml")
+    parameter = lab.file.parameters.get(name) if lab else None
+    return Meaning(unit, parameter.help if parameter else "", "lab.toml")
 
 
 def _object(file: RawFile) -> dict[str, Any]:
@@ -136,14 +136,14 @@ def listed_of(root: Path, lab: Lab | None, *sources: Source) -> set[str] | None:
     """
     if lab is None:
         return None
-    known: set[int] = set()
+    cases: set[int] = set()
     changed: set[str] = set()
     for source in sources:
-        known |= _known_cases(lab, source.target.absolute())
+        cases |= _known_cases(lab, source.target.absolute())
         changed |= set(_changed(root, lab, source))
         params = source.plan.get("params")
         changed |= set(params if isinstance(params, dict) else ()) - set(lab.file.parameters)
-    return set(lab.visible_settings(known, changed)) | (changed - set(lab.file.parameters))
+    return set(lab.visible_settings(cases, changed)) | (changed - set(lab.file.parameters))
 
 
 def _known_cases(lab: Lab, target: Path) -> set[int]:
@@ -172,9 +172,9 @@ def _changed(root: Path, lab: Lab, source: Source) -> Iterator[str]:
     if not isinstance(trial, int) or trial not in lab.trials:
         return
     try:
-        meant = trial_params(
+        planned = trial_params(
             lab, trial, case=case, stage=plan.get("stage"), seed=plan.get("seed", 1)
         )
     except (UserError, TypeError, ValueError, LookupError):
         return
-    yield from (name for name in {**meant, **params} if meant.get(name) != params.get(name))
+    yield from (name for name in {**planned, **params} if planned.get(name) != params.get(name))

@@ -119,7 +119,7 @@ def address_blocks(file: RawFile) -> list[Block]:
     rows = []
     for link in parse_ip(file.read(), file.name):
         infos = link.get("addr_info")
-        found = [
+        addresses = [
             f"{info.get('local')}/{info.get('prefixlen')}"
             for info in (infos if isinstance(infos, list) else [])
             if isinstance(info, dict)
@@ -127,7 +127,7 @@ def address_blocks(file: RawFile) -> list[Block]:
         rows.append(
             Row(
                 str(link.get("ifname", "?")),
-                (", ".join(found) or "none", str(link.get("address", ""))),
+                (", ".join(addresses) or "none", str(link.get("address", ""))),
             )
         )
     columns = ("addresses", "link address")
@@ -188,12 +188,12 @@ def qdisc_blocks(pair: SnapshotPair) -> list[Block]:
     blocks, idle = [], []
     for key in dict.fromkeys([*before, *after]):
         first, last = before.get(key), after.get(key)
-        known = last or first
-        assert known is not None
-        if known[1].kind == "noqueue" and not any(
-            _counts(found[1]) for found in (first, last) if found
+        newest = last or first
+        assert newest is not None
+        if newest[1].kind == "noqueue" and not any(
+            _counts(snapshot[1]) for snapshot in (first, last) if snapshot
         ):
-            idle.append(known[1].dev or "?")
+            idle.append(newest[1].dev or "?")
             continue
         blocks.append(_block(pair, first, last))
     if idle:
@@ -223,10 +223,14 @@ def _counts(qdisc: Qdisc) -> bool:
 def _block(
     pair: SnapshotPair, first: tuple[int, Qdisc] | None, last: tuple[int, Qdisc] | None
 ) -> Block:
-    both = [(file, found) for file, found in ((pair.before, first), (pair.after, last)) if found]
-    columns = tuple(when for when, found in (("before", first), ("after", last)) if found)
-    qdiscs = [found[1] for _, found in both]
-    known = qdiscs[-1]
+    both = [
+        (file, snapshot)
+        for file, snapshot in ((pair.before, first), (pair.after, last))
+        if snapshot
+    ]
+    columns = tuple(when for when, snapshot in (("before", first), ("after", last)) if snapshot)
+    qdiscs = [snapshot[1] for _, snapshot in both]
+    newest = qdiscs[-1]
     if len(both) == 2:
         columns = (*columns, "difference")
     elif not pair.both:
@@ -234,9 +238,9 @@ def _block(
     notes = []
     if pair.both and len(both) == 1:
         notes.append(f"only in the file taken {columns[0]} the test")
-    where = f"parent {known.parent}" if known.parent else "root"
-    title = f"{known.kind} {known.handle} {where}" + (f" on {known.dev}" if known.dev else "")
-    places = ", ".join(_place(file, found[0]) for file, found in both if file)
+    where = f"parent {newest.parent}" if newest.parent else "root"
+    title = f"{newest.kind} {newest.handle} {where}" + (f" on {newest.dev}" if newest.dev else "")
+    places = ", ".join(_place(file, snapshot[0]) for file, snapshot in both if file)
     rows = [*_option_rows(qdiscs, len(columns)), *_counter_rows(qdiscs, len(columns))]
     node = f"{pair.node}: " if pair.node else ""
     return Block(f"{node}{title}", places, columns, tuple(rows), tuple(notes))
@@ -257,8 +261,8 @@ def _option_rows(qdiscs: Sequence[Qdisc], width: int) -> Iterator[Row]:
     flat = [dict(_flat(qdisc.options)) for qdisc in qdiscs]
     for name in dict.fromkeys(name for options in flat for name in options):
         values = tuple(options.get(name) for options in flat)
-        known = meanings.get(name) or QDISC.get(name, UNKNOWN)
-        meaning = _in_other_units(known, values[-1])
+        meaning_of_option = meanings.get(name) or QDISC.get(name, UNKNOWN)
+        meaning = _in_other_units(meaning_of_option, values[-1])
         yield Row(name, (*values, *[None] * (width - len(values))), meaning)
 
 
@@ -309,10 +313,10 @@ def queue_blocks(file: RawFile) -> list[Block]:
     samples = parse_qdisc_samples(file.read(), file.name, allow_truncated_tail=True)
     if not samples:
         raise ParseError(file.name, "file", "there is no whole sample in it")
-    kept: dict[tuple[str, str], list[Qdisc]] = {}
+    by_queue: dict[tuple[str, str], list[Qdisc]] = {}
     for sample in samples:
         for qdisc in sample.qdiscs:
-            kept.setdefault((qdisc.kind, qdisc.parent or "root"), []).append(qdisc)
+            by_queue.setdefault((qdisc.kind, qdisc.parent or "root"), []).append(qdisc)
     span_s = samples[-1].time_s - samples[0].time_s
     note = f"{len(samples)} samples in {span_s:.1f} s; each stands after a line '# t=' with its Unix time"
     node = f"{file.node}: " if file.node else ""
@@ -324,7 +328,7 @@ def queue_blocks(file: RawFile) -> list[Block]:
             tuple(_sampled_rows(qdiscs)),
             (note,),
         )
-        for (kind, parent), qdiscs in kept.items()
+        for (kind, parent), qdiscs in by_queue.items()
     ]
 
 

@@ -70,19 +70,19 @@ def _subtitle(lab: Lab | None, plan: dict[str, Any], settings: dict[str, Value])
 
 def _traces(source: Source, node: str | None) -> tuple[list[Trace], list[str]]:
     """The first connections with data, a node after the other; and how many more there are."""
-    kept: list[Trace] = []
+    traces: list[Trace] = []
     count = 0
     for file in _logs(source, node):
         ports = [port for named in data_ports(file.node, source.files).values() for port in named]
         count += len(ports) or 1
-        if len(kept) >= MOST_FLOWS:
+        if len(traces) >= MOST_FLOWS:
             continue
         try:
-            kept += _traces_of(file, ports)[: MOST_FLOWS - len(kept)]
+            traces += _traces_of(file, ports)[: MOST_FLOWS - len(traces)]
         except ParseError as error:
             raise UserError(str(error)) from None
-    notes = [f"the first {len(kept)} of {count} connections"] if count > len(kept) > 0 else []
-    return kept, notes
+    notes = [f"the first {len(traces)} of {count} connections"] if count > len(traces) > 0 else []
+    return traces, notes
 
 
 def _logs(source: Source, node: str | None) -> Iterator[RawFile]:
@@ -103,9 +103,9 @@ def _traces_of(file: RawFile, ports: Sequence[int]) -> list[Trace]:
     text = file.read()
     wanted = list(ports)[:MOST_FLOWS]
     if wanted:
-        found = traces_by_port(file.node, samples_of(text, file.name, wanted), wanted)
-        if found:
-            return [found[port] for port in sorted(found)]
+        by_port = traces_by_port(file.node, samples_of(text, file.name, wanted), wanted)
+        if by_port:
+            return [by_port[port] for port in sorted(by_port)]
     samples = samples_of(text, file.name)
     return list(traces_by_port(file.node, samples, busiest_port(samples)).values())
 

@@ -138,10 +138,12 @@ def _streams(file: RawFile, run: Iperf3Run) -> Block:
 
 def _intervals(file: RawFile, run: Iperf3Run) -> Block:
     columns = ("bytes", "bit/s", "sent again", "cwnd (bytes)", "rtt (ms)")
-    kept = run.intervals[:MOST_INTERVALS]
+    shown = run.intervals[:MOST_INTERVALS]
     several = len({interval.stream_id for interval in run.intervals}) > 1
-    rows = [Row(_interval_name(interval, several), _interval_values(interval)) for interval in kept]
-    more = len(run.intervals) - len(kept)
+    rows = [
+        Row(_interval_name(interval, several), _interval_values(interval)) for interval in shown
+    ]
+    more = len(run.intervals) - len(shown)
     notes = (f"{more} more intervals, to {run.intervals[-1].end_s:g} s",) if more else ()
     return Block(
         _title(file, "interval by interval"),
@@ -196,8 +198,8 @@ def read_log(file: RawFile, files: Sequence[RawFile]) -> Log:
     samples = samples_of(text, file.name)
     there = {socket.local_port for sample in samples for socket in sample.sockets}
     for name, ports in data_ports(file.node, files).items():
-        if here := tuple(port for port in ports if port in there):
-            return Log(file, text, samples, here, f"{name} names it ('connected')")
+        if own_ports := tuple(port for port in ports if port in there):
+            return Log(file, text, samples, own_ports, f"{name} names it ('connected')")
     return Log(file, text, samples, tuple(busiest_port(samples)), "it sent most of those here")
 
 
@@ -212,13 +214,13 @@ def samples_of(
 
 def data_ports(node: str, files: Sequence[RawFile]) -> dict[str, list[int]]:
     """By the name of each of a node's iperf3 files, the ports of its data connections."""
-    found = {
+    by_name = {
         file.name: ports_in(file)
         for file in files
         # In a live lab a person may have called it anything.
         if file.node == node and ("iperf3" in file.base or file.base.endswith(".json"))
     }
-    return {name: ports for name, ports in found.items() if ports}
+    return {name: ports for name, ports in by_name.items() if ports}
 
 
 def ports_in(file: RawFile) -> list[int]:

@@ -102,8 +102,8 @@ class Source:
         if node is None:
             return list(self.files)
         if node not in self.nodes:
-            known = f"it has {', '.join(self.nodes)}" if self.nodes else "it names no nodes"
-            raise UserError(f"--node {node}: {self.target} has no files of such a node; {known}")
+            nodes = f"it has {', '.join(self.nodes)}" if self.nodes else "it names no nodes"
+            raise UserError(f"--node {node}: {self.target} has no files of such a node; {nodes}")
         return [file for file in self.files if file.node == node]
 
 
@@ -213,15 +213,15 @@ def _source(target: Path, sort: Sort, raw: Path, plan: dict[str, Any]) -> Source
 
 def _walk(folder: Path) -> list[Path]:
     """What stands below a folder but folders, by name; no link is followed, and what is hidden is left."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         links = [name for name in folders if Path(parent, name).is_symlink()]
         plain = [name for name in names if not name.startswith(".")]
-        found += [Path(parent, name) for name in [*plain, *links]]
-        if len(found) > MAX_FILES:
+        paths += [Path(parent, name) for name in [*plain, *links]]
+        if len(paths) > MAX_FILES:
             raise UserError(f"{folder}: more than {MAX_FILES} files; name a run's own folder")
-    return sorted(found)
+    return sorted(paths)
 
 
 _WHEN = re.compile(r"(?<![a-z])(before|after)(?![a-z])")
@@ -247,12 +247,12 @@ class SnapshotPair:
 
 def pairs(files: Sequence[RawFile]) -> list[SnapshotPair]:
     """Return the files in pairs whose names differ by `before` and `after` only, in order."""
-    found: dict[str, dict[str, RawFile]] = {}
+    by_state: dict[str, dict[str, RawFile]] = {}
     for file in files:
         when = _WHEN.search(file.base)
         key = _WHEN.sub("*", file.name) if when else file.name
-        found.setdefault(key, {})[when[1] if when else "after"] = file
+        by_state.setdefault(key, {})[when[1] if when else "after"] = file
     return [
         SnapshotPair(next(iter(files.values())).node, files.get("before"), files.get("after"))
-        for files in found.values()
+        for files in by_state.values()
     ]

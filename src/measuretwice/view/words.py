@@ -100,8 +100,8 @@ TEXTS = {
 def text_name(file: RawFile) -> str:
     """Return the short name of a tool's text that has no word: tcpdump of tcpdump.txt; empty for other files."""
     stem, dot, ending = file.base.rpartition(".")
-    known = any(fnmatchcase(file.base, pattern) for pattern in TEXTS)
-    return stem if dot and ending == "txt" and known else ""
+    is_text = any(fnmatchcase(file.base, pattern) for pattern in TEXTS)
+    return stem if dot and ending == "txt" and is_text else ""
 
 
 def word_of(file: RawFile, source: Source) -> Word | None:
@@ -161,7 +161,7 @@ class Listing(TypedDict):
 
 def listing(source: Source, files: Sequence[RawFile]) -> Listing:
     """Return what these files of a source are, each with the word for it."""
-    known = [(file, word_of(file, source)) for file in files]
+    words = [(file, word_of(file, source)) for file in files]
     return {
         "run": str(source.target),
         "sort": source.sort,
@@ -175,7 +175,7 @@ def listing(source: Source, files: Sequence[RawFile]) -> Listing:
                 "what": word.name if word else None,
                 "about": about(file, word),
             }
-            for file, word in known
+            for file, word in words
         ],
         "left_out": list(source.left_out),
     }
@@ -184,12 +184,12 @@ def listing(source: Source, files: Sequence[RawFile]) -> Listing:
 def files_of(word: Word, source: Source, node: str | None) -> list[RawFile]:
     """Return the files that a word means; UserError where there is none."""
     files = source.of_node(node)
-    found = [file for file in files if word_of(file, source) is word]
-    if not found:
+    matching = [file for file in files if word_of(file, source) is word]
+    if not matching:
         at = f" of node {node}" if node else ""
         names = " or ".join(word.patterns)
         raise UserError(f"{source.target}: no file{at} is for '{word.name}' (such as {names})")
-    return found
+    return matching
 
 
 def show(word: Word, files: Sequence[RawFile], source: Source, root: Path) -> Shown:
