@@ -26,8 +26,8 @@ class Unpacked:
 
     def named(self, text: str) -> str:
         """A path, or a line with paths, as it was asked for: ARCHIVE:path/inside."""
-        for begin, said in self.instead:
-            text = text.replace(begin, said)
+        for begin, name in self.instead:
+            text = text.replace(begin, name)
         return text
 
     def named_in(self, content: Any) -> Any:
@@ -109,7 +109,7 @@ def lay_open(archive: Path, place: Path) -> list[str]:
     # Grading knows a submission's files by their names alone, without the folder that they were in.
     name = re.compile(rf"^(\d+ of )?{re.escape(printable(archive.name))}(/?)")
     lines = [
-        name.sub(lambda found: f"{found[1] or ''}{archive}{':' if found[2] else ''}", line)
+        name.sub(lambda match: f"{match[1] or ''}{archive}{':' if match[2] else ''}", line)
         for line in extractor.summary
     ]
     if not any(path.is_file() for path in place.parent.rglob("*")):

@@ -210,11 +210,13 @@ def changes_in_words(changes: Mapping[str, Value], own: OwnScripts | None = None
 
 def changes_of(lab: Lab, result: Result) -> dict[str, Value]:
     """Return the settings of a case's run that its student changed, with their values; UNSET for one taken away."""
-    meant = trial_params(lab, result.trial, stage=result.stage, case=result.case, seed=result.seed)
+    planned = trial_params(
+        lab, result.trial, stage=result.stage, case=result.case, seed=result.seed
+    )
     return {
         name: result.params.get(name, UNSET)
-        for name in {**meant, **result.params}
-        if meant.get(name) != result.params.get(name)
+        for name in {**planned, **result.params}
+        if planned.get(name) != result.params.get(name)
     }
 
 
@@ -234,8 +236,8 @@ def read_changes(lab: Lab, changes: Sequence[str], duration: str | None = None) 
         name, equals, text = change.partition("=")
         if not equals:
             raise UserError(f"--set {change}: expected KEY=VALUE, such as --set rtt_ms=20")
-        known = lab.file.parameters.get(name)
-        if text == UNSET and known and known.default is None:
+        parameter = lab.file.parameters.get(name)
+        if text == UNSET and parameter and parameter.default is None:
             settings[name] = UNSET
         else:
             settings[name] = lab.read_value(name, text, f"--set {change}")

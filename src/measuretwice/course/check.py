@@ -56,15 +56,17 @@ class Check:
         pairs = list(zip(targets, self.places.targets, strict=True))
         parts = [Part(str(target), partial(_look, target, place)) for target, place in pairs]
         notes: list[str] = []
-        found: dict[Path, dict[str, Any]] = {}
+        looked_by_place: dict[Path, dict[str, Any]] = {}
         for (_, place), looked in zip(pairs, self._read(parts, is_look), strict=True):
             if looked is not None:
                 notes += [f"{line}; the rest is taken" for line in looked["refused"]]
-                found[place] = looked
-        unreadable = [line for looked in found.values() for line in looked["unreadable"]]
+                looked_by_place[place] = looked
+        unreadable = [line for looked in looked_by_place.values() for line in looked["unreadable"]]
         self._left_out = bool(unreadable)
-        self._runs = [Path(run) for looked in found.values() for run in looked["runs"]]
-        self._others = {place: looked for place, looked in found.items() if not looked["runs"]}
+        self._runs = [Path(run) for looked in looked_by_place.values() for run in looked["runs"]]
+        self._others = {
+            place: looked for place, looked in looked_by_place.items() if not looked["runs"]
+        }
         self.books = CaseBooks(self.root, self._runs)
         return notes + [f"{line}; it is left out" for line in unreadable]
 
@@ -97,8 +99,8 @@ class Check:
         binomial_interval(10, 0.5, 0.9)
         documents = cast(list[Document | None], self._read(parts, is_document))
         of_runs, rest = documents[: len(self._runs)], documents[len(self._runs) :]
-        known = [document for document in of_runs if document is not None]
-        known += self._together(known)
+        answers = [document for document in of_runs if document is not None]
+        answers += self._together(answers)
         self._unread_runs = [
             str(run) for run, document in zip(self._runs, of_runs, strict=True) if document is None
         ]
@@ -107,7 +109,7 @@ class Check:
             for folder, document in zip(live, rest, strict=False)
             if document is not None
         ]
-        self._documents = known + [document for document in rest if document is not None]
+        self._documents = answers + [document for document in rest if document is not None]
         return self._documents
 
     def judge(self) -> list[Document]:
@@ -212,13 +214,13 @@ def _look(target: Path, place: Path, _: Reference) -> dict[str, Any]:
 
 def _unreadable_folders(target: Path) -> list[str]:
     """The folders beside runs that can't be looked into, with the reason. What is inside of a run, that run names."""
-    found: list[str] = []
+    lines: list[str] = []
 
     def refuse(error: OSError) -> None:
-        found.append(f"{error.filename}: can't be read ({error.strerror})")
+        lines.append(f"{error.filename}: can't be read ({error.strerror})")
 
     for _, folders, names in os.walk(target, onerror=refuse):
         if PLAN in names:
             folders.clear()
         folders.sort()
-    return found
+    return lines

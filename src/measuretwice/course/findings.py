@@ -128,7 +128,7 @@ def _intended(
 
 def check_together(root: Path, documents: list[Document], hint: int | None) -> list[Document]:
     """Return what no single run shows: a document for each set of runs that can't stand together."""
-    found: list[Document] = []
+    together: list[Document] = []
     for name in sorted({document["lab"] for document in documents}):
         lab = load_lab(root, name)
         members = [
@@ -143,7 +143,7 @@ def check_together(root: Path, documents: list[Document], hint: int | None) -> l
         for about in check_set(lab, [_member(document) for document in members]):
             runs = [members[place]["run"] for place in about.members]
             finding = with_help(lab, about.finding, hint)
-            found.append(
+            together.append(
                 {
                     "run": f"{_folder_of(runs)}: {len(runs)} runs taken together",
                     "lab": name,
@@ -151,7 +151,7 @@ def check_together(root: Path, documents: list[Document], hint: int | None) -> l
                     "findings": [_finding_document(finding)],
                 }
             )
-    return found
+    return together
 
 
 def _member(document: Document) -> Member:

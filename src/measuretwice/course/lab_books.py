@@ -76,15 +76,15 @@ class CaseBooks:
     """The lab books of the cases that some runs are of; cases without a book are left out."""
 
     def __init__(self, root: Path, runs: Sequence[Path]) -> None:
-        found: dict[tuple[Path, int], tuple[Lab, list[Path]]] = {}
+        cases: dict[tuple[Path, int], tuple[Lab, list[Path]]] = {}
         for run in runs:
-            known = _case_of(root, run)
-            if known is not None:
-                lab, number = known
-                found.setdefault((run.parent, number), (lab, []))[1].append(run)
+            lab_and_case = _case_of(root, run)
+            if lab_and_case is not None:
+                lab, number = lab_and_case
+                cases.setdefault((run.parent, number), (lab, []))[1].append(run)
         self._cases = [
             _CheckedCase(lab, number, book, tuple(of_case))
-            for (folder, number), (lab, of_case) in found.items()
+            for (folder, number), (lab, of_case) in cases.items()
             if (book := LabBook(folder, lab)).exists
         ]
 
@@ -176,7 +176,7 @@ def note_live_outcome(root: Path, folder: Path, document: Document) -> SolvedByH
 def _only_claim_off(case: _CheckedCase, own: Sequence[Path], documents: Sequence[Document]) -> bool:
     """Was the experiment made that decides, and is all that is off the claim beside it?"""
     pitfall = case.lab.case(case.number)
-    found = {
+    findings = {
         finding["id"]
         for document in documents
         if document["run"] in map(str, own)
@@ -186,7 +186,7 @@ def _only_claim_off(case: _CheckedCase, own: Sequence[Path], documents: Sequence
     return (
         pitfall.settled_by is not None
         and result is not None
-        and found == {pitfall.finding}
+        and findings == {pitfall.finding}
         and pitfall.settled_by in changes_of(case.lab, result)
     )
 
@@ -214,10 +214,10 @@ def _note_solved(case: _CheckedCase, own: Sequence[Path]) -> CaseSolved:
 
 def _before_and_now(asked: Quantity, values: Sequence[float | None]) -> str:
     """How the measured value has changed, in words; nothing where a run lacks it."""
-    known = [f"{value * asked.scale:.4g}" for value in values if value is not None]
-    if len(known) < len(values):
+    texts = [f"{value * asked.scale:.4g}" for value in values if value is not None]
+    if len(texts) < len(values):
         return ""
-    first, last = known
+    first, last = texts
     name, unit = asked.name, "" if asked.unit in asked.name else asked.unit
     if first == last:
         return (

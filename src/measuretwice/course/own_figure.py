@@ -63,15 +63,15 @@ def own_figure(
     data = steps_data(lab, use, steps)
     data["own"] = [
         {
-            "title": known.after,
-            "brief": known.brief,
+            "title": own_try.after,
+            "brief": own_try.brief,
             "runs": [
                 run_data(lab, row, result)
-                for result in results_of_try(folder, known, lab)
+                for result in results_of_try(folder, own_try, lab)
                 for row in figure_rows.rows_for_table([result], names_of(use))
             ],
         }
-        for known in tries
+        for own_try in tries
     ]
     _veil(data, opened, first_try_cases(lab))
     path = folder / FIGURE

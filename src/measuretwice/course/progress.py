@@ -140,12 +140,12 @@ class OpenedTry:
     @property
     def own_tries(self) -> list[Try]:
         """The states with this seed."""
-        return [known for known in self.tries if known.seed == self.seed]
+        return [own_try for own_try in self.tries if own_try.seed == self.seed]
 
     @property
     def predicted(self) -> str:
         """What was predicted of the first state that has a prediction; empty where none has."""
-        return next((known.predicted for known in self.own_tries if known.predicted), "")
+        return next((own_try.predicted for own_try in self.own_tries if own_try.predicted), "")
 
     @property
     def next_case(self) -> int | None:
@@ -209,12 +209,12 @@ class StartedTry:
             "last": state.plan.last,
             "so_far": [
                 {
-                    "after": known.after,
-                    "cases": list(known.cases),
-                    "brief": known.brief,
-                    "predicted": known.predicted,
+                    "after": own_try.after,
+                    "cases": list(own_try.cases),
+                    "brief": own_try.brief,
+                    "predicted": own_try.predicted,
                 }
-                for known in own
+                for own_try in own
             ],
             "runs": [
                 {
@@ -268,8 +268,8 @@ def try_so_far(lab: Lab, out: Path, book: LabBook) -> str:
     if not tries:
         return f"No first try yet: ./lab start {lab.name}"
     plan = plan_try(lab, opened_cases(book))
-    known = any(plan.cases == state.cases for state in tries)
-    more = "" if known else f"\n./lab start {lab.name} shows what your last cases did to it."
+    is_tried = any(plan.cases == state.cases for state in tries)
+    more = "" if is_tried else f"\n./lab start {lab.name} shows what your last cases did to it."
     return so_far(tries) + more
 
 

@@ -74,12 +74,12 @@ def _answer(root: Path, process: LimitedProcess, part: Part) -> tuple[Any, bool]
                 f"{part.name}: not read: took longer than {limited_process.WALL_S:.0f} s"
             ), False
         try:
-            said = json.loads(process.pipe.recv_bytes(MOST_ANSWER_BYTES))
+            message = json.loads(process.pipe.recv_bytes(MOST_ANSWER_BYTES))
         except (EOFError, OSError):
             return Unread(f"{part.name}: {process.failure()}"), False
         except (ValueError, RecursionError):
             return Unread(f"{part.name}: {NONSENSE}"), False
-        match said:
+        match message:
             case {"answer": answer}:
                 return answer, True
             case {"problem": str(problem)}:
@@ -110,10 +110,10 @@ def _read(parts: Sequence[Part], scratch: Path, pipe: Connection) -> None:
     def ask(part: Part, root: Path, lab: Lab, params: Mapping[str, Value]) -> HostState | None:
         pipe.send_bytes(json.dumps({"lab": lab.name, "params": dict(params)}).encode())
         # From who has started us: none of it is from outside.
-        known = pipe.recv()
-        if isinstance(known, str) and known:
-            raise UserError(f"{part.name}: {known}")
-        return known or None
+        reply = pipe.recv()
+        if isinstance(reply, str) and reply:
+            raise UserError(f"{part.name}: {reply}")
+        return reply or None
 
     for part in parts:
         allow_more_work()

@@ -76,17 +76,17 @@ def write_report(
     `answers`, by their questions' texts, are taken besides those that an earlier report's Markdown has. UserError where
     that has answers to other questions.
     """
-    known = {**_answers(about.notes), **(answers or {})}
+    all_answers = {**_answers(about.notes), **(answers or {})}
     report = make_report(
         about.runs,
         title=title,
         author=author,
         made=now(),
         unusable=about.unusable,
-        answers=known,
+        answers=all_answers,
         books=_books(about.runs, about.targets),
     )
-    _keep_answers(report, known, about.notes)
+    _keep_answers(report, all_answers, about.notes)
     about.page.parent.mkdir(parents=True, exist_ok=True)
     figures = _figures(about.runs)
     write_text(about.page, render_html(report, figures))
@@ -135,13 +135,13 @@ def _read(root: Path, targets: tuple[Path, ...], folder: Path) -> tuple[list[Run
     runs: dict[Path, RunData] = {}
     problems: dict[str, None] = {}
     for target in targets:
-        found = runs_in(target)
-        if not found:
+        folders = runs_in(target)
+        if not folders:
             lacks = "no run of ./lab in it; ./lab run makes one"
             problems[
                 f"{target}: {lacks if target.exists() else 'there is no such file or folder'}"
             ] = None
-        for run in found:
+        for run in folders:
             if run.resolve() in runs:
                 continue
             try:
@@ -204,8 +204,8 @@ def _answers(notes: Path) -> dict[str, str]:
 
 def _keep_answers(report: Report, answers: dict[str, str], notes: Path) -> None:
     """Never write over an answer that the new report has no place for."""
-    kept = {question.answer for _, asked in report.questions for question in asked}
-    if any(answer not in kept for answer in answers.values()):
+    texts = {question.answer for _, asked in report.questions for question in asked}
+    if any(answer not in texts for answer in answers.values()):
         raise UserError(
             f"{notes}: has answers to questions that these runs don't ask; "
             "move it away, or give another --out"

@@ -70,10 +70,10 @@ class PageApi:
     def _open_lab(
         self, lab: str, *, begin: bool, diagnoses: dict[str, str], hints: dict[str, str]
     ) -> None:
-        found = load_lab(self._root, lab)
-        folder = self._runs / found.name
-        self._store.quarantine_unreadable(folder, found)
-        note_written(found, folder, diagnoses, hints, begin=begin)
+        loaded = load_lab(self._root, lab)
+        folder = self._runs / loaded.name
+        self._store.quarantine_unreadable(folder, loaded)
+        note_written(loaded, folder, diagnoses, hints, begin=begin)
 
     def note(self, *, lab: str) -> dict[str, Any]:
         """Something was written down: it is in the book already, where there is one. Return nothing."""
@@ -97,23 +97,23 @@ class PageApi:
         UserError where they can't be run, here or at all.
         """
         _check_seed(seed)
-        found = load_lab(self._root, lab)
-        batch = open_batch(self._root, found, self._runs, self._machine)
-        settings = read_changes(found, changes or ())
+        loaded = load_lab(self._root, lab)
+        batch = open_batch(self._root, loaded, self._runs, self._machine)
+        settings = read_changes(loaded, changes or ())
         case_run = None
         if case is not None:
             case_run = open_case(
-                found, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
+                loaded, case, None, show_me=show_me, changes=settings, out=self._runs, seed=seed
             )
             seed = case_run.seed
-        choice = choose_trials(found, trials, case_run)
-        task = self._task = Task(found, batch, settings, case_run, choice.again)
+        choice = choose_trials(loaded, trials, case_run)
+        task = self._task = Task(loaded, batch, settings, case_run, choice.again)
         first = 1 if seed is None else seed
         for trial in choice.trials:
             for n in range(choice.repeat):
                 task.add(trial, first + n)
         jobs = list(task.jobs.values())
-        if problems := self._machine.problems(found, [job.plan for job in jobs]):
+        if problems := self._machine.problems(loaded, [job.plan for job in jobs]):
             raise UserError("; ".join(problems))
         if case_run and len(finished(jobs)) < len(jobs):
             task.predict(predicted)
@@ -126,9 +126,9 @@ class PageApi:
     def dealt(self, *, lab: str, case: int, seed: int | None = None) -> answers.DealtAnswer:
         """Say which values a case's run of the reader's own has, before it is run; a book that isn't there is begun."""
         _check_seed(seed)
-        found = load_lab(self._root, lab)
+        loaded = load_lab(self._root, lab)
         case_run = open_case(
-            found, case, None, show_me=False, changes={}, out=self._runs, seed=seed
+            loaded, case, None, show_me=False, changes={}, out=self._runs, seed=seed
         )
         return {
             "says": wording.dealt_values(case_run) or "Your own run has the recorded run's values."
@@ -188,7 +188,7 @@ class PageApi:
         task = self._begun(folder)
         job = task.job(folder)
         task.run(job)
-        self._store.made(job.folder)
+        self._store.forget_unreadable(job.folder)
 
     def _files_of(self, run: Path) -> list[str]:
         return sorted(
@@ -201,12 +201,12 @@ class PageApi:
         self, *, lab: str, case: int | None = None, trials: str | None = None
     ) -> answers.ResultsAnswer:
         """Return the finished runs of a case, or of trials, oldest first."""
-        found = load_lab(self._root, lab)
-        numbers = set(select_trials(found, trials)) if trials else set()
+        loaded = load_lab(self._root, lab)
+        numbers = set(select_trials(loaded, trials)) if trials else set()
         results = []
-        plans = (self._runs / found.name).glob("*/plan.json")
+        plans = (self._runs / loaded.name).glob("*/plan.json")
         for plan in sorted(plans, key=lambda plan: plan.stat().st_mtime):
-            result = read_result(plan.parent, found)
+            result = read_result(plan.parent, loaded)
             if (
                 result is None
                 or result.case != case
@@ -214,15 +214,15 @@ class PageApi:
             ):
                 continue
             results.append(result)
-        left_out = self._store.lines(self._runs / found.name)
-        return {**answers.results_to_json(found, results, case), "left_out": left_out}
+        left_out = self._store.lines(self._runs / loaded.name)
+        return {**answers.results_to_json(loaded, results, case), "left_out": left_out}
 
     def check(
         self, *, lab: str, folders: list[str], hint: int | None = None
     ) -> answers.CheckAnswer:
         """Return what the checker finds in runs, and note it in the lab book, as `./lab check` does."""
-        found = load_lab(self._root, lab)
-        runs = [self._runs / found.name / folder for folder in folders]
+        loaded = load_lab(self._root, lab)
+        runs = [self._runs / loaded.name / folder for folder in folders]
         books = CaseBooks(self._root, runs)
         books.note_hint(hint)
         documents = [check_one(self._root, run, hint) for run in runs]
@@ -271,15 +271,15 @@ class PageApi:
         changes: list[str] | None = None,
     ) -> answers.LiveAnswer:
         """Make a live lab's folder, as `./lab up` does, and return what the machine needs."""
-        found = load_lab(self._root, lab)
-        batch = open_batch(self._root, found, self._runs, self._machine)
+        loaded = load_lab(self._root, lab)
+        batch = open_batch(self._root, loaded, self._runs, self._machine)
         folder, plan, files = begin_live(
             batch, nodes, trial=trial, case=case, show_me=show_me, changes=changes or ()
         )
         return {
             "folder": folder.name,
-            "words": guest_words(found, plan, nodes),
-            "packs": packs_of(found),
+            "words": guest_words(loaded, plan, nodes),
+            "packs": packs_of(loaded),
             "files": files,
         }
 

@@ -83,10 +83,12 @@ def keep_live_files(folder: Path, given: Path) -> bool:
 
 
 def _check_nodes(lab: Lab, nodes: Sequence[str]) -> None:
-    known = lab.file.topology.node_names
+    node_names = lab.file.topology.node_names
     for node in nodes:
-        if node not in known:
-            raise UserError(f"{node}: there is no such node: {lab.name} has {', '.join(known)}")
+        if node not in node_names:
+            raise UserError(
+                f"{node}: there is no such node: {lab.name} has {', '.join(node_names)}"
+            )
     if not 1 <= len(set(nodes)) == len(nodes) <= PAGE_TERMINALS:
         raise UserError(f"choose one to {PAGE_TERMINALS} nodes, each once")
 
@@ -162,10 +164,10 @@ class Task:
         """Add, and return, the trials that are run once more, where that is the mistake that is staged."""
         if not self.again:
             return []
-        known = set(self.jobs)
+        planned = set(self.jobs)
         odd = odd_trials(self.again, list(self._results()))
         more = [self.add(trial, seed) for trial, seed in odd]
-        return [job for job in more if job.folder.name not in known]
+        return [job for job in more if job.folder.name not in planned]
 
     def conclude(self) -> str:
         """Note a case's runs in the lab book; return how a prediction compares, in words."""

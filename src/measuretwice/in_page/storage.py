@@ -54,7 +54,7 @@ class RunStore:
             else:
                 self._readable.add(run)
 
-    def made(self, run: Path) -> None:
+    def forget_unreadable(self, run: Path) -> None:
         """Forget that a run could not be read: it was made anew."""
         self._lines.get(run.parent, {}).pop(run.name, None)
 
@@ -73,12 +73,12 @@ def note_written(
     """
     book = LabBook(folder, lab)
     diagnosed = _by_case(lab, diagnoses)
-    taken = {case: step for case, step in _by_case(lab, hints).items() if step in HINTS}
-    if begin and (diagnosed or taken) and not book.exists:
+    taken_hints = {case: step for case, step in _by_case(lab, hints).items() if step in HINTS}
+    if begin and (diagnosed or taken_hints) and not book.exists:
         book.open()
     if not book.exists:
         return
-    for case, step in sorted(taken.items()):
+    for case, step in sorted(taken_hints.items()):
         notes = book.notes(case)
         if int(step) > notes.hints and not notes.mended:
             book.add(case, "Hint", step)

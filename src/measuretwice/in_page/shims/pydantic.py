@@ -52,9 +52,9 @@ field_validator = model_validator = _as_it_is
 class _Fields(type):
     @property
     def model_fields(cls) -> dict[str, FieldInfo]:
-        found = cls.__dict__.get("_model_fields")
-        if found is None:
-            found = {}
+        by_name = cls.__dict__.get("_model_fields")
+        if by_name is None:
+            by_name = {}
             for name, kind in get_type_hints(cls, include_extras=True).items():
                 if (
                     name == "model_config"
@@ -65,9 +65,9 @@ class _Fields(type):
                 default = getattr(cls, name, REQUIRED)
                 plain = default if isinstance(default, FieldInfo) else FieldInfo(default)
                 annotation = get_args(kind)[0] if get_origin(kind) is typing.Annotated else kind
-                found[name] = FieldInfo(plain.default, plain.default_factory, annotation)
-            cls._model_fields = found
-        return found
+                by_name[name] = FieldInfo(plain.default, plain.default_factory, annotation)
+            cls._model_fields = by_name
+        return by_name
 
 
 class BaseModel(metaclass=_Fields):
