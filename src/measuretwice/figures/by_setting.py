@@ -312,11 +312,11 @@ def regression(lab: Lab, declared: RegressionFigure, results: Sequence[Result]) 
             *((len(COUNTED), 1) if on_phone() else (1, len(COUNTED))), sharey=True
         )
         for axes, (counted, title) in zip(all_axes, COUNTED, strict=True):
-            found = [point for result in results for point in points(result, counted)]
-            if not found:
+            pairs = [point for result in results for point in points(result, counted)]
+            if not pairs:
                 raise UserError(f"--figure {declared.id}: no flow of these runs has {counted}")
-            constant, _, _ = slope_through_zero(found)
-            xs, ys = [x / 1e6 for x, _ in found], [y / 1e6 for _, y in found]
+            constant, _, _ = slope_through_zero(pairs)
+            xs, ys = [x / 1e6 for x, _ in pairs], [y / 1e6 for _, y in pairs]
             rows += [
                 {"by": counted, "model_mbit": round(x, 4), "goodput_mbit": round(y, 4)}
                 for x, y in zip(xs, ys, strict=True)

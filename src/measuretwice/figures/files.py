@@ -123,10 +123,10 @@ def draw_declared(lab: Lab, declared: FigureOf, results: Sequence[Result]) -> Dr
 
 def draw_against_model(name: str, runs: ModelRuns) -> DescribedFigure:
     """Return the model figure of that name; UserError for a name that none has."""
-    known = model_figures()
-    if name not in known:
-        raise UserError(f"--figure {name}: expected one of {', '.join(known)}")
-    return known[name].draw(runs)
+    figures = model_figures()
+    if name not in figures:
+        raise UserError(f"--figure {name}: expected one of {', '.join(figures)}")
+    return figures[name].draw(runs)
 
 
 # As files

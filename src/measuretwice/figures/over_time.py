@@ -74,17 +74,17 @@ def read_traces(lab: Lab, run: Result) -> tuple[list[Trace], Queue | None]:
 
     UserError where its raw files can't be read.
     """
-    folder, kept = run.run_dir, _kept.get()
-    if kept is not None and (lab.folder, folder) in kept:
-        return kept[lab.folder, folder]
+    folder, cache = run.run_dir, _kept.get()
+    if cache is not None and (lab.folder, folder) in cache:
+        return cache[lab.folder, folder]
     try:
         with raw_folder(folder) as raw:
-            found = traces(lab, raw), queue(lab, raw)
+            read = traces(lab, raw), queue(lab, raw)
     except (ParseError, OSError) as error:
         raise UserError(f"{folder.name}: its raw files can't be read: {error}") from None
-    if kept is not None:
-        kept[lab.folder, folder] = found
-    return found
+    if cache is not None:
+        cache[lab.folder, folder] = read
+    return read
 
 
 def title_of(lab: Lab, run: Result) -> str:
@@ -223,18 +223,18 @@ def thinned(times: Sequence[float], values: Sequence[float]) -> tuple[list[float
     """Return what is seen of samples over time: of each column's the first, the least and the most."""
     if len(times) <= 3 * COLUMNS:
         return list(times), list(values)
-    kept: set[int] = {len(times) - 1}
+    indices: set[int] = {len(times) - 1}
     width = (times[-1] - times[0]) / COLUMNS or 1.0
     for _, group in itertools.groupby(
         range(len(times)), key=lambda n: int((times[n] - times[0]) / width)
     ):
         column = list(group)
-        kept |= {
+        indices |= {
             column[0],
             min(column, key=values.__getitem__),
             max(column, key=values.__getitem__),
         }
-    return [times[n] for n in sorted(kept)], [values[n] for n in sorted(kept)]
+    return [times[n] for n in sorted(indices)], [values[n] for n in sorted(indices)]
 
 
 # One flow's window against the other's
@@ -379,12 +379,12 @@ def _draw_packets(panel: Axes, packets: TimeSequence, unit: float, colour: str) 
 
 def _visible(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Of points that cover each other in the larger panel only one; near the first loss all are shown."""
-    kept: dict[tuple[int, int], tuple[float, float]] = {}
+    visible: dict[tuple[int, int], tuple[float, float]] = {}
     width = points[-1][0] / DOTS or 1.0
     height = max(y for _, y in points) / DOTS or 1.0
     for t, y in points:
-        kept.setdefault((round(t / width), round(y / height)), (t, y))
-    return list(kept.values())
+        visible.setdefault((round(t / width), round(y / height)), (t, y))
+    return list(visible.values())
 
 
 def _read_capture(lab: Lab, run: Result) -> TimeSequence:

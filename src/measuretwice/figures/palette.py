@@ -86,7 +86,7 @@ LOOKS = {
 def in_the_dark(svg: str) -> str:
     """Return a picture with each of the palette's colours as it is in the dark."""
     dark = {colour.light: colour.dark for colour in COLOURS.values()}
-    return re.sub(r"#[0-9a-f]{6}\b", lambda found: dark.get(found[0], found[0]), svg)
+    return re.sub(r"#[0-9a-f]{6}\b", lambda match: dark.get(match[0], match[0]), svg)
 
 
 def css() -> str:

@@ -122,30 +122,32 @@ def shapes(values: Sequence[float]) -> dict[float, str]:
 
 def shades(values: Sequence[float]) -> dict[float, str]:
     """Return one of the ordered colours for each value, the smallest the one that stands out most."""
-    known = sorted(set(values))
-    last = max(1, len(known) - 1)
+    ordered = sorted(set(values))
+    last = max(1, len(ordered) - 1)
     steps = len(ORDERED) - 1
-    return {value: COLOURS[ORDERED[round(n * steps / last)]].light for n, value in enumerate(known)}
+    return {
+        value: COLOURS[ORDERED[round(n * steps / last)]].light for n, value in enumerate(ordered)
+    }
 
 
 def line_looks(names: Sequence[str]) -> list[dict[str, Any]]:
     """Return colour, dashes and marker of each line: an algorithm's or a discipline's own, where it is
     one; of other lines one after the other."""
     others = iter([*LOOKS] * len(names))
-    found = []
+    looks = []
     for name in names:
-        known = SAME_LOOK.get(name, name)
-        look = LOOKS[known if known in LOOKS else next(others)]
-        colour = COLOURS[known].light if known in LOOKS else INK
+        look_name = SAME_LOOK.get(name, name)
+        look = LOOKS[look_name if look_name in LOOKS else next(others)]
+        colour = COLOURS[look_name].light if look_name in LOOKS else INK
         dashes = (0, look.dashes) if look.dashes else "-"
-        found.append({"color": colour, "linestyle": dashes, "marker": look.marker})
-    return found
+        looks.append({"color": colour, "linestyle": dashes, "marker": look.marker})
+    return looks
 
 
 def colour_of(name: object) -> str:
     """Return an algorithm's or a discipline's colour; ink for all else."""
-    known = SAME_LOOK.get(str(name), str(name))
-    return COLOURS[known].light if known in LOOKS else INK
+    look_name = SAME_LOOK.get(str(name), str(name))
+    return COLOURS[look_name].light if look_name in LOOKS else INK
 
 
 def marker_style(shape: str, shade: str, filled: bool) -> dict[str, Any]:
@@ -247,8 +249,8 @@ def svg_text(figure: Figure, scheme: Scheme = "light") -> str:
     return text if scheme == "light" else in_the_dark(text)
 
 
-def _rounded(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.1f}".removesuffix(".0")
+def _rounded(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.1f}".removesuffix(".0")
 
 
 def size_of(figure: Figure) -> tuple[int, int]:

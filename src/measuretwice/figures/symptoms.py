@@ -263,12 +263,12 @@ def thinned(
     """Return of each of so many parts of a line its smallest and largest point, in their order."""
     if len(x) <= 2 * parts:
         return list(x), list(y)
-    kept: list[int] = []
+    shown: list[int] = []
     for part in range(parts):
         indices = range(part * len(x) // parts, (part + 1) * len(x) // parts)
         ends = {min(indices, key=y.__getitem__), max(indices, key=y.__getitem__)}
-        kept += sorted(ends)
-    return [x[n] for n in kept], [y[n] for n in kept]
+        shown += sorted(ends)
+    return [x[n] for n in shown], [y[n] for n in shown]
 
 
 def _legend_below(axes: Axes) -> None:
@@ -329,16 +329,16 @@ def _number(name: float | str | None, subject: Subject) -> float:
     """A number that stands there, a parameter's, the model's, or a measured value."""
     if isinstance(name, int | float):
         return float(name)
-    run, found = subject.run, None
+    run, number = subject.run, None
     if name == "model_bps":
-        found = run.model_bps
+        number = run.model_bps
     elif name and name.startswith("="):
-        found = run.number(name[1:])
+        number = run.number(name[1:])
     elif name:
-        found = run.value(name)
-    if found is None:
+        number = run.value(name)
+    if number is None:
         raise _missing(f"{subject.lab.name}, trial {run.trial}", str(name))
-    return float(found)
+    return float(number)
 
 
 # Several runs, several flows
@@ -394,7 +394,7 @@ def _draw_groups(
     names = list(dict.fromkeys(name for name, _ in points))
     parts = []
     for position, name in enumerate(names):
-        of_name = [value for known, value in points if known == name]
+        of_name = [value for group, value in points if group == name]
         several = len(of_name)
         # Points of one column stand a little apart, so that each is seen.
         shifts = [0.5 * (n / (several - 1) - 0.5) if several > 1 else 0.0 for n in range(several)]
@@ -466,8 +466,8 @@ def _cell(row: Sequence[str], which: int | str) -> float:
     """A row's number in a column, or behind a word; ValueError where it has none."""
     if isinstance(which, int):
         return float(row[which])
-    found = [cell for cell in row if cell.startswith(f"{which}:")]
-    return float(found[0].removeprefix(f"{which}:"))
+    cells = [cell for cell in row if cell.startswith(f"{which}:")]
+    return float(cells[0].removeprefix(f"{which}:"))
 
 
 def _is_number(text: str) -> bool:
