@@ -44,8 +44,8 @@ def first_try_of(lab: Lab) -> FirstTry:
 
 def recorded_steps(lab: Lab) -> list[Recording]:
     """Return the recordings of the steps, in order."""
-    known = {recording.id: recording for recording in lab.file.recordings}
-    return [known[step.of] for step in first_try_of(lab).steps]
+    by_id = {recording.id: recording for recording in lab.file.recordings}
+    return [by_id[step.of] for step in first_try_of(lab).steps]
 
 
 def step_cases(lab: Lab, recording: str) -> tuple[int, ...]:

@@ -83,12 +83,12 @@ class Lab:
         """Return the pitfall that students know by this number, from 1."""
         if 1 <= number <= len(self.file.pitfalls):
             return self.file.pitfalls[number - 1]
-        known = f"cases 1 to {len(self.file.pitfalls)}" if self.file.pitfalls else "no cases"
-        raise UserError(f"--case {number}: {self.name} has {known}")
+        numbers = f"cases 1 to {len(self.file.pitfalls)}" if self.file.pitfalls else "no cases"
+        raise UserError(f"--case {number}: {self.name} has {numbers}")
 
     def case_number(self, pitfall: Pitfall) -> int:
         """Return the number by which students know a pitfall."""
-        return 1 + [known.id for known in self.file.pitfalls].index(pitfall.id)
+        return 1 + [candidate.id for candidate in self.file.pitfalls].index(pitfall.id)
 
     def set_name(self, name: str) -> str:
         """Return the folder's name of a recorded set, which names a case by its number.
@@ -96,8 +96,8 @@ class Lab:
         Who writes pages may call `mtu-broken` what is `case-05-broken` in sample-data/.
         """
         pitfall, _, stage = name.rpartition("-")
-        for number, known in enumerate(self.file.pitfalls, start=1):
-            if known.id == pitfall and stage in ("broken", "fixed"):
+        for number, candidate in enumerate(self.file.pitfalls, start=1):
+            if candidate.id == pitfall and stage in ("broken", "fixed"):
                 return f"case-{number:02d}-{stage}"
         return name
 
@@ -163,9 +163,9 @@ class Lab:
             if not refers(value):
                 self.read_value(name, value, where)
             elif str(value)[1:] not in self.file.parameters or name not in self.file.parameters:
-                known = ", ".join(self.file.parameters)
+                names = ", ".join(self.file.parameters)
                 raise UserError(
-                    f"{where}: {name} = {value!r}: no such parameter; there are {known}"
+                    f"{where}: {name} = {value!r}: no such parameter; there are {names}"
                 )
 
     def presets(self, params: dict[str, Value]) -> dict[str, Value]:

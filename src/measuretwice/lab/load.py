@@ -30,9 +30,9 @@ from measuretwice.lab.spoilers import SEALED, unseal
 
 def find_labs(root: Path) -> dict[str, Path]:
     """Return each lab's folder by its name, in order of number, from `root`/labs."""
-    found = (path.parent for path in (root / "labs").glob("[0-9][0-9]-*/lab.toml"))
+    candidates = (path.parent for path in (root / "labs").glob("[0-9][0-9]-*/lab.toml"))
     # What a lab is called is printed as it is.
-    folders = sorted(folder for folder in found if folder.name.isprintable())
+    folders = sorted(folder for folder in candidates if folder.name.isprintable())
     return {name_of(folder): folder for folder in folders}
 
 
@@ -62,8 +62,8 @@ def read_lab(folder: Path) -> Lab:
             raise UserError(f"{short_path(path)}: a link; a lab's files stand in its own folder")
     if (folder / "lab.toml").exists() and not (folder / "lab.toml").is_file():
         raise UserError(f"{short_path(folder / 'lab.toml')}: isn't a plain file")
-    found = sorted((path, path.stat()) for path in folder.rglob("*") if path.is_file())
-    return _read_lab(folder, tuple((path, at.st_mtime_ns, at.st_size) for path, at in found))
+    files = sorted((path, path.stat()) for path in folder.rglob("*") if path.is_file())
+    return _read_lab(folder, tuple((path, at.st_mtime_ns, at.st_size) for path, at in files))
 
 
 @lru_cache(maxsize=16)
@@ -91,10 +91,10 @@ def _read_file(path: Path) -> LabFile:
             )
     # First of all: in another format the rest may mean something else.
     if (version := document.get("format_version")) != FORMAT_VERSION:
-        found = "no such key" if version is None else f"got {version!r}"
+        got = "no such key" if version is None else f"got {version!r}"
         raise UserError(
             f"{short_path(path)}: format_version: expected {FORMAT_VERSION}, which is what this "
-            f"kit reads; {found}"
+            f"kit reads; {got}"
         )
     try:
         return LabFile.model_validate(document)
@@ -167,8 +167,8 @@ def _check_uses(lab: Lab) -> None:
     _check_steps(lab)
     for key, name in _parameters_used(lab):
         if name not in lab.file.parameters:
-            known = ", ".join(lab.file.parameters)
-            raise lab.problem(key, f"{name!r} is no parameter; parameters are {known}")
+            names = ", ".join(lab.file.parameters)
+            raise lab.problem(key, f"{name!r} is no parameter; parameters are {names}")
     words_of = {f"checks.means.{meaning}": of for meaning, of in lab.file.checks.means.items()}
     words_of["run.too_much_for_browser"] = lab.file.run.too_much_for_browser
     for key, parameters in words_of.items():
@@ -257,8 +257,8 @@ def _check_pitfall(lab: Lab, pitfall: Pitfall, earlier: list[str]) -> None:
     key = f"pitfalls: {pitfall.id}"
     for need in pitfall.needs:
         if need not in earlier:
-            known = ", ".join(earlier) or "none"
-            raise lab.problem(key, f"needs: {need!r} doesn't come before it; {known} do")
+            others = ", ".join(earlier) or "none"
+            raise lab.problem(key, f"needs: {need!r} doesn't come before it; {others} do")
     if pitfall.trial not in lab.trials:
         raise lab.problem(key, f"there is no trial {pitfall.trial}")
     for place in pitfall.place:
@@ -292,9 +292,9 @@ def _check_recording(lab: Lab, recording: Recording) -> None:
 
 def _check_figure(lab: Lab, figure: FigureOf) -> None:
     key = f"figures: {figure.id}"
-    known = {recording.id for recording in lab.file.recordings}
+    recording_ids = {recording.id for recording in lab.file.recordings}
     for name in figure.sets:
-        if name not in known:
+        if name not in recording_ids:
             raise lab.problem(key, f"of: there is no recording {name!r}")
     for parameter in figure.parameters():
         if parameter not in lab.file.parameters:
@@ -304,10 +304,10 @@ def _check_figure(lab: Lab, figure: FigureOf) -> None:
 
 
 def _check_first_try(lab: Lab, first_try: FirstTry) -> None:
-    known = {recording.id for recording in lab.file.recordings}
+    recording_ids = {recording.id for recording in lab.file.recordings}
     for index, step in enumerate(first_try.steps):
         key = f"first_try.steps.{index}"
-        if step.of not in known:
+        if step.of not in recording_ids:
             raise lab.problem(key, f"of: there is no recording {step.of!r}")
         if bool(step.after) != bool(index):
             raise lab.problem(

@@ -161,8 +161,8 @@ def _refuse_broken(path: Path, text: bytes) -> None:
     )
     errors = [line for line in done.stderr.splitlines() if "warning:" not in line]
     if errors:
-        found = re.match(r".*?: line (\d+): (.*)", errors[0])
-        raise _broken(path, int(found[1]) if found else None, found[2] if found else errors[0])
+        match = re.match(r".*?: line (\d+): (.*)", errors[0])
+        raise _broken(path, int(match[1]) if match else None, match[2] if match else errors[0])
 
 
 def _broken(path: Path, line: int | None, what: str) -> UserError:

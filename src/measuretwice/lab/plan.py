@@ -71,11 +71,11 @@ class CheckedParams(Mapping[str, Value]):
 
 def complaints(lab: Lab, values: Mapping[Any, object]) -> dict[str, str]:
     """Return what is wrong with the settings of a file, in words, by name: unknown, of another type, out of bounds."""
-    found = {}
+    by_name = {}
     for name, value in values.items():
         if why := _complaint(lab, name, value):
-            found[shortened(name)] = why
-    return found
+            by_name[shortened(name)] = why
+    return by_name
 
 
 def _complaint(lab: Lab, name: object, value: object) -> str:
@@ -283,10 +283,10 @@ def read_plan(lab: Lab, document: Mapping[str, Any], where: str) -> Plan:
         text = json.dumps(decided, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
         raise UserError(f"{where}: can't be read; run it again") from None
-    known = {field.name for field in fields(Plan)}
-    for name in sorted(known - OPTIONAL - decided.keys()):
+    names = {field.name for field in fields(Plan)}
+    for name in sorted(names - OPTIONAL - decided.keys()):
         raise UserError(f"{where}: {name}: field required; run it again")
-    for name in sorted(map(str, decided.keys() - known)):
+    for name in sorted(map(str, decided.keys() - names)):
         raise UserError(f"{where}: {shortened(name)}: no field of a plan; run it again")
     try:
         if not isinstance(decided["params"], Mapping):
@@ -316,7 +316,9 @@ def _check_fields(lab: Lab, plan: Plan) -> None:
         _check_whole("case", plan.case)
         if not 1 <= plan.case <= len(lab.file.pitfalls):
             raise UserError(f"{lab.name} has no case {shortened(plan.case)}")
-    if plan.pitfall is not None and plan.pitfall not in [known.id for known in lab.file.pitfalls]:
+    if plan.pitfall is not None and plan.pitfall not in [
+        pitfall.id for pitfall in lab.file.pitfalls
+    ]:
         raise UserError(f"{lab.name} has no pitfall {shortened(plan.pitfall)}")
     if plan.stage not in (None, "broken", "fixed"):
         raise UserError(f"stage: expected broken, fixed or none, got {shortened(plan.stage)}")

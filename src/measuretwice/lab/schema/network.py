@@ -96,15 +96,15 @@ class Topology(Strict):
         """
         name, _, neighbour = place.partition("/")
         links = {(link.a.node, link.b.node) for link in self.links}
-        found = [
+        nodes = [
             (node, towards)
             for node in self._nodes_named(name)
             for towards in (self._nodes_named(neighbour) if neighbour else [""])
             if not towards or links & {(node, towards), (towards, node)}
         ]
-        if not found:
+        if not nodes:
             raise ValueError(f"{place!r}: no link joins these")
-        return found
+        return nodes
 
     def _nodes_named(self, name: str) -> list[str]:
         nodes = [node.name for node in self.nodes if name in (node.name, node.script)]
@@ -114,14 +114,14 @@ class Topology(Strict):
 
     @model_validator(mode="after")
     def _links_join_nodes(self) -> Topology:
-        known = {node.name for node in self.nodes}
+        names = {node.name for node in self.nodes}
         for host in self.edges.hosts if self.edges else ():
-            if host not in known:
-                raise ValueError(f"edges: {host!r} is no node; nodes are {sorted(known)}")
+            if host not in names:
+                raise ValueError(f"edges: {host!r} is no node; nodes are {sorted(names)}")
         for link in self.links:
             for end in (link.a, link.b):
-                if end.node not in known:
-                    raise ValueError(f"link end {end.node!r} is no node; nodes are {sorted(known)}")
+                if end.node not in names:
+                    raise ValueError(f"link end {end.node!r} is no node; nodes are {sorted(names)}")
         for act in self.acts:
             for place in act.at:
                 self.nodes_at(place)

@@ -181,6 +181,6 @@ def suggestions(parameters: Mapping[str, Parameter], asked: str) -> list[str]:
         for name, parameter in parameters.items()
         if words & {*re.findall(r"[a-z0-9]+", parameter.help.casefold())}
     ]
-    found = list(dict.fromkeys([*alike, *named] or by_help))
-    listed = [name for name in found if not parameters[name].unlisted]
-    return (listed or found)[:MOST_OFFERED]
+    names = list(dict.fromkeys([*alike, *named] or by_help))
+    listed = [name for name in names if not parameters[name].unlisted]
+    return (listed or names)[:MOST_OFFERED]
