@@ -51,16 +51,18 @@ def compute(root: Path, lab: Lab) -> Facts | None:
         return None
     if not path.resolve().is_relative_to(CHECKOUT.resolve()):
         raise UserError(f"{path} is a program of another folder than the kit's: it isn't run")
-    found = _imported(path).facts(RecordedSets(root, lab))
-    assert isinstance(found, Facts), path
-    return found
+    facts = _imported(path).facts(RecordedSets(root, lab))
+    assert isinstance(facts, Facts), path
+    return facts
 
 
 def _imported(path: Path) -> Any:
     """The module in `path`, imported anew; where it is a folder, with what it imports of that."""
     name = "measuretwice_facts_of_a_lab"
-    for known in [known for known in sys.modules if known.split(".")[0] == name]:
-        del sys.modules[known]
+    for module_name in [
+        module_name for module_name in sys.modules if module_name.split(".")[0] == name
+    ]:
+        del sys.modules[module_name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
@@ -71,10 +73,10 @@ def _imported(path: Path) -> Any:
 
 def write_facts(root: Path, lab: Lab) -> Path | None:
     """Compute a lab's facts and write them, a line each; return the file, None where the lab has no facts."""
-    if (found := compute(root, lab)) is None:
+    if (facts := compute(root, lab)) is None:
         return None
     path = facts_file(root, lab)
-    path.write_text(to_text(found), encoding="utf-8")
+    path.write_text(to_text(facts), encoding="utf-8")
     return path
 
 
@@ -88,8 +90,10 @@ def read_facts(root: Path, lab: Lab) -> Facts:
         return Facts()
     try:
         parts = read_object(path)
-        known = {name: _from_json(fact) for facts in parts.values() for name, fact in facts.items()}
-        return Facts(known, {name: source for source, facts in parts.items() for name in facts})
+        by_name = {
+            name: _from_json(fact) for facts in parts.values() for name, fact in facts.items()
+        }
+        return Facts(by_name, {name: source for source, facts in parts.items() for name in facts})
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(f"{path}: is damaged ({error}): ./lab record {lab.name} --facts") from None
 

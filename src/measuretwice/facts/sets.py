@@ -82,9 +82,9 @@ class RecordedSets:
     def raw_object(self, run: Result, file: str, **having: object) -> dict[str, Any]:
         """Return the first object of a raw JSON list that has these values, such as `kind="tbf"` in tc's; UserError where
         none has."""
-        for found in json.loads(self.raw_text(run, file)):
-            if all(found.get(key) == value for key, value in having.items()):
-                return dict(found)
+        for candidate in json.loads(self.raw_text(run, file)):
+            if all(candidate.get(key) == value for key, value in having.items()):
+                return dict(candidate)
         raise UserError(f"{run.run_dir}: nothing in {file} has {having}")
 
     def counters_grown(self, run: Result, node: str) -> dict[str, int]:

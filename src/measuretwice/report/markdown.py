@@ -69,11 +69,11 @@ def read_answers(text: str) -> dict[str, str]:
 def read_books(text: str) -> dict[str, str]:
     """Return each lab's book, word for word, from a report's Markdown."""
     books = {}
-    for found in _BOOK.finditer(text):
-        fence, start = found[2], found.end()
+    for match in _BOOK.finditer(text):
+        fence, start = match[2], match.end()
         end = text.find(f"\n{fence}\n", start)
         if end >= 0:
-            books[found[1]] = text[start:end]
+            books[match[1]] = text[start:end]
     return books
 
 

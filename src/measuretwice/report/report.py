@@ -123,12 +123,12 @@ def make_report(
 
     runs = [run if tells(run) else _without_cause(run) for run in sorted(runs, key=_order)]
     labs = {run.lab.name: run.lab for run in runs}
-    known = answers or {}
+    given = answers or {}
     questions = []
     waiting: list[str] = []
     for lab in labs.values():
         asked = [
-            Question(text, known.get(text, ""), number)
+            Question(text, given.get(text, ""), number)
             for number, text in enumerate(read_questions(lab), start=1)
         ]
         noted = None if for_marking else notes.get(lab.name)
@@ -211,11 +211,11 @@ def _section(position: int, run: RunData, *, tells: bool) -> Section:
 def _together(lab: Lab, runs: list[RunData], tells: Callable[[RunData], bool]) -> list[Finding]:
     """What no single run shows, such as a trial run again only because it looked odd."""
     of_lab = [run for run in runs if run.lab.name == lab.name]
-    found = []
+    findings = []
     for raised in check_set(lab, [run.result.member for run in of_lab]):
-        known = all(tells(of_lab[index]) for index in raised.members)
-        found += [raised.finding] if known else without_cause([raised.finding])
-    return found
+        is_told = all(tells(of_lab[index]) for index in raised.members)
+        findings += [raised.finding] if is_told else without_cause([raised.finding])
+    return findings
 
 
 def _without_cause(run: RunData) -> RunData:
