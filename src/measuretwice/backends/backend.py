@@ -183,10 +183,10 @@ def algorithms_of(lab: Lab, plans: Iterable[Plan]) -> list[str]:
 
 def _resolved(names: list[str], plans: list[Plan]) -> list[str]:
     """The names, with `=parameter` replaced by what that is in these plans."""
-    found: set[str] = set()
+    resolved: set[str] = set()
     for name in names:
         if refers(name):
-            found |= {str(plan.params[name[1:]]) for plan in plans if name[1:] in plan.params}
+            resolved |= {str(plan.params[name[1:]]) for plan in plans if name[1:] in plan.params}
         else:
-            found.add(name)
-    return sorted(found - {"none"})
+            resolved.add(name)
+    return sorted(resolved - {"none"})

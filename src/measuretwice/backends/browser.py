@@ -113,16 +113,16 @@ def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     nodes = lab.folder / "nodes"
     folder = "/".join(lab.folder.parts[-2:])
     scripts = root / "scripts"
-    found = {f"scripts/{path.name}": path for path in sorted(scripts.glob("*.sh"))}
-    for path in (scripts, *found.values()):
+    paths = {f"scripts/{path.name}": path for path in sorted(scripts.glob("*.sh"))}
+    for path in (scripts, *paths.values()):
         if path.is_symlink():
             raise UserError(f"{path}: a link, which a run isn't given; put the file itself there")
-    found |= {
+    paths |= {
         f"{folder}/nodes/{path.relative_to(nodes).as_posix()}": path
         for path in sorted(nodes.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-    return {f"{INSIDE_ROOT[1:]}/{name}": path for name, path in found.items()}
+    return {f"{INSIDE_ROOT[1:]}/{name}": path for name, path in paths.items()}
 
 
 def given_to_guest(lab: Lab, plan: Plan, root: Path) -> dict[str, str]:

@@ -141,7 +141,7 @@ def wait_until_undone(owner: int) -> None:
 def sweep() -> None:
     """Remove what runs left whose process and guard were both killed."""
     owners = {
-        int(found[1]) for path in NAMESPACES.glob("mt-*") if (found := PREFIX.match(path.name))
+        int(match[1]) for path in NAMESPACES.glob("mt-*") if (match := PREFIX.match(path.name))
     }
     for owner in sorted(owners):
         if not Path(f"/proc/{owner}").exists():

@@ -81,9 +81,9 @@ class CachedMachine(ABC):
         return dict(programs)
 
 
-def changed_files(folder: Path, known: Mapping[str, str]) -> list[str]:
-    """Return the files below `folder` that are gone or not what their sums say; `known` are further sums, by name."""
-    sums = dict(known)
+def changed_files(folder: Path, more_sums: Mapping[str, str]) -> list[str]:
+    """Return the files below `folder` that are gone or not what their sums say; `more_sums` are further ones, by name."""
+    sums = dict(more_sums)
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
@@ -109,14 +109,14 @@ def shortened(files: list[str]) -> str:
     return ", ".join(files[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def damage(kind: str, folder: Path, known: Mapping[str, str]) -> str | None:
+def damage(kind: str, folder: Path, more_sums: Mapping[str, str]) -> str | None:
     """Say what is damaged of a machine of this kind in `folder`; None where nothing is.
 
     A damaged folder is set aside, so that the next run has it made anew; its builder then removes the old one.
     """
     if not folder.is_dir():
         return f"the cached {kind} is gone from {folder}: run again to have it made anew"
-    changed = changed_files(folder, known)
+    changed = changed_files(folder, more_sums)
     if not changed:
         return None
     problem = f"the cached {kind} is damaged ({shortened(changed)})"

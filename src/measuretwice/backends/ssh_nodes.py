@@ -157,10 +157,10 @@ def _config(path: Path, named: str | None) -> Path | None:
     except (RuntimeError, OSError, ValueError):  # ~somebody who isn't here, or no name of a file
         config = path.parent / named
     try:
-        found = config.is_file()
+        exists = config.is_file()
     except (OSError, ValueError):  # a name that no file can have
-        found = False
-    if not found:
+        exists = False
+    if not exists:
         raise UserError(f"{path}: ssh_config: there is no file {str(config)[:200]}")
     return config
 
@@ -238,9 +238,9 @@ class Channel:
     def take(self, word: str) -> list[str]:
         """Return what has come so far of messages with this first word, without it."""
         self._unread += [self._messages.get() for _ in range(self._messages.qsize())]
-        found = [text for text, _ in self._unread if text.startswith(f"{word} ")]
-        self._unread = [message for message in self._unread if message[0] not in found]
-        return [text.removeprefix(f"{word} ") for text in found]
+        messages = [text for text, _ in self._unread if text.startswith(f"{word} ")]
+        self._unread = [message for message in self._unread if message[0] not in messages]
+        return [text.removeprefix(f"{word} ") for text in messages]
 
     def lost(self) -> str | None:
         """Say why nothing more will come; None while the connection is good."""
@@ -364,7 +364,7 @@ class Nodes:
             self.kernels[node] = facts.get("kernel", "unknown")
             for name in tools:
                 versions[name].add(facts.get(name, "unknown"))
-        self.tools = {name: "; ".join(sorted(found)) for name, found in versions.items()}
+        self.tools = {name: "; ".join(sorted(texts)) for name, texts in versions.items()}
 
     def _hint(self, node: str, error: NodeLost) -> str:
         reason = str(error)

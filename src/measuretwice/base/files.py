@@ -231,14 +231,14 @@ def take_cpu(name: str = "measuretwice-cpu") -> socket.socket:
     Where all are taken, one is shared with as few others as can be.
     """
     cpus = usable_cpus()
-    taken = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    name_socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     for sharing in range(MOST_ON_ONE_CPU):
         for cpu in cpus:
             try:
-                taken.bind(f"\0{name}-{cpu}-{sharing}")
+                name_socket.bind(f"\0{name}-{cpu}-{sharing}")
             except OSError:
                 continue
             os.sched_setaffinity(0, {cpu})
-            return taken
+            return name_socket
     os.sched_setaffinity(0, {cpus[os.getpid() % len(cpus)]})
-    return taken
+    return name_socket

@@ -44,12 +44,12 @@ def version() -> int:
 
 def describe() -> str:
     """Return what of Landlock this machine has, in words for `./lab doctor` and a run's provenance."""
-    found = version()
-    if not found:
+    abi = version()
+    if not abi:
         return "none"
     reach = ["files"]
-    reach += ["TCP"] * (found >= NET_FROM) + ["signals"] * (found >= SCOPED_FROM)
-    return f"version {found}: {', '.join(reach)}"
+    reach += ["TCP"] * (abi >= NET_FROM) + ["signals"] * (abi >= SCOPED_FROM)
+    return f"version {abi}: {', '.join(reach)}"
 
 
 @contextmanager
@@ -59,16 +59,16 @@ def confined(read: Iterable[Path], write: Iterable[Path]) -> Iterator[Callable[[
 
     OSError where a rule can't be made.
     """
-    found = version()
-    if not found:
+    abi = version()
+    if not abi:
         yield None
         return
-    rights = (1 << FILE_RIGHTS[min(found, len(FILE_RIGHTS)) - 1]) - 1
+    rights = (1 << FILE_RIGHTS[min(abi, len(FILE_RIGHTS)) - 1]) - 1
     # A structure's length says which version its reader must know.
     words = [rights]
-    if found >= NET_FROM:
+    if abi >= NET_FROM:
         words.append(BIND_AND_CONNECT_TCP)
-    if found >= SCOPED_FROM:
+    if abi >= SCOPED_FROM:
         words.append(ABSTRACT_SOCKETS_AND_SIGNALS)
     attr = struct.pack(f"={len(words)}Q", *words)
     ruleset = _syscall(CREATE_RULESET, attr, len(attr), 0)

@@ -53,12 +53,12 @@ class LabBook:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             seed = secrets.choice(SEEDS) if seed is None else seed
             write_text(self.path, _first_page(self._lab, seed))
-        found = read_seed(self.text)
-        if found is None:
+        noted_seed = read_seed(self.text)
+        if noted_seed is None:
             raise UserError(
                 f"{self.path}: says no seed: a line such as '- Seed: 4711' above the first case, or --seed"
             )
-        return found
+        return noted_seed
 
     def notes(self, case: int) -> Notes:
         """Return what the book holds of a case."""
@@ -221,10 +221,10 @@ def _sections(text: str) -> dict[int, list[str]]:
 def _entries(lines: list[str]) -> Iterator[Entry]:
     kind, parts = "", [""]
     for line in lines:
-        if found := ENTRY.match(line):
+        if match := ENTRY.match(line):
             if kind:
                 yield Entry(kind, " ".join(filter(None, parts)))
-            kind, parts = found[1], [found[2].strip()]
+            kind, parts = match[1], [match[2].strip()]
         else:
             parts.append(line.strip())
     if kind:
@@ -239,7 +239,7 @@ def with_entry(text: str, case: int, heading: str, kind: str, words: str) -> str
     """
     lines = text.splitlines()
     headings = {
-        int(found[1]): index for index, line in enumerate(lines) if (found := HEADING.match(line))
+        int(match[1]): index for index, line in enumerate(lines) if (match := HEADING.match(line))
     }
     later = [index for number, index in headings.items() if number > case]
     new = (min(later, default=len(lines)), f"## Case {case}: {heading}")

@@ -137,30 +137,32 @@ def stated_number(prediction: str, unit: str = "") -> tuple[float, str | None, f
     if not numbers:
         return None
     start, _, after = numbers[0]
-    found = [(value, *_unit_behind(rest, unit)) for _, value, rest in numbers]
-    fitting = [number for number in found if number[1] is not None and number[1] == _kind(unit)]
+    quantities = [(value, *_unit_behind(rest, unit)) for _, value, rest in numbers]
+    fitting = [
+        number for number in quantities if number[1] is not None and number[1] == _kind(unit)
+    ]
     begins = BEFORE_THE_FIRST.fullmatch(text[:start]) and not after.startswith("=")
-    if begins and (found[0][1] is None or found[0] in fitting or not fitting):
-        return found[0]
-    return (fitting or found)[-1]
+    if begins and (quantities[0][1] is None or quantities[0] in fitting or not fitting):
+        return quantities[0]
+    return (fitting or quantities)[-1]
 
 
 def _outside_sums(text: str) -> Iterator[tuple[int, float, str]]:
     """Yield each number that is no part of a calculation: where it begins, its value, and the text behind it."""
-    for found, value in number_matches(text):
-        before, after = text[: found.start()], text[found.end() :]
+    for match, value in number_matches(text):
+        before, after = text[: match.start()], text[match.end() :]
         if not re.match(r"\s*(?:[*·/^+]|[x×]\s*\d)", after) and not re.search(
             r"(?:[*·/^+]|\d\s*[x×])\s*$", before
         ):
-            yield found.start(), value, after.lstrip()
+            yield match.start(), value, after.lstrip()
 
 
 def _unit_behind(after: str, wanted: str) -> tuple[str | None, float]:
     """What kind a text's first word is a unit of, and how much of the kind's first one it is; the kind that is wanted first."""
     kinds = sorted(KINDS, key=lambda kind: kind != _kind(wanted))
     for kind in kinds:
-        if known := _as_known(after, kind):
-            return kind, KINDS[kind][known]
+        if unit := _as_known(after, kind):
+            return kind, KINDS[kind][unit]
     return None, 1.0
 
 
@@ -181,7 +183,7 @@ def _kind(unit: str) -> str | None:
 def has_unit(words: str) -> bool:
     """Does a unit stand behind a number of a prediction?"""
     return any(
-        found[1].casefold() not in NO_UNITS for found in MEASURE.finditer(words[:MAX_CHARACTERS])
+        match[1].casefold() not in NO_UNITS for match in MEASURE.finditer(words[:MAX_CHARACTERS])
     )
 
 
@@ -191,14 +193,14 @@ def has_reason(words: str) -> bool:
     return len(re.findall(r"[^\W\d_]{2,}", rest)) >= REASON_WORDS
 
 
-def _without_unit(found: re.Match[str]) -> str:
-    return f" {found[1]} " if found[1].casefold() in NO_UNITS else " "
+def _without_unit(match: re.Match[str]) -> str:
+    return f" {match[1]} " if match[1].casefold() in NO_UNITS else " "
 
 
 def number_matches(words: str) -> Iterator[tuple[re.Match[str], float]]:
     """Yield each number of a prediction: where it stands, and its value."""
-    for found in NUMBER.finditer(words[:MAX_CHARACTERS]):
-        yield found, float(found[0].replace(",", "" if found["grouped"] else "."))
+    for match in NUMBER.finditer(words[:MAX_CHARACTERS]):
+        yield match, float(match[0].replace(",", "" if match["grouped"] else "."))
 
 
 def numbers_in(words: str) -> list[float]:

@@ -92,21 +92,21 @@ class Live:
 
 def all_up(out: Path) -> list[Live]:
     """Return the labs that are up. What a killed one left behind is removed on the way."""
-    found = []
+    lives = []
     for state in filter(_is_ours, sorted(out.glob("*/.live"))):
         with hold(state / LOCK) as lock:
             if lock is not None:
                 _sweep(state)
                 shutil.rmtree(state, ignore_errors=True)
             elif live := _read(state):
-                found.append(live)
-    return found
+                lives.append(live)
+    return lives
 
 
 def _is_ours(state: Path) -> bool:
     """Return whether this is a folder of our own: another user's isn't followed."""
-    found = state.lstat()
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    status = state.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
 
 
 def _make_state(state: Path) -> None:

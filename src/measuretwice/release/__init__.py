@@ -100,8 +100,8 @@ def make_release(
 def archive(folder: Path, kind: str) -> Path:
     """Pack a release beside itself, `kind` being zip or tar.gz; return the archive."""
     form = {"zip": "zip", "tar.gz": "gztar"}[kind]
-    made = shutil.make_archive(str(folder), form, root_dir=folder.parent, base_dir=folder.name)
-    return Path(made)
+    path = shutil.make_archive(str(folder), form, root_dir=folder.parent, base_dir=folder.name)
+    return Path(path)
 
 
 def _add_files(root: Path, part: Path) -> None:

@@ -172,8 +172,12 @@ def _pftk_timeout_share(p: float, window: float) -> float:
     """Q of Padhye 1998, equation 24: the share of losses that end in a timeout."""
     if window <= 3:
         return 1.0
-    kept: float = (1 - p) ** 3
-    share: float = (1 - kept) * (1 + kept * (1 - (1 - p) ** (window - 3))) / (1 - (1 - p) ** window)
+    no_loss_in_three: float = (1 - p) ** 3
+    share: float = (
+        (1 - no_loss_in_three)
+        * (1 + no_loss_in_three * (1 - (1 - p) ** (window - 3)))
+        / (1 - (1 - p) ** window)
+    )
     return min(1.0, share)
 
 

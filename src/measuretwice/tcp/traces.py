@@ -47,13 +47,13 @@ def decreases(
     of the first slow start is left out: the window may double between two samples there. A window
     grows a little between the last sample and the loss, so shares come out slightly high.
     """
-    found = []
+    cuts = []
     for n in range(1, len(time_s)):
         was, now = ssthresh_segments[n - 1], ssthresh_segments[n]
         if was is None or now is None or now == was or cwnd_segments[n - 1] <= 0:
             continue
-        found.append(Decrease(time_s[n], cwnd_segments[n - 1], now))
-    return found
+        cuts.append(Decrease(time_s[n], cwnd_segments[n - 1], now))
+    return cuts
 
 
 def convergence_s(

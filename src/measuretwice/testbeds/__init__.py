@@ -142,14 +142,14 @@ def _routes(
     subnets = [
         network.subnet for network in networks for name, _ in network.members if name == node
     ]
-    known: list[Route] = []
+    routes: list[Route] = []
     for line in lines:
         try:
             match line.split():
                 case ["default", "via", via]:
-                    known.append(Route(IPv4Network("0.0.0.0/0"), IPv4Address(via)))
+                    routes.append(Route(IPv4Network("0.0.0.0/0"), IPv4Address(via)))
                 case [to, "via", via]:
-                    known.append(Route(IPv4Network(to), IPv4Address(via)))
+                    routes.append(Route(IPv4Network(to), IPv4Address(via)))
                 case [to, "dev", _] if any(IPv4Address(to) in subnet for subnet in subnets):
                     pass  # on a network of its own: no route is needed
                 case _:
@@ -162,7 +162,7 @@ def _routes(
     for network in networks:
         if network.subnet in subnets:
             continue
-        fitting = [route for route in known if network.subnet.subnet_of(route.subnet)]
+        fitting = [route for route in routes if network.subnet.subnet_of(route.subnet)]
         if not fitting:
             continue
         best = max(fitting, key=lambda route: route.subnet.prefixlen)
@@ -225,7 +225,7 @@ def manifest_logins(text: str, lab: Lab, user: str | None = None) -> dict[str, s
             "this is no manifest of GENI's version 3: save the text of the tab Manifest"
         )
     logins = _logins_in(root)
-    found = {}
+    by_node = {}
     for node in lab.file.topology.nodes:
         fitting = [where for name, where in logins.get(node.name, []) if user in (None, name)]
         if not fitting:
@@ -238,8 +238,8 @@ def manifest_logins(text: str, lab: Lab, user: str | None = None) -> dict[str, s
             raise UserError(
                 f"several people can log in: say who you are with --user, one of {', '.join(people)}"
             )
-        found[node.name] = fitting[0]
-    return found
+        by_node[node.name] = fitting[0]
+    return by_node
 
 
 def _logins_in(manifest: ET.Element) -> dict[str, list[tuple[str, str]]]:
