@@ -6,7 +6,7 @@ How a kind of symptom is drawn stands in measuretwice.figures.symptoms; a test h
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -91,11 +91,6 @@ AnySymptom = Annotated[
     | RowsSymptom,
     Field(discriminator="kind"),
 ]
-# Each kind's table, by its name in lab.toml.
-SYMPTOM_TABLES: dict[str, type[SymptomOf]] = {
-    get_args(table.model_fields["kind"].annotation)[0]: table
-    for table in get_args(get_args(AnySymptom)[0])
-}
 
 
 class Again(Strict):

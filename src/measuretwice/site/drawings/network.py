@@ -114,7 +114,7 @@ def _queue(x: float, y: float, *, forward: bool, width: float = QUEUE[0]) -> Ite
 
 
 def _boxed(
-    node: Box, x: float, y: float, width: float, height: float, addresses: bool, size: float = SIZE
+    node: Box, x: float, y: float, width: float, height: float, addresses: bool
 ) -> Iterator[str]:
     if node.marked:
         yield _mark(x - 5, y - 5, width + 10, height + 10)

@@ -148,7 +148,7 @@ def windows_table(data: Mapping[str, Any]) -> str:
 def losses_over_time(context: LabContext, sets: Sequence[str], samples: str) -> Block:
     """A figure in which the reader lets a recorded run's losses arrive: the intervals of p and of goodput
     over the model narrow. `samples` is the file in which the sender's ss was sampled."""
-    runs = [_run(context, context.sets.runs(name)[0], samples) for name in sets]
+    runs = [_run(context.sets.runs(name)[0], samples) for name in sets]
     data = {"runs": runs, "enough": ENOUGH}
     return element("losses", data, _losses_table(runs))
 
@@ -166,7 +166,7 @@ def moments(text: str, source: str, port: int) -> list[Moment]:
     return shown
 
 
-def _run(context: LabContext, run: Result, samples: str) -> dict[str, Any]:
+def _run(run: Result, samples: str) -> dict[str, Any]:
     port = run.value("data_port")
     bandwidth_bps = run.model.bandwidth_bps if run.model else None
     if port is None or bandwidth_bps is None:
