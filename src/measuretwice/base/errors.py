@@ -20,7 +20,8 @@ class UserError(Exception):
 
 
 def is_control(character: str) -> bool:
-    """Is this a control character, an invisible one such as those of direction, half a pair, or a line's end?"""
+    """Return whether this is a control character, an invisible one such as those of direction, half a pair, or a
+    line's end."""
     return unicodedata.category(character) in _UNSEEN
 
 
@@ -30,7 +31,8 @@ def without_controls(text: str) -> str:
 
 
 def has_controls(text: str) -> bool:
-    """Has a text of several lines characters that a terminal would obey otherwise than by going on in the next line?"""
+    """Return whether a text of several lines has characters that a terminal would obey otherwise than by going on
+    in the next line."""
     return any(is_control(character) and character not in "\n\t" for character in text)
 
 

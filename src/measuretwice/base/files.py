@@ -179,7 +179,7 @@ def hold(path: Path, *, remove: bool = False) -> Iterator[int | None]:
 
 
 def is_held(path: Path) -> bool:
-    """Does somebody hold this lock now? Whoever wants it at this very moment may fail to get it."""
+    """Return whether somebody holds this lock now. Whoever wants it at this very moment may fail to get it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -213,7 +213,8 @@ def _open_lock(path: Path) -> int:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Is it still this file? Who held it before may have removed it just when we had opened it."""
+    """Return whether the open file is still the one at this path: its last holder may have removed that after we
+    opened it."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.stat(path))
     except FileNotFoundError:

@@ -25,7 +25,7 @@ RELEASE_FILE = "release.json"
 
 
 def is_release(root: Path) -> bool:
-    """Is the kit in `root` a students' release, without answers, and no checkout?"""
+    """Return whether the kit in `root` is a students' release, without answers, and no checkout."""
     return (root / RELEASE_FILE).is_file()
 
 

@@ -149,13 +149,13 @@ class Notes:
 
     @property
     def hints(self) -> int:
-        """How many hints were taken: the highest step."""
+        """The highest step of help that was taken: 0 for none."""
         steps = [re.match(r"[123]\b", text) for text in self.of("Hint")]
         return max((int(step[0]) for step in steps if step), default=0)
 
     @property
     def hints_before_diagnosis(self) -> int:
-        """How many hints were taken before the first diagnosis that says something; all, without one."""
+        """The hints taken before the first diagnosis that says something; all, without one."""
         before: list[Entry] = []
         for entry in self.entries:
             if entry.kind == "Diagnosis" and not entry.is_empty:
@@ -165,7 +165,7 @@ class Notes:
 
     @property
     def predicted_first(self) -> bool:
-        """Does a prediction stand before the case's first run?"""
+        """Return whether a prediction stands before the case's first run."""
         for entry in self.entries:
             if entry.kind == "Run":
                 return False
@@ -175,17 +175,17 @@ class Notes:
 
     @property
     def shown(self) -> bool:
-        """Was the mended run asked for instead of found?"""
+        """Return whether the mended run was asked for instead of found."""
         return bool(self.of("Shown"))
 
     @property
     def knows_cause(self) -> bool:
-        """Is the cause no secret any more: diagnosed, told by the last hint, shown, or mended?"""
+        """Return whether the cause is no secret any more: diagnosed, told by the last hint, shown, or mended."""
         return self.diagnosis is not None or self.hints == 3 or self.shown or self.mended
 
     @property
     def mended(self) -> bool:
-        """Did a run of the student's own come out right?"""
+        """Return whether a run of the student's own came out right."""
         return bool(self.of("Outcome"))
 
 

@@ -76,7 +76,7 @@ class Quantity:
 
     @property
     def label(self) -> str:
-        """What stands at the field for a prediction."""
+        """Return the label of the field for a prediction."""
         unit = f"{SHARE}, or in %" if self.unit in (OF_ALL, SHARE) else self.unit
         return f"{self.name} ({unit})" if unit else self.name
 
@@ -158,7 +158,8 @@ def _outside_sums(text: str) -> Iterator[tuple[int, float, str]]:
 
 
 def _unit_behind(after: str, wanted: str) -> tuple[str | None, float]:
-    """What kind a text's first word is a unit of, and how much of the kind's first one it is; the kind that is wanted first."""
+    """Return the kind that a text's first word is a unit of, the wanted kind first, and the word's size in the
+    kind's first unit."""
     kinds = sorted(KINDS, key=lambda kind: kind != _kind(wanted))
     for kind in kinds:
         if unit := _as_known(after, kind):
@@ -176,19 +177,20 @@ def _as_known(text: str, kind: str) -> str | None:
 
 
 def _kind(unit: str) -> str | None:
-    """What a unit that is asked for measures: a number without one compares with shares and multiples."""
+    """Return the kind of quantity that a unit measures: a number without one compares with shares and multiples."""
     return next((kind for kind in KINDS if _as_known(unit, kind)), "ratio" if not unit else None)
 
 
 def has_unit(words: str) -> bool:
-    """Does a unit stand behind a number of a prediction?"""
+    """Return whether a unit stands behind a number of a prediction."""
     return any(
         match[1].casefold() not in NO_UNITS for match in MEASURE.finditer(words[:MAX_CHARACTERS])
     )
 
 
 def has_reason(words: str) -> bool:
-    """Are there words beside the number and its unit, enough for a reason? If it is one, a person says."""
+    """Return whether there are words beside the number and its unit, enough for a reason. If it is one, a person
+    says."""
     rest = MEASURE.sub(_without_unit, words[:MAX_CHARACTERS])
     return len(re.findall(r"[^\W\d_]{2,}", rest)) >= REASON_WORDS
 

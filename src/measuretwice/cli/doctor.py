@@ -101,7 +101,7 @@ def _program(name: str) -> str | None:
 
 
 def _kernel_check() -> dict[str, Any]:
-    """What the kernel's build script says of this machine (its --check prints JSON)."""
+    """Return the kernel's build script's findings on this machine (its --check prints JSON)."""
     done = run_builder(KERNEL_BUILDER, "--check", quiet=True)
     try:
         facts = json.loads(done.stdout)
@@ -118,7 +118,7 @@ def _kernel_check() -> dict[str, Any]:
 
 
 def _damage() -> list[str]:
-    """What is wrong with the kernel in the cache, in a line; it is left where it is."""
+    """Return a line for a damaged kernel in the cache; it is left where it is."""
     try:
         kernel = find_kernel()
     except UserError as error:
@@ -132,7 +132,7 @@ def _damage() -> list[str]:
 
 
 def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:
-    """What stands in the way of the virtual kernel, each with whether it does."""
+    """Return the obstacles to the virtual kernel, each with whether it stands in the way."""
     to_build = not facts["kernel_ready"] and not facts["comes_with_checkout"]
     missing = " ".join(facts["missing_packages"])
     return [
@@ -158,7 +158,7 @@ def _kernel_problems(facts: dict[str, Any]) -> list[tuple[bool, str]]:
 
 
 def _host(missing_tools: list[str]) -> dict[str, Any]:
-    """Whether the machine's own kernel could run the labs: root, netem, and the tools."""
+    """Return whether the machine's own kernel could run the labs: root, netem, and the tools."""
     root = os.geteuid() == 0
     missing = [kind for kind in HOST_QDISCS if not _has_module(f"sch_{kind}")]
     advice = []

@@ -209,7 +209,7 @@ def _wanted(
 
 
 def _target(folder: Path, out: Path | None) -> Path:
-    """Where the grades go: beside the submissions, never among them."""
+    """Return the path to write the grades to: beside the submissions, never among them."""
     whole = folder.resolve()
     target = (out or whole.with_name(f"{whole.name}-grades")).resolve()
     if target == whole or target.is_relative_to(whole):

@@ -162,12 +162,13 @@ def main() -> None:
 
 
 def _drop_output() -> None:
-    """What still waits to be written goes nowhere; the interpreter would try once more, and complain in its own words."""
+    """Discard the output that waits to be written; the interpreter would try once more, and complain in its own
+    words."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _output_fails() -> bool:
-    """Can nothing be written to standard output? What waited to be written may be lost already, so a byte is tried."""
+    """Return whether standard output can't be written to. The buffer may be lost already, so a byte is tried."""
     try:
         os.write(sys.stdout.fileno(), b"\n")
     except OSError:

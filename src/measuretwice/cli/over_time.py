@@ -102,7 +102,7 @@ def open_in_browser(path: Path) -> None:
 
 
 def _name(folder: Path) -> str:
-    """What a run's figure is called: by the run's folder; of a recorded one, by its set's too."""
+    """Return the name of a run's figure: the run's folder's; of a recorded one, its set's too."""
     run = next(iter(runs_in(folder)), folder).absolute()
     parts = [run.name]
     if (run / "raw.tar.xz").is_file():
@@ -136,7 +136,7 @@ def text_plot(runs: Sequence[OverTime], titles: Sequence[str]) -> str:
 
 
 def _end_s(run: OverTime) -> float:
-    """When a run's last sample was, in seconds since its first."""
+    """Return the time of a run's last sample, in seconds since its first."""
     lines = [line for lines in run.lines.values() for line in lines if line.time_s]
     return max((line.time_s[-1] for line in lines), default=0.0)
 

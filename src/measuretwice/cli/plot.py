@@ -298,7 +298,7 @@ def _runs_of(root: Path, lab: Lab, seed: int) -> list[Result]:
 
 
 def _why_not(lab: Lab, result: Result, seed: int) -> str | None:
-    """Why a run isn't one of the lab as it stands; None where it is."""
+    """Return the reason why a run isn't one of the lab as it stands; None where it is."""
     trial = lab.trials.get(result.trial)
     if result.pitfall is not None or result.case is not None:
         return "of a pitfall"

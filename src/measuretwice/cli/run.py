@@ -171,7 +171,7 @@ def remove_runs(work: list[Job]) -> None:
 
 
 def _own_copy(lab: Lab, out: Path, jobs: int | Scheduler | None, *, leave_out: bool) -> OwnCopy:
-    """What of the student's copy is used. What is staged is shown as it is: `leave_out`."""
+    """Return the used parts of the student's copy. What is staged is shown as it is: `leave_out`."""
     own = own_copy(out, lab, leave_out=leave_out)
     if own.scripts and isinstance(jobs, Scheduler):
         raise UserError("--jobs: your own node scripts can't go to a cluster: --no-edit")

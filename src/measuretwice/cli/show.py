@@ -183,7 +183,7 @@ def _print_rows(out: Console, block: Block) -> None:
 
 
 def _numeric(values: Sequence[Cell]) -> bool:
-    """Are most of a column's values numbers? Then its digits stand below each other."""
+    """Return whether most of a column's values are numbers, so that digits stand below each other."""
     cells = [value for value in values if value is not None and not isinstance(value, bool)]
     numbers = sum(isinstance(value, int | float) for value in cells)
     return 2 * numbers > len(cells) or not cells
@@ -208,7 +208,7 @@ def plain_text(text: object, style: str = "") -> Text:
 
 
 def _print_listing(source: Source, node: str | None, as_json: bool) -> None:
-    """What there is: files of a name together, with their nodes and sizes, and the word for them."""
+    """Print the list of files: those of a name together, with their nodes and sizes, and the word for them."""
     files = source.of_node(node)
     if as_json:
         print(json.dumps(words.listing(source, files), indent=2))

@@ -42,7 +42,7 @@ class Unpacked:
 
     @property
     def archives(self) -> bool:
-        """Is any of it an archive's? What is written there is gone afterwards."""
+        """Return whether any of it is an archive's. What is written there is gone afterwards."""
         return bool(self.instead)
 
 
@@ -72,7 +72,7 @@ def unpacked(targets: Sequence[Path]) -> Iterator[Unpacked]:
 
 
 def is_hand_in(target: Path) -> bool:
-    """Is it an archive of folders? A run's own raw files are none."""
+    """Return whether it is an archive of folders. A run's own raw files are none."""
     return is_archive(target.name) and target.name != ARCHIVE and target.is_file()
 
 

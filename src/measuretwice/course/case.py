@@ -80,7 +80,7 @@ class CaseRun:
 
     @property
     def recorded_values(self) -> dict[str, Value]:
-        """What the recorded run has of the settings that vary."""
+        """Return the recorded run's values of the settings that vary."""
         trial, defaults = self.lab.trials[self.pitfall.trial].set, self.lab.defaults()
         return {name: trial.get(name, defaults[name]) for name in self.varied}
 

@@ -200,7 +200,7 @@ def open_check(root: Path, targets: Sequence[Path], hint: int | None) -> Iterato
 
 
 def _look(target: Path, place: Path, _: Reference) -> dict[str, Any]:
-    """What stands where something was named; if that is an archive, in `place` once it is laid open."""
+    """Return the runs of a target, and what can't be read of it; an archive is first laid open in `place`."""
     refused = lay_open(target, place) if place != target else []
     runs = runs_in(place)
     return {

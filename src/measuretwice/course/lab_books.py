@@ -174,7 +174,7 @@ def note_live_outcome(root: Path, folder: Path, document: Document) -> SolvedByH
 
 
 def _only_claim_off(case: _CheckedCase, own: Sequence[Path], documents: Sequence[Document]) -> bool:
-    """Was the experiment made that decides, and is all that is off the claim beside it?"""
+    """Return whether the deciding experiment was made, and only the claim beside it is off."""
     pitfall = case.lab.case(case.number)
     findings = {
         finding["id"]
@@ -213,7 +213,7 @@ def _note_solved(case: _CheckedCase, own: Sequence[Path]) -> CaseSolved:
 
 
 def _before_and_now(asked: Quantity, values: Sequence[float | None]) -> str:
-    """How the measured value has changed, in words; nothing where a run lacks it."""
+    """Return the change of the measured value in words; nothing where a run lacks it."""
     texts = [f"{value * asked.scale:.4g}" for value in values if value is not None]
     if len(texts) < len(values):
         return ""
@@ -240,7 +240,7 @@ def _runs_off(documents: Sequence[Document], unread: Collection[str]) -> set[str
 
 
 def _case_of(root: Path, run: Path) -> tuple[Lab, int] | None:
-    """Which lab's case a run is of; None for other runs, and for those that can't be read."""
+    """Return the lab and the case that a run is of; None for other runs, and for those that can't be read."""
     try:
         plan = read_object(run / PLAN)
         lab, number = load_lab(root, str(plan["lab"])), plan.get("case")
@@ -261,7 +261,7 @@ def _counting_runs(case: _CheckedCase) -> list[Path]:
 
 
 def _is_own(case: _CheckedCase, run: Path) -> bool:
-    """Is it a run with changes of the student's own: neither the first try nor the shown one?"""
+    """Return whether it is a run with changes of the student's own: neither the first try nor the shown one."""
     result = read_result(run, case.lab)
     return (
         result is not None
@@ -276,7 +276,7 @@ def _is_whole_set(case: _CheckedCase) -> bool:
 
 
 def _is_decided(case: _CheckedCase) -> bool:
-    """Was the experiment made that decides, where the case asks for one?"""
+    """Return whether the deciding experiment was made, where the case asks for one."""
     wanted = case.lab.case(case.number).settled_by
     results = (read_result(run, case.lab) for run in _all_runs(case))
     return wanted is None or any(

@@ -53,7 +53,7 @@ class CaseProgress:
 
     @property
     def step(self) -> str:
-        """How far the case is, in a word; empty where it isn't begun."""
+        """The case's progress in a word; empty where it isn't begun."""
         if self.done:
             return "solved"
         if self.shown:
@@ -144,7 +144,7 @@ class OpenedTry:
 
     @property
     def predicted(self) -> str:
-        """What was predicted of the first state that has a prediction; empty where none has."""
+        """The prediction of the first state that has one; empty where none has."""
         return next((own_try.predicted for own_try in self.own_tries if own_try.predicted), "")
 
     @property

@@ -66,7 +66,7 @@ def read_apart(root: Path, parts: Sequence[Part], scratch: Path) -> Iterator[Any
 
 
 def _answer(root: Path, process: LimitedProcess, part: Part) -> tuple[Any, bool]:
-    """What came of a part, and whether the process goes on to the next."""
+    """Return a part's answer, and whether the process goes on to the next."""
     deadline = time.monotonic() + limited_process.WALL_S
     while True:
         if not process.pipe.poll(max(0.0, deadline - time.monotonic())):
@@ -93,7 +93,10 @@ def _answer(root: Path, process: LimitedProcess, part: Part) -> tuple[Any, bool]
 
 
 def _reference(root: Path, lab: str, params: Mapping[str, Value]) -> HostState | str:
-    """How the lab's scripts set its nodes up, or why that isn't known: here, since a virtual kernel needs more than the limits."""
+    """Return the nodes' state that the lab's scripts set, or why that isn't known.
+
+    It is measured in this process: a virtual kernel needs more than the limits.
+    """
     try:
         return reference_host_state(root, load_lab(root, lab), params) or ""
     except UserError as error:
@@ -131,7 +134,7 @@ def _said(part: Part, ask: Reference) -> bytes:
 
 
 def is_look(content: Any) -> bool:
-    """Is it what check's _look returns?"""
+    """Return whether it is what check's _look returns."""
     return (
         isinstance(content, dict)
         and all(_are_texts(content.get(name)) for name in ("refused", "runs", "unreadable"))

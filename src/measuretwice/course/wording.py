@@ -171,7 +171,8 @@ def row_of(lab: Lab, result: Result) -> list[str]:
 
 
 def _without_claim(result: Result) -> str:
-    """What stands beside a case's ratio where the model says nothing of such a run, once the case is shown fixed.
+    """Return the remark beside a case's ratio where the model says nothing of such a run, once the case is shown
+    fixed.
 
     Before that, whether the model holds may be the question. Runs of no case have a verdict.
     """

@@ -18,11 +18,11 @@ class Scheduler(NamedTuple):
     tls: bool = False
 
     def url(self) -> str:
-        """As --jobs has it."""
+        """Return the address as --jobs takes it."""
         return f"{'dask+tls' if self.tls else 'dask'}://{self._place()}"
 
     def address(self) -> str:
-        """As dask has it."""
+        """Return the address as dask takes it."""
         return f"{'tls' if self.tls else 'tcp'}://{self._place()}"
 
     def is_local(self) -> bool:

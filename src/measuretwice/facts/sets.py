@@ -36,7 +36,7 @@ class RecordedSets:
         return self.folder / self.lab.set_name(name)
 
     def is_recorded(self, name: str) -> bool:
-        """Is this set recorded?"""
+        """Return whether this set is recorded."""
         return (self.set_folder(name) / recorded.SET_FILE).is_file()
 
     def runs(self, name: str, trial: int | None = None, **params: object) -> list[Result]:

@@ -266,7 +266,7 @@ def stages(runs: ModelRuns) -> DescribedFigure:
 
 
 def _count(rows: Sequence[Row], span: tuple[float, float] | None) -> str:
-    """How many trials there are, or how many of them lie within the span."""
+    """Return the number of trials as words, or of those that lie within the span."""
     return f"{len(rows)} trials" if span is None else f"{count_within(rows, span)} of {len(rows)}"
 
 

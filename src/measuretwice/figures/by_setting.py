@@ -201,7 +201,7 @@ def _value_rows(declared: BoxesFigure, panel: Panel, results: Sequence[Result]) 
 
 
 def _box_name(declared: BoxesFigure, params: dict[str, Value]) -> str:
-    """What a box is called: `and_by` is said only where it is switched on."""
+    """Return a box's label: `and_by` is said only where it is switched on."""
     name = str(params.get(declared.by))
     if declared.and_by and params.get(declared.and_by) == "on":
         return f"{name}, {declared.and_by.upper()}"
@@ -248,7 +248,7 @@ def _draw_boxes(axes: Axes, panel: Panel, names: Sequence[str], rows: Sequence[R
 
 
 def _boxes_caption(declared: BoxesFigure, rows: Sequence[Row]) -> str:
-    """How many runs a box has; how many flows where points are of flows."""
+    """Return the caption: the runs of a row, what a point is, and how a box is drawn."""
     runs: dict[str, set[tuple[int, int]]] = {}
     for row in rows:
         runs.setdefault(row["by"], set()).add((row["trial"], row["seed"]))

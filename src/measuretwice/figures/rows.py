@@ -276,7 +276,7 @@ class StepRuns:
 
     @property
     def veiled(self) -> str:
-        """What it is called by those who still look for the causes."""
+        """The title for those who still look for the causes."""
         return after_cases(self.cases) if self.cases else self.title
 
 

@@ -86,7 +86,7 @@ def phone() -> Iterator[None]:
 
 
 def on_phone() -> bool:
-    """Is a figure for a phone being drawn?"""
+    """Return whether a figure for a phone is being drawn."""
     return _on_phone.get()
 
 

@@ -213,7 +213,7 @@ def _script_contradictions(plan: Plan, script: str) -> Iterator[str]:
 
 
 def _port_contradictions(raw: Path) -> Iterator[str]:
-    """Did iperf3 and ss of one node see one connection? Of two runs the ports differ."""
+    """Yield a line where iperf3 and ss of one node didn't see one connection. Of two runs the ports differ."""
     for node in sorted(path for path in raw.glob("*") if path.is_dir()):
         outputs = [path.read_bytes() for path in sorted(node.glob("*.json"))]
         ports = {port for text in outputs if _CLIENT in text for port in _PORT.findall(text)}

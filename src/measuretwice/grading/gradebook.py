@@ -321,7 +321,7 @@ def _format_points(value: float, comma: bool) -> str:
 
 
 def _has_decimal_commas(table: TextTable) -> bool:
-    """Does this file write 1,5? What stands in it decides, or else that commas don't divide its cells."""
+    """Return whether this file writes 1,5: by its cells, or else where commas don't divide them."""
     cells = [text.strip() for line in table.lines for text in line.cells]
     commas = sum(bool(re.fullmatch(r"[0-9]+,[0-9]{1,2}", text)) for text in cells)
     points = sum(bool(re.fullmatch(r"[0-9]+\.[0-9]{1,2}", text)) for text in cells)

@@ -82,12 +82,12 @@ class Claim:
 
     @property
     def is_proven(self) -> bool:
-        """Did it come out the same when it was run again?"""
+        """Return whether it came out the same when it was run again."""
         return bool(self.rerun and self.rerun.same)
 
     @property
     def is_consistent(self) -> bool:
-        """Is nothing known against it?"""
+        """Return whether nothing is known against it."""
         if self.rerun and self.rerun.same is not None:
             return self.rerun.same and not self.foreign_seed
         return self.run.agreement.is_of_one_run and not self.foreign_seed
@@ -307,7 +307,7 @@ class Origin:
 
     @property
     def weight(self) -> int:
-        """How much it says against the run: 0 nothing, 1 nobody can say, 2 it is somebody else's."""
+        """The weight against the run: 0 nothing, 1 nobody can say, 2 it is somebody else's."""
         if self.is_original:
             return 0
         return 2 if self.originals or self.recorded else 1
@@ -358,12 +358,12 @@ class _Test:
     recorded: list[RecordedTrace]
 
     def is_disputed(self) -> bool:
-        """Do they claim different seeds?"""
+        """Return whether they claim different seeds."""
         seeds = {claim.run.kernel_seed for claim in self.claims}
         return len(seeds | {trace.kernel_seed for trace in self.recorded}) > 1
 
     def doubt(self) -> int:
-        """How uncertain is it whose test it is? 0 for not at all."""
+        """The uncertainty about whose test it is: 0 for none."""
         if self.recorded:
             return 0
         if any(claim.is_proven for claim in self.claims):

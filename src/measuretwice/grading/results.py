@@ -105,18 +105,18 @@ class Graded:
 
     @property
     def is_readable(self) -> bool:
-        """Was anything read of it that points can come from?"""
+        """Return whether anything was read of it that points can come from."""
         answered = any(answer.text for answer in self.answers)
         return bool(self.runs or answered or any(not files.problem for files in self.brought))
 
     @property
     def is_marked(self) -> bool:
-        """Did the lecturer give anything?"""
+        """Return whether the lecturer gave anything."""
         return self.added is not None or any(mark.given is not None for mark in self.marks)
 
     @property
     def open(self) -> int:
-        """How many criteria are left to judge."""
+        """The number of criteria that are left to judge."""
         return sum(mark.is_open for mark in self.marks)
 
     @property
@@ -136,12 +136,12 @@ class Graded:
 
     @property
     def odd(self) -> bool:
-        """Is there something that the instructor should look at first?"""
+        """Return whether there is something that the instructor should look at first."""
         return bool(self.problem or self.says or any(r.is_odd for r in self.remarks))
 
     @property
     def odd_lines(self) -> list[str]:
-        """What is odd about it, or why it wasn't read."""
+        """The lines on what is odd about it, or why it wasn't read."""
         odd = lines_of([remark for remark in self.remarks if remark.is_odd])
         return [self.problem, *odd] if self.problem else odd
 
@@ -152,7 +152,8 @@ class Graded:
         return [*self.says, *self.notes, *lines_of(others)]
 
     def count(self, rung: str) -> int:
-        """How many mistakes have a rung: 'predicted', 'shown', 'diagnosed' (answered), 'mended' or 'again'."""
+        """Return the number of mistakes with a rung: 'predicted', 'shown', 'diagnosed' (answered), 'mended' or
+        'again'."""
         return sum(getattr(mark, rung).startswith("yes") for mark in self.marks)
 
     def to_json(self) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Student:
 
     @property
     def keys(self) -> set[str]:
-        """What a system may call this student by: ids and the address's first part."""
+        """The names that a system may call this student by: ids and the address's first part."""
         ids = {
             value.casefold().lstrip("#")
             for name, value in self.row.items()
@@ -106,7 +106,7 @@ class Roster:
         return self.table.path
 
     def owner(self, seed: int) -> Student | None:
-        """Whose seed was this dealt to?"""
+        """Return the student whom this seed was dealt to; None for nobody's."""
         return self.by_seed.get(seed // SEEDS_EACH)
 
 

@@ -69,7 +69,7 @@ class Mark:
 
     @property
     def is_open(self) -> bool:
-        """Is there something left to judge?"""
+        """Return whether something is left to judge."""
         return self.given is None and self.high > self.low
 
 
@@ -235,12 +235,12 @@ class _Case:
 
     @property
     def is_diagnosed(self) -> bool | None:
-        """Is there a diagnosis, in the report or the lab book? None: nobody can say."""
+        """Return whether there is a diagnosis, in the report or the lab book; None: nobody can say."""
         return True if self.notes and self.notes.diagnosis else self.answer.given
 
     @property
     def hints(self) -> int:
-        """How many hints came before the diagnosis, by the lab book."""
+        """The number of hints before the diagnosis, by the lab book."""
         return self.notes.hints_before if self.notes else 0
 
     @property
@@ -249,7 +249,7 @@ class _Case:
 
 
 def _is_shown(run: AnyRun) -> bool:
-    """Is it the fixed run that --show-me makes, not a change of the student's own?"""
+    """Return whether it is the fixed run that --show-me makes, not a change of the student's own."""
     return isinstance(run, SubmittedRun) and run.case is not None and run.stage == "fixed"
 
 

@@ -70,7 +70,7 @@ class QuestionSection:
 
     @property
     def is_settled(self) -> bool:
-        """Is there nothing to read and nothing to give, and nobody gave anything?"""
+        """Return whether there is nothing to read and nothing to give, and nobody gave anything."""
         touched = any(row.mark.given is not None or row.mark.remark for row in self.rows)
         return not (self.open or self.given or self.answer or touched)
 

@@ -49,7 +49,7 @@ class Submission:
 
     @property
     def counted(self) -> list[Path]:
-        """What is marked: all, but for earlier attempts."""
+        """The files that are marked: all, but for earlier attempts."""
         return [file.path for file in self.handed_in if file.counts]
 
 

@@ -208,7 +208,7 @@ class HandedIn:
 
     @property
     def remark(self) -> str:
-        """When it came, in words."""
+        """A remark on when it came, and whether it is marked; empty where there is nothing to say."""
         parts = [self.named.when] if self.named.when else []
         parts += ["late"] if self.named.late else []
         parts += [] if self.counts else ["an earlier attempt; not marked"]

@@ -44,7 +44,7 @@ class PageApi:
 
     @property
     def requests(self) -> dict[str, Callable[..., Mapping[str, Any]]]:
-        """What can be asked, by name."""
+        """The requests that can be made, by name."""
         return {
             "plan": self.plan, "dealt": self.dealt, "begin": self.begin, "conclude": self.conclude, "finish": self.finish,
             "check": self.check, "listing": self.listing, "show": self.show, "over_time": self.over_time,

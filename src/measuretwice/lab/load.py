@@ -324,7 +324,7 @@ def _check_first_try(lab: Lab, first_try: FirstTry) -> None:
 
 
 def _check_selection(lab: Lab, key: str, trials: str) -> None:
-    """What is written as --trial on the command line stands under `trials` in lab.toml."""
+    """Check a selection under `trials` in lab.toml, written as for --trial; UserError names the key."""
     try:
         select_trials(lab, trials)
     except UserError as error:

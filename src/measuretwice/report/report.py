@@ -157,7 +157,8 @@ def make_report(
 
 
 def _is_to_wait(question: Question, book: Mapping[int, Notes] | None) -> bool:
-    """Would a question tell what is off in a case that its student is still to solve? Without a lab book nobody knows."""
+    """Return whether a question would tell what is off in a case that its student is still to solve. Without a lab
+    book nobody knows."""
     return (
         book is not None
         and not question.answer
@@ -209,7 +210,7 @@ def _section(position: int, run: RunData, *, tells: bool) -> Section:
 
 
 def _together(lab: Lab, runs: list[RunData], tells: Callable[[RunData], bool]) -> list[Finding]:
-    """What no single run shows, such as a trial run again only because it looked odd."""
+    """Return the findings that no single run shows, such as a trial run again only because it looked odd."""
     of_lab = [run for run in runs if run.lab.name == lab.name]
     findings = []
     for raised in check_set(lab, [run.result.member for run in of_lab]):
@@ -312,7 +313,8 @@ def book_table(lab: Lab, notes: Mapping[int, Notes]) -> ReportTable | None:
 
 
 def is_known(run: RunData, books: Books) -> bool:
-    """Is what is wrong with a run no secret? Of a case, once its student named it or took the last hint."""
+    """Return whether the mistake in a run is no secret: of a case, once its student named it or took the last
+    hint."""
     if not run.plan.case:
         return True
     notes = books.get(run.plan.lab, {}).get(run.plan.case)

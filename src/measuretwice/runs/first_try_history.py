@@ -56,7 +56,7 @@ class Outcome:
 
     @property
     def judged(self) -> str:
-        """Whether they support the claim, as a sentence."""
+        """A sentence that says whether they support the claim."""
         return f"That {'supports' if self.supports else 'does not support'} the claim."
 
 

@@ -169,7 +169,7 @@ def _add_made_pages(site: Site, commands: Sequence[Command]) -> None:
 
 
 def _add_the_rest(site: Site, settings: str) -> None:
-    """What pages show besides text, and the pages that are made of others."""
+    """Add the files that pages show besides text, and the pages that are made of others."""
     root, pages = site.context.root, site.pages
     pages.copy(root / SCHEMA_FILE, f"reference/{Path(SCHEMA_FILE).name}")
     nav = navigation(settings)

@@ -85,7 +85,7 @@ def laid_out(text: str, fill: Callable[[str, Mapping[str, Any]], str]) -> str:
 
 
 def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
-    """What the layout of a case's page puts in."""
+    """Return the values for the layout of a case's page."""
     parts = split(body)
     for heading in parts:
         headings = (*NEEDED, *MAY_BE)
@@ -116,7 +116,7 @@ def _of_case(keys: Mapping[str, str], body: str) -> dict[str, Any]:
 
 
 def _of_lesson(keys: Mapping[str, str], body: str) -> dict[str, Any]:
-    """What the layout of a plan for a class puts in."""
+    """Return the values for the layout of a plan for a class."""
     parts = split(body)
     sessions = [heading for heading in parts if heading.startswith("A session of")]
     headings = ("The day before", *LESSON_NEEDS, *sessions)
@@ -291,7 +291,7 @@ def _lab_and_page(page: str, labs: dict[str, Lab]) -> tuple[Lab | None, str]:
 
 
 def _by_kind(lab: Lab, name: str) -> str | None:
-    """What each module has."""
+    """Return the description of a page that every module has, by its name; None for another page."""
     about, module = lab.file.lab, lab.name.capitalize()
     several = len(lab.file.pitfalls)
     if match := CASE_PAGE.fullmatch(name):

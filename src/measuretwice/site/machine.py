@@ -124,7 +124,8 @@ def add_machine(root: Path, labs: list[Lab], parts: Parts, pages: PageFolder) ->
 
 
 def rehearsal(root: Path, lab: Lab, machine: BrowserMachine) -> dict[str, Any] | None:
-    """What the machine needs for a few seconds of a trial with many packets, by which it becomes fast."""
+    """Return the files and settings for a few seconds of a trial with many packets, by which the machine becomes
+    fast."""
     backend = Browser(machine)
     batch = open_batch(root, lab, root, backend)
     plans = [
@@ -150,7 +151,7 @@ def rehearsal(root: Path, lab: Lab, machine: BrowserMachine) -> dict[str, Any] |
 
 
 def _listed(files: dict[str, bytes]) -> list[dict[str, Any]]:
-    """What is fetched and kept; a module isn't, the browser loads it as one."""
+    """Return the files that are fetched and kept; a module isn't, the browser loads it as one."""
     return [
         {
             "name": name,
@@ -163,7 +164,7 @@ def _listed(files: dict[str, bytes]) -> list[dict[str, Any]]:
 
 
 def settings_for_pages(lab: Lab, settings: Mapping[str, Parameter]) -> dict[str, Any]:
-    """What `--set` takes of these: for a page's fields."""
+    """Return the values that `--set` takes of these, for a page's fields."""
     return {
         name: {
             "help": parameter.help,

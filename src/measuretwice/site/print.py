@@ -169,7 +169,7 @@ def _on_paper(
 
 
 def _slug(text: str) -> str:
-    """As mkdocs makes a heading's anchor."""
+    """Return a heading's anchor as mkdocs makes it."""
     plain = re.sub(r"[^\w\s-]", "", text).strip().lower()
     return re.sub(r"[-\s]+", "-", plain)
 

@@ -154,7 +154,7 @@ def _expect_inside(share: float) -> None:
 
 
 def _where(rises: Callable[[float], float], wanted: float, low: float, high: float) -> float:
-    """Where a function that rises from `low` to `high` has the wanted value."""
+    """Return the argument, between `low` and `high`, at which a rising function has the wanted value."""
     while True:
         middle = (low + high) / 2
         if middle in (low, high):

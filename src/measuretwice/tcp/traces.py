@@ -148,7 +148,7 @@ def steady_state(trace: TraceLike, start_s: float, end_s: float) -> Values:
 
 
 def sampled_each_tenth(trace: TraceLike) -> bool:
-    """Is there a sample in each tenth of a second, or nearly?"""
+    """Return whether there is a sample in each tenth of a second, or nearly."""
     return (trace.time_s[-1] - trace.time_s[0]) / len(trace.time_s) <= 1.5 * TENTH_S
 
 

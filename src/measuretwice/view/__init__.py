@@ -39,7 +39,7 @@ class Block:
 
     @property
     def sources(self) -> list[str]:
-        """Where the meanings of its fields are written down."""
+        """The sources of the meanings of its fields."""
         return list(dict.fromkeys(row.meaning.source for row in self.rows if row.meaning.source))
 
     def to_json(self) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Difference:
 
     @property
     def same(self) -> bool:
-        """Are settings and raw files the same? Measured values follow from these."""
+        """Return whether settings and raw files are the same. Measured values follow from these."""
         return not self.settings and all(file.state == "same" for file in self.files)
 
     def to_json(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def compare(root: Path, a: Source, b: Source) -> Difference:
 
 
 def _settings(root: Path, a: Source, b: Source) -> Iterator[ValuePair]:
-    """What the plans have otherwise: the run's own facts, then the parameters."""
+    """Yield the settings in which the plans differ: the run's own facts, then the parameters."""
     if not a.plan or not b.plan:
         return
     for name in OF_PLAN:
@@ -132,7 +132,7 @@ def _settings(root: Path, a: Source, b: Source) -> Iterator[ValuePair]:
 
 
 def _of_one_case(a: Source, b: Source) -> bool:
-    """Are both runs of one case? Then what they have otherwise is what somebody changed, or asked to see."""
+    """Return whether both runs are of one case: then their differences are what somebody changed, or asked to see."""
     cases = [
         (source.plan.get("case"), source.plan.get("pitfall"), _recorded_case(source))
         for source in (a, b)
@@ -141,7 +141,7 @@ def _of_one_case(a: Source, b: Source) -> bool:
 
 
 def _recorded_case(source: Source) -> str:
-    """Which case a run in sample-data/ is of: its set's folder says it."""
+    """Return the case that a run in sample-data/ is of, by its set's folder."""
     match = re.match(r"case-\d+(?=-)", source.target.absolute().parent.name) or re.match(
         r"case-\d+(?=-)", source.target.absolute().name
     )

@@ -256,7 +256,7 @@ def _place(file: RawFile, number: int) -> str:
 
 
 def _option_rows(qdiscs: Sequence[Qdisc], width: int) -> Iterator[Row]:
-    """What was set. A difference of settings is left empty: they are no counters."""
+    """Yield the options that were set. A difference of settings is left empty: they are no counters."""
     meanings = QDISC_OPTIONS.get(qdiscs[-1].kind, {})
     flat = [dict(_flat(qdisc.options)) for qdisc in qdiscs]
     for name in dict.fromkeys(name for options in flat for name in options):

@@ -187,7 +187,7 @@ class Log:
 
 
 def is_sampled(text: str) -> bool:
-    """Does each sample stand after its time?"""
+    """Return whether each sample stands after its time."""
     return text.startswith("# t=")
 
 

@@ -85,7 +85,7 @@ class Source:
 
     @property
     def title(self) -> str:
-        """What it is, in a few words: of a run lab, trial and seed, else its folder's name."""
+        """The run's lab, trial and seed in a few words, else its folder's name."""
         if self.sort == "files":
             return self.target.resolve().name
         parts = [str(self.plan.get("lab", "?"))]
@@ -212,7 +212,7 @@ def _source(target: Path, sort: Sort, raw: Path, plan: dict[str, Any]) -> Source
 
 
 def _walk(folder: Path) -> list[Path]:
-    """What stands below a folder but folders, by name; no link is followed, and what is hidden is left."""
+    """Return the files below a folder, by name; no link is followed, and what is hidden is left."""
     paths: list[Path] = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -131,12 +131,13 @@ def _range(low: float | None, high: float | None) -> str:
 
 
 def is_reserved(name: str) -> bool:
-    """Would a parameter of this name be a variable that a shell or another program reads for itself?"""
+    """Return whether a parameter of this name would be a variable that a shell or another program reads for
+    itself."""
     return name in RESERVED or name.startswith(RESERVED_PREFIXES)
 
 
 def refers(value: Value) -> bool:
-    """Does a stage's value name another parameter, as in `loss_percent = "=loss_ratio"`?"""
+    """Return whether a stage's value names another parameter, as in `loss_percent = "=loss_ratio"`."""
     return isinstance(value, str) and value.startswith("=")
 
 

@@ -66,7 +66,7 @@ def direct_needs(needs: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 def _beside(name: str, depth: Mapping[str, int]) -> int:
-    """How many of the same depth come before it."""
+    """Return the number of parts of the same depth before it."""
     same = [other for other in depth if depth[other] == depth[name]]
     return same.index(name)
 

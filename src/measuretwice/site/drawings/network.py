@@ -56,7 +56,7 @@ def _height(node: Box, addresses: bool) -> float:
 
 
 def _gap(drawn: Sketch, column: int) -> float:
-    """How wide the gap behind a column must be for what stands on its wires."""
+    """Return the width of the gap behind a column, with room for the words on its wires."""
     lanes = [
         lane for wire in drawn.wires if wire.a.column == column for lane in (wire.there, wire.back)
     ]
@@ -165,7 +165,7 @@ def tall(drawn: Sketch, *, title: str, addresses: bool = True) -> str:
 
 
 def _tall_enough(drawn: Sketch) -> float:
-    """How wide the drawing must be: what stands beside its wires is neither cut off nor runs into node other."""
+    """Return the least width at which no label beside a wire is cut off or runs into another."""
 
     def long(lane: Lane) -> float:
         lines = [f"↓ {line}" if number == 0 else line for number, line in enumerate(lane.lines)]

@@ -98,7 +98,7 @@ class Axes:
     parts: list[str] = field(default_factory=list)
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """Where a point of the panel lies in the drawing."""
+        """Return the position in the drawing of a point of the panel."""
         across = (x - self.x[0]) / (self.x[1] - self.x[0])
         up = (y - self.y[0]) / (self.y[1] - self.y[0])
         floor = self.top + self.height - BELOW

@@ -29,7 +29,7 @@ class Box:
     rows: tuple[float, float] = (0, 0)
 
     def lines(self, addresses: bool) -> list[str]:
-        """What stands in it, its name first."""
+        """The lines in it, its name first."""
         count = len(self.names)
         among = [f"{self.names[0]} to -{self.names[-1].rpartition('-')[2]}"] if count > 1 else []
         name = f"{count} × {self.called}" if count > 1 else self.called
@@ -241,7 +241,7 @@ def with_unit(name: str, value: Value, times: float = 1) -> str:
 
 
 def _notes(lab: Lab, params: Mapping[str, Value]) -> list[str]:
-    """What cables and hosts do, where a lab has that: else they take no time, which is no small thing."""
+    """Return the lines on cables and hosts, where a lab has them: else they take no time, which is no small thing."""
     edges = lab.file.topology.edges
     if edges is None:
         return []
