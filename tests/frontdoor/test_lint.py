@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_program
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -16,15 +16,7 @@ BIN = Path(sys.executable).parent
 
 def run(folder: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a program of .venv in `folder`, whose src/ holds the package."""
-    return subprocess.run(
-        list(map(str, words)),
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(folder / "src"), "COLUMNS": "200"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return run_program(*words, cwd=folder, PYTHONPATH=str(folder / "src"), COLUMNS="200")
 
 
 def test_make_lint_asks_for_all_of_them() -> None:

@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_program
 
 from measuretwice.lab import find_labs, read_lab
 
@@ -40,13 +40,7 @@ print(json.dumps({"by": pydantic.__file__, "file": plain(lab.file), "cases": cas
 
 def shown(folder: Path, *first: Path) -> dict[str, object]:
     paths = os.pathsep.join(map(str, [*first, ROOT / "src"]))
-    done = subprocess.run(
-        [sys.executable, "-c", SHOW, str(folder)],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(sys.executable, "-c", SHOW, folder, PYTHONPATH=paths)
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 

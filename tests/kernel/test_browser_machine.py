@@ -1,14 +1,13 @@
 """The browser's machine, in node: its builder, and a trial in it through the kit's own commands."""
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import browsers_machine
 import pytest
-from command_line import call_lab
+from command_line import call_lab, run_program
 
 from measuretwice.backends.browser import find_machine, fitted_sampling, guest_files, guest_words
 from measuretwice.in_page.machine import given_to_live_guest
@@ -24,13 +23,7 @@ needs_machine = pytest.mark.skipif(
 
 
 def builder(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        ["bash", str(BUILDER), *arguments],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_program("bash", BUILDER, *arguments, **environment)
 
 
 def test_the_builder_says_what_is_wrong_in_one_line(tmp_path: Path) -> None:
@@ -143,14 +136,8 @@ def test_live_shells_are_on_their_nodes_in_real_time() -> None:
         "nodes": nodes,
         "typed": [[nodes.index(node), command, shown] for node, command, shown in TYPED],
     }
-    done = subprocess.run(
-        ["node", str(Path(__file__).with_name("live_machine.mjs")), str(machine.folder)],
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    script = Path(__file__).with_name("live_machine.mjs")
+    done = run_program("node", script, machine.folder, given=json.dumps(asked))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     rtt_ms = plan.params["rtt_ms"]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import editions
 import pytest
-from command_line import call_lab
+from command_line import call_lab, run_program
 from same_sentences import Sentences
 
 from measuretwice.base.errors import UserError
@@ -39,16 +39,7 @@ LONG = 45
 
 def lab_of(kit: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Run the ./lab of a checkout or of a release, in its folder."""
-    return subprocess.run(
-        [str(kit / "lab"), *words],
-        cwd=kit,
-        env={**os.environ, "MEASURETWICE_NO_INSTALL": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
+    return run_program(kit / "lab", *words, cwd=kit, MEASURETWICE_NO_INSTALL="1")
 
 
 def of_release(release: Path) -> Iterator[Path]:
@@ -449,9 +440,7 @@ def test_no_module_needs_what_is_left_out(release: Path) -> None:
         if path.name != "__main__.py"
     )
     assert "measuretwice.cli.start" in names
-    done = subprocess.run(
-        [str(release / ".venv/bin/python"), "-P", "-c", f"import importlib\nfor name in {names}: importlib.import_module(name)"],
-        env={**os.environ, "PYTHONPATH": str(release / "src")},
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    program = f"import importlib\nfor name in {names}: importlib.import_module(name)"
+    python = release / ".venv/bin/python"
+    done = run_program(python, "-P", "-c", program, PYTHONPATH=str(release / "src"))
     assert done.returncode == 0, done.stderr.splitlines()[-1]

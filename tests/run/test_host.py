@@ -2,11 +2,11 @@
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from command_line import LAB, run_program
 from inside import seen_inside
 
 from measuretwice.backends.script import INSIDE_ROOT, INSIDE_RUN
@@ -173,16 +173,9 @@ def test_what_this_kernel_lacks_is_said_before_anything_is_changed(tmp_path: Pat
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can drop to another user")
 def test_without_root_it_says_so(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            "setpriv", "--reuid", "65534", "--clear-groups",
-            sys.executable, "-P", "-m", "measuretwice",
-            "run", "mathis", "--trial", "7", "--on", "host", "--out", str(tmp_path / "runs"),
-        ],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
+    done = run_program(
+        *("setpriv", "--reuid", "65534", "--clear-groups", *LAB, "run", "mathis"),
+        *("--trial", "7", "--on", "host", "--out", tmp_path / "runs"),
+    )
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import until
+from command_line import LAB, begin_lab, run_program, start_lab, until
 
 from measuretwice.backends.virtual import find_kernel, run_inside
 
@@ -34,22 +34,8 @@ MEASURED_BY_DESIGN = {
 }
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "measuretwice", "run", *arguments]
-
-
-def environment(**more: str) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT / "src"), **more}
-
-
 def run_lab(*arguments: str, **more: str) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        command(*arguments, "--json"),
-        env=environment(**more),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = start_lab("run", *arguments, "--json", **more)
     assert done.returncode == 0, done.stderr
     results: list[dict[str, Any]] = json.loads(done.stdout)
     return results
@@ -173,18 +159,11 @@ def test_a_machine_with_other_tools_gives_the_same_bytes(tmp_path: Path) -> None
     there = sorted({os.path.realpath(found) for tool in TOOLS if (found := shutil.which(tool))})
     assert there
     replace = "".join(f"mount --bind {shlex.quote(str(other))} {tool}\n" for tool in there)
-    script = f"set -e\n{replace}! {there[0]} 2>/dev/null\nexec {shlex.join(command(*options))} --json --out theirs"
+    script = f"set -e\n{replace}! {there[0]} 2>/dev/null\nexec {shlex.join((*LAB, 'run', *options))} --json --out theirs"
     namespace = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this user may make no namespace of mounts here")
-    done = subprocess.run(
-        [*namespace, "bash", "-c", script],
-        cwd=tmp_path,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(*namespace, "bash", "-c", script, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout)[0]
     theirs["run_dir"] = str(tmp_path / theirs["run_dir"])
@@ -333,13 +312,11 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     out = tmp_path / "out"
     choice = ("mathis", "--trials", "5,17,21", "--duration", "30", "--jobs", "1")
     whole = run_lab(*choice, "--out", str(tmp_path / "whole"))
-    process = subprocess.Popen(
-        command(*choice, "--json", "--out", str(out)), env=environment(), stdout=subprocess.DEVNULL
-    )
+    process = begin_lab("run", *choice, "--json", "--out", out)
     until(lambda: list(out.glob("mathis/trial-*/DONE")))
     until(lambda: own_processes(out) or process.poll() is not None)
     process.kill()
-    process.wait()
+    process.communicate()
     until(lambda: not own_processes(out), 10)
     finished = {
         path.parent.name: path.stat().st_mtime_ns for path in out.glob("mathis/trial-*/DONE")
@@ -357,13 +334,7 @@ def test_killed_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
 def test_interrupted_run_says_so_in_one_line(
     all_cpus: set[int], tmp_path: Path, number: signal.Signals
 ) -> None:
-    process = subprocess.Popen(
-        command("mathis", "--trials", "1-4", "--out", str(tmp_path)),
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = begin_lab("run", "mathis", "--trials", "1-4", "--out", tmp_path)
     until(lambda: own_processes(tmp_path))
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
@@ -374,13 +345,7 @@ def test_interrupted_run_says_so_in_one_line(
 
 
 def test_wall_limit_is_one_line(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command("mathis", "--trial", "11", "--wall-limit", "0.5", "--out", str(tmp_path)),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = start_lab("run", "mathis", "--trial", "11", "--wall-limit", "0.5", "--out", tmp_path)
     assert done.returncode == 1
     assert "trial 11: not finished after 0 s of wall time" in done.stderr.replace(
         "after 1 s", "after 0 s"
@@ -393,9 +358,7 @@ def test_broken_folder_is_reported_and_not_measured_over(tmp_path: Path) -> None
     run = Path(run_lab(*choice)[0]["run_dir"])
     whole = (run / "result.json").read_text()
     (run / "result.json").write_text(whole[: len(whole) // 2])
-    done = subprocess.run(
-        command(*choice, "--json"), env=environment(), capture_output=True, text=True, check=False
-    )
+    done = start_lab("run", *choice, "--json")
     assert done.returncode == 2
     assert done.stdout == ""
     assert "delete the folder and run again" in done.stderr
@@ -404,9 +367,7 @@ def test_broken_folder_is_reported_and_not_measured_over(tmp_path: Path) -> None
 
 def failing_run(*arguments: str, **more: str) -> str:
     """Run what must fail; return its last line."""
-    done = subprocess.run(
-        command(*arguments), env=environment(**more), capture_output=True, text=True, check=False
-    )
+    done = start_lab("run", *arguments, **more)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     return done.stderr.strip().splitlines()[-1]
@@ -448,13 +409,7 @@ def test_disk_that_fills_up_is_one_line_and_nothing_counts(tmp_path: Path) -> No
         echo "exit $?" >&2
         ls "$1"/runs/mathis >&2
     """
-    done = subprocess.run(
-        ["unshare", "-m", "bash", "-c", script, "bash", str(tmp_path), sys.executable],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program("unshare", "-m", "bash", "-c", script, "bash", tmp_path, sys.executable)
     assert "Traceback" not in done.stderr
     assert f"lab: trial 2: the disk with {tmp_path / 'runs'} is full" in done.stderr
     # The last line would be a finished trial's folder.
@@ -486,17 +441,11 @@ def test_calibrate_notices_a_wrong_setting(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_buffer_too_small_for_the_events_is_named(tmp_path: Path) -> None:
     """Two hundred flows' first losses overrun it: without its beginning nothing would count as a halving."""
-    done = subprocess.run(
-        command(
-            "scale", "--trial", "1", "--set", "flows=200", "--set", "trace_bytes=65536",
-            "--set", "start_spread_ms=1000", "--set", "warmup_s=1", "--set", "duration_s=15",
-            "--out", str(tmp_path),
-        ),
-        env=environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )  # fmt: skip
+    done = start_lab(
+        *("run", "scale", "--trial", "1", "--set", "flows=200", "--set", "trace_bytes=65536"),
+        *("--set", "start_spread_ms=1000", "--set", "warmup_s=1", "--set", "duration_s=15"),
+        *("--out", tmp_path),
+    )
     assert done.returncode == 1
     assert "the first events were lost" in done.stderr
     assert "--set trace_bytes=" in done.stderr

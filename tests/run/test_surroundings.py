@@ -10,11 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT
+from command_line import LAB, ROOT, run_program
 
 pytestmark = pytest.mark.kernel
 
-LAB = [sys.executable, "-P", "-m", "measuretwice"]
 TRIAL = [*LAB, "run", "mathis", "--trial", "7", "--duration", "2", "--out", "runs"]
 
 
@@ -22,16 +21,8 @@ def in_shell(
     folder: Path, script: str, *before: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a bash script in `folder`, of a command such as unshare where given; $TRIAL runs one."""
-    return subprocess.run(
-        [*before, "bash", "-c", script.replace("$TRIAL", shlex.join(TRIAL))],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **more},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    script = script.replace("$TRIAL", shlex.join(TRIAL))
+    return run_program(*before, "bash", "-c", script, cwd=folder, **more)
 
 
 def with_own_mounts(folder: Path, script: str) -> subprocess.CompletedProcess[str]:

@@ -6,10 +6,8 @@ At night: only a change of the theme, its settings or its version can break it.
 from __future__ import annotations
 
 import html
-import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -18,6 +16,7 @@ from typing import Any
 
 import editions
 import pytest
+from command_line import run_program
 
 pytestmark = [
     pytest.mark.nightly(
@@ -41,15 +40,8 @@ def build(root: Path) -> None:
     shutil.copytree(editions.STUDENTS_PAGES, folder / "docs")
     shutil.copytree(ROOT / "docs/includes", root / "docs/includes")
     shutil.copy(editions.STUDENTS_PAGES.with_suffix(".yml"), folder)
-    built = subprocess.run(
-        [sys.executable, "-P", "-m", "zensical", "build", "-f", str(folder / "docs.yml")],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        timeout=900,
-        check=False,
-    )
+    words = ("-P", "-m", "zensical", "build", "-f", folder / "docs.yml")
+    built = run_program(sys.executable, *words, cwd=ROOT)
     assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
 
 

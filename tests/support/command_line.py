@@ -28,6 +28,7 @@ import pytest
 from measuretwice.cli.main import main
 
 ROOT = Path(__file__).parents[2]
+LAB = (sys.executable, "-P", "-m", "measuretwice")
 
 
 def call_lab(
@@ -60,11 +61,18 @@ def start_lab(
     *arguments: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """The same in a process of its own, as ./lab starts it."""
+    return run_program(*LAB, *arguments, cwd=cwd, **environment)
+
+
+def run_program(
+    *words: str | Path, cwd: Path | None = None, given: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; it finds the package, and `given` on its standard input."""
     return subprocess.run(
-        [sys.executable, "-P", "-m", "measuretwice", *map(str, arguments)],
+        list(map(str, words)),
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
         cwd=cwd,
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         text=True,
         timeout=600,
@@ -75,7 +83,7 @@ def start_lab(
 def begin_lab(*arguments: str | Path, **environment: str) -> subprocess.Popen[str]:
     """Start ./lab in a process group of its own, and don't wait for its end."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", "measuretwice", *map(str, arguments)],
+        [*LAB, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), **environment},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -108,7 +116,7 @@ def lab_on_terminal(
     ours, its = os.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "measuretwice", *map(str, arguments)],
+        [*LAB, *map(str, arguments)],
         env={
             **{name: os.environ[name] for name in os.environ if name not in ("COLUMNS", "LINES")},
             "PYTHONPATH": str(ROOT / "src"),

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from command_line import run_program
+
 ROOT = Path(__file__).parents[2]
 ATTEMPTS = ROOT / "tests/security/attempts.sh"
 SECRET = "secret-of-this-machine"
@@ -65,13 +67,8 @@ def machine_outside(tmp_path: Path) -> Iterator[Machine]:
 
 def run_python(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run a program of Python that may import the package and this module."""
-    return subprocess.run(
-        [sys.executable, "-P", "-c", program, *words],
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests/support'}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    paths = f"{ROOT / 'src'}:{ROOT / 'tests/support'}"
+    return run_program(sys.executable, "-P", "-c", program, *words, PYTHONPATH=paths)
 
 
 def without_landlock() -> None:

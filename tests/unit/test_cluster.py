@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from command_line import run_program
 
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import Jobs
@@ -140,14 +141,8 @@ def order(tmp_path: Path) -> dict[str, Any]:
 def test_a_worker_that_does_not_fit_refuses(change: Change, message: str, tmp_path: Path) -> None:
     given = order(tmp_path)
     change(given)
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "measuretwice.execute.cluster_worker"],
-        input=json.dumps(given),
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    worker = "measuretwice.execute.cluster_worker"
+    done = run_program(sys.executable, "-P", "-m", worker, given=json.dumps(given))
     assert done.returncode == 0, done.stderr
     answer = json.loads(done.stdout)
     assert answer["misfit"] is True

@@ -2,13 +2,13 @@
 
 import ast
 import json
-import os
-import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from measuretwice.base.paths import PACKAGE, digest_of_packages
+from command_line import run_program
+
+from measuretwice.base.paths import digest_of_packages
 from measuretwice.lab import published_labs
 from measuretwice.runs.folder import ARCHIVE, raw_folder
 from measuretwice.runs.result import DERIVING
@@ -34,13 +34,9 @@ for lab, run, raw in zip(folders, folders, folders):
 
 def packages_used_by(program: str, *arguments: Path) -> set[str]:
     """The packages of ours that a program has imported at its end, also late or by name."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", f"import sys\n{program}{PACKAGES_IN_USE}", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )  # fmt: skip
+    code = f"import sys\n{program}{PACKAGES_IN_USE}"
+    done = run_program(sys.executable, "-P", "-c", code, *arguments)
+    assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout))
 
 

@@ -1,9 +1,6 @@
 """Wrong usage: one line that says what and how to mend it, exit 2, nothing on stdout."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import click
@@ -123,13 +120,8 @@ def test_the_list_of_commands_says_what_their_helps_say() -> None:
 
 
 def test_help_imports_no_command() -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", "-X", "importtime", "-m", "measuretwice", "--help"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = start_lab("--help", PYTHONPROFILEIMPORTTIME="1")
+    assert done.returncode == 0
     assert "measuretwice.cli.options" in done.stderr
     for heavy in ("measuretwice.cli.run", "measuretwice.lab", "rich", "pydantic"):
         assert not re.search(rf"\| +{re.escape(heavy)}$", done.stderr, re.MULTILINE), heavy

@@ -1,8 +1,9 @@
 """The kinds of figures and the tables of lab.toml that declare them are the same list."""
 
-import subprocess
 import sys
 from pathlib import Path
+
+from command_line import run_program
 
 from measuretwice.figures.files import declared_kinds, figures_of, model_figures
 from measuretwice.lab import find_labs, load_lab
@@ -47,9 +48,5 @@ def test_who_draws_nothing_imports_no_matplotlib() -> None:
         "import measuretwice.cli.plot, measuretwice.cli.report, measuretwice.figures.files\n"
         "sys.exit('matplotlib' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program],
-        env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
-        check=False,
-    )
+    done = run_program(sys.executable, "-P", "-c", program, PATH="")
     assert done.returncode == 0

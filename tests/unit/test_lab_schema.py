@@ -1,8 +1,6 @@
 """lab.toml's JSON Schema: what editors hold a lab against is what ./lab reads."""
 
 import json
-import os
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from command_line import run_program
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import find_labs, read_lab
@@ -28,13 +27,8 @@ def validator() -> jsonschema.protocols.Validator:
 
 
 def test_file_is_what_the_tables_make() -> None:
-    done = subprocess.run(
-        [sys.executable, "-P", ROOT / "scripts/lab_schema.py"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
+    done = run_program(sys.executable, "-P", ROOT / "scripts/lab_schema.py")
+    assert done.returncode == 0, done.stderr
     committed = (ROOT / SCHEMA_FILE).read_text(encoding="utf-8")
     assert committed == done.stdout, "the tables changed: run make schema"
 

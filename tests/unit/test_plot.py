@@ -2,7 +2,6 @@
 
 import math
 import os
-import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_program
 from matplotlib.figure import Figure
 
 from measuretwice.base.errors import UserError
@@ -247,16 +247,10 @@ def test_svg_is_the_same_bytes_in_any_process(tmp_path: Path) -> None:
     )
     (tmp_path / "matplotlibrc").write_text("xtick.major.size: 20\nfont.size: 20\n")
     for seed in ("1", "77"):
-        paths = f"{ROOT / 'src'}{os.pathsep}{Path(__file__).parent}"
-        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": seed}
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / seed)],
-            cwd=tmp_path,
-            env=environment,
-            check=False,
-            capture_output=True,
-            text=True,
-        )
+        folders = (ROOT / "src", ROOT / "tests/support", Path(__file__).parent)
+        environment = {"PYTHONPATH": os.pathsep.join(map(str, folders)), "PYTHONHASHSEED": seed}
+        words = (sys.executable, "-c", program, tmp_path / seed)
+        done = run_program(*words, cwd=tmp_path, **environment)
         assert done.returncode == 0, done.stderr
         for i, figure in enumerate(all_figures(RESULTS)):
             save_svg(figure, tmp_path / "here" / f"{i}.svg")
