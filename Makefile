@@ -94,7 +94,7 @@ checker-faults: setup ## the other proof: faults of many kinds injected into run
 	PYTHONPATH=src:tests/faults $(PYTHON) tests/faults/faults.py $(ARGS)
 
 torture: setup ## kills, full disks, hangs, load: does a sweep come to the same end? half an hour
-	PYTHONPATH=src $(PYTHON) tests/torture/torture.py $(ARGS)
+	PYTHONPATH=src:tests/support $(PYTHON) tests/torture/torture.py $(ARGS)
 
 both-machines: setup ## the browser's machine beside the virtual kernel: thirty trials of each lab on both; half an hour
 	PYTHONPATH=src $(PYTHON) tests/kernel/both_machines.py $(ARGS)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import until
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -182,12 +183,6 @@ def checkout(fresh: Checkout, finished: Path) -> Checkout:
     return fresh
 
 
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < deadline:
-        time.sleep(0.001)
-
-
 def one_line(done: subprocess.CompletedProcess[str]) -> str:
     assert done.returncode == 2, done
     assert done.stdout == ""
@@ -327,7 +322,7 @@ def test_wrong_usage_installs_nothing_more(checkout: Checkout) -> None:
 @pytest.mark.parametrize("moment", ["pyvenv.cfg", "bin/python", "lib"])
 def test_killed_set_up_does_not_count(fresh: Checkout, moment: str) -> None:
     process = fresh.start("list")
-    wait_for(fresh.venv / moment)
+    until((fresh.venv / moment).exists)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert not (fresh.venv / ".ready").exists()
@@ -343,7 +338,7 @@ def test_interrupted_set_up_says_so_and_does_not_go_on(fresh: Checkout) -> None:
         f'exec {good_python()} "$@"',
     )
     process = fresh.start("list")
-    wait_for(fresh.home / "began")
+    until((fresh.home / "began").exists)
     time.sleep(0.1)
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=20)

@@ -1,18 +1,14 @@
 """Runs of a class run again: from checked settings alone, what is finished kept, and no plan obeyed."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from class_of import Class, edit_json, make_class
-from command_line import call_lab
+from command_line import begin_lab, call_lab, until
 
 from measuretwice.backends.virtual import Virtual
 from measuretwice.execute.batch import Batch
@@ -178,26 +174,8 @@ def test_ctrl_c_loses_nothing_and_no_hand_in_is_obeyed(three: Class, tmp_path: P
         with open(run / "experiment.sh", "a") as script:
             script.write(f"touch {here}\n")
     results_file = three.handed.with_name("submissions-grades") / FILE
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-P",
-            "-m",
-            "measuretwice",
-            "grade",
-            three.handed,
-            "--again",
-            "all",
-            "--jobs",
-            "1",
-        ],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 120
-    while not results_file.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    process = begin_lab("grade", three.handed, "--again", "all", "--jobs", "1")
+    until(results_file.exists, 120)
     process.send_signal(signal.SIGINT)
     errors = process.communicate(timeout=60)[1]
     assert process.returncode == 130, errors

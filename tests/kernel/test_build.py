@@ -4,10 +4,8 @@ Small means only: nothing here compiles a kernel or leaves this machine.
 """
 
 import fcntl
-import functools
 import gzip
 import hashlib
-import http.server
 import io
 import json
 import lzma
@@ -17,11 +15,11 @@ import signal
 import socket
 import subprocess
 import tarfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from serving import served
 
 SOURCE = Path(__file__).parents[2] / "scripts" / "kernel"
 
@@ -262,17 +260,14 @@ def test_wrong_checksum_of_the_source(checkout: Checkout, tmp_path: Path) -> Non
 
 
 @needs_build_tools
-def test_source_without_a_kernel(checkout: Checkout, tmp_path: Path) -> None:
-    sha256 = make_tarball(tmp_path / "linux.tar.xz", {"README": ""})
-    complaint = checkout.refused("--tarball", str(tmp_path / "linux.tar.xz"), "--sha256", sha256)
+def test_source_that_is_no_kernel_or_another(checkout: Checkout, tmp_path: Path) -> None:
+    tarball = tmp_path / "linux.tar.xz"
+    sha256 = make_tarball(tarball, {"README": ""})
+    complaint = checkout.refused("--tarball", str(tarball), "--sha256", sha256)
     assert "holds no kernel source" in complaint
-
-
-@needs_build_tools
-def test_patch_that_does_not_apply(checkout: Checkout, tmp_path: Path) -> None:
     files = {"Kconfig": "", "arch/um/kernel/time.c": "something else\n"}
-    sha256 = make_tarball(tmp_path / "linux.tar.xz", files)
-    complaint = checkout.refused("--tarball", str(tmp_path / "linux.tar.xz"), "--sha256", sha256)
+    sha256 = make_tarball(tarball, files)
+    complaint = checkout.refused("--tarball", str(tarball), "--sha256", sha256)
     assert "patch 0001" in complaint
     assert "doesn't apply" in complaint
     log = Path(complaint.split(": see ")[1])
@@ -280,25 +275,6 @@ def test_patch_that_does_not_apply(checkout: Checkout, tmp_path: Path) -> None:
 
 
 # --- the kernel that comes with the checkout ----------------------------------------------------
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[tuple[Path, str]]:
-    """A folder, and the address under which it is served on this machine."""
-    folder = tmp_path / "served"
-    folder.mkdir()
-    handler = functools.partial(QuietHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield folder, f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
 
 
 Ship = Callable[..., Path]
@@ -762,16 +738,17 @@ esac""",
 
 
 @pytest.fixture
-def mirror(checkout: Checkout, served: tuple[Path, str]) -> Path:
+def mirror(checkout: Checkout, tmp_path: Path) -> Iterator[Path]:
     """A mirror on this machine, with the one program that this checkout asks for and no kernel."""
     place = "pool/main/b/bash/bash-static_5.2_amd64.deb"
-    file = served[0] / place
+    file = tmp_path / "served" / place
     file.parent.mkdir(parents=True)
     file.write_bytes(b"stands for a package")
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
     (checkout.scripts / "packages.txt").write_text(f"{sha256} {place} bash ./bin/bash-static\n")
-    checkout.environment["MEASURETWICE_MIRROR"] = served[1]
-    return file
+    with served(tmp_path / "served") as address:
+        checkout.environment["MEASURETWICE_MIRROR"] = address.rstrip("/")
+        yield file
 
 
 @needs_build_tools
@@ -819,18 +796,9 @@ def test_pinned_version_has_left(
     assert "machines/*.tar.xz" in done.stderr
     # The stand-in's package is no package.
     assert "can't be unpacked" in done.stderr.splitlines()[-1]
-
-
-@needs_build_tools
-def test_another_version_of_the_same_kernel_is_nearest(
-    checkout: Checkout, apt: Callable[..., None], mirror: Path
-) -> None:
+    # Another version of the same kernel is nearest.
     apt({"linux-source-7.1": "7.1.9-1", "linux-source-7.2": "7.2.14-1"})
     assert "taking linux-source-7.2 7.2.14-1" in checkout.build().stderr
-
-
-@needs_build_tools
-def test_nothing_near_is_left(checkout: Checkout, apt: Callable[..., None], mirror: Path) -> None:
     apt({"linux-source-8.0": "8.0.1-1"})
     assert "can't get linux-source-7" in checkout.refused()
 

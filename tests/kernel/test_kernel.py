@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_program, until
 from inside import built_kernel
 
 from measuretwice.backends.script import kernel_settings
@@ -430,23 +431,15 @@ def test_live_terminal(kernel: Path, tmp_path: Path) -> None:
         'setsid bash -c "exec bash --norc -i </dev/tty1 >/dev/tty1 2>&1"\n'
     )
     with running(kernel, tmp_path, ("con1=pts",)):
-        terminal = wait_for_terminal(tmp_path / "console.txt")
+        console, assigned = tmp_path / "console.txt", "Virtual console 1 assigned device '([^']+)'"
+        until(lambda: re.search(assigned, console.read_text()), 20)
+        terminal = re.findall(assigned, console.read_text())[0]
         fd = os.open(terminal, os.O_RDWR | os.O_NOCTTY)
         try:
             assert "answer 42" in converse(fd, b"echo answer $((6 * 7))\n", "answer 42")
             os.write(fd, b"exit\n")
         finally:
             os.close(fd)
-
-
-def wait_for_terminal(console: Path) -> str:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        found = re.search(r"Virtual console 1 assigned device '([^']+)'", console.read_text())
-        if found:
-            return found[1]
-        time.sleep(0.05)
-    raise AssertionError(console.read_text())
 
 
 def converse(fd: int, line: bytes, expected: str) -> str:
@@ -469,7 +462,7 @@ def test_nothing_is_left_in_the_home_folder(inside: Inside, tmp_path: Path) -> N
 
 def test_smoke_option() -> None:
     built_kernel()
-    done = subprocess.run([BUILD, "--smoke"], capture_output=True, text=True, check=False)
+    done = run_program(BUILD, "--smoke")
     assert done.returncode == 0, done.stderr
     assert "boots" in done.stderr
 
@@ -707,13 +700,7 @@ for f in all port nobody memory; do echo $f $(cut -d' ' -f2 $f.times | sort -u |
 def test_sampler_wrong_usage(
     kernel: Path, tmp_path: Path, arguments: list[str], complaint: str
 ) -> None:
-    done = subprocess.run(
-        [kernel / "root/usr/bin/ss-sampler", *arguments],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_program(kernel / "root/usr/bin/ss-sampler", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert complaint in done.stderr
     assert list(tmp_path.iterdir()) == []

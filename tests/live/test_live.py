@@ -16,6 +16,7 @@ from typing import Any
 
 import pexpect
 import pytest
+from processes import command_lines
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.kernel, pytest.mark.slow]
@@ -75,15 +76,11 @@ class Checkout:
 
     def processes(self) -> list[str]:
         """The command lines of all that works for this checkout."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            except OSError:
-                continue
-            if str(self.folder) in line and ("live.session" in line or "MT_FOLDER" in line):
-                found.append(f"{process.name} {line}")
-        return found
+        return [
+            f"{pid} {line}"
+            for pid, line in command_lines().items()
+            if str(self.folder) in line and ("live.session" in line or "MT_FOLDER" in line)
+        ]
 
     def process(self, word: str) -> int:
         return next(int(line.split()[0]) for line in self.processes() if word in line)

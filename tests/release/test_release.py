@@ -1,14 +1,12 @@
 """A students' release: it holds no answer, and all its commands work."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-import time
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -16,7 +14,7 @@ from pathlib import Path
 
 import editions
 import pytest
-from command_line import call_lab, run_program
+from command_line import begin_lab, call_lab, run_program, until
 from same_sentences import Sentences
 
 from measuretwice.base.errors import UserError
@@ -395,15 +393,8 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
-    begun = subprocess.Popen(
-        [sys.executable, "-P", "-m", "measuretwice", "release", str(tmp_path / "x"), "--students"],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    limit = time.monotonic() + 60
-    while not list(tmp_path.glob(".x.*.part/labs/*")) and time.monotonic() < limit:
-        time.sleep(0.01)
+    begun = begin_lab("release", tmp_path / "x", "--students")
+    until(lambda: list(tmp_path.glob(".x.*.part/labs/*")))
     begun.send_signal(signal.SIGINT)
     _, complained = begun.communicate(timeout=60)
     assert begun.returncode == 130, complained

@@ -1,5 +1,6 @@
 """Trials on a dask scheduler, as a cluster has them: its own programs, killed at bad moments."""
 
+import contextlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from command_line import until
 from own_network import Network, own_network
+from processes import command_lines, is_alive, processes_with, stat_of
 
 from measuretwice.backends.virtual import find_kernel
 
@@ -186,15 +188,7 @@ def files(out: Path) -> dict[str, bytes]:
 
 
 def children(pid: int) -> list[int]:
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found.append(int(folder.name))
-    return found
+    return processes_with(1, pid)
 
 
 def kernels(worker: subprocess.Popen[bytes]) -> list[int]:
@@ -205,28 +199,15 @@ def kernels(worker: subprocess.Popen[bytes]) -> list[int]:
 def cpus(worker: subprocess.Popen[bytes]) -> set[int]:
     """The CPUs that a worker's virtual kernel may use; none while there is no such kernel."""
     for kernel in kernels(worker):
-        try:
-            if b"MT_FOLDER" in (Path("/proc") / str(kernel) / "cmdline").read_bytes():
+        with contextlib.suppress(OSError):
+            if "MT_FOLDER" in command_lines().get(kernel, ""):
                 return os.sched_getaffinity(kernel)
-        except OSError:
-            continue
     return set()
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def has_measured(kernel: int) -> bool:
     """Is it well under way? It has used half a second of its CPU."""
-    try:
-        fields = (Path("/proc") / str(kernel) / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return False
-    return int(fields[11]) + int(fields[12]) >= 0.5 * os.sysconf("SC_CLK_TCK")
+    return sum(map(int, stat_of(kernel)[11:13])) >= 0.5 * os.sysconf("SC_CLK_TCK")
 
 
 def busy(worker: subprocess.Popen[bytes]) -> list[int]:

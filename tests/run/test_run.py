@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from command_line import LAB, begin_lab, run_program, start_lab, until
+from processes import command_lines
 
 from measuretwice.backends.virtual import find_kernel, run_inside
 
@@ -43,15 +44,8 @@ def run_lab(*arguments: str, **more: str) -> list[dict[str, Any]]:
 
 def own_processes(out: Path) -> list[str]:
     """The command lines of kernels that work for runs under `out`."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if str(out) in line and "seccomp" in line:
-            found.append(line)
-    return found
+    lines = command_lines().values()
+    return [line for line in lines if str(out) in line and "seccomp" in line]
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from inside import built_kernel
 from outside import ROOT, SECRET, Machine, run_python
+from processes import processes_with
 
 from measuretwice.backends import virtual
 
@@ -96,12 +96,7 @@ def test_nor_on_a_machine_without_landlock(machine: Machine, kernel: virtual.Ker
 
 def processes_of(session: int) -> list[Path]:
     """Where /proc shows the processes that belong to a kernel that was started as a session's leader."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
-                found.append(stat.parent)
-    return found
+    return [Path(f"/proc/{pid}") for pid in processes_with(3, session)]
 
 
 @pytest.mark.slow

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import shutil
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import editions
 import pytest
 from browsing import watched_page
+from serving import served
 
 
 @pytest.fixture(scope="session")
@@ -46,30 +43,10 @@ def release(student: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return editions.release(tmp_path_factory)
 
 
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-
-@contextmanager
-def _served(site: Path) -> Iterator[str]:
-    handler = functools.partial(_Quiet, directory=str(site))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def served() -> Callable[[Path], AbstractContextManager[str]]:
-    """Serves a folder, and says where."""
-    return _served
-
-
 @pytest.fixture(scope="session")
 def address(student: Path) -> Iterator[str]:
     """Where the students' site is served."""
-    with _served(student) as address:
+    with served(student) as address:
         yield address
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import functools
 import gzip
 import zipfile
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from page_kinds import one_of_each_kind
+from serving import served
 
 pytestmark = pytest.mark.slow
 
@@ -157,9 +156,7 @@ def test_pages(browser: Any, address: str, student: Path, which: str, scheme: st
 @pytest.mark.nightly(
     "takes the instructors' site; by day test_pages looks at the students', which has the same theme, style and scripts"
 )
-def test_instructors_pages(
-    browser: Any, instructor: Path, served: Callable[[Path], AbstractContextManager[str]]
-) -> None:
+def test_instructors_pages(browser: Any, instructor: Path) -> None:
     """What their site alone has, at a desk and as wide as a phone."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page, messages, asked = open_page(browser, "light", DESK)

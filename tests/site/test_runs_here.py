@@ -8,7 +8,6 @@ kernel/test_browser_machine.py, and what its panel asks of the kit is answered i
 from __future__ import annotations
 
 import base64
-import contextlib
 import io
 import json
 import os
@@ -27,6 +26,7 @@ import browsers_machine
 import pytest
 from command_line import call_lab
 from firefox import firefox_path, started_firefox
+from processes import command_lines, stat_of
 
 from measuretwice.backends.browser import find_machine
 from measuretwice.report.markdown import read_answers
@@ -370,17 +370,13 @@ def test_what_is_kept_and_never_comes_is_fetched_again(page: Any) -> None:
 
 def renderers() -> list[int]:
     """The processes that run this test's pages: below this one, named so by Chromium."""
-    parents, found = {}, []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            parents[process.name] = (process / "stat").read_text().rsplit(") ", 1)[1].split()[1]
-            if b"--type=renderer" in (process / "cmdline").read_bytes():
-                found.append(process.name)
 
-    def is_mine(pid: str) -> bool:
-        return pid == str(os.getpid()) or (pid in parents and is_mine(parents[pid]))
+    def is_mine(pid: int) -> bool:
+        stat = stat_of(pid)
+        return pid == os.getpid() or (bool(stat) and is_mine(int(stat[1])))
 
-    return [int(pid) for pid in found if is_mine(pid)]
+    lines = command_lines().items()
+    return [pid for pid, line in lines if "--type=renderer" in line and is_mine(pid)]
 
 
 @pytest.mark.nightly(

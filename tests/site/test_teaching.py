@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shlex
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 import pytest
 from all_cases import LABS, ROOT, words_found
 from editions import Pages
+from serving import served
 
 from measuretwice.cli.main import cli
 from measuretwice.lab import Lab
@@ -177,9 +177,7 @@ def test_commands_of_plans_and_slides_can_be_typed(instructors: Edition, lab: La
 
 
 @pytest.fixture(scope="module")
-def instructors_address(
-    instructor: Path, served: Callable[[Path], AbstractContextManager[str]]
-) -> Iterator[str]:
+def instructors_address(instructor: Path) -> Iterator[str]:
     with served(instructor) as address:
         yield address
 

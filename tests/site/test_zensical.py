@@ -9,14 +9,13 @@ import html
 import re
 import shutil
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import editions
 import pytest
 from command_line import run_program
+from serving import served
 
 pytestmark = [
     pytest.mark.nightly(
@@ -71,9 +70,7 @@ def test_its_pages_have_their_formulas_code_and_figures(student: Path, theirs: P
             assert counts[0] == counts[1], f"{name}: {sign}"
 
 
-def test_its_pages_are_quiet_and_ask_nobody_else(
-    browser: Any, theirs: Path, served: Callable[[Path], AbstractContextManager[str]]
-) -> None:
+def test_its_pages_are_quiet_and_ask_nobody_else(browser: Any, theirs: Path) -> None:
     page = browser.new_page()
     messages: list[str] = []
     asked: list[str] = []

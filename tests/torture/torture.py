@@ -32,7 +32,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from command_line import ROOT, run_program
+from processes import command_lines
+
 RECORD = ROOT / "sample-data" / "reliability.json"
 SWEEP = ("mathis", "--trials", "5,17,21,33,54,60", "--duration", "5")
 RESUMES = 4
@@ -139,14 +141,11 @@ def table(out: Path) -> Table:
 
 def working_for(out: Path) -> dict[int, str]:
     """The processes whose command line names this folder."""
-    found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            line = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if f"{out}/" in line or f"{out} " in line:
-                found[int(process.name)] = line
-    found.pop(os.getpid(), None)
-    return found
+    return {
+        pid: line
+        for pid, line in command_lines().items()
+        if pid != os.getpid() and (f"{out}/" in line or f"{out} " in line)
+    }
 
 
 def left_behind(out: Path) -> list[str]:
@@ -224,24 +223,8 @@ def disk_full(bench: Bench) -> Case:
         cp -r "$1/runs" "$1.runs"
     """
     as_root = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
-    done = subprocess.run(
-        [
-            "unshare",
-            *as_root,
-            "--mount",
-            "bash",
-            "-c",
-            script,
-            "bash",
-            str(place),
-            sys.executable,
-            *SWEEP,
-        ],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ("bash", "-c", script, "bash", place, sys.executable, *SWEEP)
+    done = run_program("unshare", *as_root, "--mount", *words)
     case = refused(
         "disk", "disk full in the middle; then room again", Done(1, done.stderr), "is full", place
     )
