@@ -369,11 +369,11 @@ def why_unfit(protocol: str | None, bidirectional: bool | None, reverse: bool | 
 
 
 def span_of(path: Path) -> Span | None:
-    """When the samples in a file were taken; None without a file, or without two times in it."""
+    """When the samples in a file were taken; None without a file, or without two different times in it."""
     if not path.is_file():
         return None
     times = [line[4:].split()[0] for line in text_of(path).splitlines() if line.startswith("# t=")]
-    if len(times) < 2:
+    if len({*times}) < 2:
         return None
     try:
         moments = [float(time) for time in times]

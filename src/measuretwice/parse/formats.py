@@ -15,7 +15,8 @@ from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
 from measuretwice.parse.ping import PingRun, parse_ping
-from measuretwice.parse.ss import SsSample, parse_ss, parse_ss_samples
+from measuretwice.parse.ss import SsSample, parse_ss_samples
+from measuretwice.parse.ss_log import as_sampled
 from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples, parse_tc_qdiscs
 from measuretwice.parse.tc_fields import Qdisc
 from measuretwice.parse.tcpdump import Frames, parse_frames
@@ -40,12 +41,14 @@ NO_TOOL = "none of iperf3, iperf 2, ss, tc, ping or tcpdump -e printed this"
 class Format:
     """What one tool prints in one way.
 
-    `recognises` takes a file's text, `parse` the text and the file's name; it raises ParseError.
+    `recognises` takes a file's text, `parse` the text and the file's name; it raises ParseError. `tidied` makes the
+    text of it that the labs' own scripts would have written, where that may differ.
     """
 
     tool: str
     recognises: Callable[[str], bool]
     parse: Callable[[str, str], Content]
+    tidied: Callable[[str, str], str] = lambda text, _: text
 
 
 def format_of(text: str, source: str) -> Format:
@@ -76,13 +79,8 @@ def _iperf3_json(text: str, source: str) -> Iperf3Run:
     return parse_iperf3_json(_from_first(text, "{"), source)
 
 
-def _ss_samples(text: str, source: str) -> tuple[SsSample, ...]:
-    return parse_ss_samples(text, source, allow_truncated_tail=True)
-
-
 def _ss(text: str, source: str) -> tuple[SsSample, ...]:
-    begin = re.search(r"^(?:Netid|State|Recv-Q)\s.*Address", text, re.M)
-    return (SsSample(0.0, parse_ss(text[begin.start() :] if begin else text, source)),)
+    return parse_ss_samples(as_sampled(text, source), source, allow_truncated_tail=True)
 
 
 def _queue(text: str, source: str) -> tuple[QdiscSample, ...]:
@@ -102,7 +100,7 @@ def _ping(text: str, source: str) -> PingRun:
 # The first that recognises a text has it.
 FORMATS = (
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
-    Format("ss", _holds(r"^# t="), _ss_samples),
+    Format("ss", _holds(r"^# t="), _ss, as_sampled),
     Format("iperf3", _is_iperf3_json, _iperf3_json),
     Format("iperf2", _holds(r"\A\s*\d{14}[\d.]*,[^,\n]*,\d+,"), parse_iperf2_csv),
     Format(
@@ -117,5 +115,5 @@ FORMATS = (
     Format("tc", _holds(r'"kind"|^qdisc '), _tc),
     Format("ping", _holds(r"^PING6?[ (]|ping6? statistics"), _ping),
     Format("tcpdump", _holds(r"\blength \d+: \d+\.\d+"), parse_frames),
-    Format("ss", _holds(r" cwnd:|^(?:Netid +)?(?:State +)?Recv-Q +Send-Q "), _ss),
+    Format("ss", _holds(r" cwnd:|\bRecv-Q +Send-Q +Local Address:"), _ss, as_sampled),
 )

@@ -30,8 +30,6 @@ _PORT = re.compile(r"\d{1,5}|[A-Za-z][\w+.-]*")
 _QUOTED_TOKEN = re.compile(r'(?:[^\s"]|"[^"]*"|")+')
 _WINDOW = re.compile(r" snd_wnd:(\d+)")
 _ACKED = re.compile(r" bytes_acked:(\d+)")
-# A socket without -H and its state: the queues come first.
-_ROW = re.compile(r"(?:(?:mp)?tcp +)?(?:[A-Z][A-Z0-9-]+ +)?\d+ +\d+ +\S+:\S+ +\S+:\S+")
 STALL_SAMPLES = 3
 
 
@@ -178,26 +176,6 @@ class _Stall:
         self.samples += 1
         if self.samples >= STALL_SAMPLES:
             self.longest_s = max(self.longest_s, now_s - self.since_s)
-
-
-def one_line_each(text: str) -> str:
-    """Return ss's text with a line a socket and a line of time before each sample, as the labs' sampler writes.
-
-    Headings are left out. A single look without a time has the time 0.
-    """
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if line.startswith("# t="):
-            lines.append(line)
-        elif line[:1] in (" ", "\t") and lines and not lines[-1].startswith("#"):
-            lines[-1] = f"{lines[-1].rstrip()} {line.strip()}"
-        elif _ROW.match(line):
-            # What reads it counts words: the state, and no protocol before it.
-            row = re.sub(r"^(?:mp)?tcp +", "", line)
-            lines.append(row if row[:1].isalpha() else f"ESTAB {row}")
-    if lines and not lines[0].startswith("#"):
-        lines.insert(0, "# t=0.000000000")
-    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def _has_second_lines(text: str) -> bool:

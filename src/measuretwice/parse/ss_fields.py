@@ -11,7 +11,15 @@ from typing import Any
 from measuretwice.parse._reading import excerpt
 from measuretwice.parse.fields import meanings_of, printed, printed_by, readers_of
 
-_FLAGS = frozenset({"ts", "sack", "ecn", "ecnseen", "fastopen"})
+# Words without a value that stand before the numbers: flags, the algorithm last. Newer versions of ss have flags that
+# this table doesn't know, and kernels algorithms: so it is found by its place, and by its name where a flag follows it.
+_FLAGS = frozenset("ts usec_ts sack ecn ecnseen accecn fastopen fastopen_child".split())
+_ALGORITHMS = frozenset(
+    "balia bbr bbr1 bbr2 bbr3 bbrplus bic bpf_cubic bpf_dctcp brutal cdg copa cubic dctcp dctcp-reno highspeed htcp "
+    "hybla illinois ledbat lia lp nv olia pcc prague reno scalable vegas veno westwood wvegas yeah".split()
+)
+# What says that flags and algorithm are over.
+_NUMBERS_BEGIN = frozenset({"wscale", "rto_ms", "rtt_ms", "mss_bytes", "cwnd_segments"})
 # How ss -e shows which directions of a socket are open.
 _SHUTDOWN = frozenset({"<->", "-->", "<--", "---"})
 _USER = re.compile(r'\("([^"]*)",pid=(\d+),fd=(\d+)\)')
@@ -151,7 +159,7 @@ class BadToken(Exception):
 
 def read_details(tokens: Iterator[str], values: dict[str, Any]) -> None:
     """Read what follows the addresses. Every word is looked at once."""
-    flags: list[str] = []
+    words: list[str] = []
     other: dict[str, str] = values["other"]
     for token in tokens:
         key, colon, text = token.partition(":")
@@ -166,27 +174,35 @@ def read_details(tokens: Iterator[str], values: dict[str, Any]) -> None:
                     _read_rate(token, next(tokens), values)
                 elif token == "app_limited":
                     values["app_limited"] = True
-                elif token in _FLAGS:
-                    flags.append(token)
                 elif token in _SHUTDOWN:
                     other["shutdown"] = token
-                elif "congestion_control" not in values:
-                    # The one word without a name: it stands after the flags, before the numbers.
-                    values["congestion_control"] = token
+                elif _NUMBERS_BEGIN.isdisjoint(values):
+                    words.append(token)
                 else:
                     other[token] = ""
-            elif key == "dctcp" or (key == values.get("congestion_control") and text[:1] == "("):
+            elif key == "dctcp" or (key in words and text[:1] == "("):
                 # A dctcp that fell back calls itself dctcp-reno, and its group dctcp.
                 values["algorithm"] = _group(text)
             else:
                 other[key] = text
         except (ValueError, StopIteration):
             raise BadToken(token, "a number as ss prints it") from None
-    values["flags"] = tuple(flags)
+    algorithm = _algorithm(words)
+    if algorithm is not None:
+        values["congestion_control"] = algorithm
+        words.remove(algorithm)
+    values["flags"] = tuple(words)
     if "rto_ms" in values:
         # There is a struct tcp_info, so that what ss doesn't mention is off.
-        values["timestamps"] = "ts" in flags
+        values["timestamps"] = "ts" in words
         values.setdefault("app_limited", False)
+
+
+def _algorithm(words: list[str]) -> str | None:
+    """The congestion control among the words before the numbers; None where ss prints none."""
+    known = [word for word in words if word in _ALGORITHMS]
+    found = known or [word for word in words[-1:] if word not in _FLAGS]
+    return found[-1] if found else None
 
 
 def _rate_bps(text: str) -> float:

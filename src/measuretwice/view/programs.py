@@ -15,7 +15,6 @@ from measuretwice.parse import (
     SsSample,
     SsSocket,
     parse_ping,
-    parse_ss,
     parse_ss_samples,
 )
 from measuretwice.parse.fields import UNKNOWN, Meaning, printed_by
@@ -23,6 +22,7 @@ from measuretwice.parse.formats import format_of
 from measuretwice.parse.iperf3 import ASKED, IPERF3
 from measuretwice.parse.ping import PING
 from measuretwice.parse.ss_fields import FIELDS, SS
+from measuretwice.parse.ss_log import as_sampled
 from measuretwice.view import Block, Cell, Row
 from measuretwice.view.source import RawFile
 
@@ -206,10 +206,9 @@ def read_log(file: RawFile, files: Sequence[RawFile]) -> Log:
 def samples_of(
     text: str, source: str, ports: Collection[int] | None = None
 ) -> tuple[SsSample, ...]:
-    """The samples of a text of ss; where no line says when, one at time 0. With `ports`, only these."""
-    if is_sampled(text):
-        return parse_ss_samples(text, source, allow_truncated_tail=True, local_ports=ports)
-    return (SsSample(0.0, parse_ss(text, source)),)
+    """The samples of a text of ss; where no line says when, at time 0. With `ports`, only these."""
+    sampled = as_sampled(text, source)
+    return parse_ss_samples(sampled, source, allow_truncated_tail=True, local_ports=ports)
 
 
 def data_ports(node: str, files: Sequence[RawFile]) -> dict[str, list[int]]:
@@ -274,7 +273,7 @@ def _connections(log: Log) -> Block:
         )
         for port, socket in list(last.items())[:MOST_LISTED]
     ]
-    notes = [f"{len(log.samples)} samples"] if is_sampled(log.text) else []
+    notes = [f"{len(log.samples)} samples"] if len(log.samples) > 1 else []
     if len(last) > MOST_LISTED:
         notes.append(f"{len(last) - MOST_LISTED} more connections")
     if log.ports:

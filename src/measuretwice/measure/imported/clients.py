@@ -14,8 +14,11 @@ from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import Iperf2Connection, Iperf3Run, SsSample
-from measuretwice.parse.ss import one_line_each
+from measuretwice.parse.ss_log import UNIX_TIME_S
 
+# Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.
+ZONE_S = 900.0
+SAME_BEGIN_S = 120.0
 # Where two clients' clocks, or the moment at which each is said to have begun, differ by so little.
 SAME_TIME_S = 1.0
 
@@ -298,10 +301,24 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
                     f"{piece.path}: a single look without its time, beside samples"
                 )
         kept = sorted(timed or pieces, key=_begin_s)
-        result.texts[node] = "".join(one_line_each(piece.text) for piece in kept)
+        result.texts[node] = "".join(_text(piece, tests) for piece in kept)
         result.used |= {piece.path: node for piece in kept}
         result.all += tuple(sample for piece in kept for sample in _samples(piece))
     return result
+
+
+def _text(piece: Piece, tests: Tests) -> str:
+    """A log's text; where its times are of no day, as near to its client's as whole quarters of an hour (time zones)
+    bring them, and where these don't, as if it had begun with the client."""
+    client = next((client for client in tests.clients if _has(_ends(piece), client)), None)
+    if client is None or client.span_s is None or not 0 < _begin_s(piece) < UNIX_TIME_S:
+        return piece.text
+    late_s = client.span_s[0] - _begin_s(piece)
+    zone_s = round(late_s / ZONE_S) * ZONE_S
+    shift_s = zone_s if abs(late_s - zone_s) <= SAME_BEGIN_S else late_s
+    return re.sub(
+        r"^# t=([\d.]+)", lambda mark: f"# t={float(mark[1]) + shift_s:.9f}", piece.text, flags=re.M
+    )
 
 
 def _samples(piece: Piece) -> list[SsSample]:

@@ -273,14 +273,15 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
         found.left_out.append(f"{file.path}: {error.problem}")
         return
     try:
-        content = known.parse(file.text, file.path.name)
+        text = known.tidied(file.text, file.path.name)
+        content = known.parse(text, file.path.name)
     except ParseError as error:
         said = f"{file.path}: {error.where}: {error.problem}"
         found.left_out.append(said)
         if known.tool in ("iperf2", "iperf3"):
             found.failed.append(f"{file.path.name}: {error.problem.split(';')[0]}")
         return
-    found.pieces.append(Piece(file.path, known.tool, file.text, content, node))
+    found.pieces.append(Piece(file.path, known.tool, text, content, node))
 
 
 def _node_of(file: TextFile, nodes: list[str]) -> str | None:
