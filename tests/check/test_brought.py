@@ -87,9 +87,9 @@ CORPUS = ROOT / "tests/data/parse"
 def check(*paths: Path, lab: str = "mathis", trial: str = "7", more: tuple[str, ...] = ()) -> Any:
     """What ./lab check says of files, as JSON."""
     done = call_lab("check", *map(str, paths), "--lab", lab, "--trial", trial, "--json", *more)
-    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode in (0, 1, 3), done.stderr
     (document,) = json.loads(done.stdout)
-    assert done.returncode == bool(document["findings"])
+    assert done.returncode == (1 if document["findings"] else 3 if document["unread"] else 0)
     return document
 
 
@@ -207,6 +207,26 @@ def test_which_file_was_taken_for_what_is_said_and_what_is_not_looked_at(by_hand
     assert "  romeo: iperf3 (iperf3.json), ping (ping.txt), ss (ss.txt)\n" in in_order(shown)
     assert "  not looked at: packets' sizes" in shown
     assert f"  not used: {by_hand / 'notes.txt'}: none of iperf3" in shown
+
+
+def test_what_was_brought_in_vain_is_said_first_and_is_no_clean_bill(by_hand: Path) -> None:
+    """Exit 3 where a file that a tool may have printed can't be read; notes and programs beside it change nothing."""
+    words = ("check", str(by_hand), "--lab", "mathis", "--trial", "9")
+    for name in ("README.md", "plot.py", "notes.txt"):
+        (by_hand / name).write_text("it rained 3 times")
+    clean = call_lab(*words)
+    assert (clean.returncode, clean.stdout.splitlines()[0]) == (0, f"{by_hand}: no finding")
+    assert "looked at and right: " in clean.stdout
+    assert "each socket's algorithm" in clean.stdout
+    (by_hand / "ss.txt").write_text("ss: 3 sockets, but who knows of whom\n")
+    half = call_lab(*words)
+    first, second, *_ = half.stdout.splitlines()
+    assert half.returncode == 3
+    assert first == f"{by_hand}: no finding among what could be read"
+    assert second.startswith(f"  not used: {by_hand / 'ss.txt'}: ")
+    assert "each socket's algorithm" not in half.stdout
+    document = check(by_hand, trial="9")
+    assert [line.split(": ")[0] for line in document["unread"]] == [str(by_hand / "ss.txt")]
 
 
 def in_order(shown: str) -> str:
@@ -382,7 +402,7 @@ def test_numbers_that_nobody_counts_to_are_one_line(by_hand: Path, digits: int) 
         f"{huge} packets transmitted, {huge} received, 0% packet loss, time 1ms\n"
     )
     done = call_lab("check", str(by_hand), "--lab", "mathis", "--trial", "9")
-    assert done.returncode in (0, 1)
+    assert done.returncode == 3
     assert done.stderr == ""
     assert "Error" not in done.stdout
 

@@ -6,10 +6,12 @@ and a test.
 
 from measuretwice.checks.engine import (
     KINDS,
+    Judgement,
     causes,
     check_run,
     check_set,
     diagnose,
+    judge_run,
     run_under_test,
     with_help,
 )
@@ -26,6 +28,7 @@ __all__ = [
     "KINDS",
     "Finding",
     "FindingKind",
+    "Judgement",
     "Member",
     "RunUnderTest",
     "SetFinding",
@@ -34,6 +37,7 @@ __all__ = [
     "check_run",
     "check_set",
     "diagnose",
+    "judge_run",
     "run_under_test",
     "with_help",
 ]

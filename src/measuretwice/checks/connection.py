@@ -6,7 +6,7 @@ Each looks at one thing that holds for any honest run, and judges nothing that t
 
 from __future__ import annotations
 
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.tcp.model import (
     IP_TCP_HEADERS_BYTES,
     TIMESTAMP_OPTION_BYTES,
@@ -71,11 +71,13 @@ def misplaced(run: RunUnderTest) -> Finding | None:
 
 
 @check(FindingKind("wrong-algorithm"), needs=("iperf3_algorithms",))
-def algorithms_by_iperf3(run: RunUnderTest) -> Finding | None:
+def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
     """The congestion control that iperf3 names, against those that were meant."""
     found = set((run.measured_text("iperf3_algorithms") or "").split())
-    if not run.algorithms or found <= run.algorithms:
+    if not run.algorithms or not found:
         return None
+    if found <= run.algorithms:
+        return Right("the algorithm that iperf3 names")
     return Finding(
         "wrong-algorithm",
         f"flows of {', '.join(sorted(found - run.algorithms))} (iperf3)",
@@ -100,10 +102,12 @@ def algorithms_by_iperf3(run: RunUnderTest) -> Finding | None:
     ),
     needs=("flows",),
 )
-def flows(run: RunUnderTest) -> Finding | None:
+def flows(run: RunUnderTest) -> Finding | Right | None:
     wanted, count = run.param("parallel_flows") or 1, run.measured("flows")
-    if count is None or count == wanted:
+    if count is None:
         return None
+    if count == wanted:
+        return Right("how many flows there are")
     return Finding(
         "flows", f"{count:.0f} data connections", f"{wanted:.0f}",
         "Sums and means are of a different set of flows from the one that was meant.",
@@ -118,13 +122,13 @@ def flows(run: RunUnderTest) -> Finding | None:
     ),
     needs=("largest_packet_bytes", "mss_bytes"),
 )
-def offload(run: RunUnderTest) -> Finding | None:
+def offload(run: RunUnderTest) -> Finding | Right | None:
     largest, mss_bytes = run.measured("largest_packet_bytes"), run.measured("mss_bytes")
     if largest is None or mss_bytes is None:
         return None
     limit = largest_packet_bytes(mss_bytes)
     if largest <= limit:
-        return None
+        return Right("packets' sizes")
     return Finding(
         "offload",
         f"packets of up to {largest:.0f} B on the router",
@@ -153,11 +157,13 @@ def offload(run: RunUnderTest) -> Finding | None:
     ),
     needs=("mss_bytes",),
 )
-def segment_size(run: RunUnderTest) -> Finding | None:
+def segment_size(run: RunUnderTest) -> Finding | Right | None:
     """The observed MSS; which of its two enemies took the bytes."""
     wanted, mss_bytes = run.param("mss_bytes"), run.measured("mss_bytes")
-    if wanted is None or mss_bytes is None or mss_bytes == wanted:
+    if wanted is None or mss_bytes is None:
         return None
+    if mss_bytes == wanted:
+        return Right("the segment size")
     found, meant = f"segments of {mss_bytes:.0f} B (ss)", f"{wanted:.0f} B"
     off = f"a property of the connection is {mss_bytes / wanted:.2g} times what was meant"
     mtu_bytes = run.param("mtu_bytes")
@@ -198,7 +204,7 @@ def segment_size(run: RunUnderTest) -> Finding | None:
     ),
     needs=("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms"),
 )
-def round_trip(run: RunUnderTest) -> Finding | None:
+def round_trip(run: RunUnderTest) -> Finding | Right | None:
     # TCP's own smallest is of the last 300 s (tcp_min_rtt_wlen in ip-sysctl): in a longer run with a
     # queue that never empties it is the queue's. The ping before the run found none.
     known = [run.measured(name) for name in ("rtt_min_ms", "path_rtt_ms", "ping_rtt_min_ms")]
@@ -216,7 +222,7 @@ def round_trip(run: RunUnderTest) -> Finding | None:
         return Finding(
             "round-trip-time", found, meant, "The path's delay is not the one that was set."
         )
-    return None
+    return Right("the smallest round-trip time")
 
 
 @check(
@@ -226,7 +232,7 @@ def round_trip(run: RunUnderTest) -> Finding | None:
     ),
     needs=("picked_port", "data_port", "picked_connections"),
 )
-def socket(run: RunUnderTest) -> Finding | None:
+def socket(run: RunUnderTest) -> Finding | Right | None:
     picked, ours = run.measured("picked_port"), run.measured("data_port")
     connections = run.measured("picked_connections") or 0
     if picked is None or ours is None or (picked == ours and connections == 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.measure.host_state import Interface, place_of
 from measuretwice.parse import Qdisc
 from measuretwice.tcp.model import (
@@ -78,7 +78,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
     ),
     needs=("mss_bytes",),
 )
-def two_runs(run: RunUnderTest) -> Finding | None:
+def two_runs(run: RunUnderTest) -> Finding | Right | None:
     for found in (*_connections(run), *_bytes(run), *_counters(run)):
         return Finding(
             "two-runs",
@@ -186,7 +186,7 @@ def _same_packets(qdisc: Qdisc, earlier: Qdisc, interface: Interface) -> bool:
 
 
 @check(FindingKind("bandwidth"), needs=())
-def sums(run: RunUnderTest) -> Finding | None:
+def sums(run: RunUnderTest) -> Finding | Right | None:
     """A rate is bytes over time: iperf3's three numbers of one sum."""
     for end in run.host_state.ends if run.host_state else ():
         for total in end.sums:
@@ -202,7 +202,7 @@ def sums(run: RunUnderTest) -> Finding | None:
                 f"{by_bytes / 1e6:.4g} Mbit/s: its own {total.bytes:.0f} B in {total.seconds:.4g} s",
                 "iperf3 divides bytes by time. Somebody has written into this file, or it was converted.",
             )
-    return None
+    return Right("iperf3's own sums") if run.host_state and run.host_state.ends else None
 
 
 @check(
@@ -218,7 +218,7 @@ def sums(run: RunUnderTest) -> Finding | None:
     ),
     needs=("queue_mean_bytes", "queue_mean_packets"),
 )
-def samples(run: RunUnderTest) -> Finding | None:
+def samples(run: RunUnderTest) -> Finding | Right | None:
     for found, meant in (*_packet_size(run), *_clocks(run), *_times(run)):
         return Finding(
             "samples", found, meant,

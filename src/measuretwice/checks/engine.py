@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from measuretwice.checks import (
     connection,
@@ -26,6 +26,7 @@ from measuretwice.checks.registry import (
     Finding,
     FindingKind,
     Member,
+    Right,
     RunUnderTest,
     SetCheck,
     SetFinding,
@@ -72,10 +73,32 @@ def _merged() -> tuple[dict[str, FindingKind], dict[str, frozenset[str]]]:
 KINDS, EXPLAINS = _merged()
 
 
+@dataclass(frozen=True)
+class Judgement:
+    """A run's findings, causes only, in order of cause; and what was looked at and found right, in words."""
+
+    findings: list[Finding]
+    right: list[str]
+
+
 def causes(run: RunUnderTest, leave_out: Sequence[str] = ()) -> list[Finding]:
     """Return a run's findings, causes only, in order of cause; what a lab leaves out explains nothing."""
-    found = [check(run) for check in CHECKS]
-    return _causes(finding for finding in found if finding and finding.id not in leave_out)
+    return _judge(run, leave_out).findings
+
+
+def _judge(run: RunUnderTest, leave_out: Sequence[str]) -> Judgement:
+    answers = [check(run) for check in CHECKS]
+    right = [*dict.fromkeys(answer.what for answer in answers if isinstance(answer, Right))]
+    found = [
+        answer for answer in answers if isinstance(answer, Finding) and answer.id not in leave_out
+    ]
+    findings = [
+        replace(finding, why=expectations.nothing_fits(run, right))
+        if finding.id == UNEXPLAINED
+        else finding
+        for finding in _causes(found)
+    ]
+    return Judgement(findings, right)
 
 
 def _causes(findings: Iterable[Finding | None]) -> list[Finding]:
@@ -112,8 +135,10 @@ def run_under_test(
     trial: int | None = None,
     host_state: HostState | None = None,
     reference: HostState | None = None,
+    *,
+    brought: bool = False,
 ) -> RunUnderTest:
-    """Return a run as checks see it: what its settings ask for, and what was measured."""
+    """Return a run as checks see it: what its settings ask for, and what was measured; `brought` are files of a person's."""
     use = lab.file.model
     compared = against_model(use, params, measured) if use else None
     values = {**measured, "ratio": compared.ratio if compared else None}
@@ -127,6 +152,7 @@ def run_under_test(
         verdicts=verdicts_of(lab, trial, params, values, comparable),
         host_state=host_state,
         reference=reference,
+        brought=brought,
     )
 
 
@@ -143,7 +169,13 @@ def check_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> list[Find
 
     `page` is the page of the pitfall that stages this finding, else the checks' reference.
     """
-    return [with_help(lab, finding, hint) for finding in diagnose(lab, run)]
+    return judge_run(lab, run, hint).findings
+
+
+def judge_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> Judgement:
+    """Return the findings of `check_run`, and what was looked at and found right."""
+    judged = _judge(run, lab.file.checks.leave_out)
+    return replace(judged, findings=[with_help(lab, found, hint) for found in judged.findings])
 
 
 def diagnose(lab: Lab, run: RunUnderTest) -> list[Finding]:

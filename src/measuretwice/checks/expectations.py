@@ -7,7 +7,7 @@ what is off, what was looked at and found right, and where to compare. Any other
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.hosts import limited_by_buffers
 from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
@@ -36,6 +36,10 @@ LATE_RATIO = 0.15
 COMPARE = (
     "compare the settings of each node with what you meant (./lab show RUN qdisc, link, sysctl, "
     "ethtool), and the run with one that is right (./lab diff RUN RUN)"
+)
+COMPARE_BROUGHT = (
+    "compare on each host what you meant with what is set (tc -s qdisc, ip -s link, sysctl net.ipv4, ethtool -k), "
+    "and bring the tools' files that are named as not looked at"
 )
 
 
@@ -75,7 +79,7 @@ def unexplained(run: RunUnderTest) -> Finding | None:
         "unexplained",
         "; ".join(off),
         "what the settings imply",
-        f"None of the causes that the checker knows fits{_ruled_out(run)}. So {COMPARE}.",
+        nothing_fits(run, ()),
         symptom="; ".join(off),
     )
 
@@ -204,11 +208,8 @@ def _nothing_sent(run: RunUnderTest) -> Iterator[str]:
         yield f"the senders' {len(sockets)} connections sent {sent} B in all (ss)"
 
 
-def _ruled_out(run: RunUnderTest) -> str:
-    """What was looked at and is as it was meant to be, in words."""
-    looked = ["the segment size", "the losses that were counted"]
-    if run.host_state is not None and run.host_state.sockets:
-        looked += ["each socket's algorithm", "the receiver's window", "the sender's buffer"]
-    if run.host_state is not None and run.host_state.nodes:
-        looked += ["other traffic", "losses inside a node"]
-    return f"; looked at and right: {', '.join(looked)}"
+def nothing_fits(run: RunUnderTest, right: Sequence[str]) -> str:
+    """Return what is said where no known cause fits: what was looked at and found `right`, and where to look next."""
+    looked = f"; looked at and right: {', '.join(right)}" if right else ""
+    compare = COMPARE_BROUGHT if run.brought else COMPARE
+    return f"None of the causes that the checker knows fits{looked}. So {compare}."

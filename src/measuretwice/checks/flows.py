@@ -4,7 +4,7 @@ compared with the raw files.
 
 from __future__ import annotations
 
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.tcp.model import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
 
 # One sender: is its path what it seems, has it settled, is what a table keeps of it true?
@@ -29,12 +29,14 @@ FOREIGN_SHARE = 0.3
     ),
     needs=("congestion_control",),
 )
-def algorithm(run: RunUnderTest) -> Finding | None:
+def algorithm(run: RunUnderTest) -> Finding | Right | None:
     """The congestion control that the kernel says, against the one that was meant."""
     wanted = run.params.get("congestion_control")
     used = run.measured_text("congestion_control")
-    if wanted is None or used is None or used == wanted:
+    if wanted is None or used is None:
         return None
+    if used == wanted:
+        return Right("the kernel's word on the algorithm")
     return Finding(
         "wrong-algorithm",
         f"a flow of {used}",

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.measure.host_state import HostState, Interface, Node, Socket, place_of
 from measuretwice.parse import Qdisc
 from measuretwice.tcp.model import (
@@ -39,7 +39,7 @@ UNDERWAY_PACKETS = 50
 
 
 @check(FindingKind("wrong-algorithm"), needs=("rivals_found", "flows"))
-def socket_algorithms(run: RunUnderTest) -> Finding | None:
+def socket_algorithms(run: RunUnderTest) -> Finding | Right | None:
     """The congestion control that each connection had, by ss, against those that were meant."""
     found = {socket.congestion_control for socket in run.data_sockets()} - {None}
     asked, rivals = run.param("rival_flows"), run.measured("rivals_found")
@@ -57,7 +57,7 @@ def socket_algorithms(run: RunUnderTest) -> Finding | None:
         rival = run.params.get("rival")
         rivals = sum(socket.congestion_control == rival for socket in run.data_sockets())
     if asked is None or rivals is None or rivals == asked:
-        return None
+        return Right("each socket's algorithm") if found and wanted else None
     return Finding(
         "wrong-algorithm",
         f"{rivals:.0f} flows of {run.params.get('rival')} (ss)",
@@ -80,7 +80,7 @@ def socket_algorithms(run: RunUnderTest) -> Finding | None:
     ),
     needs=("goodput_bps", "mss_bytes"),
 )
-def receive_window(run: RunUnderTest) -> Finding | None:
+def receive_window(run: RunUnderTest) -> Finding | Right | None:
     most = run.param("rmem_max_bytes")
     for socket in run.data_sockets():
         window = socket.window_max_bytes
@@ -102,7 +102,7 @@ def receive_window(run: RunUnderTest) -> Finding | None:
             "The receiver decided how fast the flow may go, not the congestion control.",
             symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
         )
-    return None
+    return Right("the receiver's window") if run.data_sockets() else None
 
 
 @check(
@@ -147,7 +147,7 @@ def send_buffer(run: RunUnderTest) -> Finding | None:
     ),
     needs=(),
 )
-def application_limited(run: RunUnderTest) -> Finding | None:
+def application_limited(run: RunUnderTest) -> Finding | Right | None:
     for socket in run.data_sockets():
         if socket.alive_s < LEAST_SECONDS or socket.busy_s >= BUSY_RATIO * socket.alive_s:
             continue
@@ -159,7 +159,7 @@ def application_limited(run: RunUnderTest) -> Finding | None:
             "not TCP's.",
             symptom=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
         )
-    return None
+    return Right("data in flight all the time") if run.data_sockets() else None
 
 
 @check(
@@ -175,7 +175,7 @@ def application_limited(run: RunUnderTest) -> Finding | None:
     ),
     needs=("mss_bytes",),
 )
-def other_traffic(run: RunUnderTest) -> Finding | None:
+def other_traffic(run: RunUnderTest) -> Finding | Right | None:
     sockets = run.data_sockets()
     if not sockets or run.host_state is None or "others-send" in run.meanings:
         return None
@@ -200,7 +200,7 @@ def other_traffic(run: RunUnderTest) -> Finding | None:
         node, interface = max(interfaces, key=lambda pair: pair[1].sent_bytes or 0)
         crossed = interface.sent_bytes or 0
         if crossed <= sent * (1 + OTHER_SHARE + late_ratio) + OTHER_BYTES:
-            return None
+            return Right("other traffic")
         found = (
             f"{crossed / 1e6:.4g} MB left {node.name}'s {interface.name} while the flows sent "
             f"{sent / 1e6:.4g} MB, headers included"
@@ -226,7 +226,7 @@ def other_traffic(run: RunUnderTest) -> Finding | None:
     ),
     needs=("retransmits",),
 )
-def interface_drops(run: RunUnderTest) -> Finding | None:
+def interface_drops(run: RunUnderTest) -> Finding | Right | None:
     lost = {
         f"{node.name}'s {interface.name}": interface.errors_and_drops
         for node, interface in _interfaces(run.host_state)
@@ -234,7 +234,7 @@ def interface_drops(run: RunUnderTest) -> Finding | None:
     }
     again = run.measured("retransmits")
     if not lost or (again is not None and sum(lost.values()) <= 0.01 * again):
-        return None
+        return Right("interfaces' drops") if _interfaces(run.host_state) else None
     where = ", ".join(f"{count} at {name}" for name, count in lost.items())
     return Finding(
         "interface-drops",
@@ -258,14 +258,16 @@ def interface_drops(run: RunUnderTest) -> Finding | None:
     ),
     needs=(),
 )
-def lost_between(run: RunUnderTest) -> Finding | None:
+def lost_between(run: RunUnderTest) -> Finding | Right | None:
     """What a forwarding node received, it sent on, or a root qdisc dropped it."""
     if run.host_state is None or "tcp-split" in run.meanings:
         return None
+    looked = False
     for node in run.host_state.nodes.values():
         counts = _passed(node)
         if counts is None:
             continue
+        looked = True
         received, sent, dropped = counts
         missing = received - sent - dropped
         if abs(missing) <= UNDERWAY_PACKETS + 0.001 * received:
@@ -278,7 +280,7 @@ def lost_between(run: RunUnderTest) -> Finding | None:
             "Something in that node loses packets unseen, or these files aren't all of one run.",
             symptom=f"{abs(missing)} packets are {'missing' if missing > 0 else 'too many'} at one node",
         )
-    return None
+    return Right("losses inside a node") if looked else None
 
 
 def _interfaces(host_state: HostState | None) -> list[tuple[Node, Interface]]:
@@ -359,14 +361,14 @@ SHOWN = 3
     ),
     needs=(),
 )  # fmt: skip
-def configuration(run: RunUnderTest) -> Finding | None:
+def configuration(run: RunUnderTest) -> Finding | Right | None:
     if run.host_state is None or run.reference is None:
         return None
     # A radio's rate changes all the time: that is what its node is there for.
     steady = "rate-varies" not in run.meanings
     found = list(differences(run.host_state, run.reference, steady=steady))
     if not found:
-        return None
+        return Right("how the nodes were set")
     more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return Finding(
         "configuration",

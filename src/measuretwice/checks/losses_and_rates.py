@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
@@ -77,7 +77,7 @@ def netem_limit(run: RunUnderTest) -> Finding | None:
     ),
     needs=("qdisc_drops", "qdisc_offered_packets", "retransmits", "data_segs_out"),
 )
-def loss(run: RunUnderTest) -> Finding | None:
+def loss(run: RunUnderTest) -> Finding | Right | None:
     """The router's drops against p: too few by 100, or else. Without its counters, the sender's."""
     wanted, drops = run.param("loss_ratio"), run.measured("qdisc_drops")
     offered, who, slack = run.measured("qdisc_offered_packets"), "packets dropped", 0.0
@@ -99,7 +99,7 @@ def loss(run: RunUnderTest) -> Finding | None:
     low, high = interval(wanted)
     ratio = drops / offered
     if low <= ratio <= high:
-        return None
+        return Right(f"the share of {who}")
     found = f"{drops:.0f} of {offered:.0f} {who}: {ratio:.3g}"
     meant = f"{low:.3g} to {high:.3g}, for p = {wanted:.4g}"
     hundredth = interval(wanted / 100)
@@ -119,10 +119,12 @@ def loss(run: RunUnderTest) -> Finding | None:
     ),
     needs=("other_qdisc_drops",),
 )
-def other_drops(run: RunUnderTest) -> Finding | None:
+def other_drops(run: RunUnderTest) -> Finding | Right | None:
     drops = run.measured("other_qdisc_drops")
-    if not drops:
+    if drops is None:
         return None
+    if not drops:
+        return Right("other qdiscs' drops")
     return Finding(
         "other-drops",
         f"{drops:.0f} packets dropped by qdiscs other than the one that was set to lose some",
@@ -139,10 +141,12 @@ def other_drops(run: RunUnderTest) -> Finding | None:
     ),
     needs=("receiver_ofo_drops", "receiver_prune_calls"),
 )
-def receiver(run: RunUnderTest) -> Finding | None:
-    drops = (run.measured("receiver_ofo_drops") or 0) + (run.measured("receiver_prune_calls") or 0)
-    if drops == 0:
+def receiver(run: RunUnderTest) -> Finding | Right | None:
+    counts = [run.measured(name) for name in ("receiver_ofo_drops", "receiver_prune_calls")]
+    if counts == [None, None]:
         return None
+    if not any(counts):
+        return Right("the receiver's own drops")
     return Finding(
         "receiver-drops",
         f"the receiver dropped from its own queue ({run.measured('receiver_ofo_drops') or 0:.0f} segments "
@@ -159,14 +163,16 @@ def receiver(run: RunUnderTest) -> Finding | None:
     ),
     needs=("rtt_min_ms", "rtt_mean_ms", "goodput_bps"),
 )
-def queue(run: RunUnderTest) -> Finding | None:
+def queue(run: RunUnderTest) -> Finding | Right | None:
     """A standing queue: round trips grow, and the link is the reason."""
     least, mean = run.measured("rtt_min_ms"), run.measured("rtt_mean_ms")
     goodput_bps, rate_mbit = run.measured("goodput_bps"), run.param("rate_mbit")
     if not least or mean is None or goodput_bps is None or not rate_mbit:
         return None
     share = goodput_bps / (rate_mbit * 1e6)
-    if mean <= 1.05 * least or share < 0.5:
+    if mean <= 1.05 * least:
+        return Right("the mean round-trip time")
+    if share < 0.5:
         return None
     return Finding(
         "queueing",
@@ -190,7 +196,7 @@ def queue(run: RunUnderTest) -> Finding | None:
     ),
     needs=("retransmits", "qdisc_drops", "spurious_retransmits", "softnet_drops"),
 )
-def retransmissions(run: RunUnderTest) -> Finding | None:
+def retransmissions(run: RunUnderTest) -> Finding | Right | None:
     """Every retransmission has a known drop behind it, or was spurious by the sender's count."""
     retransmits, drops = run.measured("retransmits"), run.measured("qdisc_drops")
     if retransmits is None or drops is None:
@@ -199,7 +205,7 @@ def retransmissions(run: RunUnderTest) -> Finding | None:
         drops + (run.measured("spurious_retransmits") or 0) + (run.measured("softnet_drops") or 0)
     )
     if retransmits <= 1.1 * known + 20:
-        return None
+        return Right("a drop for each segment resent")
     return Finding(
         "retransmissions",
         f"{retransmits:.0f} retransmissions",
@@ -226,7 +232,7 @@ LOSSES_WANTED = 100
     ),
     needs=("goodput_bps", "mss_bytes", "rtt_mean_ms", "duration_s"),
 )
-def link_rate(run: RunUnderTest) -> Finding | None:
+def link_rate(run: RunUnderTest) -> Finding | Right | None:
     goodput_bps, rate_mbit = run.measured("goodput_bps"), run.param("rate_mbit")
     mss_bytes = run.measured("mss_bytes")
     if goodput_bps is None or not rate_mbit or not mss_bytes:
@@ -238,7 +244,7 @@ def link_rate(run: RunUnderTest) -> Finding | None:
     rtt_ms, seconds = run.measured("rtt_mean_ms"), run.measured("duration_s")
     on_its_way = rtt_ms / 1e3 / seconds if rtt_ms and seconds else 0.0
     if goodput_bps <= (1 + max(0.01, on_its_way)) * limit_bps:
-        return None
+        return Right("goodput against the link's rate")
     return Finding(
         "link-rate",
         f"{goodput_bps / 1e6:.4g} Mbit/s",
@@ -260,7 +266,7 @@ def link_rate(run: RunUnderTest) -> Finding | None:
     ),
     needs=("bytes_acked", "sender_rate_bps", "duration_s"),
 )
-def bytes_acknowledged(run: RunUnderTest) -> Finding | None:
+def bytes_acknowledged(run: RunUnderTest) -> Finding | Right | None:
     """iperf3's rate against the bytes that ss says were acknowledged."""
     acked, sent_bps = run.measured("bytes_acked"), run.measured("sender_rate_bps")
     duration_s = run.measured("duration_s")
@@ -270,7 +276,7 @@ def bytes_acknowledged(run: RunUnderTest) -> Finding | None:
     # iperf3 counts what it handed to the socket; what is still in its buffer isn't acknowledged.
     slack_bps = 8 * (run.param("wmem_max_bytes") or 4 << 20) / duration_s
     if abs(by_ss_bps - sent_bps) <= 0.03 * sent_bps + slack_bps:
-        return None
+        return Right("iperf3's bytes against ss's")
     return Finding(
         "bandwidth",
         f"{sent_bps / 1e6:.4g} Mbit/s by iperf3",
@@ -291,7 +297,7 @@ def bytes_acknowledged(run: RunUnderTest) -> Finding | None:
     ),
     needs=("cwnd_mean_segments", "mss_bytes", "goodput_bps", "rtt_min_ms"),
 )
-def path(run: RunUnderTest) -> Finding | None:
+def path(run: RunUnderTest) -> Finding | Right | None:
     """A window a round trip: cwnd over rate can't be less than the path's round-trip time."""
     cwnd, mss_bytes = run.measured("cwnd_mean_segments"), run.measured("mss_bytes")
     goodput_bps, least_ms = run.measured("goodput_bps"), run.measured("rtt_min_ms")
@@ -299,7 +305,7 @@ def path(run: RunUnderTest) -> Finding | None:
         return None
     by_window_ms = cwnd * mss_bytes * 8 / goodput_bps * 1e3
     if by_window_ms >= 0.8 * least_ms:
-        return None
+        return Right("window over rate against the round-trip time")
     return Finding(
         "path",
         f"cwnd over rate is {by_window_ms:.3g} ms",

@@ -51,6 +51,13 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Right:
+    """What a check has looked at and found as it was meant to be, in words."""
+
+    what: str
+
+
+@dataclass(frozen=True)
 class SetFinding:
     """A finding and the runs that it is about, by their index in the list that was given."""
 
@@ -80,7 +87,7 @@ class RunUnderTest:
     A check gets only the measured values that it says it `needs`. `algorithms` are the congestion controls that
     the settings ask for, `meanings` what else they mean (`[checks] means`), `verdicts` those on what its lab
     expects. `host_state` is None where only measured values are left, `reference` (how the lab's own scripts
-    set the nodes up) where there is none to compare with.
+    set the nodes up) where there is none to compare with. Of files that a person `brought` there is no run's folder.
     """
 
     params: dict[str, Value]
@@ -92,6 +99,7 @@ class RunUnderTest:
     verdicts: tuple[Verdict, ...] = ()
     host_state: HostState | None = None
     reference: HostState | None = None
+    brought: bool = False
 
     def param(self, name: str) -> float | None:
         """Return a parameter's number; None where the run has none by that name, or a text."""
@@ -146,20 +154,22 @@ class Member:
     measured: Measured = field(default_factory=dict)
 
 
-CheckRun = Callable[[RunUnderTest], Finding | None]
+CheckRun = Callable[[RunUnderTest], Finding | Right | None]
 CheckSet = Callable[[Lab, Sequence[Member]], Finding | None]
 
 
 @dataclass(frozen=True)
 class Check:
-    """A check of one run: None where the run is what it was meant to be, or lacks what the check `needs`."""
+    """A check of one run: `Right` where it looked and the run is what it was meant to be, None where the run lacks
+    what the check `needs`, or nothing is meant."""
 
     function: CheckRun
     raises: tuple[FindingKind, ...]
     needs: frozenset[str]
 
-    def __call__(self, run: RunUnderTest) -> Finding | None:
-        return _registered(self.function(replace(run, needs=self.needs)), self.raises)
+    def __call__(self, run: RunUnderTest) -> Finding | Right | None:
+        answer = self.function(replace(run, needs=self.needs))
+        return answer if isinstance(answer, Right) else _registered(answer, self.raises)
 
 
 @dataclass(frozen=True)

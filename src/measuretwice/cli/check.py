@@ -40,7 +40,8 @@ def check(
     """Diagnose runs: is each what it was meant to be?
 
     RUN is a folder that ./lab run made, an archive of such folders, or files of your own from any
-    testbed: what iperf3, ss, tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input.
+    testbed: what iperf3, ss, tc, ping and tcpdump -e printed. Exit 0 without findings, 1 with, 2 for unusable input,
+    3 without findings where some of the files couldn't be read.
     """
     root = root_folder()
     with open_check(root, targets, hint) as check:
@@ -101,7 +102,17 @@ def _print(document: Document, hint: int | None, places: Unpacked) -> None:
         out.print(line, style=style, markup=False, emoji=False, soft_wrap=soft_wrap)
 
     findings = document["findings"]
-    say(f"{places.named(document['run'])}: {_count(len(findings))}", "bold")
+    unread = document.get("unread", [])
+    among = " among what could be read" if unread else ""
+    say(f"{places.named(document['run'])}: {_count(len(findings))}{among}", "bold")
+    # First: whoever reads no further knows what nothing is said of.
+    refused = sorted(document.get("refused", []), key=lambda line: line not in unread)
+    for line in refused[:MOST_REFUSED]:
+        say(f"  not used: {places.named(line)}")
+    if (more := len(refused) - MOST_REFUSED) > 0:
+        say(f"  not used: {more} more (--json names all)")
+    for line in document.get("missing", []):
+        say(f"  not looked at: {places.named(line)}")
     if "plan" in document and (of_place := what_differs(str(document["plan"].get("where")))):
         say(f"  run on {of_place}")
     for line in wording.recognised_files(document):
@@ -113,14 +124,8 @@ def _print(document: Document, hint: int | None, places: Unpacked) -> None:
             say(f"    {places.named(line)}", soft_wrap=False)
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
-    # Last: what was found is what a person looks for.
-    for line in document.get("missing", []):
-        say(f"  not looked at: {places.named(line)}")
-    refused = document.get("refused", [])
-    for line in refused[:MOST_REFUSED]:
-        say(f"  not used: {places.named(line)}")
-    if (more := len(refused) - MOST_REFUSED) > 0:
-        say(f"  not used: {more} more (--json names all)")
+    if "used" in document and document.get("looked_at") and not findings:
+        say(f"  looked at and right: {', '.join(document['looked_at'])}", soft_wrap=False)
 
 
 def _count(number: int) -> str:

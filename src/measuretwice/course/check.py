@@ -136,10 +136,13 @@ class Check:
         return [outcome for outcome in outcomes if outcome is not None]
 
     def exit_code(self, documents: Sequence[Document]) -> int:
-        """Return 1 where there are findings, else 2 where a part can't be read, else 0."""
+        """Return 1 where there are findings, else 2 where a part can't be read at all, else 3 where something of it
+        was brought in vain, else 0: all that was asked for was seen."""
         if any(document["findings"] for document in documents):
             return 1
-        return 2 if self._left_out or self.unread else 0
+        if self._left_out or self.unread:
+            return 2
+        return 3 if any(document.get("unread") for document in documents) else 0
 
     def _part(self, check: Callable[..., Document], folder: Path) -> Part:
         def work(reference_of: Reference) -> Document:

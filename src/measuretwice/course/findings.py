@@ -14,10 +14,11 @@ from typing import NotRequired, TypedDict, cast
 from measuretwice.base.errors import UserError
 from measuretwice.checks import (
     Finding,
+    Judgement,
     Member,
     Severity,
-    check_run,
     check_set,
+    judge_run,
     run_under_test,
     with_help,
 )
@@ -62,8 +63,10 @@ class PlanDocument(TypedDict):
 class Document(TypedDict):
     """What was found in a run, in a folder of files, or in several runs taken together (`runs`).
 
-    `run` is the folder, or the words for all of it. A run of ours has `plan`; files that a person brings have
-    `used` (what each file was taken for), `missing` and `refused`, lines each; a live lab may have its `case`.
+    `run` is the folder, or the words for all of it; `looked_at` is what was looked at and found right. A run of ours
+    has `plan`; files that a person brings have `used` (what each file was taken for), `missing` and `refused`, lines
+    each, and `unread`, those lines of `refused` and `missing` by which something was brought in vain: where there are
+    any, no finding says nothing of the whole. A live lab may have its `case`.
     """
 
     run: str
@@ -71,11 +74,13 @@ class Document(TypedDict):
     findings: list[FindingDocument]
     params: NotRequired[dict[str, Value]]
     measured: NotRequired[Measured]
+    looked_at: NotRequired[list[str]]
     plan: NotRequired[PlanDocument]
     runs: NotRequired[list[str]]
     used: NotRequired[dict[str, str]]
     missing: NotRequired[list[str]]
     refused: NotRequired[list[str]]
+    unread: NotRequired[list[str]]
     case: NotRequired[int]
 
 
@@ -102,12 +107,12 @@ def check_one(
     intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
     reference = reference_of(root, lab, intended) if plan.edited else None
     under_test = run_under_test(lab, plan.params, measured, plan.trial, again.host_state, reference)
-    findings = check_run(lab, under_test, hint)
+    judged = judge_run(lab, under_test, hint)
     made_as: PlanDocument = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case, "where": plan.where,
     }  # fmt: skip
-    return {**_document(str(run), lab, params, measured, findings), "plan": made_as}
+    return {**_document(str(run), lab, params, measured, judged), "plan": made_as}
 
 
 def _intended(
@@ -233,13 +238,16 @@ def _document_of(
     reference: HostState | None = None,
 ) -> Document:
     """The document of files: what was found, and what each file was taken for."""
-    under_test = run_under_test(lab, params, brought.measured, trial, brought.host_state, reference)
-    findings = check_run(lab, under_test, hint)
+    under_test = run_under_test(
+        lab, params, brought.measured, trial, brought.host_state, reference, brought=True
+    )
+    judged = judge_run(lab, under_test, hint)
     return {
-        **_document(name, lab, params, brought.measured, findings),
+        **_document(name, lab, params, brought.measured, judged),
         "used": brought.used,
         "missing": brought.missing,
         "refused": brought.refused,
+        "unread": brought.unread,
     }
 
 
@@ -248,14 +256,15 @@ def _document(
     lab: Lab,
     params: dict[str, Value],
     measured: Measured,
-    findings: list[Finding],
+    judged: Judgement,
 ) -> Document:
     return {
         "run": name,
         "lab": lab.name,
         "params": params,
         "measured": measured,
-        "findings": [_finding_document(finding) for finding in findings],
+        "findings": [_finding_document(finding) for finding in judged.findings],
+        "looked_at": judged.right,
     }
 
 

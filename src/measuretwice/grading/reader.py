@@ -369,6 +369,7 @@ def _measure(folder: Path, paths: list[Path], tree: Path, lab: Lab | None) -> St
         measured=brought.measured,
         refused=tuple(refused[:20]),
         missing=tuple(brought.missing),
+        is_whole=not brought.unread,
         digests={
             hashlib.sha256(path.read_bytes()).hexdigest(): printable(
                 path.relative_to(tree).as_posix()

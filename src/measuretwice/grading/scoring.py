@@ -73,6 +73,10 @@ class Mark:
         return self.given is None and self.high > self.low
 
 
+# What no finding means where some files can't be read.
+NOTHING_AMONG_READ = "no finding among what could be read"
+
+
 @dataclass(frozen=True)
 class JudgedFiles:
     """A student's own files with the findings that they raise; `problem` says why they can't be judged."""
@@ -83,6 +87,7 @@ class JudgedFiles:
     stage: StageName | None
     refused: tuple[str, ...]
     missing: tuple[str, ...]
+    is_whole: bool
     digests: dict[str, str]
     cookies: tuple[str, ...]
     lab: str
@@ -92,6 +97,13 @@ class JudgedFiles:
     @property
     def name(self) -> str:
         return self.folder
+
+    @property
+    def in_words(self) -> str:
+        """Return why they can't be judged; that no finding says little, where some of them can't be read; else nothing."""
+        if self.problem or self.findings or self.is_whole:
+            return self.problem or ""
+        return NOTHING_AMONG_READ
 
 
 AnyRun = SubmittedRun | JudgedFiles
@@ -108,7 +120,7 @@ def judge_files(lab: Lab, files: StudentFiles) -> JudgedFiles:
         params = trial_params(lab, files.trial, pitfall=files.pitfall, stage=files.stage)
         if not files.measured:
             return replace(judged, problem="nothing in it can be checked")
-        findings = check_run(lab, run_under_test(lab, params, files.measured))
+        findings = check_run(lab, run_under_test(lab, params, files.measured, brought=True))
     except UserError as error:
         return replace(judged, problem=str(error))
     except Exception as error:

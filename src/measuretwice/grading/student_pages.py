@@ -247,7 +247,7 @@ def _run_row(run: AnyRun, report: str | None, entry: Graded) -> RunRow:
     about = f"Trial {run.trial}, {stage}"
     if not isinstance(run, SubmittedRun):
         about += ", files of their own"
-        return RunRow(run.name, None, about, "", run.problem or findings, "")
+        return RunRow(run.name, None, about, "", run.in_words or findings, "")
     return RunRow(
         run.name,
         f"{report}#{run.anchor}" if report and run.anchor else None,

@@ -248,7 +248,7 @@ class StudentFiles:
     """A student's own files, in a folder whose name says which trial they are of.
 
     `measured` is what they hold, `refused` what can't be read in them, `missing` which kinds would
-    allow more checks. `digests` are of those files that are never the same for two tests, each
+    allow more checks; `is_whole` says that nothing a tool may have printed had to be left out. `digests` are of those files that are never the same for two tests, each
     with the file's path.
     """
 
@@ -259,6 +259,7 @@ class StudentFiles:
     measured: Measured = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    is_whole: bool = True
     digests: dict[str, str] = field(default_factory=dict)
     cookies: tuple[str, ...] = ()
 

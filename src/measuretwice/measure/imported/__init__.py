@@ -96,7 +96,8 @@ __all__ = [
 @dataclass
 class ImportedFiles:
     """What was found. `used` has each file with what it was taken for, in order, `refused` what was left out
-    and why, `missing` what isn't looked at, since there is no file for it; `tools` the files by tool."""
+    and why, `missing` what isn't looked at, since there is no file for it; `tools` the files by tool. `unread` are
+    those lines of the two by which something was brought in vain, since it can't be read."""
 
     measured: Measured = field(default_factory=dict)
     host_state: HostState | None = None
@@ -104,6 +105,7 @@ class ImportedFiles:
     tools: dict[str, list[str]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
 
 def read_files(
@@ -131,7 +133,7 @@ def from_texts(
     if not found.pieces and not tests.unfit:
         reason = left_out[0] if left_out else "there are no files"
         raise UserError(f"nothing here can be checked: {reason}")
-    imported = ImportedFiles(refused=found.left_out)
+    imported = ImportedFiles(refused=found.left_out, unread=found.unread)
     for piece in found.pieces:
         imported.tools.setdefault(piece.tool, []).append(str(piece.path))
     if lab is not None and params is not None:
@@ -248,11 +250,17 @@ def _add(read: Callable[[], Measured], what: str, imported: ImportedFiles) -> No
     try:
         imported.measured |= read()
     except ParseError as error:
-        imported.missing.append(f"{what}, since {error}")
+        _in_vain(f"{what}, since {error}", imported)
     except FileNotFoundError as error:
         imported.missing.append(f"{what}, since there is no {Path(error.filename).name}")
     except BROKEN as error:
-        imported.missing.append(f"{what}, since its files can't be read ({type(error).__name__})")
+        _in_vain(f"{what}, since its files can't be read ({type(error).__name__})", imported)
+
+
+def _in_vain(line: str, imported: ImportedFiles) -> None:
+    """Note what isn't looked at although there is a file for it."""
+    imported.missing.append(line)
+    imported.unread.append(line)
 
 
 def _all_flows(tests: Tests, layout: Layout, imported: ImportedFiles) -> None:

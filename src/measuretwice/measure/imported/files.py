@@ -165,6 +165,12 @@ def _encoding(data: bytes) -> str:
     return "utf-8-sig"
 
 
+# How files are called beside measurements that no tool's output is: notes, programs, pictures.
+NO_TOOLS = re.compile(
+    r"(?:^|/)(?:readme|notes?|todo|changelog|licen[cs]e|makefile|\.[^/]*)[^/]*$"
+    r"|\.(?:md|rst|docx?|html?|pdf|png|jpe?g|gif|svg|py|pyc|ipynb|r|m|c|h|sh|toml|ya?ml|xlsx?|ods|p4|gitignore)$",
+    re.I,
+)
 # What scripts/snapshot.sh writes on every node, beside qdisc.*.json, which is known by its content.
 SNAPSHOT = (
     "addr.json", "link.before.json", "link.after.json", "nstat.before.json", "nstat.after.json",
@@ -206,13 +212,15 @@ class Piece:
 class Pieces:
     """All files that were brought: what was made of them, and what wasn't used, with the reason.
 
-    `failed` are those in which a tool says that a test failed, or which end before it did.
+    `failed` are those in which a tool says that a test failed, or which end before it did; `unread` are the lines of
+    `left_out` on files that a tool may have printed and that can't be read.
     """
 
     lab: Lab | None
     pieces: list[Piece] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
 
     def of(self, *tools: str) -> list[Piece]:
         """Return the pieces of these tools, in the order in which they were found."""
@@ -234,7 +242,7 @@ class Pieces:
 
 def read_pieces(lab: Lab | None, texts: list[TextFile], left_out: list[str]) -> Pieces:
     """Return what each of the texts is; the rest is named in `left_out`."""
-    found = Pieces(lab, left_out=left_out)
+    found = Pieces(lab, left_out=left_out, unread=list(filter(_may_be_a_tools, left_out)))
     nodes = lab.file.topology.node_names if lab else []
     names = own_names(lab) if lab else frozenset()
     for text in texts:
@@ -270,18 +278,28 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
     try:
         known = format_of(file.text, file.path.name)
     except ParseError as error:
-        found.left_out.append(f"{file.path}: {error.problem}")
+        _refuse(found, f"{file.path}: {error.problem}")
         return
     try:
         text = known.tidied(file.text, file.path.name)
         content = known.parse(text, file.path.name)
     except ParseError as error:
-        said = f"{file.path}: {error.where}: {error.problem}"
-        found.left_out.append(said)
+        _refuse(found, f"{file.path}: {error.where}: {error.problem}")
         if known.tool in ("iperf2", "iperf3"):
             found.failed.append(f"{file.path.name}: {error.problem.split(';')[0]}")
         return
     found.pieces.append(Piece(file.path, known.tool, text, content, node))
+
+
+def _refuse(found: Pieces, line: str) -> None:
+    found.left_out.append(line)
+    if _may_be_a_tools(line):
+        found.unread.append(line)
+
+
+def _may_be_a_tools(line: str) -> bool:
+    """Return whether the file that a line begins with may be a tool's output, and is no text, program or picture."""
+    return NO_TOOLS.search(line.split(": ", 1)[0]) is None
 
 
 def _node_of(file: TextFile, nodes: list[str]) -> str | None:
