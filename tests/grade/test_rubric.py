@@ -4,13 +4,12 @@ import csv
 import io
 import re
 import shutil
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from measuretwice.base.errors import UserError
-from measuretwice.grading.rubric import FILE, csv_text, read_rubric
+from measuretwice.grading.rubric import FILE, csv_text, read_rubric, unmatched_points
 from measuretwice.lab import Lab, find_labs, load_lab, read_lab
 
 ROOT = Path(__file__).parents[2]
@@ -26,13 +25,23 @@ def test_each_question_has_its_points(name: str) -> None:
     lab = load_lab(ROOT, name)
     rubric = read_rubric(lab)
     assert rubric is not None
-    text = (lab.folder / "questions.md").read_text()
-    asked = re.findall(r"^(\d+)\. \*\*.*?\((\d+) points\)", text, re.M)
-    marked: Counter[int] = Counter()
-    for criterion in rubric.criteria:
-        marked[criterion.question] += criterion.points  # type: ignore[assignment]
-    assert marked == {int(number): float(points) for number, points in asked}
+    assert not unmatched_points(lab, rubric)
     assert rubric.points == 100
+
+
+def test_a_question_taken_out_of_its_list_is_missed(tmp_path: Path) -> None:
+    folder = tmp_path / "01-mathis"
+    shutil.copytree(ROOT / "labs/01-mathis", folder)
+    questions = folder / "questions.md"
+    text = questions.read_text()
+    lab = read_lab(folder)
+    rubric = read_rubric(lab)
+    assert rubric is not None
+    (second,) = re.findall(r"(?m)^2\. .*\n", text)
+    questions.write_text(text.replace(second, ""))
+    assert any(problem.startswith("question 2: ") for problem in unmatched_points(lab, rubric))
+    questions.write_text(text.replace(" points)", ")", 1))
+    assert unmatched_points(lab, rubric)[0].startswith("question 1 says no points")
 
 
 @pytest.mark.parametrize("name", MARKED)

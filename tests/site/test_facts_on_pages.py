@@ -4,6 +4,7 @@ nobody."""
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -235,3 +236,15 @@ def test_what_is_no_page_is_refused() -> None:
     done = call_lab("docs", "--check", str(ROOT / "README.md"))
     assert done.returncode == 2
     assert "is no page; give a .md file below" in done.stderr
+
+
+def test_questions_are_compared_with_their_points(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    shutil.copytree(ROOT / "labs/03-scale", tmp_path / "labs/03-scale")
+    questions = tmp_path / "labs/03-scale/questions.md"
+    done = call_lab("docs", "--check", str(questions), MEASURETWICE_ROOT=str(tmp_path))
+    assert (done.returncode, done.stderr) == (0, "")
+    questions.write_text(questions.read_text().replace("(8 ", "(9 ", 1))
+    done = call_lab("docs", "--check", str(questions), MEASURETWICE_ROOT=str(tmp_path))
+    assert done.returncode == 1
+    assert "question 1: 9 points asked, 8 in rubric.toml" in done.stdout

@@ -9,7 +9,11 @@ import pytest
 from measuretwice.site.prose import HELD, judged_numbers, problems_in, typed_numbers
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs/modules").rglob("*.md"))
+PAGES = [
+    path
+    for folder in ("modules", "instructors/key", "instructors/tuesday")
+    for path in sorted((ROOT / "docs" / folder).rglob("*.md"))
+]
 
 
 def test_no_number_is_typed_or_judged_by_a_word_alone() -> None:
@@ -39,6 +43,8 @@ def test_the_tests_that_pages_name_exist() -> None:
         ("```sh\ntc ... loss 3 %\n```\n\nAfter: 4 losses.\n", [(5, "4 losses")]),
         ("They saw 68.5 Mbit/s. {## published: Mansour ##}\n\nWe 5 %.\n", [(3, "5 %")]),
         ("A link of 1 Gbit/s {## set ##}.\n", []),
+        ("It is {f.wait} here.\n", []),
+        ("They saw 5 ms {## published: A ##}. We saw 6 ms, or 5 ms.\n", [(1, "6 ms")]),
         ("They saw 3 ms. {## published: ##}\n", [(1, "3 ms")]),
         ("A 95 % interval, and 5 % more.\n\n**Elsewhere**: a link\nof 9 ms.\n", [(1, "5 %")]),
         ("## What the authors saw\n\n68.5 Mbit/s.\n\n## Key points\n\n9 ms\n", [(7, "9 ms")]),
@@ -65,3 +71,8 @@ def test_what_counts_as_typed(page: str, found: list[tuple[int, str]]) -> None:
 )  # fmt: skip
 def test_what_counts_as_judged(page: str, found: list[tuple[int, str]]) -> None:
     assert judged_numbers(page) == found
+
+
+def test_braces_that_readers_would_see() -> None:
+    ((line, problem),) = problems_in("# A\n\nIt is {f.wait} or {{ f.wait }}.\n")
+    assert (line, problem.startswith("'{f.wait}' has single braces")) == (3, True)

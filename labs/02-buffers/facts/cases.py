@@ -64,6 +64,9 @@ def _size_suffix(f: Facts, sets: RecordedSets) -> None:
     f.qdisc_after = excerpt("size-suffix-fixed", TBF_FILE, where=TBF, keys=keys)
     f.longest = size(measured(broken, "queue_max_bytes"))
     f.longest_after = size(measured(fixed, "queue_max_bytes"))
+    # tc's `lat` is the limit without the burst, over the rate.
+    counted_by_lat = measured(fixed, "queue_limit_bytes") - trial["burst_bytes"]
+    f.longest_exceeds_lat = measured(fixed, "queue_max_bytes") > counted_by_lat
     f.goodput = mbit(measured(broken, "goodput_bps"))
     f.room = size(measured(broken, "queue_limit_bytes"))
     times = trial["buffer_bytes"] / measured(broken, "queue_limit_bytes")

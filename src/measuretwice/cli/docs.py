@@ -17,6 +17,7 @@ from measuretwice.base.errors import UserError
 from measuretwice.base.files import pack_zip, wait_for, write_text
 from measuretwice.base.paths import is_release
 from measuretwice.cli.options import PATH, refuse, root_folder
+from measuretwice.lab import published_labs
 
 What = Literal["build", "serve", "offline"]
 WATCHED = ("docs", "labs", "src/measuretwice/site/templates", "mkdocs.yml")
@@ -84,8 +85,12 @@ def _check(root: Path, page: Path) -> int:
     from measuretwice.site.build import check_page
 
     pages = root.resolve() / "docs"
+    if page.name == "questions.md" and page.is_file():
+        return _check_questions(root, page)
     if not page.resolve().is_relative_to(pages) or page.suffix != ".md" or not page.is_file():
-        raise UserError(f"--check {page}: is no page; give a .md file below {pages}")
+        raise UserError(
+            f"--check {page}: is no page; give a .md file below {pages}, or a lab's questions.md"
+        )
     name = page.resolve().relative_to(pages).as_posix()
     text, problems = check_page(root, name)
     made = root / "build" / "checked" / name
@@ -96,6 +101,23 @@ def _check(root: Path, page: Path) -> int:
     if not problems:
         print("Nothing is wrong. Whether a word means what its fact says, only you can tell.")
     print(f"Its text, with all numbers: {made}")
+    return 1 if problems else 0
+
+
+def _check_questions(root: Path, path: Path) -> int:
+    """Compare a lab's questions with its rubric; return 0, or 1 where their points differ."""
+    from measuretwice.grading.rubric import read_rubric, unmatched_points
+
+    folder = path.resolve().parent
+    labs = [lab for lab in published_labs(root).values() if lab.folder.resolve() == folder]
+    if not labs:
+        raise UserError(f"--check {path}: no lab has it: give labs/NN-<lab>/questions.md")
+    rubric = read_rubric(labs[0])
+    problems = unmatched_points(labs[0], rubric) if rubric else []
+    print(
+        "\n".join(f"{path}: {problem}" for problem in problems)
+        or "Nothing is wrong: each question has its points in rubric.toml."
+    )
     return 1 if problems else 0
 
 

@@ -345,7 +345,9 @@ class Facts:
                 return known[called]
         own = [called.removeprefix(self.__dict__["within"]) for called in known]
         near = difflib.get_close_matches(name, own, n=1)
-        meant = f"; is it {near[0]!r}{self._source_in_brackets(near[0])}?" if near else ""
+        meant = (
+            f"; is it {_as_quoted(near[0])!r}{self._source_in_brackets(near[0])}?" if near else ""
+        )
         raise UserError(
             f"there is no fact {name!r}{meant} (facts.json, beside the recorded sets, lists them)"
         )
@@ -375,6 +377,12 @@ class Facts:
         if fact is None or isinstance(fact, bool):
             return fact
         raise UserError(f"the fact {name!r} is no judgement, true or false, but {fact}")
+
+
+def _as_quoted(name: str) -> str:
+    """Return a fact's name as pages write it behind `f.`: a case's hyphens are underscores there."""
+    case, dot, of_case = name.rpartition(".")
+    return case.replace("-", "_") + dot + of_case
 
 
 def judge(

@@ -19,11 +19,12 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from measuretwice.base.errors import UserError
-from measuretwice.lab import Lab
+from measuretwice.lab import Lab, read_questions
 
 FILE = "rubric.toml"
 # A solution is a percent script: text cells are comments.
 _CELL = re.compile(r"^# %%( \[markdown\])?.*$", re.MULTILINE)
+_POINTS = re.compile(r"\(([0-9.]+) points?\)")
 _HEADING = re.compile(r"^## (?:Question ([0-9]+)\b)?", re.MULTILINE)
 
 
@@ -158,6 +159,26 @@ def read_rubric(lab: Lab) -> Rubric | None:
     criteria = [row for written in file.criteria for row in _criteria(lab, written, file)]
     costs = file.hints.costs if file.hints else [0.0] * 3
     return Rubric(f"{lab.name}: report", file.ladder, criteria, (0.0, *costs))
+
+
+def unmatched_points(lab: Lab, rubric: Rubric) -> list[str]:
+    """Return what is wrong between a lab's questions and its rubric, in words: points that one of them has and not the other."""
+    asked: dict[int, float] = {}
+    problems = []
+    for number, question in enumerate(read_questions(lab), 1):
+        if points := _POINTS.search(question):
+            asked[number] = float(points[1])
+        else:
+            problems.append(f"question {number} says no points: **Its title.** (8 points)")
+    marked: dict[int, float] = {}
+    for criterion in rubric.criteria:
+        marked[criterion.question] = marked.get(criterion.question, 0.0) + criterion.points
+    for number in sorted(asked.keys() | marked.keys()):
+        if asked.get(number) != marked.get(number):
+            problems.append(
+                f"question {number}: {asked.get(number, 0):g} points asked, {marked.get(number, 0):g} in {FILE}"
+            )
+    return problems
 
 
 def _criteria(lab: Lab, written: _Criterion, file: _File) -> list[Criterion]:

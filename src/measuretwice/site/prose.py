@@ -1,9 +1,10 @@
 """What a page's prose may not hold: a measured number that is typed, and a word that judges a number and rests on nothing.
 
 A number with a unit that measurements have stands in {{ }}, in code, in a formula, in what the authors themselves published
-("What the authors saw"), or in a paragraph that says where it is from, {## published: who ##} or {## set ##}, which readers
-don't see. Where a word such as "hardly" or "inside" stands in one sentence with a number of a run, its paragraph says on which
-fact it rests, {% holds "name" %}, or names the test that holds it, {## held: test_... ##}.
+("What the authors saw"), or in a sentence that says where it is from, {## published: who ##} or {## set ##}, which readers
+don't see. The mark stands in the sentence or behind it, and goes for the same number elsewhere on the page. Where a word such
+as "hardly" or "inside" stands in one sentence with a number of a run, its paragraph says on which fact it rests,
+{% holds "name" %}, or names the test that holds it, {## held: test_... ##}.
 
 Whether a word means what its fact says, no program can tell.
 """
@@ -57,6 +58,9 @@ UNJUDGED = (
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*({])")
 
 
+SINGLE_BRACES = re.compile(r"(?<!\{)\{ ?(f\.[\w.]+) ?\}(?!\})")
+
+
 def problems_in(text: str) -> list[tuple[int, str]]:
     """Return what is wrong with a page's prose, in order: the line, and what to do."""
     typed = [
@@ -69,21 +73,46 @@ def problems_in(text: str) -> list[tuple[int, str]]:
          "{## held: test_... ##}, {## set ##}")
         for line, word in judged_numbers(text)
     ]  # fmt: skip
-    return sorted(typed + judging)
+    single = [
+        (text.count("\n", 0, found.start()) + 1, f"'{found[0]}' has single braces, which readers would see: {{{{ {found[1]} }}}}")
+        for found in SINGLE_BRACES.finditer(text)
+    ]  # fmt: skip
+    return sorted(typed + judging + single)
 
 
 def typed_numbers(text: str) -> list[tuple[int, str]]:
     """Return the numbers with a measured unit that stand in a page's prose: the line, and the words."""
-    found, published = [], False
+    found: list[tuple[int, str]] = []
+    from_elsewhere: set[str] = set()
+    published = False
     for line, paragraph in _paragraphs(text, COMPUTED, "·"):
         if heading := re.search(r"^#+ .*$", paragraph, re.MULTILINE):
             published = bool(PUBLISHED.match(heading[0]))
-        if not published and not FROM_ELSEWHERE.search(paragraph):
-            found += [
-                (line + paragraph[: number.start()].count("\n"), number[0])
-                for number in TYPED.finditer(paragraph)
-            ]
-    return found
+        if published:
+            continue
+        for begin, sentence in _marked_sentences(paragraph):
+            numbers = list(TYPED.finditer(sentence))
+            if FROM_ELSEWHERE.search(sentence):
+                from_elsewhere.update(_plain(number[0]) for number in numbers)
+            else:
+                found += [
+                    (line + paragraph[: begin + number.start()].count("\n"), number[0])
+                    for number in numbers
+                ]
+    return [(line, number) for line, number in found if _plain(number) not in from_elsewhere]
+
+
+def _plain(number: str) -> str:
+    return number.replace("&nbsp;", " ").replace("\xa0", " ")
+
+
+def _marked_sentences(paragraph: str) -> Iterator[tuple[int, str]]:
+    """Yield each sentence, with the mark that stands in it or behind it, and where in the paragraph it begins."""
+    begin = 0
+    for end in [*(found.end() for found in SENTENCE.finditer(paragraph)), len(paragraph)]:
+        if not FROM_ELSEWHERE.match(paragraph, end):
+            yield begin, paragraph[begin:end]
+            begin = end
 
 
 def judged_numbers(text: str) -> list[tuple[int, str]]:

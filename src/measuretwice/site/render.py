@@ -77,7 +77,7 @@ def require(f: Facts, name: str) -> None:
         is_now = "can't be told" if judged is None else f"is {str(judged).lower()}"
         raise UserError(
             f"{bare} {is_now}, and the words here rest on its being {str(wanted).lower()}: write what the facts say "
-            "(facts.py, beside the lab's lab.toml, has what decides it)"
+            f"(facts.json, beside the recorded sets, has it under {f.source(bare)!r})"
         )
 
 

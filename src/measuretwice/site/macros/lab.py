@@ -13,7 +13,7 @@ from typing import Any
 from measuretwice.backends.ssh_nodes import node_list_text
 from measuretwice.base.errors import UserError
 from measuretwice.checks import Finding, check_run, check_set, run_under_test, with_help
-from measuretwice.grading.rubric import Rubric, read_rubric
+from measuretwice.grading.rubric import Rubric, read_rubric, unmatched_points
 from measuretwice.lab import Value, trial_params
 from measuretwice.lab.schema import About
 from measuretwice.lab.schema.cases import Pitfall
@@ -109,7 +109,10 @@ def runs_here(context: LabContext) -> bool:
 def rubric(context: LabContext) -> Rubric | None:
     """How the report is marked: `.criteria`, `.ladder`, `.points`; none where the lab has no
     rubric. Its CSV is at `/assets/rubrics/NN-<lab>.csv`."""
-    return read_rubric(context.lab)
+    rubric = read_rubric(context.lab)
+    if rubric and (problems := unmatched_points(context.lab, rubric)):
+        raise UserError(f"labs/{context.lab.folder.name}/questions.md: {problems[0]}")
+    return rubric
 
 
 @macro("pitfalls")
