@@ -303,16 +303,16 @@ def _thirty_runs(f: Facts, sets: RecordedSets) -> None:
         ),
         (
             (
-                Number(one.seed),
-                Number(measured(one, "jains_index")),
-                Number(measured(other, "jains_index")),
+                Number(in_large.seed),
+                Number(measured(in_large, "jains_index")),
+                Number(measured(in_small, "jains_index")),
                 "the large buffer is fairer"
-                if measured(one, "jains_index") > measured(other, "jains_index")
+                if measured(in_large, "jains_index") > measured(in_small, "jains_index")
                 else "the small buffer is fairer",
-                percent(measured(one, "s1_share")),
-                "the long path wins" if measured(one, "s1_share") > 0.5 else "the short path wins",
+                percent(measured(in_large, "s1_share")),
+                "the long path wins" if measured(in_large, "s1_share") > 0.5 else "the short path wins",
             )
-            for one, other in zip(large[:10], small[:10], strict=True)
+            for in_large, in_small in zip(large[:10], small[:10], strict=True)
         ),
     )  # fmt: skip
     shares = column(large, "s1_share")

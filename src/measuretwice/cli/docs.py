@@ -93,14 +93,14 @@ def _check(root: Path, page: Path) -> int:
         )
     name = page.resolve().relative_to(pages).as_posix()
     text, problems = check_page(root, name)
-    made = root / "build" / "checked" / name
-    made.parent.mkdir(parents=True, exist_ok=True)
-    write_text(made, text)
+    target = root / "build" / "checked" / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_text(target, text)
     for line, problem in problems:
         print(f"docs/{name}, line {line}: {problem}")
     if not problems:
         print("Nothing is wrong. Whether a word means what its fact says, only you can tell.")
-    print(f"Its text, with all numbers: {made}")
+    print(f"Its text, with all numbers: {target}")
     return 1 if problems else 0
 
 

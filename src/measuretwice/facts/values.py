@@ -120,10 +120,10 @@ class Interval:
         within: tuple[float, float] | None = None,
     ) -> Interval:
         """Return the mean of independent values and its interval; `within`: what no value can leave."""
-        found = (
+        ends = (
             mean_interval_within(list(values), *within) if within else mean_interval(list(values))
         )
-        return cls(*found, unit, digits, len(values))
+        return cls(*ends, unit, digits, len(values))
 
     @classmethod
     def of_difference(
@@ -205,7 +205,7 @@ class Numbers:
 
     @property
     def n(self) -> Number:
-        """How many they are."""
+        """The number of values."""
         return Number(len(self.values))
 
     def __str__(self) -> str:
@@ -252,7 +252,7 @@ class Table:
 
 
 def _is_words(cell: Cell) -> bool:
-    """Is a cell words? A number that was published stands as it was, as text."""
+    """Return whether a cell is words. A number that was published stands as it was, as text."""
     return isinstance(cell, str) and not cell.replace(".", "").isdigit()
 
 
@@ -284,8 +284,8 @@ Fact = Number | Numbers | Interval | Probability | Table | Excerpt | Judgement |
 
 
 def _source(setter: FrameType, within: str) -> str:
-    """What a fact is of: by the docstring of the function that sets it, leaving out those that set a value for others;
-    where that has none, by the case, or by the function's name."""
+    """Return the source of a fact: the docstring of the function that sets it, leaving out those that set a value for
+    others; where that has none, the case, or the function's name."""
     frame: FrameType | None = setter
     while frame is not None and frame.f_code.co_name != "facts":
         function = frame.f_globals.get(frame.f_code.co_name)
@@ -308,9 +308,9 @@ class Facts:
     """
 
     def __init__(
-        self, known: Mapping[str, Fact] | None = None, sources: Mapping[str, str] | None = None
+        self, facts: Mapping[str, Fact] | None = None, sources: Mapping[str, str] | None = None
     ) -> None:
-        self.__dict__["known"] = dict(known or {})
+        self.__dict__["known"] = dict(facts or {})
         self.__dict__["sources"] = dict(sources or {})
         self.__dict__["within"] = ""
 
@@ -323,11 +323,11 @@ class Facts:
         return facts
 
     def __setattr__(self, name: str, value: Fact) -> None:
-        known: dict[str, Fact] = self.__dict__["known"]
+        facts: dict[str, Fact] = self.__dict__["known"]
         name = self.__dict__["within"] + name
-        if name in known:
+        if name in facts:
             raise ValueError(f"the fact {name!r} is set twice")
-        known[name] = value
+        facts[name] = value
         self.__dict__["sources"][name] = _source(sys._getframe(1), self.__dict__["within"])
 
     def __getattr__(self, name: str) -> Any:
@@ -336,20 +336,20 @@ class Facts:
         return self[name]
 
     def __getitem__(self, name: str) -> Fact:
-        known: dict[str, Fact] = self.__dict__["known"]
+        facts: dict[str, Fact] = self.__dict__["known"]
         case, dot, of_case = name.partition(".")
         # Pages say it as in {{ f.wrong_metric.ping }}.
         of_another = case.replace("_", "-") + dot + of_case if dot else name
         for called in (self.__dict__["within"] + name, name, of_another):
-            if called in known:
-                return known[called]
-        own = [called.removeprefix(self.__dict__["within"]) for called in known]
+            if called in facts:
+                return facts[called]
+        own = [called.removeprefix(self.__dict__["within"]) for called in facts]
         near = difflib.get_close_matches(name, own, n=1)
-        meant = (
+        suggestion = (
             f"; is it {_as_quoted(near[0])!r}{self._source_in_brackets(near[0])}?" if near else ""
         )
         raise UserError(
-            f"there is no fact {name!r}{meant} (facts.json, beside the recorded sets, lists them)"
+            f"there is no fact {name!r}{suggestion} (facts.json, beside the recorded sets, lists them)"
         )
 
     def _source_in_brackets(self, name: str) -> str:
@@ -397,5 +397,5 @@ def judge(
 
 
 def _extremes(values: Iterable[float]) -> tuple[float, float]:
-    known = list(values)
-    return min(known), max(known)
+    numbers = list(values)
+    return min(numbers), max(numbers)

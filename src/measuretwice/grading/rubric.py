@@ -128,7 +128,7 @@ class Rubric:
 
     @property
     def prediction_share(self) -> float:
-        """Which share of a case's points is for its prediction; 0 where no criterion is of a case."""
+        """The share of a case's points that is for its prediction; 0 where no criterion is of a case."""
         of_case = [criterion for criterion in self.criteria if criterion.pitfall]
         predicted = sum(criterion.points for criterion in of_case if criterion.prediction)
         return predicted / sum(criterion.points for criterion in of_case) if of_case else 0
@@ -152,9 +152,9 @@ def read_rubric(lab: Lab) -> Rubric | None:
         first = error.errors(include_url=False, include_context=False)[0]
         key = ".".join(map(str, first["loc"])) or "file"
         raise UserError(f"{where}: {key}: {first['msg'].removeprefix('Value error, ')}") from None
-    known = {pitfall.id for pitfall in lab.file.pitfalls}
+    pitfalls = {pitfall.id for pitfall in lab.file.pitfalls}
     for criterion in file.criteria:
-        if criterion.pitfall and criterion.pitfall not in known:
+        if criterion.pitfall and criterion.pitfall not in pitfalls:
             raise UserError(f"{where}: {lab.name} has no pitfall {criterion.pitfall!r}")
     criteria = [row for written in file.criteria for row in _criteria(lab, written, file)]
     costs = file.hints.costs if file.hints else [0.0] * 3

@@ -82,7 +82,7 @@ def problems_in(text: str) -> list[tuple[int, str]]:
 
 def typed_numbers(text: str) -> list[tuple[int, str]]:
     """Return the numbers with a measured unit that stand in a page's prose: the line, and the words."""
-    found: list[tuple[int, str]] = []
+    typed: list[tuple[int, str]] = []
     from_elsewhere: set[str] = set()
     published = False
     for line, paragraph in _paragraphs(text, COMPUTED, "·"):
@@ -95,11 +95,11 @@ def typed_numbers(text: str) -> list[tuple[int, str]]:
             if FROM_ELSEWHERE.search(sentence):
                 from_elsewhere.update(_plain(number[0]) for number in numbers)
             else:
-                found += [
+                typed += [
                     (line + paragraph[: begin + number.start()].count("\n"), number[0])
                     for number in numbers
                 ]
-    return [(line, number) for line, number in found if _plain(number) not in from_elsewhere]
+    return [(line, number) for line, number in typed if _plain(number) not in from_elsewhere]
 
 
 def _plain(number: str) -> str:
@@ -109,7 +109,7 @@ def _plain(number: str) -> str:
 def _marked_sentences(paragraph: str) -> Iterator[tuple[int, str]]:
     """Yield each sentence, with the mark that stands in it or behind it, and where in the paragraph it begins."""
     begin = 0
-    for end in [*(found.end() for found in SENTENCE.finditer(paragraph)), len(paragraph)]:
+    for end in [*(stop.end() for stop in SENTENCE.finditer(paragraph)), len(paragraph)]:
         if not FROM_ELSEWHERE.match(paragraph, end):
             yield begin, paragraph[begin:end]
             begin = end
@@ -117,7 +117,7 @@ def _marked_sentences(paragraph: str) -> Iterator[tuple[int, str]]:
 
 def judged_numbers(text: str) -> list[tuple[int, str]]:
     """Return the sentences with a number and a word that judges it, and nothing that holds the word: the line, and the word."""
-    found = []
+    numbers = []
     for line, paragraph in _paragraphs(text, UNJUDGED, " "):
         if any(mark.search(paragraph) for mark in (FROM_ELSEWHERE, HELD, HOLDS)):
             continue
@@ -127,8 +127,8 @@ def judged_numbers(text: str) -> list[tuple[int, str]]:
             plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", " ", sentence, flags=re.DOTALL)
             if NUMBER.search(sentence) and (word := JUDGING.search(plain)):
                 begins = at + len(sentence) - len(sentence.lstrip())
-                found.append((line + paragraph[:begins].count("\n"), word[0]))
-    return found
+                numbers.append((line + paragraph[:begins].count("\n"), word[0]))
+    return numbers
 
 
 def _paragraphs(
@@ -136,7 +136,7 @@ def _paragraphs(
 ) -> Iterator[tuple[int, str]]:
     """Yield each paragraph with the line on which it begins; what is left out becomes as many signs."""
     for pattern in left_out:
-        text = pattern.sub(lambda found: re.sub(r"[^\n]", sign, found[0]), text)
+        text = pattern.sub(lambda match: re.sub(r"[^\n]", sign, match[0]), text)
     line = 1
     for paragraph in re.split(r"(\n[ \t]*\n)", text):
         yield line, paragraph

@@ -199,9 +199,9 @@ class Renderer:
         """The steps of the story that a page's front matter tells, filled in."""
         front = template.read_text(encoding="utf-8").partition("\n---\n")[0]
         code = self._environment.compile(front, filename=str(template))
-        known = self._environment.make_globals(None)
+        macros = self._environment.make_globals(None)
         try:
-            filled = Template.from_code(self._environment, code, known).render(names)
+            filled = Template.from_code(self._environment, code, macros).render(names)
             return list(yaml.safe_load(filled)["story"])
         except yaml.YAMLError as error:
             raise UserError(f"its front matter is no YAML: {error}") from None
@@ -257,7 +257,7 @@ class Renderer:
         return names | (_names_of_case(context, case) if case else {})
 
     def _where(self, template: str, error: Exception) -> str:
-        """Where in which page an error arose: the innermost line of a template."""
+        """Return the page and the innermost line of a template where an error arose."""
         if (line := getattr(error, "lineno", None)) is not None:
             return f"docs/{getattr(error, 'name', None) or template}, line {line}"
         frames = [

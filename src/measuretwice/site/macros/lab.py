@@ -314,11 +314,11 @@ def network_thumbnail(context: LabContext) -> str:
     return draw.thumbnail(sketch(context.lab, trial_params(context.lab, min(context.lab.trials))))
 
 
-def _meant(context: LabContext, case: str, told: Sequence[str]) -> dict[str, Value]:
-    """What both stages of a case set: it was asked for, and is nothing that is off; and what is `told`."""
+def _meant(context: LabContext, case: str, quoted: Sequence[str]) -> dict[str, Value]:
+    """What both stages of a case set: it was asked for, and is nothing that is off; and what is `quoted`."""
     broken, fixed = (stage_set(context, case, stage) for stage in ("broken", "fixed"))
     return {
-        name: value for name, value in broken.items() if name in told or fixed.get(name) == value
+        name: value for name, value in broken.items() if name in quoted or fixed.get(name) == value
     }
 
 
