@@ -161,7 +161,7 @@ def test_no_page_and_no_search_of_its_site_tells_a_cause(release_with_site: Path
     """By day its prepared pages are the students' own, of whose site the same is shown."""
     for surface in SURFACES:
         # Plans for a class aren't in it.
-        if surface.of == "student" and surface.said is not plan_for_a_class:
+        if surface.of == "student" and surface.read is not plan_for_a_class:
             assert tells(surface, release_with_site / "site") == []
 
 

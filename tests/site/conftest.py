@@ -70,6 +70,14 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
+def page_without_scripts(browser: Any) -> Iterator[Any]:
+    """A page of a reader whose browser runs no scripts."""
+    context = browser.new_context(java_script_enabled=False)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
     """A page of a reader who wants no motion; it fails the test if its console complains."""
     with watched_page(browser, viewport={"width": 1280, "height": 1000}) as page:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from page_kinds import one_of_each_kind
+from browsing import from_elsewhere, open_page
+from page_kinds import one_of_each_kind, pages_of
 from serving import served
 
 pytestmark = pytest.mark.slow
@@ -69,34 +70,10 @@ OPEN = """() => {
 SHELL = {"exclude": [[".md-header"], [".md-tabs"], [".md-sidebar--primary"]]}
 
 
-def pages_of(site: Path) -> list[str]:
-    """Every page of a built site, by its path."""
-    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-
-
 def section_of(name: str) -> str:
     """The part of the navigation that a page stands in: modules/01-mathis, reference, ..."""
     parts = name.split("/")[:-2]
     return "/".join(parts[:2])
-
-
-def open_page(browser: Any, scheme: str, width: int) -> tuple[Any, list[str], list[str]]:
-    """A page, and lists that will hold what its console says and what it asks for."""
-    viewport = {"width": width, "height": HEIGHT}
-    context = browser.new_context(color_scheme=scheme, viewport=viewport)
-    page = context.new_page()
-    messages: list[str] = []
-    asked: list[str] = []
-    page.on(
-        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
-    return page, messages, asked
-
-
-def from_elsewhere(asked: list[str], address: str) -> list[str]:
-    return [url for url in asked if not url.startswith((address, "data:", "blob:", "about:"))]
 
 
 def test_the_index_of_the_search_is_light(student: Path) -> None:
@@ -115,7 +92,7 @@ def test_the_index_of_the_search_is_light(student: Path) -> None:
 def test_pages(browser: Any, address: str, student: Path, which: str, scheme: str) -> None:
     """As on a phone, and then at full width; in dark, which differs in colours alone, what is contrast."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page, messages, asked = open_page(browser, scheme, DESK)
+    page, messages, asked = open_page(browser, color_scheme=scheme)
     problems: list[str] = []
     sections: set[str] = set()
     kinds: list[str] = []
@@ -159,7 +136,7 @@ def test_pages(browser: Any, address: str, student: Path, which: str, scheme: st
 def test_instructors_pages(browser: Any, instructor: Path) -> None:
     """What their site alone has, at a desk and as wide as a phone."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page, messages, asked = open_page(browser, "light", DESK)
+    page, messages, asked = open_page(browser)
     problems: list[str] = []
     names = [name for name in pages_of(instructor) if "instructors/key/" in name]
     assert names
@@ -191,7 +168,7 @@ def test_instructors_pages(browser: Any, instructor: Path) -> None:
 def test_pages_on_a_phone(browser: Any, address: str, student: Path) -> None:
     """Of each kind one. By day test_pages has axe look at the same pages at full width, and at how wide they are here."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    page, _, _ = open_page(browser, "light", PHONE)
+    page, _, _ = open_page(browser, viewport={"width": PHONE, "height": HEIGHT})
     problems: list[str] = []
     for name in one_of_each_kind(student):
         page.goto(address + name.removesuffix("index.html"))
@@ -225,7 +202,7 @@ def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(offline) as archive:
         archive.extractall(tmp_path)
     site = tmp_path / "measuretwice"
-    page, messages, asked = open_page(browser, "light", 1280)
+    page, messages, asked = open_page(browser)
     page.context.set_offline(True)
     for words in ("netem limit", "MSS 1448"):
         page.goto((site / "index.html").as_uri())

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from all_cases import words_found
+from page_kinds import texts_of
 from recordings import runs_in_range
 
 from measuretwice.lab import published_labs
@@ -27,14 +28,6 @@ TAKES_THE_SITE = "takes the instructors' site; by day the students' is looked at
 MAX_HOME_BYTES = 250_000
 
 
-def pages_of(site: Path) -> dict[str, str]:
-    return {
-        path.relative_to(site).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(site.rglob("*.html"))
-        if path.name != "404.html"
-    }
-
-
 def meta(text: str, name: str) -> str:
     found = re.search(rf'<meta (?:name|property)="{name}" content="([^"]*)"', text)
     return html.unescape(found[1]) if found else ""
@@ -45,7 +38,7 @@ def meta(text: str, name: str) -> str:
 )
 def test_every_page_says_what_it_is(request: pytest.FixtureRequest, edition: str) -> None:
     """Each in its own words, short enough to be shown whole; for cards, too."""
-    pages = pages_of(request.getfixturevalue(edition))
+    pages = texts_of(request.getfixturevalue(edition))
     descriptions = {name: meta(text, "description") for name, text in pages.items()}
     assert [name for name, text in descriptions.items() if not 25 < len(text) < 160] == []
     assert [text for text, times in Counter(descriptions.values()).items() if times > 1] == []
@@ -90,7 +83,7 @@ def test_a_strangers_questions_are_answered_on_the_home_page(student: Path) -> N
 
 
 def test_no_step_of_the_way_leads_to_paper(student: Path) -> None:
-    for name, text in pages_of(student).items():
+    for name, text in texts_of(student).items():
         for link in re.findall(r'<a href="([^"]+)" class="md-footer__link', text):
             assert not re.search(r"(^|/)(print|sheet)/", link), name
     # The menu of a page has the module that it is of, and of no other any page.
@@ -218,17 +211,16 @@ def test_a_sheet_to_write_on_is_one_or_two_pages(browser: Any, address: str) -> 
 
 @pytest.mark.slow
 def test_without_scripts_home_shows_both_ends_and_the_map_leads_on(
-    browser: Any, address: str
+    page_without_scripts: Any, address: str
 ) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address)
-    assert page.locator(".marks > circle").count() == len(MATHIS.runs(MATHIS.steps[0]))
-    assert page.is_visible(".without-script img")
-    assert not page.locator(".scatter button").count()
-    page.goto(f"{address}modules/")
-    assert page.locator("[data-cases] a").count() == sum(len(lab.file.pitfalls) for lab in LABS.values())  # fmt: skip
-    context.close()
+    page_without_scripts.goto(address)
+    assert page_without_scripts.locator(".marks > circle").count() == len(
+        MATHIS.runs(MATHIS.steps[0])
+    )
+    assert page_without_scripts.is_visible(".without-script img")
+    assert not page_without_scripts.locator(".scatter button").count()
+    page_without_scripts.goto(f"{address}modules/")
+    assert page_without_scripts.locator("[data-cases] a").count() == sum(len(lab.file.pitfalls) for lab in LABS.values())  # fmt: skip
 
 
 def test_the_maps_facts_are_the_labs(student: Path) -> None:

@@ -261,19 +261,20 @@ def test_explorer_by_keyboard(page: Any, address: str) -> None:
 
 
 @pytest.mark.slow
-def test_without_scripts_there_are_pictures_and_tables(browser: Any, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address + FIGURE)
-    assert page.locator(".interactive .fallback img.light.desk").is_visible()
-    rows = page.locator(".interactive .fallback tbody tr")
+def test_without_scripts_there_are_pictures_and_tables(
+    page_without_scripts: Any, address: str
+) -> None:
+    page_without_scripts.goto(address + FIGURE)
+    assert page_without_scripts.locator(".interactive .fallback img.light.desk").is_visible()
+    rows = page_without_scripts.locator(".interactive .fallback tbody tr")
     assert rows.count() == len(MATHIS.steps)
     cells = rows.nth(0).locator("td").all_inner_texts()
     assert str(runs_in_range(MATHIS, MATHIS.steps[0])) in cells
-    page.goto(address + EXPLORER)
-    assert page.locator(".interactive .fallback tbody tr").count() == len(LAB.trials)
-    assert page.locator(".interactive .fallback table").is_visible()
-    context.close()
+    page_without_scripts.goto(address + EXPLORER)
+    assert page_without_scripts.locator(".interactive .fallback tbody tr").count() == len(
+        LAB.trials
+    )
+    assert page_without_scripts.locator(".interactive .fallback table").is_visible()
 
 
 @pytest.mark.slow

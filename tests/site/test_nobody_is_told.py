@@ -257,19 +257,19 @@ def all_names_and_key_words(lab: Lab, pitfall: Pitfall) -> list[str]:
 
 @dataclass(frozen=True)
 class Surface:
-    """What `said` reads of a case, from what the fixture `of` made; none of the `secret` words is among it.
+    """What `read` finds of a case, in what the fixture `of` made; none of the `secret` words is among it.
 
     `few`: it says something of some cases only.
     """
 
-    said: Callable[[Any, Lab, Pitfall], Said]
+    read: Callable[[Any, Lab, Pitfall], Said]
     secret: Callable[[Lab, Pitfall], list[str]]
     of: str = ""
     few: bool = False
 
     @property
     def name(self) -> str:
-        return self.said.__name__.replace("_", " ")
+        return self.read.__name__.replace("_", " ")
 
 
 SURFACES = [
@@ -298,7 +298,7 @@ def tells(surface: Surface, made: Any) -> list[str]:
     found = []
     for lab, pitfall in CASES:
         case = f"{surface.name}, {lab.name}, case {lab.case_number(pitfall)}"
-        parts = list(surface.said(made, lab, pitfall))
+        parts = list(surface.read(made, lab, pitfall))
         assert surface.few or any(text.strip() for _, text in parts), f"{case}: it says nothing"
         secret = [word.replace("`", "") for word in surface.secret(lab, pitfall)]
         for place, text in parts:
@@ -309,7 +309,7 @@ def tells(surface: Surface, made: Any) -> list[str]:
 
 def by_day(surface: Surface) -> Any:
     reason = "by day with its first hint, where all of it stands, too"
-    marks = [pytest.mark.nightly(reason)] if surface.said is lab_check else []
+    marks = [pytest.mark.nightly(reason)] if surface.read is lab_check else []
     return pytest.param(surface, id=surface.name, marks=marks)
 
 
@@ -327,7 +327,7 @@ def test_a_surface_that_tells_is_found(surface: Surface) -> None:
         for word in surface.secret(lab, pitfall):
             yield "a page", f"it is ({word.upper()}), you see"
 
-    found = tells(replace(surface, said=talkative), None)
+    found = tells(replace(surface, read=talkative), None)
     assert len(found) >= len(CASES)
     lab, last = CASES[-1]
     number, word = lab.case_number(last), surface.secret(lab, last)[-1].replace("`", "")

@@ -16,6 +16,7 @@ import click
 import pytest
 from command_line import start_lab
 from editions import Pages
+from page_kinds import pages_of
 from same_sentences import Sentences
 
 from measuretwice.base.errors import UserError
@@ -30,11 +31,6 @@ from measuretwice.testbeds import cloudlab_profile, fabric_notebook
 
 ROOT = Path(__file__).parents[2]
 LABS = published_labs(ROOT)
-
-
-def pages_of(site: Path) -> list[str]:
-    """Every page of a built site, by its path."""
-    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
 
 
 def texts(site: Path) -> dict[str, str]:

@@ -243,19 +243,16 @@ def test_a_train_spreads_as_its_cable_is_slow() -> None:
 
 
 @pytest.mark.slow
-def test_without_scripts_there_are_tables(browser: Any, address: str) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(address + PACKETS)
-    rows = page.locator(".interactive .fallback tbody tr")
+def test_without_scripts_there_are_tables(page_without_scripts: Any, address: str) -> None:
+    page_without_scripts.goto(address + PACKETS)
+    rows = page_without_scripts.locator(".interactive .fallback tbody tr")
     assert rows.count() == len(ALGORITHMS) * len(DISCIPLINES)
     drops = [row.split("\t")[5] for row in rows.all_inner_texts()]
     assert drops[0] == str(QUEUES.run("packets-reno", trial=21).measured["queue_drops"])
-    page.goto(address + EDGES)
-    assert page.locator(".interactive .fallback tbody tr").count() == 13
-    page.goto(address + TRACES)
-    assert page.locator(".interactive .fallback img.light.desk").is_visible()
-    context.close()
+    page_without_scripts.goto(address + EDGES)
+    assert page_without_scripts.locator(".interactive .fallback tbody tr").count() == 13
+    page_without_scripts.goto(address + TRACES)
+    assert page_without_scripts.locator(".interactive .fallback img.light.desk").is_visible()
 
 
 @pytest.mark.nightly(

@@ -12,6 +12,7 @@ from typing import Any
 import click
 import pytest
 from all_cases import LABS, ROOT, words_found
+from browsing import open_page
 from editions import Pages
 from serving import served
 
@@ -263,13 +264,7 @@ def test_slides_can_be_read_by_all(
 ) -> None:
     """The page as it reads, and every slide as it is shown: nothing for axe, nothing cut off."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 720})
-    page = context.new_page()
-    messages: list[str] = []
-    page.on(
-        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: messages.append(str(error)))
+    page, messages, _ = open_page(browser, color_scheme=scheme)
     page.goto(
         f"{instructors_address}instructors/key/{lab.folder.name}-slides/", wait_until="networkidle"
     )
@@ -285,5 +280,5 @@ def test_slides_can_be_read_by_all(
         ):
             problems.append(f"{name}: too full")
         page.keyboard.press("ArrowRight")
-    context.close()
+    page.context.close()
     assert problems + messages == []

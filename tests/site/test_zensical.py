@@ -14,6 +14,7 @@ from typing import Any
 
 import editions
 import pytest
+from browsing import from_elsewhere, open_page
 from command_line import run_program
 from serving import served
 
@@ -71,17 +72,10 @@ def test_its_pages_have_their_formulas_code_and_figures(student: Path, theirs: P
 
 
 def test_its_pages_are_quiet_and_ask_nobody_else(browser: Any, theirs: Path) -> None:
-    page = browser.new_page()
-    messages: list[str] = []
-    asked: list[str] = []
-    page.on(
-        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    page, messages, asked = open_page(browser)
     with served(theirs) as address:
         for name in ("", "start/", "modules/01-mathis/case-05/", "modules/01-mathis/explorer/"):
             page.goto(address + name, wait_until="networkidle")
     assert messages == []
-    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
-    page.close()
+    assert from_elsewhere(asked, address) == []
+    page.context.close()

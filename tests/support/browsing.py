@@ -29,3 +29,21 @@ def opened(page: Any, address: str) -> Any:
     page.goto(address)
     page.wait_for_selector(".interactive.drawn")
     return page
+
+
+def open_page(browser: Any, **settings: Any) -> tuple[Any, list[str], list[str]]:
+    """A page, and lists that will hold what its console says and what it asks for."""
+    page = browser.new_context(**settings).new_page()
+    messages: list[str] = []
+    asked: list[str] = []
+    page.on(
+        "console", lambda m: messages.append(m.text) if m.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    return page, messages, asked
+
+
+def from_elsewhere(asked: Collection[str], address: str) -> list[str]:
+    """What of it stands neither at this address nor in the page itself."""
+    return [url for url in asked if not url.startswith((address, "data:", "blob:", "about:"))]

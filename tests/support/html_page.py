@@ -15,7 +15,7 @@ class Page(HTMLParser):
         self.text = text
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.feed(text)
         self.close()
         assert self.open == []
@@ -31,7 +31,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.said.append(data)
+        self.texts.append(data)
 
     @property
     def names(self) -> list[str]:

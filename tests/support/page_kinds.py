@@ -21,6 +21,11 @@ def one_of_each_kind(site: Path) -> list[str]:
     return covering({name: elements(text) for name, text in texts.items()}, lambda name: len(texts[name]))  # fmt: skip
 
 
+def pages_of(site: Path) -> list[str]:
+    """Every page of a built site, by its path."""
+    return sorted(path.relative_to(site).as_posix() for path in site.rglob("*.html"))
+
+
 def texts_of(site: Path) -> dict[str, str]:
     """Every page by its path; not the one that says that there is no such page."""
     return {

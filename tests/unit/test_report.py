@@ -81,7 +81,7 @@ def test_what_the_report_says_of_a_recorded_run() -> None:
         "7", "duration_s=60", "1", "6", "1460", "0.00573", "0.0058", "0.00544 to 0.00618",
         "32.05", "60 s", "25.72", "1.25 ± 0.04", "none",
     ]  # fmt: skip
-    whole = " ".join(page.said)
+    whole = " ".join(page.texts)
     for text in (whole, markdown):
         assert "A. Student" in text
         assert "retrans:0/969" in text
@@ -114,7 +114,7 @@ def test_runs_are_sorted_and_findings_shown(tmp_path: Path) -> None:
         "loss_ratio=0.01, duration_s=60",
     ]
     assert [second[:6] for _, second in rows[3:]] == ["mtu, b", "mtu, f"]
-    text = " ".join(check_page(html).said)
+    text = " ".join(check_page(html).texts)
     assert "segments of 1460 B (ss)" in text
     assert "An MTU of 1500 B leaves no more than that." in text
     assert "OFF" in text
@@ -139,7 +139,7 @@ def test_everything_from_a_run_is_escaped(tmp_path: Path) -> None:
     ping.write_text(text.replace("\x1b", ""))
     html, markdown = texts(run, title=HOSTILE, author=HOSTILE)
     page = check_page(html)
-    assert "<script>alert(1)</script>|`x`" in " ".join(page.said)
+    assert "<script>alert(1)</script>|`x`" in " ".join(page.texts)
     check_tables(markdown)
     for text in (html, markdown):
         assert "\x1b" not in text
@@ -277,7 +277,7 @@ def test_command_writes_both_files_and_nothing_of_the_machine(tmp_path: Path) ->
     markdown = (tmp_path / "runs/report.md").read_text()
     page = check_page(html)
     check_tables(markdown)
-    for text in (" ".join(page.said), markdown):
+    for text in (" ".join(page.texts), markdown):
         assert "2023-11-14 22:13 UTC" in text
         assert "c: this run was never finished; run it again" in text
         assert str(tmp_path) not in text
