@@ -46,6 +46,7 @@ define package
 	for facts in $(wildcard labs/*/facts.py labs/*/facts); do $(PYTHON) -m mypy "$$facts" || exit; done
 	PYTHONPATH=src .venv/bin/lint-imports --no-cache
 	$(PYTHON) scripts/lint/sizes.py
+	$(PYTHON) scripts/lint/names.py
 	$(PYTHON) scripts/lint/pages.py
 	$(PYTHON) scripts/lint/titles.py
 	$(PYTHON) scripts/machines/shipped.py lint

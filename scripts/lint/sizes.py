@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Are modules and functions of a size? No module over 500 lines, no function over 60.
+"""Are modules and functions of a size? No module over 500 lines, no function over 60, and of the package no more modules
+than a newcomer finds their way in.
 
     sizes.py [FOLDER ...]     default: the package. Exit 1 with a line for each that is larger.
 
@@ -14,6 +15,8 @@ from pathlib import Path
 
 MODULE_LINES = 500
 FUNCTION_LINES = 60
+# Whoever adds one beyond these merges two that are read together.
+PACKAGE_MODULES = 240
 PACKAGE = Path(__file__).parents[2] / "src" / "measuretwice"
 
 
@@ -38,6 +41,8 @@ def main(folders: list[str]) -> int:
         path for folder in folders or [str(PACKAGE)] for path in sorted(Path(folder).rglob("*.py"))
     ]
     found = [line for path in paths for line in too_large(path)]
+    if not folders and len(paths) > PACKAGE_MODULES:
+        found.append(f"{len(paths)} modules; the package has at most {PACKAGE_MODULES}")
     print("\n".join(found) or f"{len(paths)} modules, each of a size")
     return 1 if found else 0
 

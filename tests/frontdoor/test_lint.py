@@ -24,7 +24,7 @@ def test_make_lint_asks_for_all_of_them() -> None:
     for target in ("lint", "quick"):
         done = run(ROOT, "make", "--dry-run", target)
         assert done.returncode == 0, done.stderr
-        scripts = [f"scripts/lint/{name}.py" for name in ("sizes", "pages", "titles")]
+        scripts = [f"scripts/lint/{name}.py" for name in ("sizes", "names", "pages", "titles")]
         for words in ("ruff check .", "mypy", "lint-imports", *scripts, "shipped.py lint"):
             assert words in done.stdout, words
 
@@ -118,6 +118,28 @@ def test_sizes_are_those_of_the_package(tmp_path: Path) -> None:
     count = len(list((ROOT / "src/measuretwice").rglob("*.py")))
     assert done.stdout == f"{count} modules, each of a size\n"
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("for run in runs:\n    pass\n", ""),
+        ("for each in runs:\n    pass\n", ":1: a name 'each'"),
+        ("def goodput(\n    one: float,\n) -> float: ...\n", ":2: a name 'one'"),
+        ("def told() -> None: ...\n", ":1: a name 'told'"),
+        ("print(each)\n", ""),
+        ('def goodput() -> float:\n    """Return bit/s."""\n', ""),
+        ('def goodput() -> float:\n    """What a flow had."""\n', ":1: goodput: its docstring"),
+        ('def is_full() -> bool:\n    """Is the link full?"""\n', ":1: is_full: its docstring"),
+    ],
+)
+def test_names_and_docstrings_of_the_dialect_are_named(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    (tmp_path / "module.py").write_text(text, encoding="utf-8")
+    done = run(tmp_path, sys.executable, ROOT / "scripts/lint/names.py", tmp_path)
+    assert done.returncode == (1 if problem else 0), done.stdout
+    assert problem in done.stdout
 
 
 def test_nine_parameters_are_too_many_but_on_the_command_line(copy: Path) -> None:
