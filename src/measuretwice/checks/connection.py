@@ -55,6 +55,39 @@ def of_one_run(run: RunUnderTest) -> Finding | None:
     )
 
 
+@check(
+    FindingKind(
+        "mptcp",
+        "Whether the senders' sockets are parts of one MPTCP connection (tcp-ulp-mptcp in ss).",
+        explains=(
+            "two-runs", "other-traffic", "path", "flows", "bandwidth", "unexplained", "retransmissions",
+        ),
+        hints=(
+            "ss has more connections to the receiver than iperf3 names. What stands at the end of their lines?",
+            "tcp-ulp-mptcp says that a socket is a subflow of MPTCP. Add up bytes_acked of all that have the same token.",
+            "Multipath TCP has sent over several paths at once. Measure TCP: iperf3 without mptcpize and without --mptcp.",
+        ),
+    ),
+    needs=(),
+)  # fmt: skip
+def multipath(run: RunUnderTest) -> Finding | None:
+    sockets = run.host_state.sockets if run.host_state else ()
+    subflows = [socket for socket in sockets if socket.is_multipath]
+    if not subflows:
+        return None
+    acked = ", ".join(
+        f"{(socket.bytes_acked or 0) / 1e6:.4g} MB from port {socket.port}" for socket in subflows
+    )
+    return Finding(
+        "mptcp",
+        f"{len(subflows)} subflow{'s' if len(subflows) > 1 else ''} of MPTCP (ss): {acked} acknowledged",
+        "one connection of TCP over one path",
+        "What iperf3 counts is the sum of all subflows, and each has a window and a path of its own. The values of one "
+        "say nothing about the whole.",
+        symptom="the flow went over more than one connection of TCP",
+    )
+
+
 @check(FindingKind("configuration"), needs=("misplaced",))
 def misplaced(run: RunUnderTest) -> Finding | None:
     """The bottleneck's qdisc, against the interface by which most bytes left."""

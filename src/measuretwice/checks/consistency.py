@@ -116,7 +116,11 @@ def _connections(run: RunUnderTest) -> Iterator[str]:
 def _bytes(run: RunUnderTest) -> Iterator[str]:
     """Yield where the two ends and ss differ in how much was sent."""
     sockets = run.data_sockets()
-    if not sockets or run.host_state is None:
+    if (
+        not sockets
+        or run.host_state is None
+        or any(socket.bytes_acked is None for socket in sockets)
+    ):
         return
     longest_s = max(socket.alive_s for socket in sockets)
     unsampled_s = (run.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
@@ -127,7 +131,10 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
         most = acked * (1 + SAME_SHARE + late) + flows * buffer
         return not acked * (1 - SAME_SHARE) <= said <= most
 
-    acked, received = sum(socket.bytes_acked for socket in sockets), run.host_state.received_bytes
+    acked, received = (
+        sum(socket.bytes_acked or 0 for socket in sockets),
+        run.host_state.received_bytes,
+    )
     if received and differ(received, acked, len(sockets)):
         yield (
             f"the receivers got {received / 1e6:.4g} MB by iperf3's word, the senders had {acked / 1e6:.4g} MB "
@@ -138,7 +145,7 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
         said = [
             end.sent_bytes for end in run.host_state.ends if end.node == node and end.sent_bytes
         ]
-        acked = sum(socket.bytes_acked for socket in own)
+        acked = sum(socket.bytes_acked or 0 for socket in own)
         if said and differ(sum(said), acked, len(own)):
             yield (
                 f"{node} sent {sum(said) / 1e6:.4g} MB by iperf3's word, and had {acked / 1e6:.4g} MB "

@@ -204,7 +204,7 @@ def _nothing_sent(run: RunUnderTest) -> Iterator[str]:
     """Yield a line if the senders' connections carried no data."""
     sockets = run.host_state.sockets if run.host_state else ()
     if sockets and not run.data_sockets() and not run.other_sockets():
-        sent = sum(socket.bytes_sent for socket in sockets)
+        sent = sum(socket.bytes_sent or 0 for socket in sockets)
         yield f"the senders' {len(sockets)} connections sent {sent} B in all (ss)"
 
 

@@ -102,7 +102,9 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
             "The receiver decided how fast the flow may go, not the congestion control.",
             symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
         )
-    return Right("the receiver's window") if run.data_sockets() else None
+    # An old ss doesn't say what a flow waited for.
+    known = any(socket.busy_s is not None for socket in run.data_sockets())
+    return Right("the receiver's window") if known else None
 
 
 @check(
@@ -149,7 +151,9 @@ def send_buffer(run: RunUnderTest) -> Finding | None:
 )
 def application_limited(run: RunUnderTest) -> Finding | Right | None:
     for socket in run.data_sockets():
-        if socket.alive_s < LEAST_SECONDS or socket.busy_s >= BUSY_RATIO * socket.alive_s:
+        if socket.alive_s < LEAST_SECONDS or socket.busy_s is None:
+            continue
+        if socket.busy_s >= BUSY_RATIO * socket.alive_s:
             continue
         return Finding(
             "application-limited",
@@ -159,7 +163,9 @@ def application_limited(run: RunUnderTest) -> Finding | Right | None:
             "not TCP's.",
             symptom=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
         )
-    return Right("data in flight all the time") if run.data_sockets() else None
+    looked = [socket for socket in run.data_sockets() if socket.alive_s >= LEAST_SECONDS]
+    known = any(socket.busy_s is not None for socket in looked)
+    return Right("data in flight all the time") if known else None
 
 
 @check(
@@ -182,7 +188,7 @@ def other_traffic(run: RunUnderTest) -> Finding | Right | None:
     if others := run.other_sockets():
         other = others[0]
         found = (
-            f"{other.node} sent {other.bytes_sent / 1e6:.4g} MB to {other.peer} from port {other.port} (ss), "
+            f"{other.node} sent {(other.bytes_sent or 0) / 1e6:.4g} MB to {other.peer} from port {other.port} (ss), "
             "a connection that iperf3 doesn't name"
         )
         expected = "the flows' own connections and no others"
@@ -193,9 +199,9 @@ def other_traffic(run: RunUnderTest) -> Finding | Right | None:
         longest_s = max(socket.alive_s for socket in sockets)
         unsampled_s = (run.param("sample_interval_s") or 1.0) + SAMPLE_SLACK_S
         late_ratio = unsampled_s / longest_s if longest_s else 1.0
-        sent = sum(socket.bytes_sent for socket in sockets) * frame_bytes / mss_bytes
+        sent = sum(socket.bytes_sent or 0 for socket in sockets) * frame_bytes / mss_bytes
         interfaces = _interfaces(run.host_state)
-        if not interfaces:
+        if not interfaces or any(socket.bytes_sent is None for socket in sockets):
             return None
         node, interface = max(interfaces, key=lambda pair: pair[1].sent_bytes or 0)
         crossed = interface.sent_bytes or 0

@@ -34,7 +34,8 @@ class Socket:
     is `busy_s`; `alive_s` is the time between its first and its last line. `window_max_bytes` is the largest
     window that the receiver ever offered, `stalled_s` the longest time in which nothing new was acknowledged while
     some of it was sampled at least three times. `is_named` says whether an iperf3 client of that node names it;
-    None where its files don't say.
+    None where its files don't say. `busy_s` and the two counts are None where ss is too old to print them, and
+    what was sent is at least what was acknowledged; `is_multipath` says that it is one of several of one MPTCP connection.
     """
 
     node: str
@@ -42,14 +43,15 @@ class Socket:
     peer: str
     congestion_control: str | None
     alive_s: float
-    busy_s: float
+    busy_s: float | None
     rwnd_limited_ratio: float
     sndbuf_limited_ratio: float
     window_max_bytes: int | None
-    bytes_sent: int
-    bytes_acked: int
+    bytes_sent: int | None
+    bytes_acked: int | None
     is_named: bool | None = None
     stalled_s: float = 0.0
+    is_multipath: bool = False
 
 
 @dataclass(frozen=True)
@@ -193,20 +195,23 @@ def sockets_of(text: str, node: str, named: Set[int] = frozenset()) -> list[Sock
 def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
     socket = history.last
     busy_ms = socket.busy_ms or 0
+    # Of what is 0 a newer ss says nothing.
+    says_all = socket.bytes_sent is not None
     return Socket(
         node=node,
         port=socket.local_port or 0,
         peer=f"{socket.peer_address}:{socket.peer_port}",
         congestion_control=socket.congestion_control,
         alive_s=history.alive_s,
-        busy_s=busy_ms / 1e3,
+        busy_s=busy_ms / 1e3 if busy_ms or says_all else None,
         rwnd_limited_ratio=(socket.rwnd_limited_ms or 0) / busy_ms if busy_ms else 0.0,
         sndbuf_limited_ratio=(socket.sndbuf_limited_ms or 0) / busy_ms if busy_ms else 0.0,
         window_max_bytes=history.window_max_bytes,
-        bytes_sent=socket.bytes_sent or 0,
-        bytes_acked=socket.bytes_acked or 0,
+        bytes_sent=socket.bytes_sent if says_all else socket.bytes_acked,
+        bytes_acked=socket.bytes_acked or (0 if says_all else None),
         is_named=socket.local_port in named if named else None,
         stalled_s=history.stalled_s,
+        is_multipath="tcp-ulp-mptcp" in socket.other,
     )
 
 

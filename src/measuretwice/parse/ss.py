@@ -129,14 +129,16 @@ class SsHistory:
 def parse_ss_histories(text: str, source: str) -> list[SsHistory]:
     """Return each connection that sent data, from samples with a line a socket.
 
-    Only each connection's last line is read in full: a run with a thousand has tens of thousands of lines.
-    ParseError where such a line isn't one of ss.
+    Before iproute2 4.19 there is no `bytes_sent`: then it is one that had more acknowledged than its SYN. Before 4.1
+    there is no `bytes_acked` either: then it is one that ever had something in its queue. Only each connection's last
+    line is read in full: a run with a thousand has tens of thousands of lines. ParseError where such a line isn't one of ss.
     """
     last: dict[tuple[str, str], str] = {}
     window: dict[tuple[str, str], int] = {}
     first_s: dict[tuple[str, str], float] = {}
     last_s: dict[tuple[str, str], float] = {}
     stalls: dict[tuple[str, str], _Stall] = defaultdict(_Stall)
+    queued: set[tuple[str, str]] = set()
     now_s = 0.0
     for line in text.splitlines():
         if line.startswith("# t="):
@@ -148,10 +150,22 @@ def parse_ss_histories(text: str, source: str) -> list[SsHistory]:
         ends = words[3], words[4]
         first_s.setdefault(ends, now_s)
         last[ends], last_s[ends] = line, now_s
+        if words[2].isdecimal() and words[2] != "0":
+            queued.add(ends)
         if found := _WINDOW.search(line):
             window[ends] = max(window.get(ends, 0), int(found[1]))
         if found := _ACKED.search(line):
             stalls[ends].add(now_s, int(found[1]))
+    if " bytes_sent:" in text:
+        senders = {ends for ends, line in last.items() if " bytes_sent:" in line}
+    elif " bytes_acked:" in text:
+        senders = {
+            ends
+            for ends, line in last.items()
+            if (found := _ACKED.search(line)) and int(found[1]) > 1
+        }
+    else:
+        senders = queued
     return [
         SsHistory(
             parse_ss(line + "\n", source)[0],
@@ -160,7 +174,7 @@ def parse_ss_histories(text: str, source: str) -> list[SsHistory]:
             stalls[ends].longest_s,
         )
         for ends, line in last.items()
-        if " bytes_sent:" in line
+        if ends in senders
     ]
 
 

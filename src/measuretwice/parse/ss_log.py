@@ -18,8 +18,8 @@ from measuretwice.parse.ss import parse_ss
 # Times of day, and times since a start, are smaller than that: they aren't Unix times.
 UNIX_TIME_S = 1e8
 DAY_S = 86_400.0
-# Stands for both addresses where ss's lines were kept without them.
-NO_ADDRESS = "*:0"
+# Stands where ss's lines were kept without their addresses.
+NO_ADDRESSES = " *:0 *:0 "
 # All lines of one look at the sockets are written at once.
 ONE_LOOK_S = 0.05
 
@@ -71,7 +71,7 @@ def as_sampled(text: str, source: str) -> str:
 
     Headings, marks and sockets that aren't of TCP are left out, and so is a last line that is cut off. A look
     without a time has the time 0; times of day and times since a start stay below UNIX_TIME_S. Details without
-    the addresses have NO_ADDRESS: ParseError where they are of several connections. TruncatedError where
+    the addresses have NO_ADDRESSES: ParseError where they are of several connections. TruncatedError where
     the only look is cut off.
     """
     if _is_sampled(text):
@@ -149,7 +149,7 @@ def _row(line: _Line) -> list[str]:
     """A socket's words: state, queues, its two ends, then the rest."""
     words = line.text.split()
     if line.kind == "details":
-        return ["ESTAB", "0", "0", NO_ADDRESS, NO_ADDRESS, *words]
+        return ["ESTAB", "0", "0", *NO_ADDRESSES.split(), *words]
     if words[0] == "tcp":
         del words[0]
     return ["ESTAB", *words] if words[0].isdigit() else words
@@ -159,7 +159,7 @@ def _refuse_several(looks: list[_Look], source: str) -> None:
     """ParseError where details without addresses can't all be of one connection: a count went back."""
     counts: dict[str, int] = {}
     for look in looks:
-        row = " ".join(look.sockets.get(f"{NO_ADDRESS} {NO_ADDRESS}", ()))
+        row = " ".join(look.sockets.get(NO_ADDRESSES.strip(), ()))
         for name, count in _COUNT.findall(row):
             if int(count) < counts.get(name, 0):
                 raise ParseError(

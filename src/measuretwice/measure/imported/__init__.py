@@ -26,6 +26,7 @@ from measuretwice.measure.imported.clients import (
     find_tests,
     iperf2_connections,
     keep_one_run,
+    name_ends,
     seen_by_ss,
 )
 from measuretwice.measure.imported.files import MAX_FILE_BYTES as MAX_FILE_BYTES
@@ -128,6 +129,7 @@ def from_texts(
     """As `read_files`, of texts that have been read already."""
     found = read_pieces(lab, texts, left_out)
     tests = find_tests(found, _only_sender(lab))
+    name_ends(found, tests)
     keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab))
     connections, copied = iperf2_connections(found, tests)
     if not found.pieces and not tests.unfit:
@@ -197,10 +199,18 @@ def _measure(
 
     _add(nodes, "how the nodes were set", imported)
     imported.host_state = host_state[0] if host_state else None
+    if host_state and any(socket.busy_s is None for socket in host_state[0].sockets):
+        imported.missing.append(
+            "what the flows waited for, since this ss doesn't say it (iproute2 before 4.19 has no bytes_sent)"
+        )
     if not tests.clients and not found.of("iperf2"):
         imported.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
     if not layout.sockets.texts:
         imported.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
+    if layout.sockets.timeless:
+        imported.missing.append(
+            f"how long anything lasted in {', '.join(layout.sockets.timeless)}, since no line there says when"
+        )
     imported.missing += [*layout.missing, *_missing_files(lab, found)]
     if layout.snapshots.misplaced:
         measured["misplaced"] = layout.snapshots.misplaced

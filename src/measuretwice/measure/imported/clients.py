@@ -13,8 +13,8 @@ from pathlib import Path
 from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
-from measuretwice.parse import Iperf2Connection, Iperf3Run, SsSample
-from measuretwice.parse.ss_log import UNIX_TIME_S
+from measuretwice.parse import Iperf2Connection, Iperf3Run, SsSample, parse_ss_samples
+from measuretwice.parse.ss_log import NO_ADDRESSES, UNIX_TIME_S
 
 # Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.
 ZONE_S = 900.0
@@ -247,16 +247,31 @@ def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connecti
     return list(by_ends.values()), copied
 
 
+def name_ends(found: Pieces, tests: Tests) -> None:
+    """Give a log of ss that was kept without its addresses those of the one connection that iperf3 names."""
+    ends = [ends for client in tests.clients for ends in client.run.connections]
+    if len(ends) != 1:
+        return
+    (named,) = ends
+    pair = f" {named.local_host}:{named.local_port} {named.remote_host}:{named.remote_port} "
+    for index, piece in enumerate(found.pieces):
+        if piece.tool == "ss" and (text := piece.text.replace(NO_ADDRESSES, pair)) != piece.text:
+            content = parse_ss_samples(text, piece.path.name)
+            found.pieces[index] = replace(piece, text=text, content=content)
+
+
 @dataclass
 class Sockets:
     """A node's samples by its name; `all` are all of them. `foreign` says of logs in which no connection is
-    that iperf3 names, where one of those is missing; `unseen` are the clients whose it is."""
+    that iperf3 names, where one of those is missing; `unseen` are the clients whose it is. `timeless` are the logs of
+    which no line says when."""
 
     texts: dict[str, str] = field(default_factory=dict)
     used: dict[Path, str] = field(default_factory=dict)
     all: tuple[SsSample, ...] = ()
     foreign: list[str] = field(default_factory=list)
     unseen: list[Client] = field(default_factory=list)
+    timeless: list[str] = field(default_factory=list)
 
 
 def seen_by_ss(found: Pieces, tests: Tests) -> frozenset[Path]:
@@ -277,10 +292,25 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
     ]
     ports = {port for client in tests.clients for port in client.ports}
     named = ", ".join(str(port) for port in sorted(ports)[:3])
+    begin = len(found.left_out)
     sender = how.ss.node if how.ss else None
     for piece in found.of("ss"):
+        samples = _samples(piece)
+        if not any(socket.rtt_ms for sample in samples for socket in sample.sockets):
+            found.left_out.append(
+                f"{piece.path}: ss without -i, so that it has addresses and queues alone: bring ss -tin"
+                if any(sample.sockets for sample in samples)
+                else f"{piece.path}: ss found no connection of TCP"
+            )
+            continue
         ends = _ends(piece)
         client = next((client for client in tests.clients if _has(ends, client)), None)
+        if client is None and any(_has(_ends(piece, far=True), client) for client in tests.clients):
+            found.left_out.append(
+                f"{piece.path}: the receiver's end of iperf3's connection (port {named}); windows, round trips and "
+                "resent segments are the sender's: bring ss -tin of the sender"
+            )
+            continue
         if client is None and ports:
             found.left_out.append(
                 f"{piece.path}: nothing of iperf3's connection (port {named}) is in it"
@@ -293,6 +323,9 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
         by_node[
             piece.node or (client.node if client else _node_of(found, tests, piece, sender))
         ].append(piece)
+    if not by_node:
+        # Brought in vain.
+        found.unread += found.left_out[begin:]
     for node, pieces in by_node.items():
         timed = [piece for piece in pieces if _begin_s(piece)]
         for piece in pieces:
@@ -301,6 +334,9 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
                     f"{piece.path}: a single look without its time, beside samples"
                 )
         kept = sorted(timed or pieces, key=_begin_s)
+        result.timeless += [
+            piece.path.name for piece in kept if len(_samples(piece)) > 1 and not _begin_s(piece)
+        ]
         result.texts[node] = "".join(_text(piece, tests) for piece in kept)
         result.used |= {piece.path: node for piece in kept}
         result.all += tuple(sample for piece in kept for sample in _samples(piece))
@@ -327,16 +363,20 @@ def _samples(piece: Piece) -> list[SsSample]:
 
 
 def _begin_s(piece: Piece) -> float:
-    return next((sample.time_s for sample in _samples(piece)), 0.0)
+    """When a log begins; 0 where no line says when."""
+    return next((sample.time_s for sample in _samples(piece) if sample.time_s), 0.0)
 
 
-def _ends(piece: Piece) -> frozenset[tuple[str, int | None]]:
-    """The own ends of all connections in a log."""
-    return frozenset(
-        (socket.local_address.removeprefix("::ffff:"), socket.local_port)
-        for sample in _samples(piece)
-        for socket in sample.sockets
-    )
+def _ends(piece: Piece, *, far: bool = False) -> frozenset[tuple[str, int | None]]:
+    """The own ends of all connections in a log, or their far ends."""
+    sockets = [socket for sample in _samples(piece) for socket in sample.sockets]
+    ends = {
+        (socket.peer_address, socket.peer_port)
+        if far
+        else (socket.local_address, socket.local_port)
+        for socket in sockets
+    }
+    return frozenset((address.removeprefix("::ffff:"), port) for address, port in ends)
 
 
 def _has(ends: frozenset[tuple[str, int | None]], client: Client) -> bool:
