@@ -44,6 +44,14 @@ def test_what_is_folded_is_open() -> None:
     assert "```text\n??? x\n```" in body
 
 
+def test_a_heading_in_a_fold_has_a_name_of_the_page() -> None:
+    body = made(
+        index="# T\n",
+        b="# B\n\n??? evidence\n\n    ### What it costs { #cost }\n\n    [It](#cost)\n",
+    )
+    assert "\n    #### What it costs { #b--cost }\n\n    [It](#b--cost)" in body
+
+
 def test_room_for_answers() -> None:
     room = '<div class="answer"></div>'
     body = made(

@@ -15,7 +15,8 @@ from measuretwice.site.macros.blocks import OF_HINTS, numbered
 from measuretwice.site.macros.browser_run import FIRST_WAY
 
 FENCE = re.compile(r"^ *(```+|~~~+)")
-HEADING = re.compile(r"^(#{1,5}) +(.*?)(?: +\{ *#([\w-]+) *\})? *$")
+# A heading of a folded block stands further in.
+HEADING = re.compile(r"^((?: {4})*)(#{1,5}) +(.*?)(?: +\{ *#([\w-]+) *\})? *$")
 FOLDED = re.compile(r"^( *)\?\?\?\+? +(.*)$")
 TAB = re.compile(r'^( *)===[!+]? +"(.*)"$')
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)(\{[^}]*\})?")
@@ -153,12 +154,12 @@ def _on_paper(
             continue
         if heading := HEADING.match(line):
             leave_room()
-            marks, title, anchor = heading.groups()
-            room = ANSWER if (marks, title, anchor) == ("##", "Predict", None) else ""
+            indent, marks, title, anchor = heading.groups()
+            room = ANSWER if (indent, marks, title, anchor) == ("", "##", "Predict", None) else ""
             id = name if marks == "#" else f"{name}--{anchor or _slug(title)}"
             # Each page begins on a sheet of its own.
             sheet = " .sheet" if not first and marks == "#" else ""
-            line = f"{'' if first else '#'}{marks} {title} {{ #{id}{sheet} }}"
+            line = f"{indent}{'' if first else '#'}{marks} {title} {{ #{id}{sheet} }}"
         elif name == "questions" and NUMBERED.match(line):
             leave_room()
             room = f"    {ANSWER}"
