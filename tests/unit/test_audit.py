@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from measuretwice.audit import Report, audit_table, read_choices
-from measuretwice.audit.columns import Number, find_unit, read_cell
+from measuretwice.audit.cells import Number, find_unit, read_cell
 from measuretwice.base.errors import UserError
 from measuretwice.stats.intervals import jains_index, slope_through_zero
 from measuretwice.tcp.model import payload_limit
@@ -47,7 +47,7 @@ def of_one(rows: str) -> list[str]:
 
 
 def constants(report: Report) -> dict[str, float]:
-    return {one.name: one.value for one in report.recomputed}
+    return {one.name: one.value for one in report.tables[0].recomputed}
 
 
 def test_a_number_holds_what_its_last_digit_leaves_open() -> None:
@@ -121,7 +121,6 @@ def test_cells_as_people_write_them() -> None:
         ("bbr,,,10,9.4,,0.100", []),
         ("bbr,,,10,9.4,,99.8", ["index"]),
         ("bbr,,,10,9.4,,nan", ["cell"]),
-        ("bbr,,,ten,9.4,,0.99", ["cell"]),
         ("bbr,,,10,9.4", ["cell"]),
         ("bbr,,,10,9,4,,0.99", ["cell"]),
     ],
@@ -157,8 +156,8 @@ def test_shares() -> None:
     assert kinds(audit(head + "cubic,1,0.815\nreno,1,0.285\n")) == [(2, "share"), (3, "share")]
     percent = audit(head + "cubic,1,81.5\nreno,1,18.5\n")
     assert percent.problems == ()
-    assert "per cent" in percent.notes[0]
-    assert "add up to 0.9" in audit(head + "cubic,1,0.80\nreno,1,0.10\n").notes[0]
+    assert "per cent" in percent.tables[0].notes[0]
+    assert "add up to 0.9" in audit(head + "cubic,1,0.80\nreno,1,0.10\n").tables[0].notes[0]
     # One algorithm's share of several runs is no part of one whole.
     assert kinds(audit("algorithm,flows,share\ncubic,10,0.8\ncubic,30,0.7\n")) == []
     beside = "algorithm,share,goodput_mbps\ncubic,0.815,8.15\nreno,0.185,1.85\n"
@@ -193,7 +192,7 @@ def test_constants_indices_and_sums_of_flows_recompute() -> None:
     head = "flow,goodput (Mbit/s),rtt (ms),retransmits,halvings,data_segs_out\n"
     report = audit(head + "\n".join(rows), mss=1448)
     assert report.problems == ()
-    found = {one.name: one for one in report.recomputed}
+    found = {one.name: one for one in report.tables[0].recomputed}
     by_halvings, by_losses = found["C by halvings"], found["C by losses"]
     assert by_halvings.low is not None
     assert by_halvings.high is not None
@@ -242,9 +241,9 @@ def test_missing_flows_leave_a_ceiling_which_is_a_remark() -> None:
     short = ["a,,,50,,,0.96", "b,,,50,,,0.955", "c,,,50,,,0.958"]
     report = audit(RUNS + "\n".join(rows + short))
     assert report.problems == ()
-    assert "50 flows" in report.notes[0]
-    assert "4.0 %" in report.notes[0]
-    assert audit(RUNS + "\n".join(rows)).notes == ()
+    assert "50 flows" in report.tables[0].notes[0]
+    assert "4.0 %" in report.tables[0].notes[0]
+    assert audit(RUNS + "\n".join(rows)).tables[0].notes == ()
 
 
 def test_the_line_through_zero_and_its_interval() -> None:
@@ -273,8 +272,6 @@ def test_the_line_through_zero_and_its_interval() -> None:
         (b"\x1f\x8brest", "gunzip"),
         (bytes(range(256)) * 20, "is no text"),
         (b'flow,goodput_mbps\n1,"' + b"5" * 200_000 + b'"\n', "line 2: no table"),
-        (b"goodput_mbps,throughput_mbps\n1,2\n", "'goodput_mbps' or 'throughput_mbps'?"),
-        (b"goodput_mbps,goodput_mbps\n1,2\n", "--columns"),
         (b"goodput_mbps,losses\n-,n/a\n", "no row has a number"),
     ],
 )
@@ -291,7 +288,7 @@ def test_columns_are_asked_for_and_said() -> None:
         audit(text)
     report = audit(text, "goodput=quick_a:Mbit/s,flow=who")
     assert constants(report)["sum"] == pytest.approx(18.9)
-    assert report.unused == ("quick_b",)
+    assert report.tables[0].unused == ("quick_b",)
     # A unit is asked for where it is needed, and only there.
     bare = "flow,goodput\n1,9.5\n2,9.4\n"
     assert audit(bare).problems == ()
@@ -299,8 +296,6 @@ def test_columns_are_asked_for_and_said() -> None:
         audit(bare, rate_bps=1e7)
     assert kinds(audit(bare, "goodput=goodput:Mbit/s", rate_bps=1e7)) == [(2, "link"), (3, "link")]
     both = "flow,sender_goodput_mbps,receiver_goodput_mbps\n1,9.5,9.4\n"
-    with pytest.raises(UserError, match="Say which"):
-        audit(both)
     assert audit(both, "goodput=receiver_goodput_mbps").problems == ()
     for wrong in ("nonsense=goodput", "goodput", "rtt=goodput:Mbit/s", "goodput=nowhere"):
         with pytest.raises(UserError, match="--columns"):
@@ -343,7 +338,8 @@ def test_the_exercise_holds_rows_of_each_kind_and_sound_ones() -> None:
     path = ROOT / "labs/03-scale/audit.csv"
     report = audit_table(path.read_bytes(), path.name)
     assert {problem.kind for problem in report.problems} == {"index", "link", "flows"}
-    assert 0 < report.lines_off < report.rows
+    [table] = report.tables
+    assert 0 < table.lines_off < table.rows
 
 
 @needs_reference
@@ -380,8 +376,8 @@ def test_every_inconsistent_row_of_the_published_table_is_flagged() -> None:
     }
     assert {line for line, kind in kinds(report) if kind == "index"} == wrong
     assert len(wrong) == 11
-    assert report.lines_off == 11
-    assert "5000 flows" in report.notes[0]
+    assert report.tables[0].lines_off == 11
+    assert "5000 flows" in report.tables[0].notes[0]
     # More than an MTU of 1500 allows on the wire, and mostly more than a shaper would pass.
     links = [10e6 if float(cells[3]) > 1e6 else 100.0 for cells in table]
     totals = [float(cells[3]) for cells in table]
@@ -401,8 +397,7 @@ def test_recorded_flows_give_what_was_measured_of_them() -> None:
         writer.writeheader()
         writer.writerows(flows)
         table = text.getvalue()
-        with pytest.raises(UserError, match="'goodput_bps' or 'own_goodput_bps'"):
-            audit(table)
+        assert len(audit(table).tables) == 2
         report = audit(table, "goodput=goodput_bps", mss=measured["mss_bytes"], rate_bps=1e8)
         assert report.problems == (), path
         again = constants(report)

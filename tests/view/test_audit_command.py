@@ -38,9 +38,10 @@ def test_json_has_all_of_it() -> None:
     done = call_lab("audit", EXAMPLE, "--rate", "10gbit", "--json")
     document = json.loads(done.stdout)
     assert done.returncode == 1
-    assert document["rows"] == 13
-    assert [problem["lines"] for problem in document["problems"]] == [[3], [4], [12], [13], [14]]
-    kinds = {problem["kind"] for problem in document["problems"]}
+    [table] = document["tables"]
+    assert table["rows"] == 13
+    assert [problem["lines"] for problem in table["problems"]] == [[3], [4], [12], [13], [14]]
+    kinds = {problem["kind"] for problem in table["problems"]}
     assert kinds == {"link", "index", "copied", "zero"}
 
 
@@ -51,7 +52,8 @@ def test_many_of_a_kind_are_told_by_example(tmp_path: Path) -> None:
     done = call_lab("audit", table)
     assert "and so 47 more, line 5-51" in done.stdout
     assert len(done.stdout.splitlines()) < 20
-    assert len(json.loads(call_lab("audit", table, "--json").stdout)["problems"]) == 50
+    [found] = json.loads(call_lab("audit", table, "--json").stdout)["tables"]
+    assert len(found["problems"]) == 50
 
 
 def test_what_is_no_table_ends_in_one_line(tmp_path: Path) -> None:

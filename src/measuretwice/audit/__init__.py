@@ -1,7 +1,9 @@
 """Is a table of results true? Anybody's flows, indices, shares or constants, recomputed. Pure functions."""
 
-from measuretwice.audit.columns import NAMES, Choice, read_choices, read_rate_bps
-from measuretwice.audit.report import Problem, Recomputed, Report, audit_table, lines_of
+from measuretwice.audit.cells import read_rate_bps, read_rtt_s
+from measuretwice.audit.columns import NAMES, Choice, read_choices
+from measuretwice.audit.lines import lines_of
+from measuretwice.audit.report import Problem, Recomputed, Report, TableReport, audit_table
 
 __all__ = [
     "NAMES",
@@ -9,8 +11,10 @@ __all__ = [
     "Problem",
     "Recomputed",
     "Report",
+    "TableReport",
     "audit_table",
     "lines_of",
     "read_choices",
     "read_rate_bps",
+    "read_rtt_s",
 ]

@@ -1,138 +1,35 @@
-"""Numbers as cells have them, units, and which column is what: by its heading's words, or as a person says."""
+"""Which column is what: by its heading's words and unit, by what its cells hold, or as a person says."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
+from measuretwice.audit.cells import Unit, find_unit, words_of
 from measuretwice.base.errors import UserError
+from measuretwice.stats.intervals import jains_index
 
-# Numbers and units
-
-# What people write where there is no value.
-NOTHING = {"", "-", "--", "n/a", "na", "null", "none", "\N{EN DASH}", "\N{EM DASH}"}
-CELL = re.compile(r"([+-]?(?:\d[\d.,]*|[.,]\d+)(?:[eE][+-]?\d{1,6})?)\s*(\D{0,12})")
-# A longer number was not measured.
-MOST_DIGITS = 60
-# Nor were these: within them a float holds every product that is computed here.
-LARGEST, SMALLEST = 1e30, 1e-30
-
-RATE = re.compile(
-    r"(?<![A-Za-z])(?P<prefix>[kKMmGg]i?)?(?P<what>[bB]its?|[bB]ytes?|[bB])"
-    r"(?:[pP][sS]|/s(?:ec)?|[ _]?per[ _]?(?:second|sec|s))(?![A-Za-z])"
-    r"|(?<![A-Za-z])(?P<short>[kKMmGg])[bB]its?(?:[ _]s)?(?![A-Za-z])"
-)
-TIME = re.compile(
-    r"(?<![A-Za-z'])(?:(?P<ms>ms|msecs?|milliseconds?)|(?P<us>us|\N{MICRO SIGN}s|usecs?|microseconds?)"
-    r"|(?P<s>s|secs?|seconds?))(?![A-Za-z])"
-)
-PERCENT = re.compile(r"%|(?<![A-Za-z])(?:per ?cent|pct)(?![A-Za-z])", re.IGNORECASE)
-PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "ki": 1024.0, "mi": 1024.0**2, "gi": 1024.0**3}
-
-
-@dataclass(frozen=True)
-class Unit:
-    """A unit as it is written, and how many bit/s, seconds or ones it is."""
-
-    name: str
-    factor: float
-    quantity: str
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number as it was printed, and the interval that its last digit leaves open."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, text: str) -> Number:
-        """Read `95.75` or `1.02E+11`; ValueError for anything else, and for what nobody measures."""
-        try:
-            exact = Decimal(text.strip())
-            half = Decimal(5).scaleb(int(exact.as_tuple().exponent) - 1)
-            number = cls(float(exact), float(exact - half), float(exact + half))
-        except (ArithmeticError, TypeError, ValueError):
-            raise ValueError(f"{text!r} is no number") from None
-        if number.high > LARGEST or number.low < -LARGEST or 0 < abs(number.value) < SMALLEST:
-            raise ValueError(f"{text!r} is no number that can be measured")
-        return number
-
-    def __mul__(self, factor: float) -> Number:
-        return Number(self.value * factor, self.low * factor, self.high * factor)
-
-
-def find_unit(text: str) -> tuple[Unit | None, str]:
-    """Find a unit in a heading or behind a number: the unit, and the text without it."""
-    if match := RATE.search(text):
-        prefix = (match["short"] or match["prefix"] or "").lower()
-        # Bps and B/s are bytes; but who writes MBPS writes all in capitals.
-        what = match["what"] or "bit"
-        large = what == "B" and not match[0].isupper()
-        bits = 8 if large or what.lower().startswith("byte") else 1
-        unit = Unit(match[0], PREFIXES[prefix] * bits, "rate")
-    elif match := TIME.search(text):
-        factor = {"ms": 1e-3, "us": 1e-6, "s": 1.0}[match.lastgroup or "s"]
-        unit = Unit(match[0], factor, "time")
-    elif match := PERCENT.search(text):
-        unit = Unit("%", 0.01, "ratio")
-    else:
-        return None, text
-    return unit, f"{text[: match.start()]} {text[match.end() :]}"
-
-
-def read_cell(text: str, decimal_comma: bool) -> tuple[Number | None, Unit | None]:
-    """Read a cell: its number, none where it is empty, and the unit behind it, if any.
-
-    Digits may stand in groups of three. ValueError says what the text is not.
-    """
-    if text.lower() in NOTHING:
-        return None, None
-    bare = re.sub("(?<=\\d)[ \u00a0\u202f'](?=\\d{3})", "", text)
-    match = CELL.fullmatch(bare)
-    if not match or len(bare) > MOST_DIGITS:
-        raise ValueError(f"{text[:30]!r} is no number")
-    digits, behind = match[1], match[2].strip()
-    mark, group = (",", ".") if decimal_comma else (".", ",")
-    digits = re.sub(rf"(?<=\d)\{group}(?=\d{{3}}(?:\D|$))", "", digits).replace(mark, ".")
-    unit = None
-    if behind:
-        unit, rest = find_unit(f" {behind}")
-        if unit is None or rest.strip():
-            raise ValueError(f"{text[:30]!r} is no number")
-    return Number.of(digits), unit
-
-
-def read_rate_bps(text: str) -> float:
-    """Read a link's rate, `10gbit` or `100 Mbit/s`; UserError for anything else."""
-    try:
-        number, unit = read_cell(text.strip(), decimal_comma=False)
-    except ValueError:
-        number, unit = None, None
-    if number is None or unit is None or unit.quantity != "rate" or number.value <= 0:
-        raise UserError(f"--rate {text}: expected a rate with its unit, such as 10gbit or 100mbit")
-    return number.value * unit.factor
-
-
-def significant_digits(text: str) -> int:
-    """Return how many digits of a number say something: without zeros at either end."""
-    digits = re.sub(r"\D", "", re.split(r"[eE]", text)[0])
-    return len(digits.strip("0"))
-
-
-# Columns
-
-LOSS = r"(?:retrans\w*|retr|loss(?:es)?|lost|drop(?:s|ped)?)"
+LOSS = r"(?:retrans\w*|retr|retx|retries|loss(?:es)?|lost|drop(?:s|ped)?)"
 HALF = r"(?:halv\w*|(?:cwnd?|window|congestion) (?:half|cuts?|decreases?)|\w*reductions?|congestion events?)"
 SHARE_OF = r"(?:rate|ratio|prob\w*|fraction|share|per (?:packet|segment))"
-# Beside a value: its bounds, its spread.
-BESIDE = re.compile(r"\b(?:low|high|lower|upper|max|std|stdev|stddev|sd|ci|stderr|error)\b")
+# Beside a mean: its bounds, and its spread. These say no more than the order in which they stand.
+STATISTIC = re.compile(
+    r"\b(?:min|max|median|p\d{1,3}|\d\dth|low|high|lower|upper|std|ci|error|range|iqr|percentile)\b"
+)
+SPREADS = ("std", "ci", "error", "range", "iqr", "percentile")
 ROUTER = r"(?:router|queue|qdisc|switch|bottleneck)"
-MEASURED_RATE = r"(?:goodput|throughput|tput|bandwidth|bw|bit ?rate)"
+MEASURED_RATE = (
+    r"(?:goodput|throughput|tput|thruput|bandwidth|bw|bit ?rate|(?:transfer|data|delivery|receive[rd]?|sending|send) rate"
+    r"|(?:download|upload|transfer) speed)"
+)
+SUM = r"(?:total|sum|aggregated?|overall|combined)"
+# No amount that was carried, though it has a size.
+NO_AMOUNT = rf"{LOSS}|buffer|queue|window|cwnd?|packets?|pkts?|seg\w*|block|mtu|mss|socket|flight|rate|speed|per|time"
+# Nor a flow's rate, though its unit is one.
+NO_RATE = re.compile(
+    r"\b(?:gain|improvement|diff\w*|delta|change|jitter|pacing|error|std|reserved|background|cross|models?|predicted|theor\w+|expected|mathis)\b"
+)
 
 
 @dataclass(frozen=True)
@@ -140,7 +37,7 @@ class Name:
     """Something that a column can hold: what it is called here, its quantity, and its headings.
 
     `quantity` is rate, rate squared, time, bytes, ratio, count, number or text. Of names with
-    `many` a table may have several columns.
+    `many` a table may have several columns. A unit of another quantity rules a name out.
     """
 
     name: str
@@ -154,6 +51,9 @@ class Name:
 NAMES: dict[str, Name] = {
     name.name: name
     for name in (
+        Name("section", "text", "the heading above a row's table", r"^section$"),
+        Name("utilisation", "ratio", "its rate over the link's",
+             r"^(?!.*\b(?:cpu|memory|mem|ram|core)\b).*\b(?:utili[sz]ation|link usage)\b"),
         Name("drops_per_halving", "number", "the router's drops over halvings",
              rf"{ROUTER}.*\bdrop\w*.* per .*{HALF}"),
         Name("losses_per_halving", "number", "losses over halvings",
@@ -180,32 +80,56 @@ NAMES: dict[str, Name] = {
         Name("asked", "count", "flows that were asked for",
              r"\b(?:asked|requested|configured|expected)\b.*\bflows\b|\bflows .*\b(?:asked|requested)\b|^asked"),
         Name("flows", "count", "how many flows there were",
-             r"\b(?:flows|flow count|ports|connections|nflows)\b|^n$"),
-        Name("link", "rate", "the link's rate", r"\b(?:link|capacity|bottleneck)\b"),
+             rf"^(?!.*\b(?:{MEASURED_RATE}|total|sum|per)\b).*\b(?:flows|flow count|ports|connections|nflows)\b|^n$"
+             r"|^(?:no |number |num |n |count |parallel |concurrent |tcp |of )*(?:streams|users|clients|senders)$"),
+        Name("per_flow", "rate", "the mean rate of a run's flows", rf"{MEASURED_RATE} per (?:flow|stream|connection|user)"),
+        Name("link", "rate", "the link's rate",
+             r"^(?!.*\b(?:throughput|goodput|delay|latency|buffer|queue|drops?|loss|rtt)\b)"
+             r".*\b(?:link|capacity|bottleneck|line rate|shap\w+|(?:rate|bandwidth|bw) (?:limit|cap))\b"),
+        Name("offered", "text", "what was offered, or asked for",
+             r"\b(?:offered|target\w*|demand\w*|requested|nominal)\b.*\b(?:rate|load|throughput|bandwidth|bw|bit ?rate)\b"
+             r"|\b(?:rate|throughput|bandwidth|bw|bit ?rate) (?:offered|target|demand|requested)\b|^(?:offered|target|demand|load)$",
+             many=True),
         Name("fair_share", "ratio", "what would be fair", r"\bfair share\b"),
         Name("share", "ratio", "its share of all that was carried", r"\b(?:share|portion)\b"),
-        Name("setting", "text", "what was set for a row", r"\b(?:base|configured|set|min|prop\w*) ?"
-             r"(?:rtt|delay)|\bminrtt\b|\b(?:duration|seed|buffer|delay|interval|scale)\b|^time\b",
+        Name("base_rtt", "time", "the round-trip time that was set",
+             r"\b(?:base|configured|set|prop\w*|nominal|emulated) ?(?:rtt|round trip)\b"),
+        Name("duration", "time", "how long it took",
+             r"\b(?:duration|elapsed|fct|(?:completion|transfer|download|upload|test|run|total) time|runtime|interval)\b"
+             r"|^(?:seconds?|secs?)$"),
+        Name("setting", "text", "what was set for a row", r"\b(?:base|configured|set|prop\w*) ?(?:delay|latency)|"
+             r"\b(?:seed|buffer|delay|scale|queue|qdisc|aqm|setting|scenario|direction|topology)\b|^time(?:stamp)?\b|^t$",
              many=True),
+        Name("bytes", "bytes", "what was carried",
+             rf"^(?!.*\b(?:{NO_AMOUNT})\b).*\b(?:bytes|transfer(?:red)?|(?:file |flow |data )?size|volume|data|sent|received)\b"
+             rf"|^$"),
         Name("segments", "count", "segments sent",
              r"\b(?:segs?|segments|packets|pkts)\b|^sent$"),
         Name("total", "rate", "the sum of all flows' rates",
-             r"^(?!.*(?:bytes|model)).*\b(?:total|sum|aggregate|overall|combined)\b"),
-        Name("rtt", "time", "the mean round-trip time", r"\b(?:s?rtt|round trip|latency)\b"),
+             rf"^(?:(?:the|of|all|flows?|rates?|tcp|mean|{MEASURED_RATE}|{SUM}) )*{SUM}"
+             rf"(?: (?:of|all|flows?|rates?|tcp|mean|{MEASURED_RATE}))*$"),
+        Name("rtt", "time", "the mean round-trip time", r"\b(?:s?rtt|round trip|latency|ping)\b"),
         Name("mss", "bytes", "bytes of data in a segment", r"\b(?:mss|segment size)\b"),
-        Name("goodput", "rate", "a flow's rate", rf"^(?!.*model).*\b(?:{MEASURED_RATE}|rate|speed)\b|^$"),
+        Name("sent_rate", "rate", "the rate at which it was sent, where another column has what arrived", r"(?!)"),
+        Name("goodput", "rate", "a flow's rate",
+             rf"^(?!.*model).*\b{MEASURED_RATE}\b|^(?:(?:own|mean|flow|data) )*(?:rate|speed)$|^$"),
         Name("algorithm", "text", "the algorithm",
              r"\b(?:algorithm|algo|cca?|congestion control|variant|protocol)\b|^tcp$"),
         Name("run", "text", "which run a row belongs to",
              r"\b(?:run|experiment|trial|repeat|repetition)\b", many=True),
         Name("flow", "text", "which flow a row is",
-             r"\b(?:flow|port|stream|connection|socket|sender|receiver|id)\b", many=True),
+             r"\b(?:flow|port|stream|connection|socket)\b", many=True),
         Name("label", "text", "what a row is called",
-             r"\b(?:name|label|what|row|test|case|title|scenario)\b", many=True),
+             r"\b(?:name|label|what|row|test|case|title|file|id|sender|receiver|client|server|host)\b", many=True),
     )
 }  # fmt: skip
-# Of these a table of flows has none: a row is a whole run then.
-OF_RUNS = {"total", "squares", "index", "flows", "asked", "c_by_losses", "c_by_halvings", "share"}
+# These are of all flows of a run.
+OF_RUNS = {"total", "squares", "index", "flows", "asked", "c_by_losses", "c_by_halvings"}
+
+
+def quantity_of(key: str) -> str:
+    """The quantity of a name, also where a statistic stands before it: `p99 rtt` is a time."""
+    return NAMES[key.split()[-1]].quantity
 
 
 @dataclass(frozen=True)
@@ -235,7 +159,7 @@ class Column:
 
 def read_choices(texts: Iterable[str]) -> tuple[Choice, ...]:
     """Read what --columns says: NAME=COLUMN or NAME=COLUMN:UNIT, several between commas."""
-    found = []
+    choices = []
     for text in texts:
         # A column's own heading may have a comma in it: what has no = belongs to what is before.
         for part in re.split(r",(?=\s*\w+=)", text):
@@ -252,64 +176,258 @@ def read_choices(texts: Iterable[str]) -> tuple[Choice, ...]:
                 raise UserError(
                     f"--columns {part.strip()}: {unit.name} is no unit of a {NAMES[name].quantity}"
                 )
-            found.append(Choice(name, column, unit))
-    return tuple(found)
+            choices.append(Choice(name, column, unit))
+    return tuple(choices)
 
 
-def words_of(heading: str) -> tuple[str, Unit | None]:
-    """A heading's words in small letters, with blanks between, and its unit: `mean rtt`, ms."""
-    unit, rest = find_unit(heading)
-    rest = re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", rest).replace("/", " per ")
-    words = re.sub(r"[\W_]+", " ", rest.lower().replace("'s", "s"))
-    return words.strip(), unit
+# What a column is
+
+# Headings of columns beside each other that differ only in this are flows of one run.
+NUMBERED = re.compile(
+    r"\b(?:flows?|streams?|clients?|senders?|servers?|hosts?|users?|conn\w*|node|sta|h|s|c|f)? ?(?:\d+|[a-d])\b"
+)
+FLOW_WORD = re.compile(
+    r"\b(?:flow|stream|client|sender|host|user|conn\w*|node|sta|h|s|c|f) ?(?:\d+|[a-d])\b"
+)
+SENT = re.compile(r"\b(?:send|sender|sent|sending|tx|upload)\b")
+ARRIVED = re.compile(r"\b(?:receive[rd]?|receiving|recv|rx|deliver\w*|goodput|throughput)\b")
+# A rate that was set is round: this many digits of it say something.
+ROUND_DIGITS = 2
+# How far the parts of a row may be from what stands beside them, to be taken for its parts.
+PARTS = 0.01
+# More ways to read one table are no table of results.
+MOST_VIEWS = 12
+# Of these each of several columns is looked at; of others the first.
+LEADING = (
+    "goodput",
+    "total",
+    "losses",
+    "loss_ratio",
+    "index",
+    "rtt",
+    "bytes",
+    "share",
+    "utilisation",
+)
+
+Known = dict[str, list[Column]]
+# A column's values that are numbers, by its index.
+Values = Callable[[int], Sequence[float]]
 
 
-def _name_of(heading: str) -> tuple[Name | None, Unit | None]:
-    words, unit = words_of(heading)
-    if BESIDE.search(words) or not (words or (unit and unit.quantity == "rate")):
-        return None, unit
+def name_of(heading: str) -> tuple[str, Unit | None]:
+    """Return what a column is called here, `goodput` or `min rtt`, empty where that isn't known; and its unit."""
+    words, unit, has_value = words_of(heading)
+    statistic = STATISTIC.search(words)
+    if statistic:
+        words = re.sub(r"\b(?:mean|value|bound)\b", "", STATISTIC.sub("", words))
+    words = " ".join(words.split())
+    if not words and not statistic and unit and unit.name.lower().startswith("sec"):
+        return "duration", unit
+    if not words and not (unit and unit.quantity in ("rate", "bytes") and not statistic):
+        return "", unit
     for name in NAMES.values():
-        if re.search(name.headings, words):
-            return name, unit
-    return None, unit
+        if not re.search(name.headings, words):
+            continue
+        quantity = name.quantity.split()[0]
+        if unit and unit.quantity == "ratio" and name.name in ("losses", "goodput"):
+            return ("loss_ratio" if name.name == "losses" else "utilisation"), unit
+        if unit and quantity not in ("text", unit.quantity):
+            continue
+        if name.name == "bytes" and not unit and not re.search(r"bytes|transfer|file size", words):
+            continue
+        if has_value and name.name != "goodput":
+            return "", unit
+        if statistic:
+            measured = quantity in ("rate", "time") and statistic[0] not in SPREADS
+            kind = "median" if statistic[0] in ("p50", "50th") else statistic[0]
+            return (f"{kind} {name.name}" if measured else ""), unit
+        return name.name, unit
+    if unit and unit.quantity == "rate" and not statistic and not NO_RATE.search(words):
+        return "goodput", unit
+    return "", unit
 
 
 def known_columns(
-    headings: Sequence[str], choices: Sequence[Choice], source: str
-) -> dict[str, list[Column]]:
-    """Return the columns that are known, by name: one each, but for names with `many`.
+    headings: Sequence[str], choices: Sequence[Choice], source: str, values: Values
+) -> list[Known]:
+    """Return the columns that are known, by name, once for each way to read the table.
 
-    UserError, in one line, where none is, where two could be the same, or where a choice names
-    none.
+    There are several ways where columns beside each other hold the same of different things, as the rates of TCP and of
+    UDT. UserError, in one line, where no column is known, or where a choice names none.
     """
-    found: dict[str, list[Column]] = {}
+    by_name: Known = {}
     chosen = _chosen(headings, choices, source)
     chosen_indices = {column.place for column in chosen}
     settled = {choice.name for choice in choices}
     for index, heading in enumerate(headings):
-        name, unit = _name_of(heading)
-        if name is None or index in chosen_indices or name.name in settled:
+        name, unit = name_of(heading)
+        if not name or index in chosen_indices or name in settled:
             continue
-        if unit is not None and unit.quantity == "rate" and name.name == "flow":
-            continue  # the sender's rate is no sender
-        fits = unit is not None and unit.quantity == name.quantity.split()[0]
-        found.setdefault(name.name, []).append(
-            Column(name.name, heading, index, unit if fits else None)
-        )
+        if (
+            unit is not None
+            and unit.quantity == "rate"
+            and name in ("flow", "label", "run", "algorithm")
+        ):
+            name = "goodput"  # the sender's rate is no sender
+        fits = unit is not None and unit.quantity == quantity_of(name).split()[0]
+        by_name.setdefault(name, []).append(Column(name, heading, index, unit if fits else None))
     for column in chosen:
-        found.setdefault(column.name, []).append(column)
-    if "goodput" in found and "total" not in found and OF_RUNS & set(found) - {"share"}:
-        found["total"] = [
-            Column("total", column.heading, column.place, column.unit)
-            for column in found.pop("goodput")
-        ]
-    _refuse_twins(found, source)
-    if not any(NAMES[name].quantity != "text" for name in found):
+        by_name.setdefault(column.name, []).append(column)
+    flows = [
+        c
+        for c in by_name.get("flow", [])
+        if FLOW_WORD.fullmatch(words_of(c.heading)[0]) and values(c.place)
+    ]
+    if len(flows) > 1 and "goodput" not in by_name and OF_RUNS & set(by_name):
+        by_name["goodput"] = [replace(column, name="goodput") for column in flows]
+        by_name["flow"] = [column for column in by_name["flow"] if column not in flows]
+    times = [
+        c
+        for c in by_name.get("setting", [])
+        if words_of(c.heading)[0] in ("time", "time taken", "total time")
+    ]
+    if (
+        "bytes" in by_name
+        and "duration" not in by_name
+        and "duration" not in settled
+        and len(times) == 1
+    ):
+        # Bytes over it will tell whether it is how long each row took.
+        unit = words_of(times[0].heading)[1]
+        fits = unit is not None and unit.quantity == "time"
+        by_name["duration"] = [replace(times[0], name="duration", unit=unit if fits else None)]
+    _sort_rates(by_name, values, settled)
+    _attach_statistics(by_name)
+    if not any(quantity_of(name) != "text" for name in by_name):
         raise UserError(
             f"{source}: no column is known; found {_listed(headings)}: say which is what with "
             "--columns, such as --columns goodput=COLUMN:Mbit/s"
         )
-    return found
+    return _views(by_name)
+
+
+def _sort_rates(by_name: Known, values: Values, settled: set[str]) -> None:
+    """Of several rates: the link's is round, the sender's is not what arrived, and those of numbered flows are parts."""
+    rates = by_name.get("goodput", []) + by_name.get("total", [])
+    if len(rates) > 1 and "link" not in by_name and "goodput" not in settled:
+        for column in by_name.get("goodput", []):
+            words, _, _ = words_of(column.heading)
+            named = re.search(r"\b(?:bandwidth|bw|rate|speed)\b", words) and not STATISTIC.search(
+                words
+            )
+            own, others = (
+                values(column.place),
+                [v for c in rates if c is not column for v in values(c.place)],
+            )
+            set_so = len(set(own)) < len(own) or not all(map(_is_round, others))
+            if named and own and all(map(_is_round, own)) and set_so:
+                by_name["link"] = [replace(column, name="link")]
+                by_name["goodput"] = [c for c in by_name["goodput"] if c is not column]
+                break
+    for name in ("goodput", "total"):
+        columns = by_name.get(name, [])
+        sent = [c for c in columns if SENT.search(words_of(c.heading)[0])]
+        arrived = [c for c in columns if c not in sent and ARRIVED.search(words_of(c.heading)[0])]
+        if name not in settled and sent and arrived:
+            by_name[name] = [c for c in columns if c not in sent]
+            by_name["sent_rate"] = [replace(c, name="sent_rate") for c in sent]
+    columns = by_name.get("goodput", [])
+    bare = {NUMBERED.sub("#", words_of(c.heading)[0]) for c in columns}
+    numbered = len(bare) == 1 and all(FLOW_WORD.search(words_of(c.heading)[0]) for c in columns)
+    if (
+        len(columns) > 1
+        and "goodput" not in settled
+        and (numbered or _are_parts(columns, by_name, values))
+    ):
+        for number, column in enumerate(columns, 1):
+            by_name[f"{number} goodput"] = [replace(column, name=f"{number} goodput")]
+        if not any(
+            len(by_name.get(name, ())) == len(columns) for name in ("bytes", "rtt", "losses")
+        ):
+            by_name["goodput"] = []
+    for name in ("goodput", "total"):
+        if name in by_name and not by_name[name]:
+            del by_name[name]
+
+
+def _are_parts(columns: Sequence[Column], by_name: Known, values: Values) -> bool:
+    """Return whether in half of the rows and more the rates add up to the total beside them, or have its index."""
+    rows = list(zip(*(values(column.place) for column in columns), strict=False))
+    for name in ("total", "index"):
+        stated = values(by_name[name][0].place) if name in by_name else []
+        if (
+            not rows
+            or len(stated) != len(rows)
+            or any(len(values(c.place)) != len(rows) for c in columns)
+        ):
+            continue
+        again = [
+            sum(row) if name == "total" else jains_index(row) if any(row) else 0.0 for row in rows
+        ]
+        near = sum(abs(a - s) <= PARTS * abs(s) for a, s in zip(again, stated, strict=True))
+        if near * 2 >= len(rows):
+            return True
+    return False
+
+
+def _is_round(value: float) -> bool:
+    return len(f"{value:.8e}".split("e")[0].replace(".", "").strip("0")) <= ROUND_DIGITS
+
+
+def _attach_statistics(by_name: Known) -> None:
+    """A median stands for the mean where there is none; of bounds only those of one thing count."""
+    for key in [key for key in by_name if " " in key]:
+        statistic, name = key.split()
+        if statistic == "median" and name not in by_name:
+            by_name[name] = [replace(column, name=name) for column in by_name[key]]
+        elif len(by_name[key]) > 1:
+            del by_name[key]
+
+
+def _views(by_name: Known) -> list[Known]:
+    """One for each of several columns of one name; columns of other names with as many go with them, in their order."""
+    twins = {
+        name: columns
+        for name, columns in by_name.items()
+        if len(columns) > 1 and not (name in NAMES and NAMES[name].many)
+    }
+    leader = next((name for name in LEADING if name in twins), "")
+    if not leader:
+        return [by_name | {name: columns[:1] for name, columns in twins.items()}]
+    views = []
+    for index, column in enumerate(twins[leader][:MOST_VIEWS]):
+        view = dict(by_name)
+        for name, columns in twins.items():
+            if len(columns) == len(twins[leader]):
+                view[name] = [columns[index]]
+            else:
+                alike = [c for c in columns if _rest(c) and _rest(c) == _rest(column)]
+                view[name] = alike[:1] or columns[:1]
+        views.append(view)
+    return views
+
+
+def headings_apart(views: Sequence[Known]) -> list[str]:
+    """Return what each way to read a table is called: the headings that only it has read."""
+    if len(views) == 1:
+        return [""]
+    read = [
+        {columns[0].heading: None for name, columns in view.items() if " " not in name}
+        for view in views
+    ]
+    return [
+        ", ".join([h for h in own if not all(h in other for other in read)][:2]) or next(iter(own))
+        for own in read
+    ]
+
+
+def _rest(column: Column) -> str:
+    """A heading's words but for those that say what it holds."""
+    words = words_of(column.heading)[0]
+    return re.sub(
+        rf"\b(?:{MEASURED_RATE}|mean|rtt|latency|transfer|bytes|rate|{LOSS})\b", "", words
+    ).strip()
 
 
 def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> list[Column]:
@@ -324,28 +442,11 @@ def _chosen(headings: Sequence[str], choices: Sequence[Choice], source: str) -> 
                 f"--columns {choice.name}={choice.column}: stands {times} in {source}; its columns: "
                 f"{_listed(headings)}"
             )
-        unit = choice.unit
-        if unit is None:
-            _, unit = words_of(choice.column)
-            if unit and unit.quantity != NAMES[choice.name].quantity.split()[0]:
-                unit = None
+        unit = choice.unit or words_of(choice.column)[1]
+        if unit and unit.quantity != NAMES[choice.name].quantity.split()[0]:
+            unit = None
         columns.append(Column(choice.name, choice.column, indices[0], unit))
     return columns
-
-
-def _refuse_twins(found: dict[str, list[Column]], source: str) -> None:
-    twins = {
-        name: columns
-        for name, columns in found.items()
-        if len(columns) > 1 and not NAMES[name].many
-    }
-    if twins:
-        asked = "; ".join(
-            f"{NAMES[name].help}: {' or '.join(repr(column.heading) for column in columns)}?"
-            for name, columns in twins.items()
-        )
-        given = ",".join(f"{name}={columns[0].heading}" for name, columns in twins.items())
-        raise UserError(f"{source}: {asked} Say which, such as --columns '{given}'")
 
 
 def _listed(headings: Sequence[str], most: int = 12) -> str:

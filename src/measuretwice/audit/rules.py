@@ -1,4 +1,4 @@
-"""What can't be true of a table's rows, each by itself and all together; and the constant C that they give.
+"""What can't be true of a table's row by itself.
 
 Numbers are rounded: each is taken for the interval that its last digit leaves open, and a row is named only where
 no numbers in these intervals would do.
@@ -7,19 +7,18 @@ no numbers in these intervals would do.
 from __future__ import annotations
 
 import math
-import statistics
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from measuretwice.audit.columns import NAMES, Number, significant_digits
-from measuretwice.stats.intervals import slope_through_zero
-from measuretwice.tcp.model import mathis_bandwidth_bps
-
-# A row by itself
+from measuretwice.audit.cells import Number
+from measuretwice.audit.columns import NAMES
+from measuretwice.stats.intervals import jains_index
 
 # What arithmetic of floats adds to a difference.
 FLOATS = 1e-9
+# How far arrived may be above sent, by what each end's clock covers; rounded means from their parts; an index in a row.
+ENDS, MEANS = 0.1, 0.01
 # What a rule yields: the kind of what is off, and a text for a person.
 Offences = Iterator[tuple[str, str]]
 
@@ -55,11 +54,11 @@ def rule(function: Callable[[Row], Offences]) -> Callable[[Row], Offences]:
 
 def off_in(row: Row) -> list[tuple[str, str]]:
     """Return what is off in a row, each kind once: the rule that stands first says it."""
-    found: dict[str, str] = {}
+    offences: dict[str, str] = {}
     for check in RULES:
         for kind, text in check(row):
-            found.setdefault(kind, text)
-    return list(found.items())
+            offences.setdefault(kind, text)
+    return list(offences.items())
 
 
 @rule
@@ -71,15 +70,158 @@ def negative(row: Row) -> Offences:
 
 @rule
 def zero(row: Row) -> Offences:
-    """Where nothing was carried, shares and indices are of nothing."""
+    """Look for what can't be 0, and for shares and indices of nothing."""
     for name in ("flows", "rtt", "mss", "segments", "sent", "link"):
-        if row.has(name) and row[name].value == 0:
+        # A round-trip time of 0 ms may be one of 0.4.
+        if row.has(name) and row[name].value == 0 and (name != "rtt" or row[name].high < 1e-6):
             yield "zero", f"{name} is 0"
     for name in ("total", "goodput"):
-        if row.has(name) and row[name].value == 0:
+        if row.has(name) and row[name].value == 0 and carried_something(row):
             yield "zero", f"{name} is 0: nothing was carried"
     if row.has("total", "squares") and row["total"].value > 0 and row["squares"].value == 0:
         yield "squares", f"squares are 0, and the total is {row.shown('total')}"
+
+
+def carried_something(row: Row) -> bool:
+    """Return whether a row has what only flows that ran can have."""
+    return any(
+        row.has(name) and row[name].value > 0
+        for name in ("flows", "segments", "losses", "bytes", "halvings")
+    )
+
+
+@rule
+def order_of_statistics(row: Row) -> Offences:
+    """No least is above a mean, no mean above the most, no percentile below a lower one."""
+    by_name: dict[str, list[tuple[float, str]]] = {}
+    for key in row.numbers:
+        statistic, _, name = key.rpartition(" ")
+        if statistic and (place := _place_of(statistic)) is not None:
+            by_name.setdefault(name, []).append((place, key))
+    for name, keys in by_name.items():
+        for place, key in sorted(keys):
+            above = [(other, further) for further, other in keys if further > place]
+            if row.has(name) and key != name and place != PLACE["median"]:
+                if place in (PLACE["min"], PLACE["low"]):
+                    above.append((name, PLACE["median"]))
+                elif place in (PLACE["max"], PLACE["high"]) and row[name].low > row[key].high:
+                    yield "order", f"{name} {row.shown(name)} is more than {key} {row.shown(key)}"
+            for other, _ in above:
+                if row[key].low > row[other].high:
+                    yield "order", f"{key} {row.shown(key)} is more than {other} {row.shown(other)}"
+
+
+PLACE = {
+    "min": 0.0,
+    "low": 0.0,
+    "lower": 0.0,
+    "median": 50.0,
+    "high": 1e3,
+    "upper": 1e3,
+    "max": 1e3,
+}
+
+
+def _place_of(statistic: str) -> float | None:
+    if statistic in PLACE:
+        return PLACE[statistic]
+    match = re.fullmatch(r"p(\d{1,3})|(\d\d)th", statistic)
+    digits = (match[1] or match[2]) if match else ""
+    # p999 is 99.9 %.
+    return float(f"{digits[:2]}.{digits[2:]}") if digits else None
+
+
+@rule
+def arrived_of_sent(row: Row) -> Offences:
+    for name in ("goodput", "total"):
+        if row.has("sent_rate", name) and row[name].low > row["sent_rate"].high * (1 + ENDS):
+            yield "sent", f"{row.shown(name)} arrived, and {row.shown('sent_rate')} was sent"
+
+
+@rule
+def round_trip_time(row: Row) -> Offences:
+    """No packet is back before the path lets it."""
+    for name in ("min rtt", "rtt"):
+        if row.has("base_rtt", name) and 0 < row[name].high < row["base_rtt"].low * (1 - MEANS):
+            yield (
+                "rtt",
+                f"{name} {row.shown(name)} is less than the {row.shown('base_rtt')} that was set",
+            )
+
+
+@rule
+def flows_side_by_side(row: Row) -> Offences:
+    """Flows of one run in columns beside each other: their sum, and their index."""
+    flows = [number for name, number in row.numbers.items() if re.fullmatch(r"\d+ goodput", name)]
+    if len(flows) < 2 or min(flow.value for flow in flows) < 0:
+        return
+    low, total = math.fsum(flow.low for flow in flows), math.fsum(flow.value for flow in flows)
+    high = math.fsum(flow.high for flow in flows)
+    if row.has("link") and low > row["link"].high > 0:
+        yield "link", f"together {100 * total / row['link'].value:.2f} % of the link"
+    if row.has("total") and _apart(row["total"], low * (1 - MEANS), high * (1 + MEANS)):
+        yield (
+            "sum",
+            f"total {row.shown('total')}; the {len(flows)} flows add up to {_as_shown(total, row, 'total')}",
+        )
+    if row.has("index") and total > 0 and index_apart(row["index"], flows):
+        again = jains_index([flow.value for flow in flows])
+        yield (
+            "index",
+            f"index {row.shown('index')}; recomputed from the row's {len(flows)} flows {again:.4g}",
+        )
+
+
+def index_apart(stated: Number, flows: Sequence[Number]) -> bool:
+    """Return whether no rates within what their last digits leave open have the index."""
+    total = math.fsum(flow.value for flow in flows)
+    squares = math.fsum(flow.value**2 for flow in flows)
+    again = jains_index([flow.value for flow in flows])
+    halves = [((flow.high - flow.low) / 2, flow.value) for flow in flows]
+    # To the first order, and what the second may add.
+    first = math.fsum(half * abs(1 / total - value / squares) for half, value in halves)
+    slack = 2 * again * first + 3 * (math.fsum(half for half, _ in halves) / total) ** 2 + FLOATS
+    return _apart(stated, again - slack, again + slack)
+
+
+def _as_shown(value: float, row: Row, name: str) -> str:
+    """A value in the unit in which the row shows a name's."""
+    try:
+        factor = float(row.shown(name)) / row[name].value
+    except (ValueError, ZeroDivisionError):
+        factor = 1.0
+    return f"{value * factor:.6g}"
+
+
+@rule
+def mean_of_flows(row: Row) -> Offences:
+    if row.has("per_flow", "flows", "total") and row["flows"].value > 0:
+        low, high = (getattr(row["per_flow"], end) * row["flows"].value for end in ("low", "high"))
+        if _apart(row["total"], low * (1 - MEANS), high * (1 + MEANS)):
+            yield (
+                "sum",
+                f"{row.shown('flows')} flows of {row.shown('per_flow')} each, and the total is {row.shown('total')}",
+            )
+
+
+@rule
+def utilisation(row: Row) -> Offences:
+    """Compare with the rate over the link's; within a few per cent, since the link's may count headers."""
+    if row.has("utilisation") and row["utilisation"].low > 1 + MEANS:
+        yield "link", f"utilisation {row.shown('utilisation')} is more than all of the link"
+    for name in ("total", "goodput"):
+        if (
+            row.has("utilisation", "link", name)
+            and row["link"].value > 0
+            and row["utilisation"].low > 0
+        ):
+            again = row[name] * (1 / row["link"].value)
+            if _apart(row["utilisation"], again.low * (1 - ENDS), again.high * (1 + ENDS)):
+                yield (
+                    "quotient",
+                    f"utilisation {row.shown('utilisation')}; recomputed {again.value:.4g}",
+                )
+            return
 
 
 @rule
@@ -155,18 +297,19 @@ def ratios(row: Row) -> Offences:
     for name in ("share", "fair_share", "loss_ratio", "halving_ratio"):
         if row.has(name) and row[name].low > 1:
             percent = f"; {row.shown(name)} % would be {row[name].value / 100:g}"
+            more = "100 %" if "%" in row.shown(name) else "1"
             yield (
                 "share",
                 (
-                    f"{NAMES[name].help}: {row.shown(name)} is more than 1"
-                    f"{percent if row[name].value <= 100 else ''}"
+                    f"{NAMES[name].help}: {row.shown(name)} is more than {more}"
+                    f"{percent if row[name].value <= 100 and more == '1' else ''}"
                 ),
             )
 
 
 @rule
 def link(row: Row) -> Offences:
-    for name in ("total", "goodput"):
+    for name in ("total", "goodput", "per_flow"):
         if row.has("link", name) and row["link"].value > 0 and row[name].low > row["link"].high:
             share = row[name].value / row["link"].value
             yield "link", f"{name} is {100 * share:.2f} % of the link"
@@ -208,7 +351,7 @@ def parts_of_segments(row: Row) -> Offences:
 
 @rule
 def quotients(row: Row) -> Offences:
-    """What was divided, divided again."""
+    """Divide again what was divided."""
     for name, above, below in (
         ("losses_per_halving", "losses", "halvings"),
         ("drops_per_halving", "drops", "halvings"),
@@ -258,215 +401,3 @@ def constants_are_positive(row: Row) -> Offences:
     for name in ("c_by_losses", "c_by_halvings"):
         if row.has(name) and row[name].high <= 0:
             yield "constant", f"{NAMES[name].help}: {row.shown(name)}; it is more than 0"
-
-
-# Rows together: sums, shares, copied rows, values that don't belong
-
-# What was measured, where two rows that have it all in common were hardly measured twice.
-MEASURED = (
-    "goodput", "total", "squares", "index", "share", "rtt", "losses", "halvings", "drops", "sent",
-    "segments", "c_by_losses", "c_by_halvings", "loss_ratio", "halving_ratio", "model_by_losses",
-    "model_by_halvings",
-)  # fmt: skip
-# How many equal pairs chance may make in a table before two rows count as one, copied.
-CHANCE = 1e-3
-# The first digits of results that are alike say nothing.
-ALIKE_DIGITS = 2
-# How far from the others' a row's segment size may be, as a share, where it follows from rounded values.
-MSS_TOLERANCE = 0.01
-# From how many rows of one number of flows a common ceiling is told, and how far below the others' best.
-CEILING_ROWS = 3
-CEILING_GAP = 0.02
-
-
-def copied(rows: Sequence[Row]) -> Iterator[tuple[Row, Row, list[str]]]:
-    """Rows that have all they measured in common with an earlier one: row, the earlier one, names.
-
-    Only where chance would hardly do it: each value's chance to be met again is how often others of
-    its column are, or, where none is, what its digits leave open.
-    """
-    names = [name for name in MEASURED if any(row.has(name) for row in rows)]
-    alike: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        if sum(row.has(name) for name in names):
-            alike[tuple(row.texts.get(name, "") for name in names)].append(row)
-    pairs = len(rows) * (len(rows) - 1) / 2
-    counts = {name: Counter(row.texts.get(name, "") for row in rows) for name in names}
-    for texts, same in alike.items():
-        if len(same) < 2:
-            continue
-        expected = pairs
-        for name, text in zip(names, texts, strict=True):
-            if not text:
-                continue
-            ours = len(same) * (len(same) - 1) / 2
-            met = sum(count * (count - 1) / 2 for count in counts[name].values()) - ours
-            digits = max(significant_digits(text) - ALIKE_DIGITS, 0)
-            expected *= min(1.0, max(met / pairs, 10.0**-digits))
-        if expected < CHANCE:
-            shared = [name for name, text in zip(names, texts, strict=True) if text]
-            for row in same[1:]:
-                yield row, same[0], shared
-
-
-def implied_segments(rows: Sequence[Row]) -> Iterator[tuple[Row, str]]:
-    """Rows whose model rate isn't MSS/(RTT sqrt(p)) with the segment size that the others have."""
-    for model, ratio in (("model_by_losses", "loss_ratio"), ("model_by_halvings", "halving_ratio")):
-        sizes = {
-            row.line: row[model].value * row["rtt"].value * math.sqrt(row[ratio].value) / 8
-            for row in rows
-            if row.has(model, ratio, "rtt") and min(row[n].value for n in (model, ratio, "rtt")) > 0
-        }
-        if len(sizes) < 3:
-            continue
-        middle = statistics.median(sizes.values())
-        for row in rows:
-            if abs(sizes.get(row.line, middle) / middle - 1) > MSS_TOLERANCE:
-                yield (
-                    row,
-                    f"{NAMES[model].help}: {row.shown(model)}; by RTT and ratio, with the segment size "
-                    f"of the other rows, {row[model].value * middle / sizes[row.line]:.6g}",
-                )
-
-
-def parts_of_one(rows: Sequence[Row]) -> list[list[Row]]:
-    """Groups of rows whose shares are parts of one whole: of one run, each of something else."""
-    return [
-        group
-        for group in groups_of([row for row in rows if row.has("share")])
-        if len({row.texts.get("who", "") for row in group}) == len(group) > 1
-    ]
-
-
-def shares_together(group: Sequence[Row]) -> tuple[float, float, float]:
-    """Return what shares add up to, and the interval that their last digits leave open."""
-    shares = [row["share"] for row in group]
-    return (
-        math.fsum(share.value for share in shares),
-        math.fsum(share.low for share in shares),
-        math.fsum(share.high for share in shares),
-    )
-
-
-def shares_recomputed(group: Sequence[Row], rate: str) -> Iterator[tuple[Row, float]]:
-    """Rows of a group whose share isn't their part of all rates: row, the share recomputed."""
-    if not all(row.has(rate) and row[rate].low >= 0 for row in group):
-        return
-    whole = math.fsum(row[rate].value for row in group)
-    least = math.fsum(row[rate].low for row in group)
-    most = math.fsum(row[rate].high for row in group)
-    for row in group:
-        if least <= 0:
-            return
-        low, high = row[rate].low / most, row[rate].high / least
-        if row["share"].high < low or row["share"].low > high:
-            yield row, row[rate].value / whole
-
-
-def groups_of(rows: Sequence[Row]) -> list[list[Row]]:
-    """Rows that belong to one run: of the same run and settings."""
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row.texts.get("group", "")].append(row)
-    return list(groups.values())
-
-
-def missing_shares(rows: Sequence[Row], wrong: Collection[int]) -> dict[int, float]:
-    """Return the share of flows that seem to be missing, by number of flows, where some do.
-
-    A flow that never ran is counted in n and adds nothing: an index can then be no more than the
-    share of flows that did run. So where every row of some number of flows, whatever the algorithm,
-    stays below one ceiling that other rows exceed, that is what its distance from 1 may say.
-    `wrong` has the lines whose index can't be true.
-    """
-    by_flows: dict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        if row.has("index", "flows") and row.line not in wrong and 0 < row["index"].value <= 1:
-            by_flows[int(row["flows"].value)].append(row["index"].value)
-    best = max((max(values) for values in by_flows.values()), default=0.0)
-    return {
-        flows: 1 - max(values)
-        for flows, values in sorted(by_flows.items())
-        if len(values) >= CEILING_ROWS and max(values) < best - CEILING_GAP
-    }
-
-
-# C of a table of flows, by losses and by halvings
-
-# By what C is counted: its title, the model's rate, the ratio, and the count of a table of flows.
-WAYS = (
-    ("C by losses", "model_by_losses", "loss_ratio", "losses"),
-    ("C by halvings", "model_by_halvings", "halving_ratio", "halvings"),
-)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """C of goodput = C * model by regression through zero over flows, and its 95 % interval, which a single flow
-    doesn't have."""
-
-    title: str
-    value: float
-    low: float | None
-    high: float | None
-    flows: int
-    left_out: int
-
-
-def fits(rows: Sequence[Row], mss_bytes: float | None) -> tuple[list[Fit], list[str]]:
-    """Return the constants that a table of flows gives, and why it gives no others.
-
-    Flows without a loss, or a halving, have no place in the model and are left out.
-    """
-    found, missing = [], []
-    for title, model, ratio, count in WAYS:
-        points = [
-            (expected, row["goodput"].value)
-            for row in rows
-            if row.has("goodput")
-            and row["goodput"].value >= 0
-            and (expected := _model(row, model, ratio, count, mss_bytes))
-        ]
-        if points:
-            slope, low, high = slope_through_zero(points)
-            known = math.isfinite(low) and math.isfinite(high)
-            ends = (low, high) if known else (None, None)
-            left_out = len(rows) - len(points)
-            found.append(Fit(title, slope, ends[0], ends[1], len(points), left_out))
-        else:
-            missing.append(
-                f"{title}: not recomputed, {_lacks(rows, model, ratio, count, mss_bytes)}"
-            )
-    return found, missing
-
-
-def _model(row: Row, model: str, ratio: str, count: str, mss_bytes: float | None) -> float | None:
-    """What the model gives a flow with C = 1; None where it gives nothing finite."""
-    if row.has(model):
-        return row[model].value if row[model].value > 0 else None
-    mss = row["mss"].value if row.has("mss") else mss_bytes
-    if row.has(ratio):
-        p = row[ratio].value
-    elif row.has(count, "segments") and row["segments"].value > 0:
-        p = row[count].value / row["segments"].value
-    else:
-        return None
-    if mss is None or not row.has("rtt") or not 0 < p <= 1 or row["rtt"].value <= 0 or mss <= 0:
-        return None
-    return mathis_bandwidth_bps(mss, row["rtt"].value * 1e3, p)
-
-
-def _lacks(rows: Sequence[Row], model: str, ratio: str, count: str, mss_bytes: float | None) -> str:
-    """What a table lacks for it."""
-
-    def known(name: str) -> bool:
-        return any(row.has(name) for row in rows)
-
-    lacking = [name for name in ("goodput", "rtt") if not known(name)]
-    if not known(ratio):
-        lacking += [name for name in (count, "segments") if not known(name)]
-    if not known("mss") and mss_bytes is None:
-        lacking.append("mss (or --mss)")
-    return (
-        f"it has no {', '.join(lacking)}" if lacking else f"no flow has {model} or {ratio} above 0"
-    )

@@ -1,287 +1,212 @@
-"""A table as people have it, CSV of any spreadsheet, encoding and decimal mark: read as lines of cells, and from
-these as rows of numbers in bit/s, seconds and ones."""
+"""From a table's lines of cells, rows of numbers in bit/s, seconds, bytes and ones; summary rows apart from the others."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.columns import NAMES, Column, Number, Unit, read_cell
+from measuretwice.audit.cells import BETWEEN, NOTHING, RATE, Number, Unit, read_cell
+from measuretwice.audit.columns import NAMES, Column, Known, quantity_of
+from measuretwice.audit.percent import as_ratios
 from measuretwice.audit.rules import Row
+from measuretwice.audit.sheets import Line, Table
+from measuretwice.audit.summaries import Summary, kinds_of
 from measuretwice.base.errors import UserError
 
-# Lines of cells
-
-# What a file that is no text begins with, and what to do about it.
-NO_TEXT = (
-    (b"PK\x03\x04", "a workbook or a zip; save the sheet as CSV"),
-    (b"\xd0\xcf\x11\xe0", "an old workbook; save the sheet as CSV"),
-    (b"\x1f\x8b", "compressed; unpack it with gunzip"),
-    (b"%PDF", "a PDF; copy the table out of it into a CSV"),
-)
-DELIMITERS = ",;\t|"
-DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*%?")
-NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
-MOST_COLUMNS = 500
-
-
-@dataclass(frozen=True)
-class Line:
-    """A line of the table: its number in the file, from 1, and its cells."""
-
-    number: int
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Table:
-    """A file's table: headings and lines, which may have fewer cells or more than the headings."""
-
-    source: str
-    headings: tuple[str, ...]
-    lines: tuple[Line, ...]
-    decimal_comma: bool
-
-
-def read_table(content: bytes, source: str) -> Table:
-    """Read a file's table; UserError says why it is none."""
-    lines = _lines(_text(content, source), source)
-    if not lines:
-        raise UserError(
-            f"{source}: is empty; expected a line of headings, then a line for each row"
-        )
-    (head, *rest) = lines
-    named = [cell for cell in head.cells if cell]
-    if sum(bool(NUMBER.fullmatch(cell)) for cell in named) * 2 > len(named):
-        raise UserError(
-            f"{source}: line {head.number} has numbers where headings are expected; put a line of "
-            "column names before it"
-        )
-    if len(head.cells) > MOST_COLUMNS:
-        raise UserError(f"{source}: {len(head.cells)} columns are no table of results")
-    if not rest:
-        raise UserError(f"{source}: has headings and no rows")
-    return Table(source, head.cells, tuple(rest), _has_decimal_comma(rest))
-
-
-def _text(content: bytes, source: str) -> str:
-    for start, what in NO_TEXT:
-        if content.startswith(start):
-            raise UserError(f"{source}: is no text but {what}")
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    elif b"\0" in content[:4096]:
-        # UTF-16 without a mark: every other byte of digits is zero.
-        encoding = "utf-16-be" if content[0] == 0 else "utf-16-le"
-    else:
-        encoding = "utf-8-sig"
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError:
-        if encoding != "utf-8-sig":
-            raise UserError(f"{source}: is no text; save the table as CSV") from None
-        # Every byte stands for something: what spreadsheets of Western Europe used to write.
-        text = content.decode("latin-1")
-    if "\0" in text:
-        raise UserError(f"{source}: is no text; save the table as CSV")
-    return text
-
-
-def _lines(text: str, source: str) -> list[Line]:
-    """Cells of each line that has any; remarks, which begin with #, are left out.
-
-    Where no other line has headings, the last remark before the table may.
-    """
-    first = next((line for line in text.splitlines() if line.strip() and line[:1] != "#"), "")
-    delimiter = max(DELIMITERS, key=first.count)
-    words = not first.count(delimiter)
-    rows: list[Line] = []
-    remark: Line | None = None
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        for cells in reader:
-            if words:
-                cells = " ".join(cells).split()
-            cells = [cell.strip() for cell in cells]
-            if not any(cells):
-                continue
-            if cells[0].startswith("#"):
-                bare = [cells[0].lstrip("# "), *cells[1:]]
-                remark = Line(reader.line_num, tuple(cell for cell in bare if cell))
-                if rows or not _heads(remark, first, delimiter, words):
-                    remark = None
-                continue
-            if remark and not rows:
-                rows.append(remark)
-            rows.append(Line(reader.line_num, tuple(cells)))
-    except csv.Error as error:
-        raise UserError(f"{source}, line {reader.line_num}: no table ({error})") from None
-    return rows
-
-
-def _heads(remark: Line, first: str, delimiter: str, words: bool) -> bool:
-    """Whether a remark is the line of headings: as many names as the first line has numbers."""
-    cells = first.split() if words else first.split(delimiter)
-    numbers = sum(bool(NUMBER.fullmatch(cell.strip())) for cell in cells)
-    return numbers * 2 > len(cells) and len(remark.cells) == len(cells)
-
-
-def _has_decimal_comma(lines: list[Line]) -> bool:
-    """Whether 95,75 stands for 95.75: where some cells are written so and none with a point."""
-    commas = points = 0
-    for line in lines:
-        for cell in line.cells:
-            commas += bool(DECIMAL_COMMA.fullmatch(cell))
-            points += bool(re.fullmatch(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?", cell))
-    return commas > 0 and points * 10 < commas
-
-
-# Rows of numbers
-
-Columns = Mapping[str, Sequence[Column]]
 # A unit that follows another column's, where it names none: which column's, and to which power.
 FOLLOWS = {
-    "squares": ("total", 2),
-    "link": ("total", 1),
-    "model_by_losses": ("goodput", 1),
-    "model_by_halvings": ("goodput", 1),
+    "squares": (("total",), 2),
+    "link": (("total", "goodput"), 1),
+    "sent_rate": (("goodput", "total"), 1),
+    "per_flow": (("total", "goodput"), 1),
+    "model_by_losses": (("goodput",), 1),
+    "model_by_halvings": (("goodput",), 1),
 }
 UNIT_EXAMPLES = {"rate": "Mbit/s", "time": "ms"}
-PERCENT = Unit("%", 0.01, "ratio")
 # A line with less than this share of the values that lines usually have is no row of results.
 MOSTLY_EMPTY = 0.25
 WHOLE = re.compile(r"\d+(?:\.0*)?")
+# A part of a whole, with its per cent or without: 12/3456 (0.35 %).
+PART = re.compile(r"(\d+)\s*/\s*(\d+)(?:\s*\((\d+(?:[.,]\d+)?)\s*%\))?")
+NO_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+# Where more cells of a column than this are `nan`, that is how the table says that there is no value.
+OFTEN = 0.25
+# A whole time of so many seconds, or more, is what was asked for rather than rounded.
+NOMINAL = 5
+# A cell that stands for several flows: 1-4, 6, 8.
+SEVERAL = re.compile(
+    r"\d+ ?(?:[-\u2013\u2014,&]|and|to) ?\d+(?: ?(?:[-\u2013\u2014,&]|and|to) ?\d+)*"
+)
+ELIDED = {"...", "\N{HORIZONTAL ELLIPSIS}", "\u22ee"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person says of all rows: the link's rate in bit/s, bytes of data in a segment, the round-trip time in s."""
+
+    rate_bps: float | None = None
+    mss_bytes: float | None = None
+    rtt_s: float | None = None
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A table's rows; what was off in their cells, as lines, label, kind and text; remarks; and the
-    columns and units that all was read by."""
+    """A table's rows and its summary rows; what was off in their cells, as lines, label, kind and text; remarks; cells
+    that weren't read; and the columns and units that all was read by."""
 
     rows: list[Row]
+    summaries: list[Summary]
     problems: list[tuple[tuple[int, ...], str, str, str]]
     notes: list[str]
-    columns: Columns
+    unread: list[str]
+    columns: Known
     units: Mapping[str, Unit]
-    mss_bytes: float | None
 
     def unit_of(self, name: str) -> Unit | None:
         """The unit that a column was read in; None where the table doesn't say."""
         return self.units.get(name)
 
 
-def read_rows(
-    table: Table, known: Columns, rate_bps: float | None, mss_bytes: float | None
-) -> Reading:
+def read_rows(table: Table, by_name: Known, given: Given) -> Reading:
     """Read the columns that are known. UserError where a unit that is needed isn't known."""
-    lines, notes = _with_values(table, known)
-    known = _as_their_values_say(table, known, lines, notes)
-    numeric = _numeric(known)
-    units = {column.name: column.unit for column in numeric if column.unit}
-    _ask_for_units(table.source, known, rate_bps, mss_bytes)
-    factors = {column.name: _factor(column, units) for column in numeric}
-    # A label that several rows share is the run's; else each row has its own.
-    labels = [_cells(line, known.get("label", ())) for line in lines]
-    shared = len(set(labels)) < len(labels)
+    by_name = _numbers_only(table, by_name)
+    several = any(
+        SEVERAL.fullmatch(_cell(line, column.place))
+        for column in by_name.get("flow", ())
+        for line in table.lines
+    )
+    if several:
+        by_name = {name: columns for name, columns in by_name.items() if name != "flow"}
+    lines, notes = _with_values(table, by_name)
+    numeric = _numeric(by_name)
+    units = {
+        column.name: unit
+        for column in numeric
+        if (unit := column.unit or _unit_in_cells(table, column))
+    }
+    _ask_for_units(table.source, by_name, units, given)
+    kinds = kinds_of(lines, _text_places(table, by_name))
+    reader = _Reader(table, by_name, units, lines)
     rows: list[Row] = []
+    summaries: list[Summary] = []
     problems: list[tuple[tuple[int, ...], str, str, str]] = []
     for line in lines:
-        row, wrong = _row(line, table, numeric, factors, _texts(line, known, shared))
-        if rate_bps is not None and row.numbers and not row.has("link"):
-            link = Number(rate_bps, rate_bps, rate_bps)
-            row = replace(row, numbers={**row.numbers, "link": link})
-        rows.append(row)
+        kind = kinds.get(line.number, "")
+        if kind == "left out":
+            continue
+        row, wrong = reader.row(line, pad=bool(kind))
         problems += [((line.number,), row.label, "cell", text) for text in wrong]
-    return Reading(rows, problems, notes, known, units, mss_bytes)
+        if kind:
+            summaries.append(Summary(row, kind, len(rows)))
+        else:
+            rows.append(row)
+    rows, remarks = as_ratios(rows, {column.name: column for column in numeric if not column.unit})
+    elided = any(cell in ELIDED for line in table.lines for cell in line.cells)
+    left_out = [line.number for line in lines if kinds.get(line.number) == "left out"]
+    if left_out:
+        notes.append(f"statistics beside the means weren't read: {table.place} {_listed(left_out)}")
+    return Reading(
+        [_with_given(row, given) for row in rows], [] if elided or several else summaries, problems,
+        [*notes, *remarks, *reader.notes()], reader.unread, by_name, units,
+    )  # fmt: skip
 
 
-def _numeric(known: Columns) -> list[Column]:
-    return [columns[0] for name, columns in known.items() if NAMES[name].quantity != "text"]
+def _with_given(row: Row, given: Given) -> Row:
+    """The row with the link's rate, where it has numbers and none of its own."""
+    if given.rate_bps is None or not row.numbers or row.has("link"):
+        return row
+    link = Number(given.rate_bps, given.rate_bps, given.rate_bps)
+    return replace(row, numbers={**row.numbers, "link": link})
+
+
+def _numeric(by_name: Known) -> list[Column]:
+    return [columns[0] for name, columns in by_name.items() if quantity_of(name) != "text"]
 
 
 def _cell(line: Line, index: int) -> str:
     return line.cells[index] if index < len(line.cells) else ""
 
 
-def _cells(line: Line, columns: Sequence[Column]) -> str:
-    return ", ".join(filter(None, (_cell(line, column.place) for column in columns)))
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers[:10])) + (", ..." if len(numbers) > 10 else "")
 
 
-def _with_values(table: Table, known: Columns) -> tuple[list[Line], list[str]]:
+def _numbers_only(table: Table, by_name: Known) -> Known:
+    """The columns without those that hold words: a link's name is a setting, not its rate."""
+    remaining: Known = {}
+    words: list[Column] = []
+    for name, columns in by_name.items():
+        if quantity_of(name) == "text" or any(
+            _holds_number(table, columns[0], line) for line in table.lines
+        ):
+            remaining[name] = columns
+        elif len(table.lines) > 1 and any(
+            _cell(line, columns[0].place).lower() not in NOTHING for line in table.lines
+        ):
+            words += [replace(column, name="setting", unit=None) for column in columns]
+        else:
+            remaining[name] = columns
+    if words:
+        remaining["setting"] = [*remaining.get("setting", ()), *words]
+    if not _numeric(remaining):
+        return by_name
+    return remaining
+
+
+def _holds_number(table: Table, column: Column, line: Line) -> bool:
+    if NO_NUMBER.fullmatch(_cell(line, column.place)):
+        return True
+    try:
+        return bool(_read(_cell(line, column.place), column, table.decimal_comma)[0])
+    except ValueError:
+        return False
+
+
+def _with_values(table: Table, by_name: Known) -> tuple[list[Line], list[str]]:
     """The lines that are rows of results, and a remark on those that hardly have a value in them."""
-    numeric = _numeric(known)
+    numeric = _numeric(by_name)
     filled = [sum(bool(_cell(line, column.place)) for column in numeric) for line in table.lines]
     least = statistics.median(filled) * MOSTLY_EMPTY
-    rows = [
-        line for line, count in zip(table.lines, filled, strict=True) if count > least or not least
-    ]
-    left = (
-        [line.number for line in table.lines if line not in rows] if len(rows) < len(filled) else []
-    )
-    named = ", ".join(map(str, left[:10])) + (", ..." if len(left) > 10 else "")
-    return rows, [f"left out, with hardly a value: line {named}"] if left else []
+    counted = list(zip(table.lines, filled, strict=True))
+    rows = [line for line, count in counted if count > least or not least]
+    left = [line.number for line, count in counted if least and count <= least]
+    return rows, [f"left out, with hardly a value: {table.place} {_listed(left)}"] if left else []
 
 
-def _as_their_values_say(
-    table: Table, known: Columns, lines: Sequence[Line], notes: list[str]
-) -> Columns:
-    """Columns whose heading fits a count as well as a ratio, or per cent, by their values."""
-
-    def values(column: Column) -> list[float]:
-        found = []
-        for line in lines:
-            try:
-                number, _ = read_cell(_cell(line, column.place), table.decimal_comma)
-            except ValueError:
-                continue
-            if number:
-                found.append(number.value)
-        return found
-
-    changed = {name: list(columns) for name, columns in known.items()}
-    if "loss_ratio" in changed and "losses" not in changed:
-        column = changed["loss_ratio"][0]
-        counts = values(column)
-        if column.unit is None and counts and max(counts) > 1 and all(n % 1 == 0 for n in counts):
-            changed["losses"] = [replace(column, name="losses")]
-            del changed["loss_ratio"]
-    if "share" in changed and changed["share"][0].unit is None:
-        column = changed["share"][0]
-        shares = values(column)
-        if shares and min(shares) > 1 and max(shares) <= 100:
-            changed["share"] = [replace(column, unit=PERCENT)]
-            notes.append(f"{column.heading} was read as per cent: all of it is more than 1")
-    return changed
+def _unit_in_cells(table: Table, column: Column) -> Unit | None:
+    """The unit that most cells of a column have; None where none has."""
+    units_in_cells: Counter[Unit] = Counter()
+    for line in table.lines:
+        try:
+            _, _, unit = _read(_cell(line, column.place), column, table.decimal_comma)
+        except ValueError:
+            continue
+        if unit and unit.quantity == quantity_of(column.name).split()[0]:
+            units_in_cells[unit] += 1
+    return units_in_cells.most_common(1)[0][0] if units_in_cells else None
 
 
-def _factor(column: Column, units: Mapping[str, Unit]) -> float:
-    """What a column's numbers are multiplied with; 1 where it has no unit."""
-    name, power = FOLLOWS.get(column.name, ("", 1))
-    unit = column.unit or units.get(name)
-    return unit.factor**power if unit else 1.0
+def _text_places(table: Table, by_name: Known) -> list[int]:
+    numeric = {column.place for column in _numeric(by_name)}
+    return [place for place in range(len(table.headings)) if place not in numeric]
 
 
-def _ask_for_units(
-    source: str, known: Columns, rate_bps: float | None, mss_bytes: float | None
-) -> None:
-    """UserError where a computation can be made but for a unit that no heading names."""
+def _ask_for_units(source: str, by_name: Known, units: Mapping[str, Unit], given: Given) -> None:
+    """UserError where a computation can be made but for a unit that neither heading nor cells name."""
     needed: set[str] = set()
-    if rate_bps is not None:
+    if given.rate_bps is not None:
         needed |= {"goodput", "total"}
     for model, counted in (
         ("model_by_losses", ({"loss_ratio"}, {"losses", "segments"})),
         ("model_by_halvings", ({"halving_ratio"}, {"halvings", "segments"})),
     ):
-        has_mss = "mss" in known or mss_bytes is not None
-        if model not in known and has_mss and any(names <= set(known) for names in counted):
-            needed |= {"goodput", "rtt"} if {"goodput", "rtt"} <= set(known) else set()
-    unclear = [
-        known[name][0] for name in sorted(needed) if name in known and not known[name][0].unit
-    ]
+        has_mss = "mss" in by_name or given.mss_bytes is not None
+        if model not in by_name and has_mss and any(names <= set(by_name) for names in counted):
+            needed |= {"goodput", "rtt"} if {"goodput", "rtt"} <= set(by_name) else set()
+    unclear = [by_name[name][0] for name in sorted(needed) if name in by_name and name not in units]
     if unclear:
         choices = ",".join(
             f"{column.name}={column.heading}:{UNIT_EXAMPLES[NAMES[column.name].quantity]}"
@@ -293,46 +218,179 @@ def _ask_for_units(
         )
 
 
-def _texts(line: Line, known: Columns, shared_label: bool) -> dict[str, str]:
-    """What a row is called, whose it is, and to which run it belongs."""
+def _read(
+    text: str, column: Column, decimal_comma: bool
+) -> tuple[Number | None, dict[str, Number], Unit | None]:
+    """A cell's number, what else it holds, and its unit; ValueError says what the text is not."""
+    quantity = quantity_of(column.name)
+    if column.name in ("losses", "loss_ratio") and (match := PART.fullmatch(text)):
+        part, whole = Number.of(match[1]), Number.of(match[2])
+        counts = {"losses": _exact(part), "segments": _exact(whole)}
+        if match[3]:
+            counts["loss_ratio"] = Number.of(match[3].replace(",", ".")) * 0.01
+        return counts.get(column.name), counts, Unit("", 1.0, quantity)
+    if quantity == "time" and text.count("/") in (2, 3):
+        # As ping has it: least, mean, most, deviation.
+        text = text.split("/")[1].strip()
+    if column.name == "duration" and (match := BETWEEN.fullmatch(text)):
+        start, end = (Number.of(match[n].replace(",", ".")) for n in (1, 2))
+        if end.value > start.value:
+            _, unit = read_cell(f"1 {match[3]}", decimal_comma)
+            return (
+                Number(end.value - start.value, end.low - start.high, end.high - start.low),
+                {},
+                unit,
+            )
+    try:
+        number, unit = read_cell(text, decimal_comma)
+    except ValueError:
+        # A link's column may say more of it: `10 Mbit/s, 20 ms`.
+        match = (
+            re.search(rf"\d+(?:\.\d+)?\s*(?:{RATE.pattern})", text)
+            if column.name == "link"
+            else None
+        )
+        if not match:
+            raise
+        number, unit = read_cell(match[0], decimal_comma)
+    if number and (
+        column.name == "link"
+        or (column.name == "duration" and number.value >= NOMINAL and number.value % 1 == 0)
+    ):
+        number = _exact(number)
+    return number, {}, unit
 
-    def of(*names: str) -> str:
-        return ", ".join(filter(None, (_cells(line, known.get(name, ())) for name in names)))
 
-    group = of("run", "setting", "flows", *(("label",) if shared_label else ()))
-    own = of("label", "algorithm", "run") or of("flow")
-    return {"label": own, "who": of("algorithm", "label", "flow"), "group": group}
+def _exact(number: Number) -> Number:
+    return Number(number.value, number.value, number.value)
 
 
-def _row(
-    line: Line,
-    table: Table,
-    numeric: Sequence[Column],
-    factors: Mapping[str, float],
-    texts: dict[str, str],
-) -> tuple[Row, list[str]]:
-    """A line's row, and what is off in its cells. Of a line of another length no number counts: it
-    isn't known which stands where."""
-    count, cells = len(table.headings), list(line.cells)
-    while len(cells) > count and not cells[-1]:
-        cells.pop()
-    if len(cells) != count:
-        return Row(line.number, texts["label"], {}, texts), [
-            f"{len(cells)} cells for {count} headings"
+class _Reader:
+    """Reads the rows of one table; what was off in cells that aren't numbers stays in it."""
+
+    def __init__(
+        self, table: Table, by_name: Known, units: Mapping[str, Unit], lines: Sequence[Line]
+    ) -> None:
+        self.table, self.known, self.units = table, by_name, units
+        self.numeric = _numeric(by_name)
+        self.unread: list[str] = []
+        self._without_value: Counter[str] = Counter()
+        # A label that several rows share is the run's; else each row has its own.
+        labels = [self._texts_of(line, "label") for line in lines]
+        self._shared = len(set(labels)) < len(labels)
+        self._settings = [
+            place for place in range(len(table.headings)) if self._is_setting(place, lines)
         ]
-    numbers, wrong = {}, []
-    for column in numeric:
-        text = cells[column.place]
-        try:
-            number, unit = read_cell(text, table.decimal_comma)
-        except ValueError as error:
-            wrong.append(f"{column.heading}: {error}")
-            continue
-        if number is None:
-            continue
-        texts[column.name] = text
-        if NAMES[column.name].quantity == "count" and WHOLE.fullmatch(text):
-            number = Number(number.value, number.value, number.value)
-        fits = unit is not None and unit.quantity == NAMES[column.name].quantity
-        numbers[column.name] = number * (unit.factor if unit and fits else factors[column.name])
-    return Row(line.number, texts["label"], numbers, texts), wrong
+        self._often_nan = {
+            column.name
+            for column in self.numeric
+            if (
+                count := sum(bool(NO_NUMBER.fullmatch(_cell(line, column.place))) for line in lines)
+            )
+            > 1
+            and count > OFTEN * len(lines)
+        }
+
+    def _is_setting(self, place: int, lines: Sequence[Line]) -> bool:
+        """Return whether each of a column's values stands in several rows, so that it may be what was set."""
+        if any(
+            place == c.place
+            for name in ("goodput", "flow", "bytes")
+            for c in self.known.get(name, ())
+        ):
+            return False
+        counts = Counter(_cell(line, place) for line in lines)
+        return len(counts) > 1 and min(counts.values()) > 1
+
+    def _texts_of(self, line: Line, *names: str) -> str:
+        cells = (_cell(line, column.place) for name in names for column in self.known.get(name, ()))
+        return ", ".join(filter(None, cells))
+
+    def _texts(self, line: Line) -> dict[str, str]:
+        """Return what a row is called, whose it is, and to which run it belongs: by what is known, and by all that was set."""
+        settings = [c.place for c in self.known.get("duration", ()) if c.place in self._settings]
+        named = self._texts_of(
+            line,
+            "run",
+            "section",
+            "setting",
+            "offered",
+            "base_rtt",
+            "flows",
+            *(("label",) if self._shared else ()),
+        )
+        group = ", ".join(filter(None, (named, *(_cell(line, place) for place in settings))))
+        own = self._texts_of(line, "label", "algorithm", "run") or self._texts_of(line, "flow")
+        return {
+            "label": own, "who": self._texts_of(line, "algorithm", "label", "flow"),
+            "flow": self._texts_of(line, "flow"), "group": group,
+            "settings": "\t".join((group, *(_cell(line, place) for place in self._settings))),
+        }  # fmt: skip
+
+    def row(self, line: Line, *, pad: bool) -> tuple[Row, list[str]]:
+        """A line's row, and what is off in its cells. Of a line of another length no number counts: it
+        isn't known which stands where."""
+        texts = self._texts(line)
+        count, cells = len(self.table.headings), list(line.cells)
+        while len(cells) > count and not cells[-1]:
+            cells.pop()
+        if pad and len(cells) < count:
+            cells += [""] * (count - len(cells))
+        if len(cells) != count:
+            return Row(line.number, texts["label"], {}, texts), [
+                f"{len(cells)} cells for {count} headings"
+            ]
+        numbers: dict[str, Number] = {}
+        wrong: list[str] = []
+        for column in self.numeric:
+            text = cells[column.place]
+            try:
+                number, others, unit = _read(text, column, self.table.decimal_comma)
+            except ValueError as error:
+                if not NO_NUMBER.fullmatch(text):
+                    self.unread.append(
+                        f"{self.table.place} {line.number}: {column.heading}: {error}"
+                    )
+                elif column.name not in self._often_nan:
+                    wrong.append(f"{column.heading}: {error}")
+                continue
+            if number is None:
+                self._without_value[text] += bool(re.search(r"\d", text))
+                continue
+            texts[column.name] = text
+            numbers |= {name: value for name, value in others.items() if name not in self.known}
+            if self._in_unit(number, unit, column, line) is not None:
+                numbers[column.name] = self._in_unit(number, unit, column, line) or number
+        return Row(line.number, texts["label"], numbers, texts), wrong
+
+    def _in_unit(
+        self, number: Number, unit: Unit | None, column: Column, line: Line
+    ) -> Number | None:
+        """The number in bit/s, seconds, bytes or ones; None, and a remark, where its unit can't be told."""
+        quantity = quantity_of(column.name)
+        if quantity == "count" and number.value % 1 == 0 and number.high - number.low <= 1:
+            number = _exact(number)
+        if unit and unit.quantity in (quantity, "count"):
+            return number.times(unit)
+        if column.unit:
+            return number.times(column.unit)
+        if column.name in self.units and number.value:
+            text = f"{self.table.place} {line.number}: {column.heading}: has no unit, and others of its column have"
+            if text not in self.unread:
+                self.unread.append(text)
+            return None
+        names, power = FOLLOWS.get(
+            column.name.split()[-1] if " " not in column.name else "", ((), 1)
+        )
+        followed = next((self.units[name] for name in names if name in self.units), None)
+        return number * (followed.factor**power if followed else 1.0)
+
+    def notes(self) -> list[str]:
+        """Remarks on cells that hold a number and no value."""
+        texts = [text for text in self._without_value if self._without_value[text]]
+        if not texts:
+            return []
+        shown = ", ".join(texts[:3]) + (", ..." if len(texts) > 3 else "")
+        return [
+            f"read as no value: {shown} (a bound, or what Linux holds where nothing was measured yet)"
+        ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from measuretwice.audit import audit_table, lines_of, read_choices, read_rate_bps
+from measuretwice.audit import audit_table, lines_of, read_choices, read_rate_bps, read_rtt_s
 from measuretwice.base.errors import UserError
 from measuretwice.cli.options import AS_JSON, PATH
 from measuretwice.cli.show import plain_text, print_paged
@@ -30,16 +30,23 @@ MAX_BYTES = 4 * 2**20
 @click.option(
     "--mss", type=click.IntRange(1, 65535), metavar="BYTES", help="Data in a segment, for C."
 )
+@click.option("--rtt", metavar="TIME", help="The round-trip time, such as 40ms, for C.")
 @AS_JSON
 def audit(
-    path: Path, columns: tuple[str, ...], rate: str | None, mss: int | None, as_json: bool
+    path: Path,
+    columns: tuple[str, ...],
+    rate: str | None,
+    mss: int | None,
+    rtt: str | None,
+    as_json: bool,
 ) -> int:
     """Audit a table of results, anybody's: which rows can't be true, and why.
 
-    FILE.csv has a line of headings, then a line for each flow or run: rates, round-trip times, losses and
-    halvings; or sums, squares and Jain's indices; shares; constants. Everything that follows from other
-    columns is recomputed. Exit 0 where nothing is off, 1 where something is, 2 where the table
-    can't be read.
+    FILE.csv has a line of headings, then a line for each flow or run: rates, bytes and times, round-trip times, losses
+    and halvings; or sums, squares and Jain's indices; shares; constants. A Markdown file may have several tables.
+    Everything that follows from other columns is recomputed. Exit 0 where nothing is off, 1 where something is, 2
+    where the table can't be read, 3 where nothing is off in what could be looked at, and something couldn't: an option
+    had no effect, or a cell wasn't read.
     """
     report = audit_table(
         _content(path),
@@ -47,12 +54,13 @@ def audit(
         read_choices(columns),
         rate_bps=None if rate is None else read_rate_bps(rate),
         mss_bytes=mss,
+        rtt_s=None if rtt is None else read_rtt_s(rtt),
     )
     if as_json:
         print(json.dumps(asdict(report), indent=2, allow_nan=False))
     else:
         print_paged(lambda out: out.print(plain_text("\n".join(lines_of(report)))))
-    return 1 if report.problems else 0
+    return 1 if report.problems else 3 if report.unseen else 0
 
 
 def _content(path: Path) -> bytes:

@@ -1,0 +1,100 @@
+"""An audit as lines of text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from measuretwice.audit.report import Problem, Recomputed, Report, TableReport
+
+# More of one kind are told by example.
+MOST_OF_A_KIND = 12
+EXAMPLES = 3
+MOST_RECOMPUTED = 24
+MOST_UNSEEN = 12
+
+
+def lines_of(report: Report) -> Iterator[str]:
+    """Return the audit as lines of text: what wasn't looked at, then of each table how it was read, what was
+    recomputed, what is off."""
+    if report.unseen:
+        yield "not looked at"
+        yield from (f"  {text}" for text in report.unseen[:MOST_UNSEEN])
+        if len(report.unseen) > MOST_UNSEEN:
+            yield f"  and {len(report.unseen) - MOST_UNSEEN} more: --json has all"
+        yield ""
+    for number, table in enumerate(report.tables):
+        if number:
+            yield ""
+        yield from _table(report.source, table)
+
+
+def _table(source: str, table: TableReport) -> Iterator[str]:
+    row_is = "a flow" if table.kind == "flow" else "a run, or a part of one"
+    title = f" ({table.title})" if table.title else ""
+    yield f"{source}{title}: {table.rows} row{'s' * (table.rows != 1)}, each {row_is}"
+    yield f"  read: {', '.join(column.description for column in table.columns)}"
+    if table.unused:
+        yield f"  not read: {', '.join(map(repr, table.unused))}"
+    if table.looked_at:
+        yield f"  looked at: {'; '.join(f'{text} ({count})' for text, count in table.looked_at)}"
+    if table.recomputed:
+        yield ""
+        yield "recomputed"
+        yield from _recomputed(table.recomputed)
+    yield ""
+    if table.problems:
+        yield f"can't be true: {table.lines_off} of {table.rows} rows"
+        yield from _problems(table.problems, table.place)
+    elif table.looked_at:
+        yield "nothing in it is impossible"
+    else:
+        yield "nothing was compared: no two columns depend on each other, and no --rate was given"
+    if table.notes:
+        yield ""
+        yield "to look at"
+        yield from (f"  {note}" for note in table.notes)
+
+
+def _recomputed(values: Sequence[Recomputed]) -> Iterator[str]:
+    wide = max(len(value.name) for value in values)
+    for value in values[:MOST_RECOMPUTED]:
+        interval = "" if value.low is None else f" ({value.low:.4g} to {value.high:.4g})"
+        unit = {"": "", "?": " in the table's unit"}.get(value.unit, f" {value.unit}")
+        shown = f"{value.value:.12g}" if value.name == "sum" else f"{value.value:.4g}"
+        if value.name == "Jain's index":
+            shown = f"{value.value:.6f}"
+        of = f", {value.of}" if value.of else ""
+        yield f"  {value.name:<{wide}}  {shown}{unit}{interval}, {value.rows} flow{'s' * (value.rows != 1)}{of}"
+    if len(values) > MOST_RECOMPUTED:
+        yield f"  and {len(values) - MOST_RECOMPUTED} more: --json has all"
+
+
+def _problems(problems: Sequence[Problem], place: str) -> Iterator[str]:
+    kinds: dict[str, list[Problem]] = defaultdict(list)
+    for problem in problems:
+        kinds[problem.kind].append(problem)
+    shown = [
+        problem
+        for alike in kinds.values()
+        for problem in (alike if len(alike) <= MOST_OF_A_KIND else alike[:EXAMPLES])
+    ]
+    for problem in sorted(shown, key=lambda problem: problem.lines):
+        label = f" ({problem.label})" if problem.label else ""
+        yield f"  {place} {_ranges(problem.lines)}{label}: {problem.text}"
+    for alike in kinds.values():
+        if len(alike) > MOST_OF_A_KIND:
+            lines = [line for problem in alike[EXAMPLES:] for line in problem.lines]
+            yield f"  and so {len(alike) - EXAMPLES} more, {place} {_ranges(lines)}: such as {alike[-1].text}"
+
+
+def _ranges(lines: Sequence[int], most: int = 10) -> str:
+    """Numbers in brief: 2-11, 14."""
+    parts: list[list[int]] = []
+    for line in sorted(set(lines)):
+        if parts and line == parts[-1][1] + 1:
+            parts[-1][1] = line
+        else:
+            parts.append([line, line])
+    some = [str(a) if a == b else f"{a}-{b}" for a, b in parts[:most]]
+    return ", ".join(some) + (", ..." if len(parts) > most else "")

@@ -1,0 +1,429 @@
+"""A file's tables as people have them: CSV of any spreadsheet, encoding and decimal mark, Markdown, columns between blanks,
+LaTeX. A file may have several, and they may lie on their side or have a line for each value."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from measuretwice.audit.cells import NOTHING, find_unit, read_cell
+from measuretwice.audit.columns import name_of, quantity_of
+from measuretwice.base.errors import UserError
+
+# What a file that is no table begins with, and what to do about it.
+NO_TABLE = (
+    (b"PK\x03\x04", "no text but a workbook or a zip; save the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "no text but an old workbook; save the sheet as CSV"),
+    (b"\x1f\x8b", "no text but compressed; unpack it with gunzip"),
+    (b"%PDF", "no text but a PDF; copy the table out of it into a CSV"),
+    (b"<", "HTML or XML; copy the table out of it into a CSV"),
+    (b"{", "JSON and no table; write its values as CSV. What iperf3 printed is read by ./lab check"),
+    (b"[{", "JSON and no table; write its values as CSV"),
+    (b"Connecting to host", "what iperf3 printed and no table; ./lab check reads it"),
+    (b"-----------------------------------------------------------\n", "what iperf printed and no table; ./lab check reads it"),
+)  # fmt: skip
+DELIMITERS = ",;\t|"
+DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*%?")
+NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
+MOST_COLUMNS = 500
+# Frames of tables that are drawn, as the plain marks that stand for them.
+FRAMES = str.maketrans(
+    "\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u254b\u256a\u251c\u2524", "|||---+++||"
+)
+RULE = re.compile(r"[\s|:+=\-\u2500-\u257f]*(?:--|==|:-|-:|\|\s*-)[\s|:+=\-\u2500-\u257f]*")
+# How iperf 2 prints rows for programs (-y C), which have no headings.
+IPERF2 = re.compile(r"\d{14}(?:\.\d+)?(?:,[^,]*){3},\d+,-?\d+,\d+\.\d+-\d+\.\d+,\d+,-?\d+\s*")
+IPERF2_HEADINGS = (
+    "time,server,server_port,client,client_port,flow,interval,transferred_bytes,bits_per_second"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: its number in the file, from 1, and its cells."""
+
+    number: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table: headings and lines, which may have fewer cells or more than the headings. `place` is what a line's number
+    counts: a line of the file, or a column of a table that lies on its side."""
+
+    source: str
+    headings: tuple[str, ...]
+    lines: tuple[Line, ...]
+    decimal_comma: bool
+    title: str = ""
+    place: str = "line"
+
+
+def read_tables(content: bytes, source: str) -> list[Table]:
+    """Read a file's tables; UserError says why there is none."""
+    text = _text(content, source).translate(FRAMES)
+    if _is_latex(text):
+        text = _without_latex(text)
+    blocks = list(_piped(text)) or list(_blocks(_lines(text, source)))
+    if not any(lines for _, lines in blocks):
+        raise UserError(
+            f"{source}: is empty; expected a line of headings, then a line for each row"
+        )
+    tables = []
+    for title, lines in blocks:
+        (head, *rest) = lines
+        named = [cell for cell in head.cells if cell]
+        if sum(bool(NUMBER.fullmatch(cell)) for cell in named) * 2 > len(named):
+            if len(blocks) > 1:
+                continue
+            raise UserError(
+                f"{source}: line {head.number} has numbers where headings are expected; put a line of "
+                "column names before it"
+            )
+        if len(head.cells) > MOST_COLUMNS:
+            raise UserError(f"{source}: {len(head.cells)} columns are no table of results")
+        headings, rest = _whole_headings(head.cells, rest)
+        rest = [line for line in rest if line.cells != head.cells]
+        if rest:
+            tables.append(Table(source, headings, tuple(rest), _has_decimal_comma(rest), title))
+    if not tables:
+        raise UserError(f"{source}: has headings and no rows")
+    return [_upright(table) for table in _joined(tables)]
+
+
+def _text(content: bytes, source: str) -> str:
+    for start, what in NO_TABLE:
+        if content.lstrip(b"\xef\xbb\xbf \r\n").startswith(start):
+            raise UserError(f"{source}: is {what}")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        encoding = "utf-16"
+    elif b"\0" in content[:4096]:
+        # UTF-16 without a mark: every other byte of digits is zero.
+        encoding = "utf-16-be" if content[0] == 0 else "utf-16-le"
+    else:
+        encoding = "utf-8-sig"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        if encoding != "utf-8-sig":
+            raise UserError(f"{source}: is no text; save the table as CSV") from None
+        # Every byte stands for something: what spreadsheets of Western Europe used to write.
+        text = content.decode("latin-1")
+    if "\0" in text:
+        raise UserError(f"{source}: is no text; save the table as CSV")
+    return f"{IPERF2_HEADINGS}\n{text}" if IPERF2.fullmatch(text.split("\n", 1)[0]) else text
+
+
+# Markdown, LaTeX
+
+
+def _piped(text: str) -> Iterator[tuple[str, list[Line]]]:
+    """Tables between bars that have a rule below their headings, each with the heading above it."""
+    title, block, ruled = "", list[Line](), False
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        bare = line.strip()
+        if "|" in bare and not RULE.fullmatch(bare):
+            inner = bare.removeprefix("|")
+            inner = inner if inner.endswith("\\|") else inner.removesuffix("|")
+            cells = re.split(r"(?<!\\)\|", inner)
+            block.append(Line(number, tuple(map(_unmarked, cells))))
+        elif RULE.fullmatch(bare) and (block or bare[:1] in "+|"):
+            ruled = ruled or len(block) <= 1
+        else:
+            if block and ruled:
+                yield title, block
+                title = ""
+            block, ruled = [], False
+            if bare and not bare.startswith("```") and not RULE.fullmatch(bare):
+                title = _unmarked(bare.lstrip("# "))[:60]
+
+
+def _unmarked(cell: str) -> str:
+    """A cell without Markdown's marks and HTML's."""
+    cell = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"<[a-zA-Z/][^>]*>", " ", cell))
+    cell = re.sub(r"\*\*|__|`|~~|[\u2600-\u27bf\U0001f300-\U0001faff\ufe0f]", "", cell)
+    cell = re.sub(r"\\([\\|_*%&#$])", r"\1", cell.replace("&nbsp;", " "))
+    return re.sub(r"^\*(.*)\*$", r"\1", " ".join(cell.split()))
+
+
+def _is_latex(text: str) -> bool:
+    return len(re.findall(r"&.*\\\\", text)) > 1
+
+
+def _without_latex(text: str) -> str:
+    """Rows between bars, an empty line for each other line, so that numbers of lines stay."""
+    rows = []
+    for line in text.splitlines():
+        row = re.sub(r"\\(?:textbf|textit|emph|mathrm)\{([^}]*)\}", r"\1", line)
+        row = re.sub(
+            r"\\\\.*|\\[a-z]*(?:rule|line)\b(?:\([^)]*\))?(?:\{[^}]*\})?", "", row
+        ).replace("$", "")
+        row = row.replace("\\pm", "\u00b1").replace("|", " ").replace("\\&", " and ")
+        rows.append(re.sub(r"\\([%_#])", r"\1", row).replace("&", "|") if "&" in row else "")
+    return "\n".join(rows)
+
+
+# CSV, and columns between blanks
+
+
+def _lines(text: str, source: str) -> list[Line]:
+    """Cells of each line that has any; remarks, which begin with #, are left out.
+
+    Where no other line has headings, the last remark before the table may.
+    """
+    plain = [line for line in text.splitlines() if line.strip() and line[:1] != "#"]
+    # A title above the table has no delimiter.
+    counts = {mark: max((line.count(mark) for line in plain[:5]), default=0) for mark in DELIMITERS}
+    first = next(iter(plain), "")
+    delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), counts[mark]))
+    words = not counts[delimiter]
+    split = _word_splitter(plain) if words else None
+    rows: list[Line] = []
+    remark: Line | None = None
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if split:
+                cells = split.split(" ".join(cells).strip())
+            cells = [cell.strip() for cell in cells]
+            if not any(cells) or (RULE.fullmatch(" ".join(cells)) and not set(cells) <= NOTHING):
+                continue
+            if cells[0].startswith("#") and not (
+                cells[0] == "#" and not rows and len(cells) > 1 and not words
+            ):
+                bare = [cells[0].lstrip("# "), *cells[1:]]
+                remark = Line(reader.line_num, tuple(cell for cell in bare if cell))
+                if rows or not _heads(remark, first, delimiter, words):
+                    remark = None
+                continue
+            if remark and not rows:
+                rows.append(remark)
+            rows.append(Line(reader.line_num, tuple(cells)))
+    except csv.Error as error:
+        raise UserError(f"{source}, line {reader.line_num}: no table ({error})") from None
+    return rows
+
+
+def _word_splitter(lines: Sequence[str]) -> re.Pattern[str]:
+    """Between columns are two blanks and more, where that gives all lines as many cells; else one."""
+    wide = re.compile(r"\s{2,}")
+    counts = Counter(
+        len(wide.split(line.strip())) for line in lines if not RULE.fullmatch(line.strip())
+    )
+    [(cells, times)] = counts.most_common(1) or [(0, 0)]
+    return wide if cells > 1 and times >= 0.8 * counts.total() else re.compile(r"\s+")
+
+
+def _heads(remark: Line, first: str, delimiter: str, words: bool) -> bool:
+    """Return whether a remark is the line of headings: as many names as the first line has numbers."""
+    cells = first.split() if words else first.split(delimiter)
+    numbers = sum(bool(NUMBER.fullmatch(cell.strip())) for cell in cells)
+    return numbers * 2 > len(cells) and len(remark.cells) == len(cells)
+
+
+def _blocks(lines: Sequence[Line]) -> Iterator[tuple[str, list[Line]]]:
+    """Lines parted into tables: a line of one text is a title, a line of names in the middle has new headings."""
+    width = max((sum(map(bool, line.cells)) for line in lines), default=0)
+    title, block = "", list[Line]()
+    for line in lines:
+        cells = [cell for cell in line.cells if cell]
+        if (
+            len(cells) == 1
+            and line.cells[0]
+            and width > 1
+            and not NUMBER.fullmatch(cells[0])
+            and cells[0].lower() not in NOTHING
+        ):
+            if len(block) > 1:
+                yield title, block
+                block = block[:1]
+            title = cells[0][:60]
+        elif len(block) > 1 and line.cells != block[0].cells and _is_head(line, block[0]):
+            yield title, block
+            title, block = "", [line]
+        elif len(block) == 1 and title and _is_head(line, block[0]):
+            block = [line]
+        else:
+            block.append(line)
+    if len(block) > 1 or width <= 1 or not title:
+        yield title, block
+
+
+def _is_head(line: Line, head: Line) -> bool:
+    """Return whether a line below others has headings: names and no number, and some that are known."""
+    cells = [cell for cell in line.cells if cell]
+    if len(cells) < 2 or any(
+        re.match(r"[+-]?\d", cell) or cell.lower() in NOTHING for cell in cells
+    ):
+        return False
+    count = sum(bool(name_of(cell)[0]) for cell in cells)
+    return (
+        count > 1
+        and count * 2 >= len(cells)
+        and sum(bool(name_of(cell)[0]) for cell in head.cells) > 0
+    )
+
+
+def _whole_headings(head: tuple[str, ...], rest: list[Line]) -> tuple[tuple[str, ...], list[Line]]:
+    """Headings with a second line of them, of units or statistics, where there is one."""
+    if rest and len(rest) > 1 and len(rest[0].cells) == len(head):
+        below = rest[0].cells
+        filled = [cell for cell in below if cell]
+        telling = sum(
+            bool(re.fullmatch(r"(?i)\W*(?:mean|std|min|max|median|avg)\W*", c) or _is_unit(c))
+            for c in filled
+        )
+        if (
+            filled
+            and telling * 2 > len(filled)
+            and not any(NUMBER.fullmatch(cell) for cell in filled)
+        ):
+            pairs = zip(head, below, strict=True)
+            return tuple(
+                f"{above} ({cell})" if _is_unit(cell) else f"{above} {cell}".strip()
+                for above, cell in pairs
+            ), rest[1:]
+    return head, rest
+
+
+def _is_unit(text: str) -> bool:
+    unit, around = find_unit(text)
+    return unit is not None and not re.search(r"\w", around)
+
+
+def _has_decimal_comma(lines: Sequence[Line]) -> bool:
+    """Return whether 95,75 stands for 95.75: where some cells are written so and none with a point."""
+    commas = points = 0
+    for line in lines:
+        for cell in line.cells:
+            commas += bool(DECIMAL_COMMA.match(cell))
+            points += bool(re.match(r"[+-]?\d*\.\d+(?:[eE][+-]?\d+)?(?![\d.,])", cell))
+    return commas > 0 and points * 10 < commas
+
+
+def read_values(table: Table) -> Callable[[int], list[float]]:
+    """Return what gives the values of a column, by its index, without the cells that aren't numbers."""
+
+    def values(place: int) -> list[float]:
+        numbers = []
+        for line in table.lines:
+            try:
+                number, unit = read_cell(
+                    line.cells[place] if place < len(line.cells) else "", table.decimal_comma
+                )
+            except ValueError:
+                continue
+            if number:
+                numbers.append(number.value * (unit.factor if unit else 1.0))
+        return numbers
+
+    return values
+
+
+# Tables joined, turned and made wide
+
+
+def _joined(tables: Sequence[Table]) -> Iterator[Table]:
+    """Tables with the same headings as one, with what stands above each in a column of its own."""
+    by_headings: dict[tuple[str, ...], list[Table]] = {}
+    for table in tables:
+        by_headings.setdefault(table.headings, []).append(table)
+    for headings, alike in by_headings.items():
+        if len(alike) == 1:
+            yield alike[0]
+            continue
+        lines = [
+            replace(line, cells=(*line.cells, table.title or f"table {number}"))
+            for number, table in enumerate(alike, 1)
+            for line in table.lines
+        ]
+        comma = any(table.decimal_comma for table in alike)
+        yield replace(
+            alike[0],
+            headings=(*headings, "section"),
+            lines=tuple(lines),
+            title="",
+            decimal_comma=comma,
+        )
+
+
+def _upright(table: Table) -> Table:
+    """A table with a column for each thing that was measured, also where they stand in lines."""
+    numeric = [
+        bool((name := name_of(heading)[0]) and quantity_of(name) != "text")
+        for heading in table.headings
+    ]
+    width = len(table.headings)
+    if width < 2 or any(len(line.cells) != width for line in table.lines):
+        return table
+    for index in range(width - 1) if sum(numeric) < 2 else ():
+        cells = [line.cells[index] for line in table.lines]
+        names = [
+            name for cell in cells if (name := name_of(cell)[0]) and quantity_of(name) != "text"
+        ]
+        if numeric[index] or len(set(names)) < 2 or len(names) * 3 < len(cells):
+            continue
+        if len(set(cells)) == len(cells) and index == 0 and not any(numeric):
+            return _turned(table)
+        others = [other for other in range(width) if other != index and not numeric[other]]
+        held = [
+            other
+            for other in range(width)
+            if other != index and _share_of_numbers(table, other) > 0.9
+        ]
+        if held and len(set(cells)) < len(cells):
+            value = next(
+                (v for v in held if re.search(r"(?i)val|result|mean", table.headings[v])), held[-1]
+            )
+            return _wide(table, index, value, [other for other in others if other != value])
+    return table
+
+
+def _share_of_numbers(table: Table, index: int) -> float:
+    good = 0
+    for line in table.lines:
+        try:
+            good += read_cell(line.cells[index], table.decimal_comma)[0] is not None
+        except ValueError:
+            continue
+    return good / len(table.lines)
+
+
+def _turned(table: Table) -> Table:
+    """Each column but the first as a line, with its heading for a name."""
+    lines = tuple(
+        Line(place + 1, (heading, *(line.cells[place] for line in table.lines)))
+        for place, heading in enumerate(table.headings)
+        if place
+    )
+    headings = ("name", *(line.cells[0] for line in table.lines))
+    return replace(table, headings=headings, lines=lines, place="column")
+
+
+def _wide(table: Table, metric: int, value: int, keys: Sequence[int]) -> Table:
+    """Of lines with a value each, one for all values of a run: those with the same other cells, in their order."""
+    unit = next((key for key in keys if table.headings[key].lower() in ("unit", "units")), None)
+    keys = [key for key in keys if key != unit]
+
+    def name(line: Line) -> str:
+        return line.cells[metric] + (
+            f" ({line.cells[unit]})" if unit is not None and line.cells[unit] else ""
+        )
+
+    metrics = list(dict.fromkeys(map(name, table.lines)))
+    rows: dict[tuple[object, ...], tuple[int, dict[str, str]]] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
+    for line in table.lines:
+        key = tuple(line.cells[place] for place in keys)
+        number = seen[(*key, name(line))]
+        seen[(*key, name(line))] += 1
+        rows.setdefault((*key, number), (line.number, {}))[1][name(line)] = line.cells[value]
+    lines = tuple(
+        Line(first, (*map(str, key[:-1]), *(values.get(metric, "") for metric in metrics)))
+        for key, (first, values) in rows.items()
+    )
+    return replace(table, headings=(*(table.headings[key] for key in keys), *metrics), lines=lines)
