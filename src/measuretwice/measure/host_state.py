@@ -19,11 +19,16 @@ from typing import Any
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.parse import (
     Qdisc,
+    TcClass,
     parse_iperf3_json,
+    parse_tc_classes,
     parse_tc_qdiscs,
 )
 from measuretwice.parse.host import parse_assignments, parse_ethtool, parse_ip
 from measuretwice.parse.ss import SsHistory, parse_ss_histories
+
+# The file of tc's classes in a node's folder, of what was brought.
+CLASSES = "class.txt"
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ class Span:
 class HostState:
     """All that is known of a run's nodes and its senders' connections; `received_bytes` is what iperf3's
     servers say that they got, where each flow's has said it in JSON. `ends` are iperf3's files, one by one, and the
-    spans are when flows and queues were sampled."""
+    spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -137,6 +142,7 @@ class HostState:
     ends: tuple[End, ...] = ()
     flows_sampled: tuple[Span, ...] = ()
     queues_sampled: tuple[Span, ...] = ()
+    classes: tuple[tuple[str, TcClass], ...] = ()
 
 
 def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = None) -> HostState:
@@ -155,6 +161,7 @@ def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = Non
     return HostState(
         nodes, tuple(sockets), _received(folders), tuple(ends_of(folders)),
         _spans(folders, ss_file), _spans(folders, queue_file),
+        tuple((folder.name, entry) for folder in folders for entry in _classes(folder / CLASSES)),
     )  # fmt: skip
 
 
@@ -308,6 +315,10 @@ def _grown(links: Mapping[str, Any], way: str, what: str) -> int | None:
 
 def _qdiscs(path: Path) -> tuple[Qdisc, ...]:
     return parse_tc_qdiscs(text_of(path), name_of(path)) if path.is_file() else ()
+
+
+def _classes(path: Path) -> tuple[TcClass, ...]:
+    return parse_tc_classes(text_of(path), name_of(path)) if path.is_file() else ()
 
 
 def _links(path: Path) -> list[dict[str, Any]]:

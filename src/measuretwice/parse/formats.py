@@ -17,8 +17,9 @@ from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf
 from measuretwice.parse.ping import PingRun, parse_ping
 from measuretwice.parse.ss import SsSample, parse_ss_samples
 from measuretwice.parse.ss_log import as_sampled
-from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples, parse_tc_qdiscs
-from measuretwice.parse.tc_fields import Qdisc
+from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples
+from measuretwice.parse.tc_fields import Qdisc, TcClass
+from measuretwice.parse.tc_log import as_snapshots, classes_of, parse_classes, parse_snapshots
 from measuretwice.parse.tcpdump import Frames, parse_frames
 
 # Several runs: a server's text has each that it served.
@@ -28,6 +29,7 @@ Content = (
     | tuple[Iperf2Connection, ...]
     | tuple[SsSample, ...]
     | tuple[Qdisc, ...]
+    | tuple[TcClass, ...]
     | tuple[QdiscSample, ...]
     | PingRun
     | Frames
@@ -87,16 +89,17 @@ def _queue(text: str, source: str) -> tuple[QdiscSample, ...]:
     return parse_qdisc_samples(text, source, allow_truncated_tail=True)
 
 
-def _tc(text: str, source: str) -> tuple[Qdisc, ...]:
-    whole = _from_first(text, "[") if '"kind"' in text else text[text.index("qdisc ") :]
-    return parse_tc_qdiscs(whole, source)
-
-
 def _ping(text: str, source: str) -> PingRun:
     begin = re.search(r"^PING6?[ (]", text, re.M)
     return parse_ping(text[begin.start() :] if begin else text, source)
 
 
+TC_CLASSES = Format(
+    "tc classes",
+    _holds(r'"class"\s*:\s*"\w+"|(?:^|[ \t\],])class \w+ [0-9a-f]*:'),
+    parse_classes,
+    lambda text, _: classes_of(text) or text,
+)
 # The first that recognises a text has it.
 FORMATS = (
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
@@ -112,7 +115,13 @@ FORMATS = (
     Format(
         "iperf3", _holds(r"\[ *ID\]|^iperf3: (?:error|interrupt - the client)"), parse_iperf3_text
     ),
-    Format("tc", _holds(r'"kind"|^qdisc '), _tc),
+    Format(
+        "tc",
+        _holds(r'"kind"\s*:|(?:^|[ \t\],])qdisc \w+ [0-9a-f]*:'),
+        parse_snapshots,
+        as_snapshots,
+    ),
+    TC_CLASSES,
     Format("ping", _holds(r"^PING6?[ (]|ping6? statistics"), _ping),
     Format("tcpdump", _holds(r"\blength \d+: \d+\.\d+"), parse_frames),
     Format("ss", _holds(r" cwnd:|\bRecv-Q +Send-Q +Local Address:"), _ss, as_sampled),

@@ -9,14 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import NamedTuple
 
 from measuretwice.parse._reading import SAMPLE_MARK, ParseError, cut_off, excerpt
 from measuretwice.parse.ss import parse_ss
+from measuretwice.parse.stamps import UNIX_TIME_S, stamp_of, time_in
 
-# Times of day, and times since a start, are smaller than that: they aren't Unix times.
-UNIX_TIME_S = 1e8
 DAY_S = 86_400.0
 # Stands where ss's lines were kept without their addresses.
 NO_ADDRESSES = " *:0 *:0 "
@@ -28,20 +26,6 @@ _ROW = re.compile(r"(?:tcp +)?(?:[A-Z][A-Z0-9-]+ +)?\d+ +\d+ +\S+:\S+ +\S+:\S+")
 _NO_TCP = re.compile(r"(?:udp|mptcp|raw|u_\w+|nl|icmp6?|p_\w+|v_\w+|sctp|dccp|xdp) +\S+ +\d+ +\d+ ")
 _HEADING = re.compile(r"(?:Netid +)?(?:State +)?Recv-Q +Send-Q +Local")
 _DETAILS = re.compile(r"(?:^|[ \t])(?:rto|cwnd|bytes_acked|bytes_sent):\d")
-_UNIX = r"(?P<unix>\d{10}(?:[.,]\d{1,9})?|\d{13}|\d{16}|\d{19})(?![\d:])"
-_CLOCK = r"(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)(?: *(?P<half>[AP])M\b)?"
-_DATE = r"(?:(?P<date>\d{4}-\d\d-\d\d)|\d{4}/\d\d/\d\d)[T _]"
-# A date in words, in any language: Fri Nov 15, or 15. nov. 2024.
-_WORDS = r"(?:(?:[^\W\d]{2,9}|\d{1,2}|\d{4})[.,]{0,2} +){0,4}"
-_ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)\b)?(?: [A-Z]{3,4}\b)?"
-_ELAPSED = r"(?P<elapsed>\d+[.,]\d+)"
-_BEFORE = re.compile(
-    rf"[\[(<]?(?:{_UNIX}|(?:{_DATE}|{_WORDS}){_CLOCK}{_ZONE}|{_ELAPSED}(?=[\s,;|\])]))[\])>]?[,;|:]?[ \t]?"
-)
-_ALONE = re.compile(
-    rf"(?<![\d.]){_UNIX}|{_DATE}{_CLOCK}{_ZONE}|^\W*(?:[A-Za-z][\w ]*\W+)?{_ELAPSED}\W*$"
-)
-_CLOCK_ALONE = re.compile(rf"(?<!\d)(?<!\d:){_CLOCK}")
 _COUNT = re.compile(r" (bytes_acked|segs_out):(\d+)")
 _STATE = re.compile(r"(?:tcp +)?(?:ESTAB|SYN-|FIN-WAIT|TIME-WAIT|CLOSE|LAST-ACK|LISTEN|CLOSING)")
 
@@ -179,8 +163,8 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
         kind = _kind_of(line)
         if kind:
             yield _Line(kind, None, line)
-        elif (mark := _BEFORE.match(line)) and (kind := _kind_of(line[mark.end() :])):
-            yield _Line(kind, _time_s(mark), line[mark.end() :])
+        elif (stamp := stamp_of(line)) and (kind := _kind_of(stamp.rest)):
+            yield _Line(kind, stamp.time_s, stamp.rest)
         elif _DETAILS.search(line):
             yield _Line("details", None, line)
         elif _STATE.match(line):
@@ -188,8 +172,8 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
                 return
             problem = f"found {excerpt(line)}; expected a socket: state, queues, two addresses"
             raise ParseError(source, f"line {number}", problem)
-        elif mark := _ALONE.search(line) or _CLOCK_ALONE.search(line):
-            yield _Line("time", _time_s(mark), "")
+        elif (time_s := time_in(line)) is not None:
+            yield _Line("time", time_s, "")
 
 
 def _kind_of(text: str) -> str | None:
@@ -201,26 +185,3 @@ def _kind_of(text: str) -> str | None:
     if _HEADING.match(text):
         return "heading"
     return "other" if _NO_TCP.match(text) else None
-
-
-def _time_s(mark: re.Match[str]) -> float:
-    """A line's time: Unix time where it says that, else that of its clock (s since midnight, or since a start)."""
-    parts = mark.groupdict()
-    if unix := parts.get("unix"):
-        whole, _, rest = unix.replace(",", ".").partition(".")
-        return float(f"{whole[:10]}.{whole[10:]}{rest}")
-    if elapsed := parts.get("elapsed"):
-        return float(elapsed.replace(",", "."))
-    hour, minute = int(parts["hour"]), int(parts["minute"])
-    second = float(parts["second"].replace(",", "."))
-    if half := parts.get("half"):
-        hour = hour % 12 + (12 if half == "P" else 0)
-    clock_s = hour * 3600 + minute * 60 + second
-    date, zone = parts.get("date"), (parts.get("zone") or "").strip()
-    if not date or not zone:
-        return clock_s
-    try:
-        day = datetime.fromisoformat(f"{date}T00:00:00{'+00:00' if zone[0] in 'ZUG' else zone}")
-    except ValueError:
-        return clock_s
-    return day.timestamp() + clock_s

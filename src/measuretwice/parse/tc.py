@@ -36,6 +36,8 @@ from measuretwice.parse.tc_fields import (
     options_of,
 )
 
+# What the options are called in mended JSON of 2018, which had them as text.
+AS_TEXT = "as text"
 _EXPECTED_SAMPLES = "samples of tc, each after a line '# t=SECONDS'"
 _PLACE = {"kind", "class", "handle", "dev", "root", "parent", "leaf", "refcnt", "options", "stats"}
 _HEAD = re.compile(
@@ -168,6 +170,16 @@ def _json_entry(entry: JsonObject, what: str, kind: str) -> dict[str, Any]:
     values["stats"] = {k: v for k, v in stats.data.items() if k not in _PLACE and k not in COUNTERS}
     for key, name in COUNTERS.items():
         values[name] = stats.integer(key)
+    if (text := options.data.get(AS_TEXT)) is not None:
+        words = _options(str(text))
+        values["options"] = _spelled(words)
+        try:
+            _read_fields(what, kind, words, values["stats"], values)
+        except ValueError as error:
+            expected = f"expected a value as tc prints it for {kind}"
+            problem = f"found {excerpt(str(error))}; {expected}"
+            raise ParseError(entry.source, f"{entry.path}.options", problem) from None
+        return values
     for key, option in options_of(what, kind).items():
         values[option.field] = _json_value(options, key, option.quantity)
     if (what, kind) == ("qdisc", "red"):
@@ -240,7 +252,7 @@ def _text_entry(
         "dev": head["dev"],
         "root": head["root"] is not None,
         "parent": head["parent"],
-        "options": {name: " ".join(words) if words else True for name, words in options.items()},
+        "options": _spelled(options),
         "stats": stats,
     }
     if what == "class":
@@ -312,6 +324,11 @@ def _options(text: str) -> dict[str, list[str]]:
         else:
             words.append(word)
     return options
+
+
+def _spelled(options: dict[str, list[str]]) -> dict[str, str | bool]:
+    """Options as values: True for a word without any."""
+    return {name: " ".join(words) if words else True for name, words in options.items()}
 
 
 def _text_value(words: list[str], quantity: Quantity) -> float:

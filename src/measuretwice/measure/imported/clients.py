@@ -14,7 +14,8 @@ from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import Iperf2Connection, Iperf3Run, SsSample, parse_ss_samples
-from measuretwice.parse.ss_log import NO_ADDRESSES, UNIX_TIME_S
+from measuretwice.parse.ss_log import NO_ADDRESSES
+from measuretwice.parse.stamps import UNIX_TIME_S
 
 # Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.
 ZONE_S = 900.0

@@ -24,7 +24,8 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.measure.raw import node_of_address
 from measuretwice.parse import Iperf3Run, ParseError
-from measuretwice.parse.formats import Content, format_of
+from measuretwice.parse.formats import TC_CLASSES, Content, format_of
+from measuretwice.parse.tc_log import classes_of, parse_classes
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_FILES = 2000
@@ -283,12 +284,16 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
     try:
         text = known.tidied(file.text, file.path.name)
         content = known.parse(text, file.path.name)
+        classes = classes_of(file.text) if known.tool == "tc" else None
+        of_classes = parse_classes(classes, file.path.name) if classes else ()
     except ParseError as error:
         _refuse(found, f"{file.path}: {error.where}: {error.problem}")
         if known.tool in ("iperf2", "iperf3"):
             found.failed.append(f"{file.path.name}: {error.problem.split(';')[0]}")
         return
     found.pieces.append(Piece(file.path, known.tool, text, content, node))
+    if classes:
+        found.pieces.append(Piece(file.path, TC_CLASSES.tool, classes, of_classes, node))
 
 
 def _refuse(found: Pieces, line: str) -> None:

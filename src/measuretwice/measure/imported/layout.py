@@ -15,9 +15,12 @@ from pathlib import Path
 
 from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import Collect, QdiscAt
+from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
 from measuretwice.measure.imported.files import SNAPSHOT, Piece, Pieces
-from measuretwice.parse import PingRun, Qdisc, QdiscSample, parse_tc_qdiscs
+from measuretwice.parse import PingRun, Qdisc, QdiscSample, TcClass, parse_tc_qdiscs
+from measuretwice.parse.formats import TC_CLASSES
+from measuretwice.parse.tc_log import snapshots_of
 
 # What tc's JSON and text call an interface where tc was asked for one, and so doesn't name it.
 UNNAMED = "the-interface"
@@ -30,15 +33,15 @@ _SENT = re.compile(r"Sent \d+ bytes \d+ (pkts?) \(dropped \d+, overlimits \d+ re
 @dataclass
 class Snapshots:
     """Each node's snapshots before and after, as text. `node` and `device` are the bottleneck's, None where
-    it isn't there; `misplaced` says where what belongs there stands instead, `idle` that nothing was sent
-    between the two snapshots."""
+    it isn't there; `misplaced` says where what belongs there stands instead, `lacking` why its counters say
+    nothing."""
 
     pairs: dict[str, dict[str, str]] = field(default_factory=dict)
     used: dict[Path, str] = field(default_factory=dict)
     node: str | None = None
     device: str | None = None
     misplaced: str | None = None
-    idle: bool = False
+    lacking: str | None = None
 
 
 def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
@@ -46,27 +49,32 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     shots, place = Snapshots(), lab.file.collect.bottleneck
     groups: dict[tuple[object, ...], list[Piece]] = defaultdict(list)
     for piece in found.of("tc"):
-        groups[piece.node, _places(_qdiscs(piece))].append(piece)
+        looks = [_look(piece, snapshot.text) for snapshot in snapshots_of(piece.text)]
+        groups[piece.node, _places(_qdiscs(looks[0]))] += [looks[0], *looks[1:][-1:]]
     best = _bottleneck(groups, place)
     for number, (key, pieces) in enumerate(groups.items()):
         node = str(key[0] or (place.node if place and key == best else f"node-{number + 1}"))
         pieces.sort(key=_age)
         earlier, later = pieces[0], pieces[-1]
-        for piece in pieces[1:-1]:
-            found.left_out.append(
-                f"{piece.path}: between {earlier.path.name} and {later.path.name}"
-            )
+        found.left_out += [
+            f"{piece.path}: between {earlier.path.name} and {later.path.name}"
+            for piece in pieces[1:-1]
+            if piece.path not in (earlier.path, later.path)
+        ]
         if node in shots.pairs:
             found.left_out += [f"{piece.path}: another snapshot of {node}" for piece in pieces]
             continue
         if earlier is not later:
             shots.pairs[node] = {"before": _named(earlier.text), "after": _named(later.text)}
             shots.used[earlier.path] = f"{node}'s tc before"
-            shots.used[later.path] = f"{node}'s tc after" + _swapped(earlier, later)
+            both = " before and after" if later.path == earlier.path else " after"
+            shots.used[later.path] = f"{node}'s tc{both}" + _swapped(earlier, later)
         elif later.when == "before" or key != best:
-            found.left_out.append(
-                f"{later.path}: one snapshot alone; its counters may be of any time"
-            )
+            # Of its settings alone: its counters may be of any time.
+            shots.pairs[node] = dict.fromkeys(("before", "after"), _named(later.text))
+            shots.used[later.path] = f"{node}'s tc, for its settings"
+            if key == best:
+                shots.lacking = f"there is one snapshot alone of {node}'s qdiscs, before the test"
         else:
             kinds = frozenset(name for name in lab.file.run.qdiscs if not name.startswith("="))
             text = _named(later.text)
@@ -75,6 +83,11 @@ def find_snapshots(lab: Lab, found: Pieces) -> Snapshots:
     if best is not None and place is not None:
         _place(shots, place)
     return shots
+
+
+def _look(piece: Piece, text: str) -> Piece:
+    """One of the looks at the qdiscs in a file."""
+    return replace(piece, text=text, content=parse_tc_qdiscs(text, piece.path.name))
 
 
 def _qdiscs(piece: Piece) -> list[Qdisc]:
@@ -129,7 +142,12 @@ def _place(shots: Snapshots, place: QdiscAt) -> None:
     if busiest is None or not of_kind:
         return
     if sent(busiest) < DATA_BYTES:
-        shots.idle = True
+        counted = any(qdisc.sent_bytes is not None for qdisc in after)
+        shots.lacking = shots.lacking or (
+            f"{place.node} sent nothing between the two snapshots of its qdiscs"
+            if counted
+            else f"tc printed no counters of {place.node}'s qdiscs: it needs -s"
+        )
         return
     here = [qdisc for qdisc in of_kind if qdisc.dev == busiest.dev]
     if here:
@@ -216,7 +234,7 @@ def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
     _pings(lab, found, tests, layout)
     _queue(found, layout)
     layout.snapshots = find_snapshots(lab, found)
-    _snapshots(lab, layout)
+    _snapshots(lab, found, layout)
     _capture(found, layout)
     return layout
 
@@ -407,7 +425,21 @@ def _fullest(piece: Piece) -> int:
     )
 
 
-def _snapshots(lab: Lab, layout: Layout) -> None:
+def _classes(lab: Lab, found: Pieces, layout: Layout) -> None:
+    """tc's classes, on their node or on that of the qdiscs beside them: of two files those that have sent more."""
+
+    def sent(piece: Piece) -> int:
+        content = piece.content if isinstance(piece.content, tuple) else ()
+        return sum(entry.sent_bytes or 0 for entry in content if isinstance(entry, TcClass))
+
+    place = lab.file.collect.bottleneck
+    for piece in sorted(found.of(TC_CLASSES.tool), key=sent):
+        node = piece.node or (place.node if place else "node-1")
+        layout.put(node, CLASSES, piece.text)
+        layout.used.setdefault(piece.path, f"{node}'s tc classes")
+
+
+def _snapshots(lab: Lab, found: Pieces, layout: Layout) -> None:
     """tc's counters before and after, and which interface the lab's bottleneck is."""
     shots = layout.snapshots
     for node, pair in shots.pairs.items():
@@ -415,15 +447,15 @@ def _snapshots(lab: Lab, layout: Layout) -> None:
             layout.put(node, f"qdisc.{when}.json", text)
     for path, words in shots.used.items():
         layout.used[path] = words
+    _classes(lab, found, layout)
     place = lab.file.collect.bottleneck
     if place is None:
         return
     if shots.node is None or shots.device is None:
         layout.without(bottleneck=None)
         layout.missing.append(
-            f"drops, since {place.node} sent nothing between the two snapshots of its qdiscs"
-            if shots.idle
-            else f"drops, since there is no tc -s qdisc of {place.node} with a {place.kind}"
+            "drops, since "
+            + (shots.lacking or f"there is no tc -s qdisc of {place.node} with a {place.kind}")
         )
     elif not (layout.raw / place.node / "addr.json").is_file():
         link = {"ifname": shots.device, "addr_info": [{"local": place.address}]}
