@@ -66,6 +66,7 @@ def test_what_counts_as_typed(page: str, found: list[tuple[int, str]]) -> None:
         ("It is never so. Here {{ a | sig }}.\n", []),
         ("A link never idles below {{ a | mbit }} {## set ##}.\n", []),
         ("It rose to {{ a | count }} {## held: test_it ##}.\n", []),
+        ("Set to 3 {## set ##}. It hardly took {{ f.a }}.\n", [(1, "hardly")]),
         ("| never {{ a | count }} |\n\n**Will it be larger than {{ a | sig }}?**\n", []),
     ],
 )  # fmt: skip
@@ -73,6 +74,11 @@ def test_what_counts_as_judged(page: str, found: list[tuple[int, str]]) -> None:
     assert judged_numbers(page) == found
 
 
-def test_braces_that_readers_would_see() -> None:
-    ((line, problem),) = problems_in("# A\n\nIt is {f.wait} or {{ f.wait }}.\n")
-    assert (line, problem.startswith("'{f.wait}' has single braces")) == (3, True)
+@pytest.mark.parametrize(
+    "braces",
+    ["{f.wait}", "{ f.wait }", "{ f.wait }}", "f.wait }}", "{f.wait"],
+)
+def test_braces_that_readers_would_see(braces: str) -> None:
+    text = f"# A\n\nIt is {braces} or {{{{ f.wait }}}} or {{{{f.wait}}}}.\n"
+    ((line, problem),) = problems_in(text)
+    assert (line, problem.endswith("{{ f.wait }}")) == (3, True), problem

@@ -343,13 +343,25 @@ class Facts:
         for called in (self.__dict__["within"] + name, name, of_another):
             if called in facts:
                 return facts[called]
-        own = [called.removeprefix(self.__dict__["within"]) for called in facts]
-        near = difflib.get_close_matches(name, own, n=1)
+        near = self._near(name)
         suggestion = (
             f"; is it {_as_quoted(near[0])!r}{self._source_in_brackets(near[0])}?" if near else ""
         )
         raise UserError(
             f"there is no fact {name!r}{suggestion} (facts.json, beside the recorded sets, lists them)"
+        )
+
+    def _near(self, name: str) -> list[str]:
+        """Return the fact that `name` resembles most: first among those of the same page, then among all; none, or one."""
+        facts, within = self.__dict__["known"], self.__dict__["within"]
+        own = [called.removeprefix(within) for called in facts]
+        # Whoever copies `missing-flows.index` from facts.json writes a subtraction: jinja looks for `missing`.
+        begins = [called for called in own if called.startswith(f"{name}-") and "." in called]
+        of_page = [called for called in own if "." not in called]
+        return (
+            difflib.get_close_matches(name, of_page, n=1)
+            or begins[:1]
+            or difflib.get_close_matches(name, own, n=1)
         )
 
     def _source_in_brackets(self, name: str) -> str:

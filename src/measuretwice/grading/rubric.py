@@ -173,6 +173,11 @@ def unmatched_points(lab: Lab, rubric: Rubric) -> list[str]:
     marked: dict[int, float] = {}
     for criterion in rubric.criteria:
         marked[criterion.question] = marked.get(criterion.question, 0.0) + criterion.points
+    if len(asked) != len(marked) and not problems:
+        problems.append(
+            f"{len(asked)} questions, and {FILE} marks {len(marked)}: one that comes or goes does so there and in the "
+            "lab's solution, and those behind it get other numbers"
+        )
     for number in sorted(asked.keys() | marked.keys()):
         if asked.get(number) != marked.get(number):
             problems.append(

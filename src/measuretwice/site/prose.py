@@ -58,13 +58,14 @@ UNJUDGED = (
 SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z*({])")
 
 
-SINGLE_BRACES = re.compile(r"(?<!\{)\{ ?(f\.[\w.]+) ?\}(?!\})")
+# A fact's name that has lost a brace.
+BRACES_AMISS = re.compile(r"\{ ?(f\.[\w.]+)[ }]*|(?<![\w.])(f\.[\w.]+) ?\}+")
 
 
 def problems_in(text: str) -> list[tuple[int, str]]:
     """Return what is wrong with a page's prose, in order: the line, and what to do."""
     typed = [
-        (line, f"{number!r} is typed. Take it from a run or the model with {{{{ }}}}, or say in the paragraph where it is from: "
+        (line, f"{number!r} is typed. Take it from a run or the model with {{{{ }}}}, or say in its sentence where it is from: "
          "{## published: who ##} or {## set ##}")
         for line, number in typed_numbers(text)
     ]  # fmt: skip
@@ -73,11 +74,13 @@ def problems_in(text: str) -> list[tuple[int, str]]:
          "{## held: test_... ##}, {## set ##}")
         for line, word in judged_numbers(text)
     ]  # fmt: skip
-    single = [
-        (text.count("\n", 0, found.start()) + 1, f"'{found[0]}' has single braces, which readers would see: {{{{ {found[1]} }}}}")
-        for found in SINGLE_BRACES.finditer(text)
+    amiss = [
+        (line + paragraph[: braces.start()].count("\n"),
+         f"'{braces[0].strip()}' is shown as it stands: it is {{{{ {(braces[1] or braces[2]).strip('.')} }}}}")
+        for line, paragraph in _paragraphs(text, COMPUTED, " ")
+        for braces in BRACES_AMISS.finditer(paragraph)
     ]  # fmt: skip
-    return sorted(typed + judging + single)
+    return sorted(typed + judging + amiss)
 
 
 def typed_numbers(text: str) -> list[tuple[int, str]]:
@@ -119,15 +122,14 @@ def judged_numbers(text: str) -> list[tuple[int, str]]:
     """Return the sentences with a number and a word that judges it, and nothing that holds the word: the line, and the word."""
     numbers = []
     for line, paragraph in _paragraphs(text, UNJUDGED, " "):
-        if any(mark.search(paragraph) for mark in (FROM_ELSEWHERE, HELD, HOLDS)):
+        if HELD.search(paragraph) or HOLDS.search(paragraph):
             continue
-        at = 0
-        for sentence in SENTENCE.split(paragraph):
-            at = paragraph.index(sentence, at)
+        for begin, sentence in _marked_sentences(paragraph):
             plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", " ", sentence, flags=re.DOTALL)
-            if NUMBER.search(sentence) and (word := JUDGING.search(plain)):
-                begins = at + len(sentence) - len(sentence.lstrip())
-                numbers.append((line + paragraph[:begins].count("\n"), word[0]))
+            word = NUMBER.search(sentence) and JUDGING.search(plain)
+            if word and not FROM_ELSEWHERE.search(sentence):
+                begin += len(sentence) - len(sentence.lstrip())
+                numbers.append((line + paragraph[:begin].count("\n"), word[0]))
     return numbers
 
 
