@@ -176,7 +176,11 @@ def _received(folders: Sequence[Path]) -> int | None:
     runs = [
         parse_iperf3_json(text_of(path), name_of(path)) for path in paths if path.stat().st_size
     ]
-    bytes_received = [run.received_bytes for run in runs]
+    bytes_received = [
+        None if None in (run.received_bytes, run.omitted_bytes)
+        else (run.received_bytes or 0) + (run.omitted_bytes or 0)
+        for run in runs
+    ]  # fmt: skip
     return (
         sum(map(int, filter(None, bytes_received))) if runs and None not in bytes_received else None
     )
@@ -362,6 +366,8 @@ def _end(node: str, source: str, document: Mapping[str, Any]) -> End:
     )
     is_server = "accepted_connection" in start
     sent = end.get("sum_sent", {}).get("bytes")
+    if sent and start.get("test_start", {}).get("omit"):
+        sent = _with_omitted(sent, document)
     cookie = start.get("cookie")
     test, begin_s = start.get("test_start", {}), start.get("timestamp", {}).get("timesecs")
     lasted_s = max((total.seconds for total in sums), default=None)
@@ -373,8 +379,17 @@ def _end(node: str, source: str, document: Mapping[str, Any]) -> End:
     )  # fmt: skip
 
 
-def why_unfit(protocol: str | None, bidirectional: bool | None, reverse: bool | None) -> str | None:
-    """Say why nothing can be concluded from a test of that kind; None where it is one of TCP, from sender to receiver."""
+def _with_omitted(sent: float, document: Mapping[str, Any]) -> float | None:
+    """The bytes with those of the seconds that were left out of the sum (-O); None where no row has these."""
+    rows = [interval["sum"] for interval in document.get("intervals", ())]
+    omitted = [row["bytes"] for row in rows if row.get("omitted")]
+    return sent + sum(omitted) if omitted else None
+
+
+def why_unfit(
+    protocol: str | None, bidirectional: bool | None, reverse: bool | None = None
+) -> str | None:
+    """Return why nothing can be concluded from a test of that kind; None where it is one of TCP, from sender to receiver."""
     if protocol == "UDP":
         return "a test of UDP, which has neither window nor recovery"
     if bidirectional:

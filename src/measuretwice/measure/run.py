@@ -93,7 +93,10 @@ def from_iperf3(run: Iperf3Run) -> Measured:
         "sender_rate_bps": run.sent_rate_bps,
         "bytes_received": run.received_bytes,
         "duration_s": run.sent_seconds,
-        "retransmits": run.retransmits,
+        # The kernel and tc count the seconds, too, that -O leaves out.
+        "retransmits": None
+        if run.retransmits is None or run.omitted_retransmits is None
+        else run.retransmits + run.omitted_retransmits,
         "flows": len(run.streams),
     }
 

@@ -129,15 +129,21 @@ def _as_json_nan(match: re.Match[str]) -> str:
     return token if token.startswith('"') else "NaN".rjust(len(token))
 
 
+def as_numbers(text: str) -> str:
+    """The text with C's nan and inf as JSON's NaN, of the same length."""
+    # Most documents have neither, and a search for the letters costs nothing.
+    if ("nan" in text or "inf" in text) and _NAN.search(text):
+        return _STRING_OR_NAN.sub(_as_json_nan, text)
+    return text
+
+
 def load(text: str, source: str, expected: str) -> object:
     """The one JSON document of a text; NaN and infinity (C's `-nan`, `inf` too) become None.
 
     Raises ParseError with line and column for a text that is cut off, not JSON, or followed by a
     second document.
     """
-    # Most documents have neither, and a search for the letters costs nothing.
-    if ("nan" in text or "inf" in text) and _NAN.search(text):
-        text = _STRING_OR_NAN.sub(_as_json_nan, text)
+    text = as_numbers(text)
     try:
         value: object = json.loads(text, parse_constant=lambda _: None)
     except json.JSONDecodeError as error:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from measuretwice.parse import wrapping
 from measuretwice.parse._reading import ParseError
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
@@ -21,6 +22,7 @@ from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.tc_fields import Qdisc, TcClass
 from measuretwice.parse.tc_log import as_snapshots, classes_of, parse_classes, parse_snapshots
 from measuretwice.parse.tcpdump import Frames, parse_frames
+from measuretwice.parse.wrapping import unwrapped
 
 # Several runs: a server's text has each that it served.
 Content = (
@@ -44,13 +46,33 @@ class Format:
     """What one tool prints in one way.
 
     `recognises` takes a file's text, `parse` the text and the file's name; it raises ParseError. `tidied` makes the
-    text of it that the labs' own scripts would have written, where that may differ.
+    text of it that the labs' own scripts would have written, where that may differ. `tests` are the texts of the
+    tests in it, where a file may have several.
     """
 
     tool: str
     recognises: Callable[[str], bool]
     parse: Callable[[str, str], Content]
     tidied: Callable[[str, str], str] = lambda text, _: text
+    tests: Callable[[str], list[str]] = lambda text: [text]
+
+
+# How lines begin by which what a logger put before them is told from them. The logs of other tools need their times.
+_BEGINNINGS = (
+    "Connecting to host ", "Server listening on ", "Accepted connection from ", "Client connecting to ",
+    "iperf3: error", "iperf3: interrupt",
+)  # fmt: skip
+_MARKS = re.compile(
+    r'\{[ \t]*\n[^\n"]*"start"[ \t]*:|\{\s*"(?:start|event|error)"[ \t]*:|\[ *ID\] |'
+    + "|".join(_BEGINNINGS)
+)
+
+
+def plain(text: str) -> str:
+    """Return a file's text without what loggers and scripts put around a tool's output."""
+    if "ID]" in text or "start" in text or any(words in text for words in _BEGINNINGS):
+        return unwrapped(text, _MARKS)
+    return text
 
 
 def format_of(text: str, source: str) -> Format:
@@ -70,15 +92,6 @@ def _from_first(text: str, marks: str) -> str:
     """The text from the first line on that begins with one of `marks`."""
     match = re.search(rf"^[ \t]*[{re.escape(marks)}]", text, re.M)
     return text[match.start() :] if match else text
-
-
-def _is_iperf3_json(text: str) -> bool:
-    document = '"start"' in text and ('"intervals"' in text or '"error"' in text)
-    return document or re.search(r'^\s*\{\s*"(?:start|event)"\s*:', text, re.M) is not None
-
-
-def _iperf3_json(text: str, source: str) -> Iperf3Run:
-    return parse_iperf3_json(_from_first(text, "{"), source)
 
 
 def _ss(text: str, source: str) -> tuple[SsSample, ...]:
@@ -104,16 +117,19 @@ TC_CLASSES = Format(
 FORMATS = (
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
     Format("ss", _holds(r"^# t="), _ss, as_sampled),
-    Format("iperf3", _is_iperf3_json, _iperf3_json),
+    Format("iperf3", wrapping.is_json, parse_iperf3_json, tests=wrapping.json_tests),
     Format("iperf2", _holds(r"\A\s*\d{14}[\d.]*,[^,\n]*,\d+,"), parse_iperf2_csv),
     Format(
         "iperf2",
         _holds(r"^(?:Client connecting to|Server listening on (?:TCP|UDP))"),
         parse_iperf2_text,
     ),
-    Format("iperf3", _holds(r"^Server listening on \d"), parse_iperf3_server_text),
+    Format("iperf3", wrapping.is_server, parse_iperf3_server_text),
     Format(
-        "iperf3", _holds(r"\[ *ID\]|^iperf3: (?:error|interrupt - the client)"), parse_iperf3_text
+        "iperf3",
+        _holds(r"\[ *ID\]|^iperf3: (?:error|parameter error|interrupt - the client)"),
+        parse_iperf3_text,
+        tests=wrapping.client_tests,
     ),
     Format(
         "tc",

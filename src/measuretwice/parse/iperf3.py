@@ -113,6 +113,19 @@ class Iperf3Run:
     received_rate_bps: float | None
     server: bool = False
 
+    @property
+    def omitted_bytes(self) -> int | None:
+        """The bytes of the first seconds, which the totals leave out (-O); None where no row tells."""
+        return self._omitted([row.bytes for row in self.intervals if row.omitted])
+
+    @property
+    def omitted_retransmits(self) -> int | None:
+        """The segments sent again in those seconds; None where no row tells."""
+        return self._omitted([row.retransmits or 0 for row in self.intervals if row.omitted])
+
+    def _omitted(self, counts: list[int]) -> int | None:
+        return sum(counts) if counts or not self.omit_s else None
+
 
 @dataclass(frozen=True)
 class Total:

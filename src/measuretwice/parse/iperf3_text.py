@@ -97,6 +97,9 @@ def parse_iperf3_text(text: str, source: str) -> Iperf3Run:
         _read_line(report, line, source, number)
     if not report.begun:
         raise foreign(text, source, _EXPECTED)
+    if report.done and report.totals:
+        # What went wrong before the test that ended well, or after it.
+        report.error = None
     if report.error is None and not (report.done and report.totals):
         raise cut_off(source, len(lines), "the totals and 'iperf Done.' (was it killed?)")
     if report.error is not None and not text.endswith("\n"):
@@ -213,7 +216,7 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
         report.reverse = True
     elif line.rstrip().endswith("iperf Done."):
         report.done = True
-    elif error := re.search(r"iperf3: (?:error - (.*)|(interrupt - .*))", line):
+    elif error := re.search(r"iperf3: (?:error - (.*)|((?:interrupt|parameter error) - .*))", line):
         report.begun |= not report.server
         report.error = (error[1] or error[2]).strip()
     elif mss := re.search(r"TCP MSS: (\d+)( \(default\))?", line):

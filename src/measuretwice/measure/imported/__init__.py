@@ -366,7 +366,8 @@ def _several(tests: Tests) -> str | None:
     if len(tests.runs) < 2:
         return None
     runs = [
-        f"{group[0].piece.path.name} began at {(group[0].span_s or (0.0,))[0]:.0f} (Unix time)"
+        group[0].piece.path.name
+        + (f" began at {group[0].span_s[0]:.0f} (Unix time)" if group[0].span_s else "")
         for group in tests.runs
     ]
     return f"files of {len(runs)} runs, one after another: {'; '.join(runs[:3])}"

@@ -13,24 +13,35 @@ from pathlib import Path
 from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
-from measuretwice.parse import Iperf2Connection, Iperf3Run, SsSample, parse_ss_samples
+from measuretwice.parse import (
+    Iperf2Connection,
+    Iperf3Run,
+    SsSample,
+    parse_iperf3_json,
+    parse_iperf3_text,
+    parse_ss_samples,
+)
 from measuretwice.parse.ss_log import NO_ADDRESSES
 from measuretwice.parse.stamps import UNIX_TIME_S
+from measuretwice.parse.wrapping import is_json, turned_round
 
 # Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.
 ZONE_S = 900.0
 SAME_BEGIN_S = 120.0
 # Where two clients' clocks, or the moment at which each is said to have begun, differ by so little.
 SAME_TIME_S = 1.0
+_TWO_PORTS = re.compile(r"\S+:(\d+)\s+\S+:(\d+)\b")
 
 
 @dataclass(frozen=True)
 class Client:
-    """One test as its client tells it, and the node that is taken for the client's."""
+    """One test as its client tells it, and the node that is taken for the sender's. Of a test in which the server
+    sent (-R) both ends are `turned`: text, ports and addresses are as if the sender had been the client."""
 
     piece: Piece
     run: Iperf3Run
     node: str
+    turned: bool = False
 
     @property
     def ports(self) -> set[int]:
@@ -74,9 +85,10 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
     ):
         if problem := problem_of(run):
             tests.unfit.append(f"{piece.path.name}: {problem}")
-            found.left_out.append(f"{piece.path}: {problem}")
+            found.left_out.append(f"{piece.path}: {problem}{_instead(problem)}")
             continue
-        client = Client(piece, run, node_of(found, piece, run, sender))
+        client = _client(found, piece, run, sender)
+        run = client.run
         ends = tuple(
             (named.local_host, named.local_port, named.remote_host, named.remote_port)
             for named in run.connections
@@ -91,6 +103,17 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
         tests.clients.append(client)
     tests.clients.sort(key=lambda client: (client.node, str(client.piece.path)))
     return tests
+
+
+def _client(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> Client:
+    if not run.reverse:
+        return Client(piece, run, node_of(found, piece, run, sender))
+    text = turned_round(piece.text)
+    parse = parse_iperf3_json if is_json(text) else parse_iperf3_text
+    run = parse(text, piece.path.name)
+    # Its folder is of the node on which the client ran, which received; and the lab's sender is whoever sends.
+    piece = replace(piece, text=text, node=sender)
+    return Client(piece, run, node_of(found, piece, run, sender), turned=True)
 
 
 def keep_one_run(found: Pieces, tests: Tests, seen: Set[Path], pattern: str | None) -> None:
@@ -119,8 +142,8 @@ def _is_called(client: Client, pattern: str | None) -> bool:
 def problem_of(run: Iperf3Run) -> str | None:
     """Say why nothing can be concluded from a test; None where it is one of TCP, run to its end."""
     if run.error:
-        return f"iperf3 says: {run.error}"
-    if problem := why_unfit(run.protocol, run.bidirectional, run.reverse):
+        return f"iperf3 says: {run.error.rstrip(': ')}"
+    if problem := why_unfit(run.protocol, run.bidirectional):
         return problem
     if run.sent_bytes == 0:
         return "0 bit/s: nothing was sent"
@@ -129,6 +152,24 @@ def problem_of(run: Iperf3Run) -> str | None:
     if run.received_rate_bps is None:
         return "iperf3 has no number for the rate (nan)"
     return None
+
+
+# What to bring instead, by words of why a test is of no use.
+_INSTEAD = (
+    ("of UDP", "a test without -u"),
+    ("--bidir", "a test of each direction by itself, without --bidir"),
+    ("unable to receive results", "a test without --get-server-output, with which iperf3 since 3.17 loses them"),
+    ("busy running a test", "a test that began once the other had ended"),
+    ("unable to connect", "a test whose server (iperf3 -s) was there before"),
+    ("interrupt", "a test that ran to its end"),
+    ("has terminated", "a test whose server stayed until its end"),
+    ("control socket", "a test whose control connection held until its end"),
+)  # fmt: skip
+
+
+def _instead(problem: str) -> str:
+    instead = next((words for sign, words in _INSTEAD if sign in problem), None)
+    return f"; bring {instead}" if instead else ""
 
 
 def node_of(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> str:
@@ -143,14 +184,17 @@ def node_of(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> 
 
 def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
     """The servers' word on the tests that are checked; on others where there is no client's at all."""
-    ports = {port for client in tests.clients for port in client.ports}
+    ports = {port for client in tests.clients for port in _both_ports(client.run)}
     served = []
     for piece in found.of("iperf3"):
         if piece.content == ():
             found.left_out.append(f"{piece.path}: an iperf3 server to which nobody came")
     for piece, run in found.iperf3(server=True):
-        peers = {connection.remote_port for connection in run.connections}
-        if tests.clients and not peers & ports and any(client.ports for client in tests.clients):
+        if (
+            tests.clients
+            and not _both_ports(run) & ports
+            and any(client.ports for client in tests.clients)
+        ):
             found.left_out.append(f"{piece.path}: a test that no client's file here speaks of")
         elif not tests.clients and (problem := problem_of(run)):
             tests.unfit.append(f"{piece.path.name}: {problem}")
@@ -158,6 +202,11 @@ def _served(found: Pieces, tests: Tests) -> list[tuple[Piece, Iperf3Run]]:
         else:
             served.append((piece, run))
     return served
+
+
+def _both_ports(run: Iperf3Run) -> set[frozenset[int]]:
+    """Return the two ports of each connection, whichever end says so."""
+    return {frozenset((ends.local_port, ends.remote_port)) for ends in run.connections}
 
 
 def _one_run(found: Pieces, tests: Tests, seen: Set[Path]) -> None:
@@ -179,6 +228,13 @@ def _one_run(found: Pieces, tests: Tests, seen: Set[Path]) -> None:
             end_s = last_s
         groups[-1].append(client)
         end_s = min(end_s, last_s)
+    files = [client.piece.file for client in tests.clients if client.span_s is None]
+    # One file has one test after the other, also where nothing says when.
+    groups += [
+        [client]
+        for client in tests.clients
+        if client.span_s is None and client.piece.file and files.count(client.piece.file) > 1
+    ]
     if len(groups) < 2:
         return
     tests.runs = groups
@@ -295,7 +351,7 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
     named = ", ".join(str(port) for port in sorted(ports)[:3])
     begin = len(found.left_out)
     sender = how.ss.node if how.ss else None
-    for piece in found.of("ss"):
+    for piece in (_without_control(piece, tests) for piece in found.of("ss")):
         samples = _samples(piece)
         if not any(socket.rtt_ms for sample in samples for socket in sample.sockets):
             found.left_out.append(
@@ -321,9 +377,9 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
                     f"{piece.path.name} has nothing of iperf3's connection (port {named})"
                 )
             continue
-        by_node[
-            piece.node or (client.node if client else _node_of(found, tests, piece, sender))
-        ].append(piece)
+        node = client.node if client and client.turned else piece.node
+        node = node or (client.node if client else _node_of(found, tests, piece, sender))
+        by_node[node].append(piece)
     if not by_node:
         # Brought in vain.
         found.unread += found.left_out[begin:]
@@ -342,6 +398,37 @@ def find_sockets(found: Pieces, tests: Tests, how: Collect) -> Sockets:
         result.used |= {piece.path: node for piece in kept}
         result.all += tuple(sample for piece in kept for sample in _samples(piece))
     return result
+
+
+def _without_control(piece: Piece, tests: Tests) -> Piece:
+    """A log without iperf3's control connection, where that has the port of a server that sent (-R)."""
+    pairs = {
+        (ends.local_port, ends.remote_port)
+        for client in tests.clients
+        if client.turned
+        for ends in client.run.connections
+    }
+    ports = {local for local, _ in pairs}
+    content = tuple(
+        replace(
+            sample,
+            sockets=tuple(
+                socket
+                for socket in sample.sockets
+                if socket.local_port not in ports or (socket.local_port, socket.peer_port) in pairs
+            ),
+        )
+        for sample in _samples(piece)
+    )
+    if content == piece.content:
+        return piece
+
+    def is_data(line: str) -> bool:
+        ends = _TWO_PORTS.search(line)
+        return ends is None or int(ends[1]) not in ports or (int(ends[1]), int(ends[2])) in pairs
+
+    lines = piece.text.splitlines(keepends=True)
+    return replace(piece, content=content, text="".join(filter(is_data, lines)))
 
 
 def _text(piece: Piece, tests: Tests) -> str:

@@ -16,7 +16,7 @@ import re
 import stat
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 
@@ -24,8 +24,9 @@ from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.measure.raw import node_of_address
 from measuretwice.parse import Iperf3Run, ParseError
-from measuretwice.parse.formats import TC_CLASSES, Content, format_of
+from measuretwice.parse.formats import TC_CLASSES, Content, Format, format_of, plain
 from measuretwice.parse.tc_log import classes_of, parse_classes
+from measuretwice.parse.wrapping import complaints
 
 MAX_FILE_BYTES = 64 * 2**20
 MAX_FILES = 2000
@@ -187,7 +188,8 @@ _BUSY = re.compile(r"(?<![a-z])(busy|load|loaded|during)(?![a-z])", re.I)
 class Piece:
     """One file: `tool` as its format says, `content` what the parser makes of it, `node` of the lab's.
 
-    Of a file that is known by its name `content` is None, and `tool` is that name.
+    Of a file that is known by its name `content` is None, and `tool` is that name. Of a file with several tests each
+    is a piece by itself, and `file` is the file of all.
     """
 
     path: Path
@@ -195,6 +197,7 @@ class Piece:
     text: str
     content: Content | None
     node: str | None
+    file: Path | None = None
 
     @property
     def when(self) -> str | None:
@@ -276,24 +279,43 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
         if file.path.suffix != ".log":
             found.left_out.append(f"{file.path}: empty")
         return
+    text = plain(file.text)
     try:
-        known = format_of(file.text, file.path.name)
+        known = format_of(text, file.path.name)
     except ParseError as error:
         _refuse(found, f"{file.path}: {error.problem}")
         return
+    tests = known.tests(text)
+    for number, test in enumerate(tests, start=1):
+        several = len(tests) > 1
+        path = file.path.with_name(f"test {number} of {file.path.name}") if several else file.path
+        _read_test(
+            found, known, Piece(path, known.tool, test, None, node, file.path if several else None)
+        )
+    if known.tool == "iperf3" and not any(
+        isinstance(piece.content, Iperf3Run) and piece.content.error for piece in found.pieces
+    ):
+        found.left_out += [
+            f"{file.path}: beside its results iperf3 says: {words}" for words in complaints(text)
+        ]
+
+
+def _read_test(found: Pieces, known: Format, piece: Piece) -> None:
+    """Add a test's text, and what it says; what can't be read is refused."""
+    name = piece.path.name
     try:
-        text = known.tidied(file.text, file.path.name)
-        content = known.parse(text, file.path.name)
-        classes = classes_of(file.text) if known.tool == "tc" else None
-        of_classes = parse_classes(classes, file.path.name) if classes else ()
+        text = known.tidied(piece.text, name)
+        content = known.parse(text, name)
+        classes = classes_of(piece.text) if known.tool == "tc" else None
+        of_classes = parse_classes(classes, name) if classes else ()
     except ParseError as error:
-        _refuse(found, f"{file.path}: {error.where}: {error.problem}")
+        _refuse(found, f"{piece.path}: {error.where}: {error.problem}")
         if known.tool in ("iperf2", "iperf3"):
-            found.failed.append(f"{file.path.name}: {error.problem.split(';')[0]}")
+            found.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
-    found.pieces.append(Piece(file.path, known.tool, text, content, node))
+    found.pieces.append(replace(piece, text=text, content=content))
     if classes:
-        found.pieces.append(Piece(file.path, TC_CLASSES.tool, classes, of_classes, node))
+        found.pieces.append(replace(piece, tool=TC_CLASSES.tool, text=classes, content=of_classes))
 
 
 def _refuse(found: Pieces, line: str) -> None:

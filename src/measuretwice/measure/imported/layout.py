@@ -282,9 +282,10 @@ def _tests(tests: Tests, layout: Layout) -> None:
             f"iperf3-{numbers[client.node]}.{ending}",
             text[begin.start() :] if begin else text,
         )
-        layout.used[client.piece.path] = f"{client.node}'s iperf3"
-    for number, (piece, _) in enumerate(tests.servers):
-        if '"start"' in piece.text:
+        turned = " (its server sent: -R)" if client.turned else ""
+        layout.used[client.piece.path] = f"{client.node}'s iperf3{turned}"
+    for number, (piece, run) in enumerate(tests.servers):
+        if '"start"' in piece.text and not run.reverse:
             layout.put(piece.node or "receiver", f"iperf3-server-{number}.json", piece.text)
         layout.used[piece.path] = f"iperf3's server{f' on {piece.node}' if piece.node else ''}"
     for part in ("flows", "crowd"):
