@@ -13,7 +13,7 @@ from measuretwice.base.errors import UserError
 
 RATE = re.compile(
     r"(?<![A-Za-z])(?P<prefix>[kKMmGgTt]i?)?(?P<what>[bB]its?|[bB]ytes?|[oO]ctets?|[bBo])"
-    r"(?:[pP][sS]|/ ?s(?:ec(?:onds?)?)?|[ _]?[pP]er[ _]?(?:second|sec|s))(?![A-Za-z])"
+    r"(?:[pP][sS]| ?/ ?s(?:ec(?:onds?)?)?|[ _]?[pP]er[ _]?(?:second|sec|s))(?![A-Za-z])"
     r"|(?<![A-Za-z])(?P<short>[kKMmGgTt])[bB]its?(?:[ _]s)?(?![A-Za-z])"
 )
 # Events of a time are no ratio and no count: `losses_per_s`, `pkt/s`, `1/min`.
@@ -247,10 +247,10 @@ ENGLISH = {
         "index": "indice indeks",
         "fairness": "justica equidade equidad equite gerechtigkeit equita sprawiedliwosci \u516c\u5e73 \u516c\u5e73\u6027",
         "algorithm": "algoritmo algorithmus algorithme algorytm \u7b97\u6cd5 \u0430\u043b\u0433\u043e\u0440\u0438\u0442\u043c",
-        "duration": "duracao duracion duree dauer durata czas \u65f6\u957f",
+        "duration": "duracao duracion duree dauer durata czas \u65f6\u957f \u0434\u043b\u0438\u0442\u0435\u043b\u044c\u043d\u043e\u0441\u0442\u044c",
         "time": "tempo zeit tiempo temps tijd tid \u65f6\u95f4 \u0432\u0440\u0435\u043c\u044f",
         "transferred": "transferencia transferido transferidos ubertragen ubertragene transfere trasferiti transferidas",
-        "size": "tamanho tamano grosse taille dimensione rozmiar",
+        "size": "tamanho tamano grosse taille dimensione rozmiar \u0440\u0430\u0437\u043c\u0435\u0440 \u043e\u0431\u044a\u0435\u043c",
         "share": "anteil parte parcela proporcion",
         "total": "gesamt insgesamt totale totaal razem ogolem \u603b\u8ba1 \u5408\u8ba1 \u0438\u0442\u043e\u0433\u043e \u0432\u0441\u0435\u0433\u043e",
         "sum": "soma suma summe somme somma \u603b\u548c",

@@ -15,9 +15,9 @@ HALF = r"(?:halv\w*|(?:cwnd?|window|congestion) (?:half|cuts?|decreases?)|\w*red
 SHARE_OF = r"(?:rate|ratio|prob\w*|fraction|share|per (?:packet|segment))"
 # Beside a mean: its bounds, and its spread. These say no more than the order in which they stand.
 STATISTIC = re.compile(
-    r"\b(?:min|max|median|p\d{1,3}|\d\dth|low|high|lower|upper|std|ci|error|range|iqr|percentile)\b"
+    r"\b(?:min|max|median|p\d{1,3}|\d\dth|low|high|lower|upper|std|ci|error|range|iqr|percentile|span|spread)\b"
 )
-SPREADS = ("std", "ci", "error", "range", "iqr", "percentile")
+SPREADS = ("std", "ci", "error", "range", "iqr", "percentile", "span", "spread")
 ROUTER = r"(?:router|queue|qdisc|switch|bottleneck)"
 MEASURED_RATE = (
     r"(?:goodput|throughput|tput|thruput|bandwidth|bw|bit ?rate|(?:transfer|data|delivery|receive[rd]?|sending|send) rate"
@@ -28,7 +28,7 @@ SUM = r"(?:total|sum|aggregated?|overall|combined)"
 NO_AMOUNT = rf"{LOSS}|buffer|queue|window|cwnd?|packets?|pkts?|seg\w*|block|mtu|mss|socket|flight|rate|speed|per|time"
 # Nor a flow's rate, though its unit is one.
 NO_RATE = re.compile(
-    r"\b(?:gain|improvement|diff\w*|delta|change|jitter|pacing|error|std|reserved|background|cross|models?|predicted|theor\w+|expected|mathis)\b"
+    r"\b(?:retention|efficiency|ratio|overhead|speed ?up|gain|improvement|diff\w*|delta|change|jitter|pacing|error|std|reserved|background|cross|models?|predicted|theor\w+|expected|mathis)\b"
 )
 
 
@@ -53,7 +53,7 @@ NAMES: dict[str, Name] = {
     for name in (
         Name("section", "text", "the heading above a row's table", r"^section$"),
         Name("utilisation", "ratio", "its rate over the link's",
-             r"^(?!.*\b(?:cpu|memory|mem|ram|core)\b).*\b(?:utili[sz]ation|link usage)\b"),
+             r"^(?!.*\b(?:cpu|memory|mem|ram|core)\b).*\b(?:utili[sz]ation|link usage)\b|^of (?:the )?(?:link|capacity)\b"),
         Name("drops_per_halving", "number", "the router's drops over halvings",
              rf"{ROUTER}.*\bdrop\w*.* per .*{HALF}"),
         Name("losses_per_halving", "number", "losses over halvings",
@@ -85,7 +85,8 @@ NAMES: dict[str, Name] = {
         Name("per_flow", "rate", "the mean rate of a run's flows", rf"{MEASURED_RATE} per (?:flow|stream|connection|user)"),
         Name("link", "rate", "the link's rate",
              r"^(?!.*\b(?:throughput|goodput|delay|latency|buffer|queue|drops?|loss|rtt)\b)"
-             r".*\b(?:link|capacity|bottleneck|line rate|shap\w+|(?:rate|bandwidth|bw) (?:limit|cap))\b"),
+             r".*\b(?:link|capacity|bottleneck|line rate|shap\w+|tc rate|(?:rate|bandwidth|bw) (?:limit|cap)"
+             r"|(?:configured|emulated|nominal|set) (?:bandwidth|bw|rate))\b"),
         Name("offered", "text", "what was offered, or asked for",
              r"\b(?:offered|target\w*|demand\w*|requested|nominal)\b.*\b(?:rate|load|throughput|bandwidth|bw|bit ?rate)\b"
              r"|\b(?:rate|throughput|bandwidth|bw|bit ?rate) (?:offered|target|demand|requested)\b|^(?:offered|target|demand|load)$",
@@ -103,6 +104,9 @@ NAMES: dict[str, Name] = {
         Name("bytes", "bytes", "what was carried",
              rf"^(?!.*\b(?:{NO_AMOUNT})\b).*\b(?:bytes|transfer(?:red)?|(?:file |flow |data )?size|volume|data|sent|received)\b"
              rf"|^$"),
+        Name("received", "count", "packets that arrived",
+             r"\b(?:received|rx|delivered|recv)\b.*\b(?:packets|pkts|segments|datagrams)\b"
+             r"|\b(?:packets|pkts|segments|datagrams)\b.*\b(?:received|rx|delivered|recv)\b|^(?:received|rx)$"),
         Name("segments", "count", "segments sent",
              r"\b(?:segs?|segments|packets|pkts)\b|^sent$"),
         Name("total", "rate", "the sum of all flows' rates",
@@ -215,41 +219,52 @@ Known = dict[str, list[Column]]
 Values = Callable[[int], Sequence[float]]
 
 
-def name_of(heading: str) -> tuple[str, Unit | None]:
-    """Return what a column is called here, `goodput` or `min rtt`, empty where that isn't known; and its unit."""
-    words, unit, has_value = words_of(heading)
+def name_of(heading: str, cells: Unit | None = None) -> tuple[str, Unit | None]:
+    """Return what a column is called here, `goodput` or `min rtt`, empty where that isn't known; and its heading's unit.
+
+    `cells` is the unit that its cells have, where they have one.
+    """
+    words, own, has_value = words_of(heading)
+    unit = own or cells
     statistic = STATISTIC.search(words)
     if statistic:
         words = re.sub(r"\b(?:mean|value|bound)\b", "", STATISTIC.sub("", words))
     words = " ".join(words.split())
-    if not words and not statistic and unit and unit.name.lower().startswith("sec"):
-        return "duration", unit
-    if not words and not (unit and unit.quantity in ("rate", "bytes") and not statistic):
-        return "", unit
+    quantity = unit.quantity if unit else ""
+    if not words and not statistic and own and own.name.lower().startswith("sec"):
+        return "duration", own
+    if not words and (quantity != "rate" if statistic else quantity not in ("rate", "bytes")):
+        return "", own
     for name in NAMES.values():
-        if not re.search(name.headings, words):
+        if not re.search(name.headings, words) or (
+            name.name == "goodput" and NO_RATE.search(words)
+        ):
             continue
-        quantity = name.quantity.split()[0]
-        if unit and unit.quantity == "ratio" and name.name in ("losses", "goodput"):
-            return ("loss_ratio" if name.name == "losses" else "utilisation"), unit
-        if unit and quantity not in ("text", unit.quantity):
+        wanted = name.quantity.split()[0]
+        if quantity == "ratio" and name.name in ("losses", "goodput"):
+            return ("loss_ratio" if name.name == "losses" else "utilisation"), own
+        if unit and wanted not in ("text", quantity):
             continue
         if name.name == "bytes" and not unit and not re.search(r"bytes|transfer|file size", words):
             continue
         if has_value and name.name != "goodput":
-            return "", unit
+            return "", own
         if statistic:
-            measured = quantity in ("rate", "time") and statistic[0] not in SPREADS
+            measured = wanted in ("rate", "time") and statistic[0] not in SPREADS
             kind = "median" if statistic[0] in ("p50", "50th") else statistic[0]
-            return (f"{kind} {name.name}" if measured else ""), unit
-        return name.name, unit
-    if unit and unit.quantity == "rate" and not statistic and not NO_RATE.search(words):
-        return "goodput", unit
-    return "", unit
+            return (f"{kind} {name.name}" if measured else ""), own
+        return name.name, own
+    if quantity == "rate" and not statistic and not NO_RATE.search(words):
+        return "goodput", own
+    return "", own
 
 
 def known_columns(
-    headings: Sequence[str], choices: Sequence[Choice], source: str, values: Values
+    headings: Sequence[str],
+    choices: Sequence[Choice],
+    source: str,
+    values: Values,
+    cell_unit: Callable[[int], Unit | None],
 ) -> list[Known]:
     """Return the columns that are known, by name, once for each way to read the table.
 
@@ -261,14 +276,11 @@ def known_columns(
     chosen_indices = {column.place for column in chosen}
     settled = {choice.name for choice in choices}
     for index, heading in enumerate(headings):
-        name, unit = name_of(heading)
+        name, unit = name_of(heading, cell_unit(index))
         if not name or index in chosen_indices or name in settled:
             continue
-        if (
-            unit is not None
-            and unit.quantity == "rate"
-            and name in ("flow", "label", "run", "algorithm")
-        ):
+        cells = unit or cell_unit(index)
+        if cells and cells.quantity == "rate" and name in ("flow", "label", "run", "algorithm"):
             name = "goodput"  # the sender's rate is no sender
         fits = unit is not None and unit.quantity == quantity_of(name).split()[0]
         by_name.setdefault(name, []).append(Column(name, heading, index, unit if fits else None))
@@ -282,21 +294,7 @@ def known_columns(
     if len(flows) > 1 and "goodput" not in by_name and OF_RUNS & set(by_name):
         by_name["goodput"] = [replace(column, name="goodput") for column in flows]
         by_name["flow"] = [column for column in by_name["flow"] if column not in flows]
-    times = [
-        c
-        for c in by_name.get("setting", [])
-        if words_of(c.heading)[0] in ("time", "time taken", "total time")
-    ]
-    if (
-        "bytes" in by_name
-        and "duration" not in by_name
-        and "duration" not in settled
-        and len(times) == 1
-    ):
-        # Bytes over it will tell whether it is how long each row took.
-        unit = words_of(times[0].heading)[1]
-        fits = unit is not None and unit.quantity == "time"
-        by_name["duration"] = [replace(times[0], name="duration", unit=unit if fits else None)]
+    _sort_times(by_name, settled)
     _sort_rates(by_name, values, settled)
     _attach_statistics(by_name)
     if not any(quantity_of(name) != "text" for name in by_name):
@@ -305,6 +303,27 @@ def known_columns(
             "--columns, such as --columns goodput=COLUMN:Mbit/s"
         )
     return _views(by_name)
+
+
+def _sort_times(by_name: Known, settled: set[str]) -> None:
+    """Tell a round-trip time that was set from a delay, and how long a row took from when it was."""
+    measured = [words_of(column.heading)[0] for column in by_name.get("rtt", [])]
+    if "base_rtt" in by_name and not any(
+        re.search(r"rtt|round trip|ping", words) for words in measured
+    ):
+        # A latency may be of one way.
+        set_so = [replace(column, name="setting") for column in by_name.pop("base_rtt")]
+        by_name["setting"] = by_name.get("setting", []) + set_so
+    times = [
+        column
+        for column in by_name.get("setting", [])
+        if words_of(column.heading)[0] in ("time", "time taken", "total time")
+    ]
+    if "bytes" in by_name and "duration" not in settled | set(by_name) and len(times) == 1:
+        # Bytes over it will tell whether it is how long each row took.
+        unit = words_of(times[0].heading)[1]
+        fits = unit is not None and unit.quantity == "time"
+        by_name["duration"] = [replace(times[0], name="duration", unit=unit if fits else None)]
 
 
 def _sort_rates(by_name: Known, values: Values, settled: set[str]) -> None:

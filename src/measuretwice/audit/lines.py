@@ -27,6 +27,9 @@ def lines_of(report: Report) -> Iterator[str]:
         if number:
             yield ""
         yield from _table(report.source, table)
+    if report.skipped:
+        yield ""
+        yield f"of {report.skipped} other table{'s' * (report.skipped > 1)} in it no column is known"
 
 
 def _table(source: str, table: TableReport) -> Iterator[str]:

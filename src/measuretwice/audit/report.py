@@ -15,13 +15,13 @@ from measuretwice.audit.columns import (
     headings_apart,
     known_columns,
 )
-from measuretwice.audit.constants import fits
 from measuretwice.audit.rules import Row, off_in
-from measuretwice.audit.sheets import Table, read_tables, read_values
-from measuretwice.audit.summaries import summaries_off
+from measuretwice.audit.sheets import Table, read_tables, read_unit, read_values
+from measuretwice.audit.summaries import columns_off, summaries_off
 from measuretwice.audit.table import Given, Reading, read_rows
 from measuretwice.audit.together import (
     copied,
+    fits,
     flows_of_runs,
     groups_of,
     implied_segments,
@@ -51,7 +51,7 @@ LOOKED_AT = (
     ("quotients, divided again", (("losses", "halvings", "losses_per_halving"), ("loss_ratio", "losses", "segments"),
                                   ("halving_ratio", "halvings", "segments"), ("drops_per_halving", "drops", "halvings"))),
     ("shares and ratios, within 0 and 1", (("share",), ("loss_ratio",), ("halving_ratio",), ("utilisation",))),
-    ("what arrived, of what was sent", (("sent_rate", "goodput"), ("sent_rate", "total"))),
+    ("what arrived, of what was sent", (("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
     ("round-trip times, against the one that was set", (("base_rtt", "rtt"), ("base_rtt", "min rtt"))),
     ("flows, against those asked for", (("flows", "asked"),)),
     ("the order of least, mean and most", tuple((f"{a} {n}", n) for a in ("min", "max", "p95", "p99") for n in ("rtt", "goodput"))),
@@ -106,11 +106,13 @@ class TableReport:
 
 @dataclass(frozen=True)
 class Report:
-    """All that an audit found in a file. `unseen` says what was asked for and not looked at, or couldn't be read."""
+    """All that an audit found in a file. `unseen` says what was asked for and not looked at, or couldn't be read;
+    `skipped` counts the file's other tables, of which no column is known."""
 
     source: str
     tables: tuple[TableReport, ...]
     unseen: tuple[str, ...]
+    skipped: int
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -143,7 +145,9 @@ def audit_table(
             c for c in choices if not c.column or c.column in table.headings or len(tables) == 1
         ]
         try:
-            views = known_columns(table.headings, own_choices, source, read_values(table))
+            views = known_columns(
+                table.headings, own_choices, source, read_values(table), read_unit(table)
+            )
             audited = [
                 _audited(
                     table,
@@ -156,6 +160,8 @@ def audit_table(
             ]
         except UserError as error:
             refused.append(error)
+            if "in which unit" in str(error):
+                unseen.append(str(error).removeprefix(f"{source}: "))
             continue
         for report, unread, effects in audited:
             already = {
@@ -173,7 +179,7 @@ def audit_table(
         raise UserError(
             f"--columns {missing[0].name}={missing[0].column}: stands nowhere in {source}"
         )
-    return Report(source, tuple(reports), (*_without_effect(given, used), *unseen))
+    return Report(source, tuple(reports), (*_without_effect(given, used), *unseen), len(refused))
 
 
 def _without_effect(given: Given, used: set[str]) -> Iterator[str]:
@@ -214,6 +220,9 @@ def _audited(
         own = row if groups is None else _without(row, OF_RUNS)
         problems += [Problem((row.line,), row.label, kind, text) for kind, text in off_in(own)]
     problems += _together(rows, reading)
+    problems += [
+        Problem((line.number,), line.cells[0], "summary", text) for line, text in columns_off(table)
+    ]
     recomputed = []
     if groups is not None:
         recomputed += [

@@ -71,7 +71,7 @@ def negative(row: Row) -> Offences:
 @rule
 def zero(row: Row) -> Offences:
     """Look for what can't be 0, and for shares and indices of nothing."""
-    for name in ("flows", "rtt", "mss", "segments", "sent", "link"):
+    for name in ("flows", "rtt", "mss", "link"):
         # A round-trip time of 0 ms may be one of 0.4.
         if row.has(name) and row[name].value == 0 and (name != "rtt" or row[name].high < 1e-6):
             yield "zero", f"{name} is 0"
@@ -347,6 +347,24 @@ def parts_of_segments(row: Row) -> Offences:
     for part in ("losses", "halvings"):
         if row.has(part, "segments") and row[part].low > row["segments"].high:
             yield "counts", f"{row.shown(part)} {part}, of {row.shown('segments')} segments"
+
+
+@rule
+def received_of_sent(row: Row) -> Offences:
+    if not row.has("received", "segments") or row["segments"].value <= 0:
+        return
+    sent, received = row["segments"], row["received"]
+    if received.low > sent.high:
+        yield "counts", f"{row.shown('received')} packets received, of {row.shown('segments')} sent"
+    elif row.has("loss_ratio") and not row.has("losses"):
+        again = 1 - received.value / sent.value
+        wider = Number(again, again * (1 - ENDS), again * (1 + ENDS))
+        if row["loss_ratio"].high < wider.low or row["loss_ratio"].low > wider.high:
+            yield (
+                "quotient",
+                f"{row.shown('received')} of {row.shown('segments')} packets received is a loss of "
+                f"{again:.4g}, and it says {row.shown('loss_ratio')}",
+            )
 
 
 @rule

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import NOTHING, find_unit, read_cell
+from measuretwice.audit.cells import NOTHING, Unit, find_unit, read_cell
 from measuretwice.audit.columns import name_of, quantity_of
 from measuretwice.base.errors import UserError
 
@@ -324,6 +324,28 @@ def read_values(table: Table) -> Callable[[int], list[float]]:
     return values
 
 
+def read_unit(table: Table) -> Callable[[int], Unit | None]:
+    """Return what gives the unit that most cells of a column have, by its index; None where few have one."""
+
+    def unit_of(place: int) -> Unit | None:
+        units: Counter[str] = Counter()
+        by_quantity: dict[str, Unit] = {}
+        for line in table.lines:
+            try:
+                number, unit = read_cell(
+                    line.cells[place] if place < len(line.cells) else "", table.decimal_comma
+                )
+            except ValueError:
+                continue
+            if number and unit and unit.quantity != "count":
+                units[unit.quantity] += 1
+                by_quantity.setdefault(unit.quantity, unit)
+        [(quantity, times)] = units.most_common(1) or [("", 0)]
+        return by_quantity[quantity] if times * 2 > len(table.lines) else None
+
+    return unit_of
+
+
 # Tables joined, turned and made wide
 
 
@@ -393,15 +415,30 @@ def _share_of_numbers(table: Table, index: int) -> float:
     return good / len(table.lines)
 
 
+# Columns of a table that lies on its side which hold no run.
+NO_RUN = re.compile(
+    r"(?i)^(?:delta|diff\w*|change|gain|improvement|speed ?up|ratio|notes?|remarks?|comments?|status|target|pass\w*|\u0394|vs\b).*"
+)
+
+
 def _turned(table: Table) -> Table:
-    """Each column but the first as a line, with its heading for a name."""
+    """Return a table with a line for each column but the first, which has the column's heading for a name."""
+    unit = next(
+        (place for place, name in enumerate(table.headings) if name.lower() in ("unit", "units")),
+        None,
+    )
+    names = [
+        line.cells[0] + (f" ({line.cells[unit]})" if unit is not None and line.cells[unit] else "")
+        for line in table.lines
+    ]
     lines = tuple(
         Line(place + 1, (heading, *(line.cells[place] for line in table.lines)))
         for place, heading in enumerate(table.headings)
-        if place
+        if place and place != unit and not NO_RUN.match(heading)
     )
-    headings = ("name", *(line.cells[0] for line in table.lines))
-    return replace(table, headings=headings, lines=lines, place="column")
+    return (
+        replace(table, headings=("name", *names), lines=lines, place="column") if lines else table
+    )
 
 
 def _wide(table: Table, metric: int, value: int, keys: Sequence[int]) -> Table:

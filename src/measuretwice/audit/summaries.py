@@ -8,10 +8,10 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from measuretwice.audit.cells import NOTHING, Number, plain_words
+from measuretwice.audit.cells import NOTHING, Number, plain_words, read_cell, words_of
 from measuretwice.audit.columns import NAMES
 from measuretwice.audit.rules import Row
-from measuretwice.audit.sheets import Line
+from measuretwice.audit.sheets import Line, Table
 
 WORDS = {
     "total": "total", "sum": "total", "aggregate": "total", "aggregated": "total", "overall": "spread", "combined": "spread",
@@ -155,6 +155,63 @@ def _means(values: Sequence[float]) -> Iterator[float]:
     if min(values) > 0:
         yield statistics.geometric_mean(values)
         yield statistics.harmonic_mean(values)
+
+
+def columns_off(table: Table) -> Iterator[tuple[Line, str]]:
+    """Yield the lines whose mean or total isn't that of the numbered columns beside it, as of trials 1 to 5, with the
+    reason; nothing where it is so in most lines, since the columns are of something else then."""
+    plain = [words_of(heading)[0] for heading in table.headings]
+    stems: dict[str, list[int]] = {}
+    for place, words in enumerate(plain):
+        if re.search(r"\b\d+\b", words):
+            stems.setdefault(re.sub(r"\b\d+\b", "", words).strip(), []).append(place)
+    groups = [
+        (stem, places) for stem, places in stems.items() if len(places) > 1 and "flow" not in stem
+    ]
+    for place, words in enumerate(plain):
+        for stem, places in groups if len(groups) == 1 else ():
+            if place in places or not set(words.split()) - set(stem.split()) <= {
+                "mean",
+                "total",
+                "sum",
+                "rate",
+                "throughput",
+            }:
+                continue
+            kind = next(
+                (WORDS[word] for word in words.split() if word in ("mean", "total", "sum")), ""
+            )
+            off = [
+                (line, text)
+                for line in table.lines
+                if kind and (text := _column_off(table, line, kind, place, places))
+            ]
+            if len(off) * 2 <= len(table.lines) > 1:
+                yield from off
+
+
+def _column_off(table: Table, line: Line, kind: str, place: int, places: Sequence[int]) -> str:
+    if len(line.cells) != len(table.headings):
+        return ""
+    try:
+        cells = [read_cell(line.cells[p], table.decimal_comma) for p in (place, *places)]
+    except ValueError:
+        return ""
+    numbers = [number.times(unit) if unit else number for number, unit in cells if number]
+    if len(numbers) < len(cells):
+        return ""
+    stated, column = numbers[0], numbers[1:]
+    total = _added(column)
+    half = (stated.high - stated.low) / 2 + max(n.high - n.low for n in column) / 2
+    values = [n.value for n in column]
+    near = any(
+        abs(stated.value - mean) <= half + MEAN_TOLERANCE * abs(mean) for mean in _means(values)
+    )
+    if near if kind == "mean" else _meets(stated, total):
+        return ""
+    again = statistics.fmean(values) if kind == "mean" else total.value
+    factor = cells[0][1].factor if cells[0][1] else 1.0
+    return f"{table.headings[place]} {line.cells[place]}; the {kind} of the columns beside it is {again / factor:.6g}"
 
 
 def _added(column: Sequence[Number]) -> Number:

@@ -32,6 +32,7 @@ WHOLE = re.compile(r"\d+(?:\.0*)?")
 # A part of a whole, with its per cent or without: 12/3456 (0.35 %).
 PART = re.compile(r"(\d+)\s*/\s*(\d+)(?:\s*\((\d+(?:[.,]\d+)?)\s*%\))?")
 NO_NUMBER = re.compile(r"[+-]?(?:nan|inf(?:inity)?)", re.IGNORECASE)
+LINK_RATE = re.compile(rf"(\d+(?:\.\d+)?)\s*(?:([GM])(?:b?E|ig)\b|(?:{RATE.pattern}))")
 # Where more cells of a column than this are `nan`, that is how the table says that there is no value.
 OFTEN = 0.25
 # A whole time of so many seconds, or more, is what was asked for rather than rounded.
@@ -244,15 +245,13 @@ def _read(
     try:
         number, unit = read_cell(text, decimal_comma)
     except ValueError:
-        # A link's column may say more of it: `10 Mbit/s, 20 ms`.
-        match = (
-            re.search(rf"\d+(?:\.\d+)?\s*(?:{RATE.pattern})", text)
-            if column.name == "link"
-            else None
-        )
+        # A link's column may say more of it: `10 Mbit/s, 20 ms`, `1GbE`.
+        match = LINK_RATE.search(text) if column.name == "link" else None
         if not match:
             raise
-        number, unit = read_cell(match[0], decimal_comma)
+        number, unit = read_cell(
+            f"{match[1]} {match[2]}bit/s" if match[2] else match[0], decimal_comma
+        )
     if number and (
         column.name == "link"
         or (column.name == "duration" and number.value >= NOMINAL and number.value % 1 == 0)
