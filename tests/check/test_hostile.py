@@ -334,7 +334,7 @@ def test_paths_in_an_archive_begin_with_its_name(tmp_path: Path) -> None:
     assert f"{place}: " in shown.stdout
     assert "romeo: " in shown.stdout
     assert "iperf3 (mine/romeo-iperf3.json)" in shown.stdout
-    assert f"  not used: {place}:mine/notes.txt: none of iperf3" in shown.stdout
+    assert f"  not used: {place}:mine/notes.txt: in no form that is read here" in shown.stdout
     [document] = json.loads(as_json.stdout)
     assert document["run"] == str(place)
     assert f"{place}:mine/romeo-iperf3.json" in document["used"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from measuretwice.parse import ParseError, TruncatedError, parse_ss_samples
-from measuretwice.parse.ss_log import as_sampled
+from measuretwice.parse.ss import as_sampled
 
 BEGIN_S = 1731680801.25
 ROW = "ESTAB 0      120  10.10.1.100:40968  10.10.2.100:5201 timer:(on,220ms,0)"

@@ -34,6 +34,8 @@ LEAST_SECONDS = 2.0
 OTHER_SHARE = 0.03
 OTHER_BYTES = 200_000
 SAMPLE_SLACK_S = 0.5
+# A host in the world drops what its switch says every two seconds.
+FOREIGN_FRAMES_PER_S = 1.0
 # Packets that wait or travel at the moment of a snapshot.
 UNDERWAY_PACKETS = 50
 
@@ -102,7 +104,6 @@ def receive_window(run: RunUnderTest) -> Finding | Right | None:
             "The receiver decided how fast the flow may go, not the congestion control.",
             symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
         )
-    # An old ss doesn't say what a flow waited for.
     known = any(socket.busy_s is not None for socket in run.data_sockets())
     return Right("the receiver's window") if known else None
 
@@ -230,13 +231,14 @@ def other_traffic(run: RunUnderTest) -> Finding | Right | None:
             "An interface lost packets: its ring or its backlog was full, or packets were larger than it takes.",
         ),
     ),
-    needs=("retransmits",),
+    needs=("retransmits", "duration_s"),
 )
 def interface_drops(run: RunUnderTest) -> Finding | Right | None:
+    usual = FOREIGN_FRAMES_PER_S * (run.measured("duration_s") or 0.0)
     lost = {
-        f"{node.name}'s {interface.name}": interface.errors_and_drops
+        f"{node.name}'s {interface.name}": interface.errors_and_drops or 0
         for node, interface in _interfaces(run.host_state)
-        if interface.errors_and_drops
+        if (interface.errors_and_drops or 0) > (0 if node.sysctls else usual)
     }
     again = run.measured("retransmits")
     if not lost or (again is not None and sum(lost.values()) <= 0.01 * again):

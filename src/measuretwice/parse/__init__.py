@@ -5,7 +5,7 @@ gives frozen dataclasses whose field names end in their units, with None for wha
 say, or raises `ParseError`, one line that names file and place. Nothing is half-read.
 """
 
-from measuretwice.parse._reading import ParseError, TruncatedError
+from measuretwice.parse._reading import UNIX_TIME_S, ParseError, TruncatedError
 from measuretwice.parse.host import parse_nstat
 from measuretwice.parse.iperf2 import (
     Iperf2Connection,
@@ -34,6 +34,7 @@ from measuretwice.parse.tc_fields import Qdisc, TcClass
 from measuretwice.parse.tcpdump import Frames, parse_frames
 
 __all__ = [
+    "UNIX_TIME_S",
     "Frames",
     "Iperf2Connection",
     "Iperf2Row",

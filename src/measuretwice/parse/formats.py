@@ -1,23 +1,25 @@
 """Every format that a person's file may have: which tool prints it, how it is known, how it is read.
 
 A file is known by its content. What a terminal or sudo may put before a document is skipped here, as
-no tool prints it.
+no tool prints it. What is brought and isn't read stands in a table at the end, with what to bring in its place.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from measuretwice.parse import wrapping
 from measuretwice.parse._reading import ParseError
+from measuretwice.parse.host import parse_ip_links, parse_nstat
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
 from measuretwice.parse.ping import PingRun, parse_ping
-from measuretwice.parse.ss import SsSample, parse_ss_samples
-from measuretwice.parse.ss_log import as_sampled
+from measuretwice.parse.ss import SsSample, as_sampled, parse_ss_samples
 from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.tc_fields import Qdisc, TcClass
 from measuretwice.parse.tc_log import as_snapshots, classes_of, parse_classes, parse_snapshots
@@ -32,13 +34,12 @@ Content = (
     | tuple[SsSample, ...]
     | tuple[Qdisc, ...]
     | tuple[TcClass, ...]
+    | dict[str, int]
+    | list[dict[str, Any]]
     | tuple[QdiscSample, ...]
     | PingRun
     | Frames
 )
-
-
-NO_TOOL = "none of iperf3, iperf 2, ss, tc, ping or tcpdump -e printed this"
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,11 @@ def plain(text: str) -> str:
 
 
 def format_of(text: str, source: str) -> Format:
-    """Return the format of a file's text; ParseError where it is none of these."""
+    """Return the format of a file's text; ParseError where it is none of these, with what it is and what to bring instead."""
     for known in FORMATS:
         if known.recognises(text):
             return known
-    raise ParseError(source, "file", NO_TOOL)
+    raise ParseError(source, "file", why_unread(text))
 
 
 def _holds(pattern: str) -> Callable[[str], bool]:
@@ -113,6 +114,18 @@ TC_CLASSES = Format(
     parse_classes,
     lambda text, _: classes_of(text) or text,
 )
+NSTAT = Format(
+    "nstat",
+    _holds(r'^#kernel$|\A\s*\{\s*"kernel"\s*:\s*\{'),
+    lambda text, source: parse_nstat(_from_first(text, "#{"), source),
+    lambda text, source: json.dumps({"kernel": parse_nstat(_from_first(text, "#{"), source)}),
+)
+LINKS = Format(
+    "ip",
+    _holds(r'^ +RX: +bytes +packets +errors|"stats64"\s*:'),
+    parse_ip_links,
+    lambda text, source: json.dumps(parse_ip_links(text, source)),
+)
 # The first that recognises a text has it.
 FORMATS = (
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
@@ -140,5 +153,82 @@ FORMATS = (
     TC_CLASSES,
     Format("ping", _holds(r"^PING6?[ (]|ping6? statistics"), _ping),
     Format("tcpdump", _holds(r"\blength \d+: \d+\.\d+"), parse_frames),
+    NSTAT,
+    LINKS,
     Format("ss", _holds(r" cwnd:|\bRecv-Q +Send-Q +Local Address:"), _ss, as_sampled),
 )
+
+# What people bring and isn't read: a row each, asked only where no format fits. The first that fits a text has it.
+
+NO_TOOL = (
+    "in no form that is read here. Those are iperf3, iperf 2, ss -tin, tc -s qdisc, ping and tcpdump -e, each as the tool "
+    "itself printed it"
+)
+
+_SS = "ss -tin of the sender, again and again while the test runs"
+_TC = "tc -s qdisc show, before the test and after it"
+_IPERF3 = "iperf3 -J of the client"
+_PING = "ping's own output, from the sender to the receiver before the test"
+_FRAMES = "tcpdump -n -e -r FILE of the router, as text"
+_COUNTERS = "nstat -az, before the test and after it, with the node's name in the file's"
+_LINKS = "ip -s link, before the test and after it, with the node's name in the file's"
+_NODE = "it in the node's folder, under the name that scripts/snapshot.sh gives it"
+
+
+class Unread(NamedTuple):
+    """A form that isn't read: a pattern of its text, what it is, why it isn't read, what to bring in its place."""
+
+    pattern: re.Pattern[str]
+    what: str
+    why: str
+    instead: str
+
+
+def _row(pattern: str, what: str, why: str, instead: str) -> Unread:
+    return Unread(re.compile(pattern, re.M), what, why, instead)
+
+
+# fmt: off
+UNREAD = (
+    # Sockets.
+    _row(r"^Proto\s+Recv-Q\s+Send-Q\s", "netstat's list of connections", "it has neither windows nor round-trip times", _SS),
+    _row(r"^Total: +\d+.*\n(?:.*\n){0,3}?TCP: +\d+ +\(estab", "ss -s", "it counts sockets and says nothing of any", _SS),
+    _row(r"\btcp_probe: |^\S+ \S+:\d+ \S+:\d+ \d+ 0x[0-9a-f]+ 0x[0-9a-f]+ \d+ \d+ \d+", "a trace of the kernel's tcp_probe", "its columns differ from kernel to kernel", _SS),
+    _row(r"\A(?=[^\n]*[,;\t])[^\n]*\b(?:s?cwnd|snd_cwnd|ssthresh)\b|\A\d{10}\.\d+,\S*:\d+,\d", "a table that was made of ss", "what its columns mean only its author knows", "what ss printed itself"),
+    # Counters.
+    _row(r"^ +\d+ segments (?:retransmit|sent out|received)", "netstat -s", "its names and its order differ from version to version", _COUNTERS),
+    _row(r"^(?:Tcp: RtoAlgorithm|TcpExt: \w+ )", "/proc/net/snmp or /proc/net/netstat", "it is read as nstat prints it only", _COUNTERS),
+    _row(r"^\s*RX packets[: ]\s*\d+", "ifconfig", "it rounds, and its form differs from system to system", _LINKS),
+    _row(r"^NIC statistics:", "ethtool -S", "each driver has names of its own", _LINKS),
+    _row(r"^\d+: \S+: <[A-Z0-9_,-]*> mtu \d+", "ip link or ip addr without -s", "it has no counters", _LINKS),
+    # How a node was set.
+    _row(r"^Features for \S+:", "ethtool -k", "it doesn't say of which node it is, nor of when", f"{_NODE} (offloads.txt); or tcpdump -e, which shows packets' sizes"),
+    _row(r"^net\.(?:core|ipv[46])\.[\w.]+ ?= ?", "sysctl's list", "it doesn't say of which node it is, nor of when", f"{_NODE} (sysctl.txt)"),
+    _row(r"^default via \S+ dev |^\d+\.\d+\.\d+\.\d+/\d+ (?:via|dev) ", "ip route", "it doesn't say of which node it is, nor of when", f"{_NODE} (route.txt)"),
+    # Qdiscs.
+    _row(r"^\W*(?:sudo +)?(?:/\S*/)?tc (?:-\w+ +)*(?:qdisc|class) (?:add|replace|change|del)\b", "the commands that set qdiscs up", "what a command asked for needn't be what the kernel did", _TC),
+    _row(r"\bInterface\b.*\bDelay\b.*\bPacket Loss\b", "containerlab's table of tools netem show", "it says what was asked for, and has no counters", _TC),
+    _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it says what was asked for, and has no counters", _TC),
+    # Rates.
+    _row(r"^\*\*\* (?:Iperf|Results|Ping): ", "Mininet's own test", "it keeps one number, and how long and between which ports it measured nowhere", _IPERF3),
+    _row(r"^MIGRATED |^TCP (?:STREAM|MAERTS|REQUEST/RESPONSE) TEST|^netperf: |^(?:THROUGHPUT|ELAPSED_TIME)=", "netperf", "it says neither what was resent nor by which connection", _IPERF3),
+    _row(r'"x_values"\s*:', "flent's data file", "its series are made of several tools' output, each at other times", "what these tools printed themselves (flent --log-file, or the tools alone)"),
+    _row(r"^nuttcp-|\d+ %TX \d+ %RX", "nuttcp", "it says neither what was resent nor by which connection", _IPERF3),
+    _row(r"^(?:tcp|udp)_(?:bw|lat):$", "qperf", "it says neither what was resent nor by which connection", _IPERF3),
+    _row(r"^Testing (?:down|up)load speed|Speedtest by Ookla|^(?:Down|Up)load: +[\d.]+ Mbit/s", "a speed test", "its path and its connections aren't those of a lab", _IPERF3),
+    _row(r"IFACE +rxpck/s|^Linux \d\S* \(.*\) .*\(\d+ CPU\)", "sar", "it has an interface's means, and nothing of any connection", _IPERF3),
+    _row(r"^ *Time +\S+.*\n *HH:MM:SS +KB/s|^ +\w+ +\w+ *\n +KB/s in +KB/s out|rx +tx.*\n.*estimated", "a meter of an interface's rate", "it has nothing of any connection", _IPERF3),
+    # Packets and paths.
+    _row(r'^"?No\."?,"?Time"?,"?Source"?|^ *\d+ +\d+\.\d+ +\S+ (?:→|->) \S+ +\w+ \d+ ', "tshark's or Wireshark's list", "its columns are chosen by whoever writes it", _FRAMES),
+    _row(r"^traceroute6? to |^ *\d+\??: +\S+ +[\d.]+ms|^HOST: .*Loss%|^Start: .*\nHOST:", "a trace of the path", "its few probes are no measurement of the round trip", _PING),
+    _row(r"^len=\d+ ip=|^(?:SENT|RCVD) \(\d", "hping or nping", "its times have other parts of the way in them", _PING),
+)
+# fmt: on
+
+
+def why_unread(text: str) -> str:
+    """Return which form a text is, why it isn't read, and what to bring in its place; NO_TOOL where nobody knows it."""
+    for row in UNREAD:
+        if row.pattern.search(text):
+            return f"{row.what}: {row.why}; bring {row.instead}"
+    return NO_TOOL

@@ -193,6 +193,58 @@ def parse_ip(text: str, source: str) -> list[dict[str, Any]]:
     return content
 
 
+_LINK = re.compile(
+    r"\d+: (?P<name>[^@:\s]+)(?:@[^:]*)?: <(?P<flags>[^>]*)> mtu (?P<mtu>\d+)(?: qdisc (?P<qdisc>\S+))?"
+    r"(?:.* state (?P<state>\S+))?(?:.* qlen (?P<qlen>\d+))?.*"
+)
+_LINK_COLUMNS = re.compile(r" +(?P<way>RX|TX): +bytes +packets +errors +dropped\b.*")
+
+
+def parse_ip_links(text: str, source: str) -> list[dict[str, Any]]:
+    """Return the interfaces of `ip -s link` or `ip -s addr`, text or JSON, as `ip -j` has them.
+
+    ParseError for anything else, and where an interface has no counters.
+    """
+    if text.lstrip().startswith("["):
+        links = parse_ip(text, source)
+        counted = [link for link in links if "stats64" in link]
+        if len(counted) < len(links) or not links:
+            raise ParseError(
+                source, "$", "an interface without its counters; expected ip -j -s link"
+            )
+        return links
+    found: list[dict[str, Any]] = []
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        if head := _LINK.fullmatch(line):
+            found.append(
+                {
+                    "ifname": head["name"],
+                    "flags": head["flags"].split(","),
+                    "mtu": int(head["mtu"]),
+                    "qdisc": head["qdisc"],
+                    "operstate": head["state"],
+                    "stats64": {},
+                }
+            )
+            if head["qlen"]:
+                found[-1]["txqlen"] = int(head["qlen"])
+        elif found and (columns := _LINK_COLUMNS.fullmatch(line)):
+            counts = lines[number + 1].split() if number + 1 < len(lines) else []
+            if len(counts) < 4 or not all(map(str.isdecimal, counts[:4])):
+                raise ParseError(source, f"line {number + 2}", "expected an interface's counters")
+            names = ("bytes", "packets", "errors", "dropped")
+            found[-1]["stats64"][columns["way"].lower()] = dict(
+                zip(names, map(int, counts), strict=False)
+            )
+    for link in found:
+        if link["stats64"].keys() != {"rx", "tx"}:
+            raise ParseError(
+                source, link["ifname"], "has no counters of both ways; expected ip -s link"
+            )
+    return found
+
+
 class Setting(NamedTuple):
     """A line's name and value, and its number. `interface` is whose it is, where a line above says that."""
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from measuretwice.parse.stamps import stamp_of, time_in
+from measuretwice.parse._reading import stamp_of, time_in
 from measuretwice.parse.tc import AS_TEXT, parse_tc_classes, parse_tc_qdiscs
 from measuretwice.parse.tc_fields import Qdisc, TcClass
 

@@ -21,8 +21,8 @@ from measuretwice.parse.fields import UNKNOWN, Meaning, printed_by
 from measuretwice.parse.formats import format_of
 from measuretwice.parse.iperf3 import ASKED, IPERF3
 from measuretwice.parse.ping import PING
+from measuretwice.parse.ss import as_sampled
 from measuretwice.parse.ss_fields import FIELDS, SS
-from measuretwice.parse.ss_log import as_sampled
 from measuretwice.view import Block, Cell, Row
 from measuretwice.view.source import RawFile
 

@@ -14,6 +14,7 @@ from measuretwice.lab.schema.network import Collect
 from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import (
+    UNIX_TIME_S,
     Iperf2Connection,
     Iperf3Run,
     SsSample,
@@ -21,8 +22,7 @@ from measuretwice.parse import (
     parse_iperf3_text,
     parse_ss_samples,
 )
-from measuretwice.parse.ss_log import NO_ADDRESSES
-from measuretwice.parse.stamps import UNIX_TIME_S
+from measuretwice.parse.ss import NO_ADDRESSES
 from measuretwice.parse.wrapping import is_json, turned_round
 
 # Zones of time differ by whole quarters of an hour; whoever starts ss and iperf3 by hand does so within two minutes.

@@ -17,6 +17,7 @@ from measuretwice.lab import Lab
 from measuretwice.lab.schema.network import Collect, QdiscAt
 from measuretwice.measure.host_state import CLASSES
 from measuretwice.measure.imported.clients import Client, Sockets, Tests, find_sockets
+from measuretwice.measure.imported.counters import place_counters
 from measuretwice.measure.imported.files import SNAPSHOT, Piece, Pieces
 from measuretwice.parse import PingRun, Qdisc, QdiscSample, TcClass, parse_tc_qdiscs
 from measuretwice.parse.formats import TC_CLASSES
@@ -228,6 +229,7 @@ def lay_out(lab: Lab, found: Pieces, tests: Tests, raw: Path) -> Layout:
     """Lay all pieces out under `raw`, as far as it is known whose they are."""
     layout = Layout(raw, lab.file.collect)
     _own_names(lab, found, layout)
+    place_counters(found, layout.put, layout.used)
     _tests(tests, layout)
     layout.sockets = find_sockets(found, tests, lab.file.collect)
     _sockets(layout)
