@@ -199,6 +199,8 @@ ARRIVED = re.compile(r"\b(?:receive[rd]?|receiving|recv|rx|deliver\w*|goodput|th
 ROUND_DIGITS = 2
 # How far the parts of a row may be from what stands beside them, to be taken for its parts.
 PARTS = 0.01
+# A longer heading is a sentence.
+MOST_WORDS = 10
 # More ways to read one table are no table of results.
 MOST_VIEWS = 12
 # Of these each of several columns is looked at; of others the first.
@@ -231,6 +233,8 @@ def name_of(heading: str, cells: Unit | None = None) -> tuple[str, Unit | None]:
         words = re.sub(r"\b(?:mean|value|bound)\b", "", STATISTIC.sub("", words))
     words = " ".join(words.split())
     quantity = unit.quantity if unit else ""
+    if len(words.split()) > MOST_WORDS:
+        return "", own
     if not words and not statistic and own and own.name.lower().startswith("sec"):
         return "duration", own
     if not words and (quantity != "rate" if statistic else quantity not in ("rate", "bytes")):

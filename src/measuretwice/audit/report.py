@@ -212,8 +212,10 @@ def _audited(
                 "the rates were read as totals: what stands beside them differs from row to row"
             )
     rows = reading.rows
-    if not any(row.numbers for row in rows) and not reading.problems and not reading.unread:
-        raise UserError(f"{table.source}: no row has a number in the columns that are known")
+    values = sum(len(row.texts.keys() & row.numbers.keys()) for row in rows)
+    if not reading.problems and (not values or values * 2 < len(reading.unread)):
+        words = f", but such as {reading.unread[0]}" if reading.unread else ""
+        raise UserError(f"{table.source}: no row has a number in the columns that are known{words}")
     problems = [Problem(*problem) for problem in reading.problems]
     for row in rows:
         # What is of all flows of a run is no matter of one.

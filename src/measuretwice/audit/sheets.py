@@ -30,6 +30,8 @@ DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*%?")
 NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 MOST_COLUMNS = 500
+# Of so many lines and more, this share has as many cells as each other; else it is prose.
+FEW_LINES, ALIKE = 6, 0.4
 # Frames of tables that are drawn, as the plain marks that stand for them.
 FRAMES = str.maketrans(
     "\u2502\u2503\u2551\u2500\u2501\u2550\u253c\u254b\u256a\u251c\u2524", "|||---+++||"
@@ -68,7 +70,12 @@ def read_tables(content: bytes, source: str) -> list[Table]:
     text = _text(content, source).translate(FRAMES)
     if _is_latex(text):
         text = _without_latex(text)
-    blocks = list(_piped(text)) or list(_blocks(_lines(text, source)))
+    blocks = list(_piped(text))
+    if not blocks:
+        lines = _lines(text, source)
+        if _is_prose(lines):
+            raise UserError(f"{source}: is text and no table: its lines have from one cell to many")
+        blocks = list(_blocks(lines))
     if not any(lines for _, lines in blocks):
         raise UserError(
             f"{source}: is empty; expected a line of headings, then a line for each row"
@@ -91,7 +98,7 @@ def read_tables(content: bytes, source: str) -> list[Table]:
         if rest:
             tables.append(Table(source, headings, tuple(rest), _has_decimal_comma(rest), title))
     if not tables:
-        raise UserError(f"{source}: has headings and no rows")
+        raise UserError(f"{source}: has no table, or headings and no rows")
     return [_upright(table) for table in _joined(tables)]
 
 
@@ -206,6 +213,13 @@ def _lines(text: str, source: str) -> list[Line]:
     except csv.Error as error:
         raise UserError(f"{source}, line {reader.line_num}: no table ({error})") from None
     return rows
+
+
+def _is_prose(lines: Sequence[Line]) -> bool:
+    """Return whether lines have no number of cells in common."""
+    widths = Counter(len(line.cells) for line in lines if len(line.cells) > 1)
+    most = max(widths.values(), default=0)
+    return len(lines) >= FEW_LINES and most < ALIKE * len(lines)
 
 
 def _word_splitter(lines: Sequence[str]) -> re.Pattern[str]:
