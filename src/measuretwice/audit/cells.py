@@ -261,6 +261,7 @@ ENGLISH = {
         "max": "maximo maximum maximale massimo peak maks \u6700\u5927 \u6700\u5927\u503c",
         "min": "minimo minimum minimale lowest \u6700\u5c0f \u6700\u5c0f\u503c",
         "std": "stdev stddev sd deviation desvio desvest standardabweichung ecart mdev stderr sem variance",
+        "utilization": "utilizacao utilizacion auslastung utilizzo utilisation \u5229\u7528\u7387",
         "bytes": "octets datenmenge",
         "jain": "jains",
     }.items()

@@ -117,6 +117,7 @@ NAMES: dict[str, Name] = {
         Name("sent_rate", "rate", "the rate at which it was sent, where another column has what arrived", r"(?!)"),
         Name("goodput", "rate", "a flow's rate",
              rf"^(?!.*model).*\b{MEASURED_RATE}\b|^(?:(?:own|mean|flow|data) )*(?:rate|speed)$|^$"),
+        Name("value", "number", "the mean of something, where other columns have its least and most", r"(?!)"),
         Name("algorithm", "text", "the algorithm",
              r"\b(?:algorithm|algo|cca?|congestion control|variant|protocol)\b|^tcp$"),
         Name("run", "text", "which run a row belongs to",
@@ -290,14 +291,7 @@ def known_columns(
         by_name.setdefault(name, []).append(Column(name, heading, index, unit if fits else None))
     for column in chosen:
         by_name.setdefault(column.name, []).append(column)
-    flows = [
-        c
-        for c in by_name.get("flow", [])
-        if FLOW_WORD.fullmatch(words_of(c.heading)[0]) and values(c.place)
-    ]
-    if len(flows) > 1 and "goodput" not in by_name and OF_RUNS & set(by_name):
-        by_name["goodput"] = [replace(column, name="goodput") for column in flows]
-        by_name["flow"] = [column for column in by_name["flow"] if column not in flows]
+    _add_unnamed(by_name, headings, values, settled | {column.heading for column in chosen})
     _sort_times(by_name, settled)
     _sort_rates(by_name, values, settled)
     _attach_statistics(by_name)
@@ -307,6 +301,35 @@ def known_columns(
             "--columns, such as --columns goodput=COLUMN:Mbit/s"
         )
     return _views(by_name)
+
+
+def _add_unnamed(
+    by_name: Known, headings: Sequence[str], values: Values, left_out: set[str]
+) -> None:
+    """Take columns that are called `flow 1` and `flow 2` for their rates, where something is of all flows; and those that
+    are called `min` and `max` and no more for statistics of one value."""
+    plain = [
+        (place, words_of(heading)[0])
+        for place, heading in enumerate(headings)
+        if heading not in left_out
+    ]
+    flows = [place for place, words in plain if FLOW_WORD.fullmatch(words) and values(place)]
+    if (
+        len(flows) > 1
+        and not {"goodput", "goodput="} & (set(by_name) | left_out)
+        and OF_RUNS & set(by_name)
+    ):
+        by_name["goodput"] = [Column("goodput", headings[place], place, None) for place in flows]
+        for name in ("flow", "label"):
+            by_name[name] = [
+                column for column in by_name.get(name, []) if column.place not in flows
+            ]
+    bare = [(place, "" if words == "mean" else words) for place, words in plain
+            if (words == "mean" or STATISTIC.fullmatch(words)) and words not in SPREADS]  # fmt: skip
+    if len(bare) > 1:
+        for place, statistic in bare:
+            key = f"{statistic.replace('p50', 'median')} value".strip()
+            by_name[key] = [Column(key, headings[place], place, None)]
 
 
 def _sort_times(by_name: Known, settled: set[str]) -> None:

@@ -54,7 +54,7 @@ LOOKED_AT = (
     ("what arrived, of what was sent", (("sent_rate", "goodput"), ("sent_rate", "total"), ("received", "segments"))),
     ("round-trip times, against the one that was set", (("base_rtt", "rtt"), ("base_rtt", "min rtt"))),
     ("flows, against those asked for", (("flows", "asked"),)),
-    ("the order of least, mean and most", tuple((f"{a} {n}", n) for a in ("min", "max", "p95", "p99") for n in ("rtt", "goodput"))),
+    ("the order of least, mean and most", tuple((f"{a} {n}", n) for a in ("min", "max", "p95", "p99") for n in ("rtt", "goodput", "value"))),
 )  # fmt: skip
 
 
