@@ -5,7 +5,12 @@ compared with the raw files.
 from __future__ import annotations
 
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
-from measuretwice.tcp.model import ETHERNET_HEADER_BYTES, largest_packet_bytes, payload_limit
+from measuretwice.tcp.model import (
+    ETHERNET_HEADER_BYTES,
+    IPV4_HEADER_BYTES,
+    largest_packet_bytes,
+    payload_limit,
+)
 
 # One sender: is its path what it seems, has it settled, is what a table keeps of it true?
 
@@ -205,14 +210,15 @@ def _rate_off(run: RunUnderTest) -> float:
 
 @check(
     FindingKind("offload", explains=("loss-definition",)),
-    needs=("queue_packet_bytes", "mss_bytes", "retransmits", "queue_drops"),
+    needs=("queue_packet_bytes", "mss_bytes", "ip_header_bytes", "retransmits", "queue_drops"),
 )
 def large_packets(run: RunUnderTest) -> Finding | None:
     """The queue says how many bytes and how many packets wait: is a packet more than a segment?"""
     packet_bytes, mss_bytes = run.measured("queue_packet_bytes"), run.measured("mss_bytes")
     if packet_bytes is None or mss_bytes is None:
         return None
-    limit = largest_packet_bytes(mss_bytes) + ETHERNET_HEADER_BYTES
+    more_bytes = (run.measured("ip_header_bytes") or IPV4_HEADER_BYTES) - IPV4_HEADER_BYTES
+    limit = largest_packet_bytes(mss_bytes) + more_bytes + ETHERNET_HEADER_BYTES
     if packet_bytes <= limit + 1:
         return None
     retransmits, drops = run.measured("retransmits"), run.measured("queue_drops")

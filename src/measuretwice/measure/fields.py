@@ -284,6 +284,8 @@ IMPORTED = (
     Field("unfit", "", "which tests among the files are none that can be checked, and why"),
     Field("several_runs", "iperf3", "of which runs the files are, where these are several"),
     Field("foreign_logs", "ss", "which logs have nothing of the connection that iperf3 names"),
+    Field("ip_header_bytes", "iperf3", "IP's header, where it isn't IPv4's"),
+    Field("ping_resolution_ms", "ping", "the step between its times, where that is 0.1 ms or more"),
     Field("misplaced", "tc", "where the bottleneck's qdisc stands, if not where the data leaves"),
     Field("iperf3_algorithms", "iperf3", "the senders' algorithms, by iperf3's word"),
 )

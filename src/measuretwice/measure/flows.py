@@ -200,7 +200,7 @@ def _flow_of_few(
         cwnd_mean_segments=round(sum(trace.cwnd_segments) / samples, 6),
         cwnd_max_segments=max(trace.cwnd_segments),
         mss_bytes=trace.mss_bytes,
-        path_rtt_ms=_ping(folder / files.ping).rtt_min_ms if files.ping else None,
+        path_rtt_ms=_ping(folder / files.ping).least_ms if files.ping else None,
         decreases=len(cuts),
         kept_ratio=round(statistics.median(cut.kept_ratio for cut in cuts), 6) if cuts else None,
         decrease_window_segments=statistics.median(cut.window_segments for cut in cuts)
@@ -335,7 +335,7 @@ def _many(
     values["rtt_min_ms"] = _least(connection.last.minrtt_ms for connection in connections)
     if files.ping:
         pings = [_ping(path) for path in raw.glob(f"*/{files.ping}")]
-        values["path_rtt_ms"] = _least(ping.rtt_min_ms for ping in pings)
+        values["path_rtt_ms"] = _least(ping.least_ms for ping in pings)
     if place := lab.file.collect.queue:
         queue = read_queue(place, raw)
         values |= queue_of_many(queue, *interval_s, float(params[place.rate]) * 1e6)

@@ -31,7 +31,6 @@ from measuretwice.parse import (
     parse_tc_qdiscs,
 )
 from measuretwice.parse.host import parse_ip, parse_softnet
-from measuretwice.tcp.model import ETHERNET_HEADER_BYTES
 
 
 def measure(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[Measured, list[Flow]]:
@@ -76,11 +75,14 @@ def read_totals(files: Collect, raw: Path) -> Measured:
 
 
 def from_ping(ping: PingRun) -> Measured:
-    """Return the idle path's round-trip times (ms) and the share of losses, before the test."""
+    """Return the idle path's round-trip times (ms) and the share of losses, before the test.
+
+    Where ping's clock went back its smallest time is none.
+    """
     return {
         "ping_sent_packets": ping.transmitted,
         "ping_loss_ratio": ping.loss_ratio,
-        "ping_rtt_min_ms": ping.rtt_min_ms,
+        "ping_rtt_min_ms": ping.least_ms,
         "ping_rtt_mean_ms": ping.rtt_avg_ms,
     }
 
@@ -163,11 +165,10 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def from_frames(frames: Frames) -> Measured:
-    """Return how many frames tcpdump -e saw on the router, and how large the IP packet in the largest was."""
-    largest = max(frames.bytes, default=None)
+    """Return how many packets tcpdump saw on the router, and how large the largest was."""
     return {
-        "captured_packets": len(frames.bytes),
-        "largest_packet_bytes": None if largest is None else largest - ETHERNET_HEADER_BYTES,
+        "captured_packets": len(frames.packet_bytes),
+        "largest_packet_bytes": max(frames.packet_bytes, default=None),
     }
 
 

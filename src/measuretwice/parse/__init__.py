@@ -21,7 +21,8 @@ from measuretwice.parse.iperf3 import (
     parse_iperf3_json,
 )
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
-from measuretwice.parse.ping import PingReply, PingRun, parse_ping
+from measuretwice.parse.ping import PingReply, PingRun
+from measuretwice.parse.ping_forms import parse_ping
 from measuretwice.parse.ss import SsSample, parse_ss, parse_ss_samples
 from measuretwice.parse.ss_fields import SsSocket, SsUser
 from measuretwice.parse.tc import (

@@ -18,12 +18,13 @@ from measuretwice.parse.host import parse_ip_links, parse_nstat
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
-from measuretwice.parse.ping import PingRun, parse_ping
+from measuretwice.parse.ping import PingRun
+from measuretwice.parse.ping_forms import is_any_ping, parse_ping, whole_ping
 from measuretwice.parse.ss import SsSample, as_sampled, parse_ss_samples
 from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.tc_fields import Qdisc, TcClass
 from measuretwice.parse.tc_log import as_snapshots, classes_of, parse_classes, parse_snapshots
-from measuretwice.parse.tcpdump import Frames, parse_frames
+from measuretwice.parse.tcpdump import Frames, is_tcpdump, parse_frames
 from measuretwice.parse.wrapping import unwrapped
 
 # Several runs: a server's text has each that it served.
@@ -103,11 +104,6 @@ def _queue(text: str, source: str) -> tuple[QdiscSample, ...]:
     return parse_qdisc_samples(text, source, allow_truncated_tail=True)
 
 
-def _ping(text: str, source: str) -> PingRun:
-    begin = re.search(r"^PING6?[ (]", text, re.M)
-    return parse_ping(text[begin.start() :] if begin else text, source)
-
-
 TC_CLASSES = Format(
     "tc classes",
     _holds(r'"class"\s*:\s*"\w+"|(?:^|[ \t\],])class \w+ [0-9a-f]*:'),
@@ -151,8 +147,8 @@ FORMATS = (
         as_snapshots,
     ),
     TC_CLASSES,
-    Format("ping", _holds(r"^PING6?[ (]|ping6? statistics"), _ping),
-    Format("tcpdump", _holds(r"\blength \d+: \d+\.\d+"), parse_frames),
+    Format("ping", is_any_ping, parse_ping, whole_ping),
+    Format("tcpdump", is_tcpdump, parse_frames),
     NSTAT,
     LINKS,
     Format("ss", _holds(r" cwnd:|\bRecv-Q +Send-Q +Local Address:"), _ss, as_sampled),

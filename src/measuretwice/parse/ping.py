@@ -1,42 +1,58 @@
-"""Round-trip times as ping prints them: iputils' (see ping(8)), that of macOS and the BSDs, busybox's."""
+"""Round-trip times as ping prints them: iputils' (see ping(8)) in any language, those of macOS, the BSDs, Solaris,
+busybox and toybox. Those of Windows and fping, which have forms of their own, are in ping_forms.py.
+
+Numbers are found by the form of a line, since its words are in the user's language and its decimal mark may be a comma.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt, foreign
+from measuretwice.parse._reading import ParseError, TruncatedError, clean, cut_off, excerpt, foreign
 from measuretwice.parse.fields import meanings_of, printed, table
 
-_EXPECTED = "the output of ping"
-# Of IPv6 iputils has a name's address in brackets of its own: NAME(NAME (ADDRESS)) 56 data bytes.
+EXPECTED = "the output of ping"
+# No line of ping's is longer.
+LONGEST = 500
+_NUMBER = r"-?\d+(?:[.,]\d*)?"
+# What ping and loggers put before an answer: ping -D a Unix time in brackets, others a date or the time of day.
+_STAMP = r"(?:\[(?P<stamp>[^\]]*)\] |(?P<clock>[\d:./TZ+-]+) (?:[\d:.]+ )?)?"
+# Of IPv6 iputils has a name's address in brackets of its own: NAME(NAME (ADDRESS)) 56 data bytes. Solaris has none.
 _HEADER = re.compile(
-    r"PING (?P<target>\S.*?) ?\((?:[^()]* \((?P<named>[^()]*)\)|(?P<address>[^()]*))\)"
-    r"(?: from .+:)? (?P<payload>\d+)(?:\(\d+\))? (?:data bytes|bytes of data\.)"
+    r"P(?:ING|ing) (?P<target>\S.*?):? ?(?:\((?:[^()]* \((?P<named>[^()]*)\)|(?P<address>[^()]*))\))?:?"
+    r"(?: [^\d\s].*?:)? (?P<payload>\d+)(?:\(\d+\))?\s?[^\d\s(].*"
 )
 # ping6 of macOS and FreeBSD, of KAME's stack: headers of 40 and 8 bytes, then the payload.
 _HEADER6 = re.compile(
-    r"PING6\(\d+=40\+8\+(?P<payload>\d+) bytes\) \S+ --> (?P<target>(?P<address>\S+))"
+    r"PING6?\(\d+=40\+8\+(?P<payload>\d+) \S+\) \S+ --> (?P<target>(?P<address>\S+))"
 )
 _REPLY = re.compile(
-    r"(?:\[(?P<timestamp>\d+\.\d+)\] )?(?P<bytes>\d+) bytes from .+?[:,] (?:icmp_)?seq=(?P<seq>\d+)"
-    r"(?: (?:ttl|hlim)=(?P<ttl>\d+))?(?: time[=<](?P<rtt>\d+(?:\.\d+)?) ms)?"
-    r"(?P<remarks>(?: ?\([^)]*\))*)\s*"
+    _STAMP
+    + r"(?P<bytes>\d+) \S.*?[ ,](?:icmp6?_)?(?:seq|req)=(?P<seq>\d+)\.?(?: (?:ident|id)=\S+)?"
+    rf"(?: (?:ttl|hlim)=(?P<ttl>\d+))?(?: [^\s=]+[=<](?P<rtt>{_NUMBER}) ?[^\W\d_]+\.?)?"
+    r"(?P<remarks>(?:\s?\([^)]*\))*)\s*"
 )
-_COUNTS = re.compile(
-    r"(?P<transmitted>\d+) packets transmitted, (?P<received>\d+) (?P<bsd>packets )?received"
-    r"(?:, \+?(?P<duplicates>\d+) duplicates)?(?:, \+(?P<corrupted>\d+) corrupted)?"
-    r"(?:, \+(?P<errors>\d+) errors)?"
-    r"(?:, (?P<lost>-?[\d.e+]+)% packet loss(?:, time (?P<time>\d+)ms)?)?"
-)
-_RTT = re.compile(
-    r"(?:rtt|round-trip) min/avg/max(?:/(?:mdev|std-?dev))? = (?P<min>\d+\.\d+)/(?P<avg>\d+\.\d+)"
-    r"/(?P<max>\d+\.\d+)(?:/(?P<mdev>\d+\.\d+))? ms(?:, .*)?"
-)
+_IS_REPLY = re.compile(_STAMP + r"\d+ (?:\S.* (?:icmp6?_)?(?:seq|req)=\d|bytes from )")
 # What macOS and the BSDs print of a router's word that it can't get there.
-_ERROR = re.compile(r"\d+ bytes from [^:]+: (?!icmp_seq|seq)[A-Z][\w ]+\s*")
+_ERROR = re.compile(_STAMP + r"\d+ bytes from [^:]+: (?!icmp_|seq)[A-Z][\w ]+\s*")
+_STATISTICS = re.compile(r"(?:\^C)?-{3,4} ?\S.*?-{3,4}\s*")
+_SENT_OR_CAME = re.compile(r"\D*(\d+)\D*")
+_MORE = re.compile(r"\+?(?P<count>\d+) (?P<word>[^\W\d]+)\.?")
+_LOST = re.compile(r"-?[\d.,e+]+ ?%.*|% ?[\d.,]+.*|-- somebody's printing up packets!")
+_TIME = re.compile(r"time (?P<ms>\d+)ms|(?!time)[^\d+]*(?P<other_ms>\d+)\s?[^\W\d_]+")
+_RTT = re.compile(
+    rf"\S.*/\S+ = (?P<min>{_NUMBER})/(?P<avg>{_NUMBER})/(?P<max>{_NUMBER})(?:/(?P<mdev>{_NUMBER}))?"
+    r"(?P<unit>\s?[^\W\d_]+\.?)?(?:, .*)?"
+)
+_IS_RTT = re.compile(r"(?:rtt|round-trip) |[^\s/]+/[^\s/]+/\S+ = ")
+_WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 # ping measures time only if its 16-byte timestamp fits into the payload (ping(8), option -s).
 _TIMESTAMP_BYTES = 16
+# Smaller numbers before an answer are no Unix times.
+_UNIX_TIME_S = 1e8
+# Behind a text whose ping was stopped before it printed its own statistics.
+NOT_ENDED = "counted from its answers, since ping was stopped before its statistics"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +77,9 @@ class PingRun:
     `loss_ratio` is recomputed from the two counts, since ping rounds its percentage; it is None if
     nothing was sent. The rtt fields (over all replies, duplicates too) are None if no reply
     carried a time; only iputils prints `time_ms`, and busybox no `rtt_mdev_ms` (of macOS and the BSDs
-    that is the standard deviation). `replies` is empty with option -q.
+    that is the standard deviation). `replies` is empty with option -q. `went_back` counts ping's own
+    warnings that its clock went back, and times below 0; `resolution_ms` is the last place of its smallest time.
+    Where `ended` is false ping was stopped, and all is counted from its answers.
     """
 
     target: str = printed("target", "", "whom it asked")
@@ -80,6 +98,14 @@ class PingRun:
     rtt_max_ms: float | None = printed("max", "ms", "largest round-trip time")
     rtt_mdev_ms: float | None = printed("mdev", "ms", "standard deviation, as ping reckons it")
     replies: tuple[PingReply, ...]
+    went_back: int = 0
+    resolution_ms: float = 0.001
+    ended: bool = True
+
+    @property
+    def least_ms(self) -> float | None:
+        """The smallest round-trip time (ms); where ping's clock went back there is none."""
+        return None if self.went_back else self.rtt_min_ms
 
 
 _SOURCE = "ping(8)"
@@ -90,70 +116,126 @@ PING = (
 )
 
 
-def parse_ping(text: str, source: str) -> PingRun:
+def is_ping(text: str) -> bool:
+    """Return whether a ping of this form has begun or ended in a text."""
+    return re.search(r"^(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|ping6? statistics", text, re.M) is not None  # fmt: skip
+
+
+def parse_unix_ping(text: str, source: str) -> PingRun:
     """Read the output of one ping, IPv4 or IPv6, up to its statistics.
 
     Raises ParseError for another tool's text, for two runs in one file, and for a ping that was
     killed before it printed its statistics.
     """
-    text = clean(text, source, _EXPECTED)
+    text = clean(text, source, EXPECTED)
     header: re.Match[str] | None = None
-    counts: re.Match[str] | None = None
+    counts: _Counts | None = None
     rtt: re.Match[str] | None = None
     replies: list[PingReply] = []
-    lines = text.rstrip().split("\n")
+    summary = False
+    lines = [line[:LONGEST] for line in text.rstrip().split("\n")]
     for number, line in enumerate(lines, start=1):
-        if line.startswith(("PING ", "PING6(")):
+        if re.match(r"PING6?[ (]|Ping \S+ \(", line):
             if header:
                 raise ParseError(
                     source, f"line {number}", "a second ping begins here; expected one run a file"
                 )
-            header = (_HEADER6 if line[4] == "6" else _HEADER).fullmatch(
-                _without_colon(line.rstrip())
-            )
+            header = _HEADER6.fullmatch(line.rstrip()) or _HEADER.fullmatch(line.rstrip())
             if not header:
                 raise _unreadable(source, number, line, "PING TARGET (ADDRESS) SIZE")
-        elif " bytes from " in line and not _ERROR.fullmatch(line):
+        elif _IS_REPLY.match(line) and not _ERROR.fullmatch(line):
             replies.append(_reply(source, number, line))
-        elif " packets transmitted, " in line:
-            counts = _COUNTS.fullmatch(line.rstrip())
-            if not counts:
-                raise _unreadable(source, number, line, "the counts of packets")
-        elif line.startswith(("rtt ", "round-trip ")):
-            rtt = _RTT.fullmatch(line.rstrip())
-            if not rtt:
+        elif _IS_RTT.match(line.lstrip()):
+            rtt = _RTT.fullmatch(line.strip())
+            if not rtt or not (rtt["unit"] or "(ms)" in line):
                 raise _unreadable(source, number, line, "min/avg/max/mdev and the unit ms")
+        elif summary or " packets transmitted, " in line:
+            counts = _counts(source, number, line)
+        summary = _STATISTICS.fullmatch(line) is not None
     if not header:
-        raise foreign(text, source, _EXPECTED)
+        raise foreign(text, source, EXPECTED)
     if not counts:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
-    transmitted, received = int(counts["transmitted"]), int(counts["received"])
-    if transmitted and (counts["lost" if counts["bsd"] else "time"]) is None:
+    if counts.transmitted and not (
+        counts.lost if counts.bsd or header[0].startswith("Ping") else counts.time_ms is not None
+    ):
         raise cut_off(source, len(lines), "the loss and the time after the counts of packets")
     timed = any(reply.rtt_ms is not None for reply in replies)
-    if received and not rtt and (timed or int(header["payload"]) >= _TIMESTAMP_BYTES):
+    if counts.received and not rtt and (timed or int(header["payload"]) >= _TIMESTAMP_BYTES):
         raise cut_off(source, len(lines), "the line with the least, mean and largest rtt")
+    return _run(text, header, counts, rtt, replies)
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """The line of counts; `bsd` is the form with "packets received", `more` what iputils adds by its English names."""
+
+    transmitted: int
+    received: int
+    bsd: bool
+    more: dict[str, int]
+    lost: bool
+    time_ms: int | None
+
+
+def _counts(source: str, number: int, line: str) -> _Counts:
+    """Read "3 packets transmitted, 3 received, +1 duplicates, 0% packet loss, time 401ms", in any language."""
+    parts = re.split(r", |[\uff0c\u3001]\s?", line.strip())
+    counts = [_SENT_OR_CAME.fullmatch(part) for part in parts[:2]]
+    if len(counts) < 2 or not counts[0] or not counts[1]:
+        raise _unreadable(source, number, line, "the counts of packets")
+    more: dict[str, int] = {}
+    lost, time_ms = False, None
+    for part in parts[2:]:
+        if _LOST.fullmatch(part):
+            lost = True
+        elif match := _MORE.fullmatch(part):
+            more[match["word"]] = int(match["count"])
+        elif match := _TIME.fullmatch(part):
+            time_ms = int(match["ms"] or match["other_ms"])
+        elif "out of wait time" not in part:
+            raise _unreadable(source, number, line, "the counts of packets")
+    return _Counts(int(counts[0][1]), int(counts[1][1]), "packets" in parts[1], more, lost, time_ms)
+
+
+def _run(
+    text: str,
+    header: re.Match[str],
+    counts: _Counts,
+    rtt: re.Match[str] | None,
+    replies: list[PingReply],
+) -> PingRun:
+    named = header.groupdict()
     return PingRun(
         target=header["target"],
-        address=header.groupdict().get("named") or header["address"],
+        address=named.get("named") or header["address"] or header["target"],
         payload_bytes=int(header["payload"]),
-        transmitted=transmitted,
-        received=received,
-        loss_ratio=1 - received / transmitted if transmitted else None,
-        duplicates=int(counts["duplicates"] or 0),
-        errors=int(counts["errors"] or 0),
-        time_ms=None if counts["time"] is None else int(counts["time"]),
+        transmitted=counts.transmitted,
+        received=counts.received,
+        loss_ratio=loss_ratio(counts.transmitted, counts.received),
+        duplicates=counts.more.get("duplicates", sum(reply.duplicate for reply in replies)),
+        errors=counts.more.get("errors", 0),
+        time_ms=counts.time_ms,
         rtt_min_ms=_ms(rtt, "min"),
         rtt_avg_ms=_ms(rtt, "avg"),
         rtt_max_ms=_ms(rtt, "max"),
         rtt_mdev_ms=_ms(rtt, "mdev"),
         replies=tuple(replies),
+        went_back=len(_WENT_BACK.findall(text)) + sum((reply.rtt_ms or 0) < 0 for reply in replies),
+        resolution_ms=last_place(rtt["min"]) if rtt else 0.001,
+        ended=NOT_ENDED not in text,
     )
 
 
-def _without_colon(header: str) -> str:
-    """busybox prints "PING 10.0.0.1 (10.0.0.1): 56 data bytes", as macOS and the BSDs do."""
-    return header.replace("): ", ") ", 1)
+def loss_ratio(transmitted: int, received: int) -> float | None:
+    """Return the share of packets without an answer; None where none was sent."""
+    return 1 - received / transmitted if transmitted else None
+
+
+def last_place(number: str) -> float:
+    """Return the worth of one in a printed number's last place: 0.001 of 40.054, 1 of 40."""
+    decimals = number.replace(",", ".").partition(".")[2]
+    return float(10 ** -len(decimals))
 
 
 def _reply(source: str, number: int, line: str) -> PingReply:
@@ -163,15 +245,66 @@ def _reply(source: str, number: int, line: str) -> PingReply:
     return PingReply(
         seq=int(match["seq"]),
         ttl=None if match["ttl"] is None else int(match["ttl"]),
-        rtt_ms=None if match["rtt"] is None else float(match["rtt"]),
-        timestamp_s=None if match["timestamp"] is None else float(match["timestamp"]),
+        rtt_ms=_ms(match, "rtt"),
+        timestamp_s=_unix_time_s(match["stamp"] or match["clock"] or ""),
         duplicate="(DUP!)" in match["remarks"],
     )
 
 
-def _ms(rtt: re.Match[str] | None, name: str) -> float | None:
-    return None if rtt is None or rtt[name] is None else float(rtt[name])
+def _unix_time_s(stamp: str) -> float | None:
+    seconds = re.fullmatch(r"\d+[.,]\d+", stamp)
+    time_s = float(stamp.replace(",", ".")) if seconds else 0.0
+    return time_s if time_s >= _UNIX_TIME_S else None
+
+
+def _ms(match: re.Match[str] | None, name: str) -> float | None:
+    return None if match is None or match[name] is None else float(match[name].replace(",", "."))
 
 
 def _unreadable(source: str, number: int, line: str, expected: str) -> ParseError:
     return ParseError(source, f"line {number}", f"found {excerpt(line)}; expected {expected}")
+
+
+def statistics_of(replies: list[PingReply], target: str) -> str:
+    """Return the lines that ping would have ended with, counted from its answers; "" where no answer has a time.
+
+    What was sent after the last answer isn't known, and not counted.
+    """
+    times_ms = [reply.rtt_ms for reply in replies if reply.rtt_ms is not None]
+    if not times_ms:
+        return ""
+    seen = {reply.seq for reply in replies}
+    first = min(min(seen), 1)
+    transmitted, received = max(seen) - first + 1, len(seen)
+    more = f"+{len(replies) - received} duplicates, " if len(replies) > received else ""
+    mean_ms = sum(times_ms) / len(times_ms)
+    return (
+        f"({NOT_ENDED})\n--- {target} ping statistics ---\n"
+        f"{transmitted} packets transmitted, {received} packets received, {more}"
+        f"{100 * (1 - received / transmitted):.4g}% packet loss\n"
+        f"round-trip min/avg/max = {min(times_ms):.3f}/{mean_ms:.3f}/{max(times_ms):.3f} ms\n"
+    )
+
+
+def with_statistics(text: str, source: str) -> str:
+    """Return the text of one ping; where it was stopped before its statistics, with what its answers come to.
+
+    Raises ParseError where it has no answers either.
+    """
+    try:
+        parse_unix_ping(text, source)
+    except ParseError as error:
+        lines = [line[:LONGEST] for line in text.rstrip().split("\n")]
+        if not isinstance(error, TruncatedError) and error.where != f"line {len(lines)}":
+            raise
+        # Statistics that have begun are counted anew.
+        ends = [n for n, line in enumerate(lines) if _STATISTICS.fullmatch(line)]
+        lines = lines[: ends[0]] if ends else lines
+        answers = [n for n, line in enumerate(lines) if _REPLY.fullmatch(line)]
+        if not answers:
+            raise
+        replies = [_reply(source, n + 1, lines[n]) for n in answers]
+        whole = "\n".join(lines[: answers[-1] + 1]) + "\n" + statistics_of(replies, "ping")
+        parse_unix_ping(whole, source)
+        return whole
+    return text

@@ -1,4 +1,4 @@
-"""Packets as tcpdump prints them: TCP's own fields (`tcpdump -n -tt`), and frames' sizes (`-e`)."""
+"""Packets as tcpdump prints them: TCP's own fields (`tcpdump -n -tt`), and packets' sizes (best with `-e`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from measuretwice.parse._reading import clean, foreign
 from measuretwice.parse.fields import table
 
-_EXPECTED_FRAMES = "the text output of tcpdump (`tcpdump -e`)"
+_EXPECTED_FRAMES = "the text output of tcpdump (`tcpdump -n -e`)"
 _EXPECTED = "the text output of tcpdump (`tcpdump -n -tt`)"
 # 1700000006.884614 IP 10.4.1.2.58422 > 10.4.3.2.5201: Flags [P.], seq 1:38, ack 1, win 502, ...
 _PACKET = re.compile(
@@ -16,8 +16,44 @@ _PACKET = re.compile(
     r"(?P<to>\d+\.\d+\.\d+\.\d+)\.(?P<to_port>\d+): Flags \[(?P<flags>[^\]]*)\]"
     r"(?:, seq (?P<first>\d+)(?::(?P<last>\d+))?)?(?:, ack (?P<ack>\d+))?.*?, length (?P<length>\d+)"
 )
-# ... > 52:54:00:00:02:01, ethertype IPv4 (0x0800), length 1514: 10.4.1.2.58422 > 10.4.3.2.5201: ...
-_FRAME = re.compile(r"\blength (\d{1,9}): \d+\.\d+\.\d+\.\d+\.\d+ > ")
+# Whose packet it is: ADDRESS.PORT > ADDRESS.PORT: (numbers, or names without -n), and what TCP or UDP says of it.
+_ENDS = re.compile(
+    r"(?<!\S)(?!\d+\.\d+\.\d+\.\d+ > )(?P<from>[^\s,]+)\.[\w-]+ > [^\s,]+\.[\w-]+: +"
+    r"(?:Flags \[[^\]]*\](?P<tcp>.*?), length (?P<tcp_data>\d+)|tcp (?P<quick_data>\d+)|UDP, length (?P<udp_data>\d+)"
+    r"|(?!ICMP)\S)"
+)
+_FRAME = re.compile(r"\blength (?P<frame>\d{1,9}): ")
+_LONGEST = 2000
+_IS_TCPDUMP = re.compile(
+    r"\bethertype \w.*, length \d+: |, length \d+: \S+ > |\bIP6? \S+ > \S+: | > \S+: +(?:Flags \[|tcp \d|UDP, )"
+)
+# What most captures have alone, quickly: Ethernet, then IPv4 and TCP.
+_PLAIN = re.compile(
+    r"[\d:. -]*[0-9a-f:]{17} > [0-9a-f:]{17}, (?:ethertype )?IPv4(?: \(0x0800\))?, length (\d{1,9}): "
+    r"\d+\.\d+\.\d+\.\d+\.\d+ > [\d.]+: (?:tcp|Flags) "
+)
+# -v puts the IP header before TCP's, and TCP's on a line of its own.
+_NEXT_LINE = re.compile(r"\n[ \t]+(?=\S+ > )")
+# Headers between the frame's length and the packet's: tags of VLANs, labels of MPLS, PPPoE's.
+_TAGS = (
+    (re.compile(r"\bvlan \d+"), 4),
+    (re.compile(r"\blabel \d+"), 4),
+    (re.compile(r"PPPoE +\["), 8),
+)
+# A packet in a packet: what its frame holds isn't the flow's own.
+_TUNNEL = re.compile(r"\bGREv\d|\bVXLAN\b|\bGeneve\b|\bGTP|\bIP6? \S+ > \S+: IP6? |: IP6? \S+ > ")
+# tcpdump -i any has a cooked header: of version 2 with the interface's number, of version 1 with one address alone;
+# a loopback device of the BSDs has a family of addresses.
+_COOKED_2, _COOKED_1, _FAMILY = (
+    re.compile(r"\bifindex \d+ "),
+    re.compile(r"(?:^|\s)(?:In|Out|B|M|P)\s+(?:[0-9a-f]{2}:){5}[0-9a-f]{2} "),
+    re.compile(r"\bAF IPv"),
+)
+_COOKED_2_BYTES, _COOKED_1_BYTES, _FAMILY_BYTES, _ETHERNET_BYTES = 20, 16, 4, 14
+_IPV4_BYTES, _IPV6_BYTES, _TCP_BYTES, _UDP_BYTES = 20, 40, 20, 8
+# How long TCP's options are, by the words that tcpdump has for them (RFC 9293, 7323, 2018).
+_OPTIONS = {"nop": 1, "eol": 1, "mss": 4, "wscale": 3, "sackOK": 2, "TS": 10, "sack": 2}
+_SACK_BLOCK = re.compile(r"\{\d+:\d+\}")
 # What a line has, by names of its parts.
 TCPDUMP = table(
     "tcpdump(1), with -e and -q",
@@ -80,17 +116,67 @@ def _packet(match: re.Match[str]) -> TcpPacket:
 
 @dataclass(frozen=True)
 class Frames:
-    """The sizes of the frames with IPv4 in them, in bytes, Ethernet's header included."""
+    """The sizes of the IP packets of TCP and UDP, in bytes, without what the link puts before them."""
 
-    bytes: tuple[int, ...]
+    packet_bytes: tuple[int, ...]
+
+
+def is_tcpdump(text: str) -> bool:
+    """Return whether tcpdump printed this: frames of any kind, or packets of TCP or UDP."""
+    return _IS_TCPDUMP.search(text) is not None
 
 
 def parse_frames(text: str, source: str) -> Frames:
-    """Read what `tcpdump -e` printed of each frame; other lines are left out, so there may be none.
+    """Read what tcpdump printed of each packet; other lines are left out, so there may be none.
 
-    Raises ParseError for a text that says something, and nothing of any frame.
+    With -e a packet is its frame less the link's header; without, or in a tunnel, it is its data with TCP's and IP's
+    headers. Raises ParseError for a text that says something, and nothing of any frame.
     """
-    lengths = tuple(int(length) for length in _FRAME.findall(text))
-    if not lengths and text.strip() and "ethertype" not in text:
+    lines = _NEXT_LINE.sub(" ", text).splitlines()
+    sizes = tuple(size for line in lines if (size := _packet_bytes(line)) is not None)
+    if not sizes and text.strip() and not is_tcpdump(text):
         raise foreign(text, source, _EXPECTED_FRAMES)
-    return Frames(lengths)
+    return Frames(sizes)
+
+
+def _packet_bytes(line: str) -> int | None:
+    """The size of the IP packet of a line; None where it isn't one of TCP or UDP."""
+    if plain := _PLAIN.match(line):
+        return int(plain[1]) - _ETHERNET_BYTES
+    ends = [*_ENDS.finditer(line, 0, _LONGEST)]
+    if not ends:
+        return None
+    frame = _FRAME.search(line, 0, ends[-1].start())
+    if frame and not _TUNNEL.search(line):
+        before = line[: ends[-1].start()]
+        tags = sum(size * len(pattern.findall(before)) for pattern, size in _TAGS)
+        return int(frame["frame"]) - _link_bytes(line[: frame.start()]) - tags
+    return _by_its_data(ends[-1])
+
+
+def _link_bytes(link: str) -> int:
+    """The size of the header before IP's, by what -e prints of it."""
+    if _COOKED_2.search(link):
+        return _COOKED_2_BYTES
+    if _COOKED_1.search(link):
+        return _COOKED_1_BYTES
+    return _FAMILY_BYTES if _FAMILY.search(link) else _ETHERNET_BYTES
+
+
+def _by_its_data(ends: re.Match[str]) -> int | None:
+    """The size of a packet by its data and headers. With -q TCP's options aren't known: at least so large."""
+    ip_bytes = _IPV6_BYTES if ":" in ends["from"] else _IPV4_BYTES
+    if ends["udp_data"]:
+        return ip_bytes + _UDP_BYTES + int(ends["udp_data"])
+    data = ends["tcp_data"] or ends["quick_data"]
+    return None if data is None else ip_bytes + _TCP_BYTES + _options_bytes(ends["tcp"] or "") + int(data)  # fmt: skip
+
+
+def _options_bytes(tcp: str) -> int:
+    """The size of TCP's options, filled up to whole words."""
+    options = re.search(r"\boptions \[([^\]]*)\]", tcp)
+    if not options:
+        return 0
+    words = [part.split()[0] for part in options[1].split(",") if part.split()]
+    size = sum(_OPTIONS.get(word, 0) for word in words) + 8 * len(_SACK_BLOCK.findall(options[1]))
+    return -4 * (-size // 4)

@@ -42,6 +42,7 @@ HIGHSPEED_STEPS = (
 )  # fmt: skip
 
 IP_TCP_HEADERS_BYTES = 40
+IPV4_HEADER_BYTES = 20
 TIMESTAMP_OPTION_BYTES = 12
 ETHERNET_HEADER_BYTES = 14
 # A frame's check sequence, preamble and gap: on the wire, but not in what Linux' shapers count.

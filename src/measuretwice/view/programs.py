@@ -43,7 +43,9 @@ def ping_blocks(file: RawFile) -> list[Block]:
     values["loss"] = None if ping.loss_ratio is None else round(ping.loss_ratio, 9)
     rows = tuple(Row(name, (value,), PING[name]) for name, value in values.items())
     lines = [n for n, line in enumerate(text.splitlines(), 1) if "packets transmitted" in line]
-    return [Block(_title(file, "ping"), f"{file.name}, line {lines[-1]}", ("value",), rows)]
+    return [
+        Block(_title(file, "ping"), f"{file.name}, line {max(lines, default=1)}", ("value",), rows)
+    ]
 
 
 def iperf3_blocks(file: RawFile) -> list[Block]:

@@ -73,6 +73,9 @@ BROKEN = (
     AttributeError,
     ArithmeticError,
 )
+IPV6_HEADER_BYTES = 40
+# A ping whose times have longer steps, as Windows' of 1 ms, says no more of a path than that.
+FINE_MS = 0.05
 # What ss counts, summed over the flows.
 OF_ALL = ("bytes_acked", "data_segs_out", "retrans_total")
 WANTED = {
@@ -356,6 +359,13 @@ def _note_problems(found: Pieces, tests: Tests, imported: ImportedFiles) -> None
     """What no number says: tests that are no such test, and files of several runs."""
     if unfit := [*dict.fromkeys([*tests.unfit, *found.failed])]:
         imported.measured["unfit"] = "; ".join(unfit)
+    coarse = [
+        piece.content.resolution_ms for piece in found.pieces if isinstance(piece.content, PingRun)
+    ]
+    if coarse and max(coarse) > FINE_MS:
+        imported.measured["ping_resolution_ms"] = max(coarse)
+    if any(":" in (client.peer or "") for client in tests.clients):
+        imported.measured["ip_header_bytes"] = IPV6_HEADER_BYTES
     if several := _several(tests):
         imported.measured["several_runs"] = several
     if algorithms := {client.run.congestion_control for client in tests.clients} - {None}:

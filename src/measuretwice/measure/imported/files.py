@@ -13,6 +13,7 @@ import gzip
 import io
 import os
 import re
+import shlex
 import stat
 import zlib
 from collections.abc import Iterator, Mapping
@@ -35,10 +36,12 @@ PACKED = {
     b"PK\x03\x04": "packed (zip): unpack it first",
     b"\xfd7zXZ": "packed (xz): unpack it first",
     b"BZh": "packed (bzip2): unpack it first",
-    b"\xd4\xc3\xb2\xa1": "a capture: tcpdump -e -r prints it",
-    b"\xa1\xb2\xc3\xd4": "a capture: tcpdump -e -r prints it",
-    b"\x0a\x0d\x0d\x0a": "a capture: tcpdump -e -r prints it",
 }
+# pcap with micro- and nanoseconds, in either order of bytes; pcap-ng; snoop.
+CAPTURES = (
+    b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d",
+    b"\x0a\x0d\x0d\x0a", b"snoop\0\0\0",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,11 @@ def _content(path: Path) -> bytes:
     for begin, reason in PACKED.items():
         if data.startswith(begin):
             raise NotRead(reason)
+    if data.startswith(CAPTURES):
+        name = shlex.quote(path.name)
+        is_packed = path.suffix == ".gz"
+        command = f"zcat {name} | tcpdump -n -e -r -" if is_packed else f"tcpdump -n -e -r {name}"
+        raise NotRead(f"a capture, which isn't text; print it first: {command} > capture.txt")
     if len(data) > MAX_FILE_BYTES:
         raise NotRead(f"larger than {MAX_FILE_BYTES >> 20} MiB")
     return data

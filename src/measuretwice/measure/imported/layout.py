@@ -21,6 +21,7 @@ from measuretwice.measure.imported.counters import place_counters
 from measuretwice.measure.imported.files import SNAPSHOT, Piece, Pieces
 from measuretwice.parse import PingRun, Qdisc, QdiscSample, TcClass, parse_tc_qdiscs
 from measuretwice.parse.formats import TC_CLASSES
+from measuretwice.parse.ping import NOT_ENDED
 from measuretwice.parse.tc_log import snapshots_of
 
 # What tc's JSON and text call an interface where tc was asked for one, and so doesn't name it.
@@ -316,10 +317,12 @@ def _pings(lab: Lab, found: Pieces, tests: Tests, layout: Layout) -> None:
             continue
         taken = _by_sender(found, pieces, tests.clients, ping_at.node if ping_at else None)
         for node, piece in taken.items():
-            layout.put(node, name, piece.text[max(piece.text.find("PING"), 0) :])
+            layout.put(node, name, piece.text)
             layout.used[piece.path] = f"{node}'s ping" + (
                 " beside the flows" if key != "ping" else ""
             )
+            if not _ping(piece).ended:
+                layout.used[piece.path] += f" ({NOT_ENDED})"
         what = (
             "the idle path's round-trip time" if key == "ping" else "round trips beside the flows"
         )
