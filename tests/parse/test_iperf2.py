@@ -126,3 +126,44 @@ def test_killed_and_refused() -> None:
     for kept in range(6, len(lines)):
         with pytest.raises(TruncatedError):
             parse_iperf2_text("".join(lines[:kept]), "a.txt")
+
+
+ENHANCED = "-0700:20240509154620.629,10.0.0.1,40968,10.0.0.2,5001,1,"
+
+
+def test_enhanced_csv_has_a_zone_and_more_columns() -> None:
+    text = f"{ENHANCED}0.0-1.0,1000,8000,-1,-1,0,1\n{ENHANCED}0.0-1.0,1000,8000,-1,-1,-1,-1,0,0\n"
+    (connection,) = parse_iperf2_csv(text, "a file")
+    assert (connection.total.bytes, connection.udp, connection.server) == (1000, False, False)
+
+
+def test_csv_with_a_heading_has_the_interval_in_two_columns() -> None:
+    heading = "time,srcaddress,srcport,dstaddr,dstport,transferid,istart,iend,bytes,speed,"
+    rows = f"{ENHANCED}0.0,1.0,1000,8000,0,0\n{ENHANCED}1.0,2.0,1000,8000,0,0\n{ENHANCED}0.0,2.0,2000,8000,0,0\n"
+    (connection,) = parse_iperf2_csv(f"{heading}writecnt,writeerr\n{rows}", "a file")
+    assert (connection.total.end_s, len(connection.intervals), connection.udp) == (2.0, 2, False)
+    (connection,) = parse_iperf2_csv(f"{heading}jitter,datagrams\n{rows}", "a file")
+    assert connection.udp
+
+
+def test_jitter_says_that_it_was_udp() -> None:
+    text = f"{ENHANCED}0.0-1.0,1000,8000,0.031,0,10,0.000,0\n"
+    assert parse_iperf2_csv(text, "a file")[0].udp
+
+
+def test_a_servers_csv_names_itself_first() -> None:
+    text = "20240509154620,10.0.0.2,5001,10.0.0.1,40968,4,0.0-10.1,1000,8000\n"
+    (connection,) = parse_iperf2_csv(text, "a file")
+    assert (connection.server, connection.from_port, connection.to_port) == (True, 40968, 5001)
+
+
+def test_tests_one_after_another_have_spans_that_dont_overlap() -> None:
+    row = "10.0.0.1,{},10.0.0.2,5001,3,0.0-10.0,1000,8000\n"
+    text = f"20240509154620,{row.format(1)}20240509154620,{row.format(2)}20240509154631,{row.format(3)}"
+    first, second, third = (connection.span for connection in parse_iperf2_csv(text, "a file"))
+    assert first == second
+    assert first is not None
+    assert third is not None
+    assert third[0] > first[1]
+    plain = text.replace("20240509154620", "19700101000000")
+    assert parse_iperf2_csv(plain, "a file")[0].span is None

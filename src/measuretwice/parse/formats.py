@@ -127,7 +127,11 @@ FORMATS = (
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
     Format("ss", _holds(r"^# t="), _ss, as_sampled),
     Format("iperf3", wrapping.is_json, parse_iperf3_json, tests=wrapping.json_tests),
-    Format("iperf2", _holds(r"\A\s*\d{14}[\d.]*,[^,\n]*,\d+,"), parse_iperf2_csv),
+    Format(
+        "iperf2",
+        _holds(r"\A\s*(?:[+-]\d{4}:)?\d{14}[\d.]*,[^,\n]*,\d+,|^time,srcadd"),
+        parse_iperf2_csv,
+    ),
     Format(
         "iperf2",
         _holds(r"^(?:Client connecting to|Server listening on (?:TCP|UDP))"),

@@ -1,28 +1,35 @@
 """What iperf 2 prints: CSV (`iperf -c HOST -y C -i 1`, in old versions also `--reportstyle C`), and text.
 
-CSV is nine columns without a heading: time (YYYYMMDDhhmmss; 1970 in a run without `-i`), source
-address and port, destination address and port, connection, interval in seconds, bytes, bit/s. UDP
-adds five more. After the intervals stands one row for the whole test: joined to a mean, it
-counts everything twice.
+CSV is nine columns: time (YYYYMMDDhhmmss; 1970 in a run without `-i`), own address and port, the other end's
+address and port, connection, interval in seconds, bytes, bit/s. UDP adds five more. With -e the zone stands before the
+time (-0700:20240509154620.629) and more columns follow; since 2.2 a heading names all, and the interval is two columns.
+After the intervals stands one row for the whole test: joined to a mean, it counts everything twice.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from ipaddress import ip_address
 from itertools import pairwise
 
 from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt, foreign
 
 _EXPECTED = "the output of `iperf -c HOST -y C -i 1` (iperf 2)"
-_COLUMNS = (9, 14)
+_PLAIN, _PLAIN_UDP = 9, 14
 _INTERVAL = re.compile(r"(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)")
+_TIME = re.compile(r"(?P<zone>[+-]\d{4}:)?(?P<day>\d{8})(?P<clock>\d{6}(?:\.\d+)?)")
+_HEADING = re.compile(r"time,srcadd\w*,.*")
+# Of tests without -i.
+_NO_TIME = "1970"
+# Where a server listens, if nobody says otherwise.
+_PORT = 5001
 # iperf's own number for the sum over parallel connections.
 _SUM = -1
 _EXPECTED_TEXT = "the text output of iperf (iperf 2)"
 _BEGIN = re.compile(
-    r"(?P<end>Client connecting to .*|Server listening on).*\b(?P<protocol>TCP|UDP) port"
+    r"(?P<end>Client connecting to .*|Server listening on).*\b(?P<protocol>TCP|UDP) port (?P<port>\d+)"
 )
 _CONNECTED = re.compile(r"\[ *\*?(\d+)\] local (\S+) port (\d+) connected with (\S+) port (\d+)")
 # 2.0 prints "0.0- 1.0 sec", 2.1 "0.0000-1.0000 sec"; what follows the rate differs with -e.
@@ -58,7 +65,8 @@ class Iperf2Row:
 @dataclass(frozen=True)
 class Iperf2Connection:
     """One connection: its intervals in order, and the row that sums the whole test up. "From" is the end
-    that sends, also where a `server` says this."""
+    that sends, also where a `server` says this. `span` is when it was on, in seconds or in lines, to compare with others'
+    of its file; None where nothing says it."""
 
     from_address: str
     from_port: int
@@ -68,6 +76,7 @@ class Iperf2Connection:
     total: Iperf2Row
     udp: bool = False
     server: bool = False
+    span: tuple[float, float] | None = None
 
 
 def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -82,23 +91,68 @@ def parse_iperf2_csv(text: str, source: str) -> tuple[Iperf2Connection, ...]:
     lines = text.split("\n")
     if lines.pop():
         raise cut_off(source, len(lines) + 1, "a whole line at the end")
-    rows = [_row(line, source, number) for number, line in enumerate(lines, start=1)]
     by_connection: dict[tuple[str, int, str, int, int], list[Iperf2Row]] = {}
-    for row in rows:
-        if row.connection != _SUM:
-            key = (row.from_address, row.from_port, row.to_address, row.to_port, row.connection)
-            by_connection.setdefault(key, []).append(row)
+    heading: list[str] = []
+    udp = False
+    for number, line in enumerate(lines, start=1):
+        if _HEADING.fullmatch(line):
+            heading = line.split(",")
+            udp = udp or "datagrams" in heading
+        elif line.strip() and not _FAILED.fullmatch(line):
+            row = _row(line, source, number)
+            udp = udp or _is_udp(line, heading)
+            if row.connection != _SUM:
+                key = (row.from_address, row.from_port, row.to_address, row.to_port, row.connection)
+                by_connection.setdefault(key, []).append(row)
     if not by_connection:
         raise foreign(text, source, _EXPECTED)
-    udp = any(line.count(",") + 1 == _COLUMNS[1] for line in lines)
     return tuple(
-        connection_of(rows, source, len(lines), udp=udp) for rows in by_connection.values()
+        _of_server(connection)
+        if connection.from_port == _PORT != connection.to_port
+        else connection
+        for rows in by_connection.values()
+        for connection in [connection_of(rows, source, len(lines), udp=udp, span=_span(rows))]
     )
 
 
+def _is_udp(line: str, heading: list[str]) -> bool:
+    """Return whether a row has what only UDP has: jitter and lost datagrams."""
+    fields = line.split(",")
+    if heading or len(fields) <= _PLAIN:
+        return False
+    return (len(fields) == _PLAIN_UDP and fields[0][0] not in "+-") or "." in fields[_PLAIN]
+
+
+def _span(rows: list[Iperf2Row]) -> tuple[float, float] | None:
+    """Return when a connection began and ended by its rows' times, in seconds since any day; None without times."""
+    begin_s, end_s = _seconds(rows[0].time), _seconds(rows[-1].time)
+    return None if begin_s is None or end_s is None else (begin_s - rows[0].end_s, end_s)
+
+
+def _seconds(time: str) -> float | None:
+    parts = _TIME.fullmatch(time)
+    if parts is None or parts["day"].startswith(_NO_TIME):
+        return None
+    try:
+        day = datetime.strptime(parts["day"] + parts["clock"][:6], "%Y%m%d%H%M%S")
+    except ValueError:
+        return None
+    return (day - datetime(2000, 1, 1)).total_seconds()
+
+
+def _of_server(connection: Iperf2Connection) -> Iperf2Connection:
+    """A server's word on a connection: it names itself first."""
+    c = connection
+    return replace(
+        c, from_address=c.to_address, from_port=c.to_port,
+        to_address=c.from_address, to_port=c.from_port, server=True,
+    )  # fmt: skip
+
+
 def connection_of(
-    rows: list[Iperf2Row], source: str, lines: int, *, udp: bool = False, server: bool = False
-) -> Iperf2Connection:
+    rows: list[Iperf2Row], source: str, lines: int, *,
+    udp: bool = False, server: bool = False, span: tuple[float, float] | None = None,
+) -> Iperf2Connection:  # fmt: skip
     """Return the connection of these rows, in the order in which they were printed.
 
     TruncatedError where the last one isn't the whole test's; `lines` is how many the file has.
@@ -113,15 +167,18 @@ def connection_of(
     first = rows[0]
     return Iperf2Connection(
         first.from_address, first.from_port, first.to_address, first.to_port, tuple(intervals), total,
-        udp, server,
+        udp, server, span,
     )  # fmt: skip
 
 
 def _row(line: str, source: str, number: int) -> Iperf2Row:
     fields = line.split(",")
-    interval = _INTERVAL.fullmatch(fields[6]) if len(fields) in _COLUMNS else None
+    if len(fields) > _PLAIN and not _INTERVAL.fullmatch(fields[6]):
+        # Since 2.2 the interval is two columns.
+        fields[6:8] = ["-".join(fields[6:8])]
+    interval = _INTERVAL.fullmatch(fields[6]) if len(fields) >= _PLAIN else None
     try:
-        if not interval or not re.fullmatch(r"\d{14}(\.\d+)?", fields[0]):
+        if not interval or not _TIME.fullmatch(fields[0]) or not _fits(fields):
             raise ValueError
         row = Iperf2Row(
             time=fields[0],
@@ -147,7 +204,12 @@ def _row(line: str, source: str, number: int) -> Iperf2Row:
     return row
 
 
-# Text, a client's or a server's, versions 2.0 and 2.1.
+def _fits(fields: list[str]) -> bool:
+    """Return whether a row has as many columns as some version prints: with -e these differ."""
+    return len(fields) in (_PLAIN, _PLAIN_UDP) or fields[0][0] in "+-"
+
+
+# Text, a client's or a server's, versions 2.0 to 2.2.
 
 
 @dataclass
@@ -156,8 +218,11 @@ class _Ends:
 
     own: tuple[str, int]
     other: tuple[str, int]
+    server: bool
+    begin: int
     rows: list[Iperf2Row] = field(default_factory=list)
     last_end: str = ""
+    end: int = 0
 
 
 def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
@@ -170,19 +235,22 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
     connection without its last row, which sums up (the run was killed).
     """
     text = clean(text, source, _EXPECTED_TEXT)
-    begin = _BEGIN.search(text)
-    if not begin:
+    begins = [*_BEGIN.finditer(text)]
+    if not begins:
         raise foreign(text, source, _EXPECTED_TEXT)
-    server, udp = begin["end"].startswith("Server"), begin["protocol"] == "UDP"
+    udp = begins[0]["protocol"] == "UDP"
+    ports = {int(begin["port"]) for begin in begins if begin["end"].startswith("Server")}
+    # Where both ends wrote into one file, a connection's own port says which one it is of.
+    both = any(begin["end"].startswith("Client") for begin in begins)
     lines = text.rstrip().split("\n")
     connections: list[_Ends] = []
     current: dict[str, _Ends] = {}
     reported = False
     for number, line in enumerate(lines, start=1):
         if connected := _CONNECTED.match(line):
-            ends = _Ends(
-                (_host(connected[2]), int(connected[3])), (connected[4], int(connected[5]))
-            )
+            own, other = int(connected[3]), int(connected[5])
+            server = own in ports if both else bool(ports)
+            ends = _Ends((_host(connected[2]), own), (_host(connected[4]), other), server, number)
             current[connected[1]] = ends
             connections.append(ends)
         elif "Server Report" in line:
@@ -192,7 +260,7 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
             if row["id"] not in current:
                 raise _unreadable(source, number, line, "a connection that was named above")
             if not reported:
-                _take(current[row["id"]], row, server, source, number)
+                _take(current[row["id"]], row, source, number)
         elif _FAILED.fullmatch(line):
             raise ParseError(source, f"line {number}", f"iperf says: {line.strip()}")
         elif "/sec" in line and not _SUM_ROW.match(line) and "[" in line:
@@ -201,12 +269,21 @@ def parse_iperf2_text(text: str, source: str) -> tuple[Iperf2Connection, ...]:
         if not ends.rows or (len(ends.rows) == 1 and _WHOLE.fullmatch(ends.last_end)):
             raise cut_off(source, len(lines), "a last row for the whole test (was it killed?)")
     return tuple(
-        connection_of(ends.rows, source, len(lines), udp=udp, server=server) for ends in connections
+        connection_of(
+            ends.rows,
+            source,
+            len(lines),
+            udp=udp,
+            server=ends.server,
+            span=(ends.begin, ends.end),
+        )
+        for ends in connections
     )
 
 
-def _take(ends: _Ends, match: re.Match[str], server: bool, source: str, number: int) -> None:
-    sender, receiver = (ends.other, ends.own) if server else (ends.own, ends.other)
+def _take(ends: _Ends, match: re.Match[str], source: str, number: int) -> None:
+    sender, receiver = (ends.other, ends.own) if ends.server else (ends.own, ends.other)
+    ends.end = number
     start_s, end_s = float(match["start"]), float(match["end"])
     if end_s < start_s:
         raise _unreadable(source, number, match.group(), "an interval that runs forwards")

@@ -24,7 +24,6 @@ from measuretwice.measure.imported.clients import (
     Tests,
     all_together,
     find_tests,
-    iperf2_connections,
     keep_one_run,
     name_ends,
     seen_by_ss,
@@ -42,6 +41,7 @@ from measuretwice.measure.imported.files import (
 )
 from measuretwice.measure.imported.files import tidy as tidy
 from measuretwice.measure.imported.layout import Layout, counters_of, lay_out
+from measuretwice.measure.imported.others import iperf2_connections
 from measuretwice.measure.run import (
     from_counts,
     from_frames,
@@ -373,6 +373,8 @@ def _note_problems(found: Pieces, tests: Tests, imported: ImportedFiles) -> None
 
 
 def _several(tests: Tests) -> str | None:
+    if tests.sequences:
+        return "; ".join(tests.sequences)
     if len(tests.runs) < 2:
         return None
     runs = [

@@ -15,7 +15,6 @@ from measuretwice.measure.host_state import why_unfit
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import (
     UNIX_TIME_S,
-    Iperf2Connection,
     Iperf3Run,
     SsSample,
     parse_iperf3_json,
@@ -65,12 +64,13 @@ class Client:
 @dataclass
 class Tests:
     """`clients` are those that are checked; `unfit` says of others why they can't be, `runs` which runs
-    are in the files where these are several."""
+    are in the files where these are several, `sequences` which of iperf 2's files have several."""
 
     clients: list[Client] = field(default_factory=list)
     servers: list[tuple[Piece, Iperf3Run]] = field(default_factory=list)
     unfit: list[str] = field(default_factory=list)
     runs: list[list[Client]] = field(default_factory=list)
+    sequences: list[str] = field(default_factory=list)
 
 
 def find_tests(found: Pieces, sender: str | None) -> Tests:
@@ -85,7 +85,7 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
     ):
         if problem := problem_of(run):
             tests.unfit.append(f"{piece.path.name}: {problem}")
-            found.left_out.append(f"{piece.path}: {problem}{_instead(problem)}")
+            found.left_out.append(f"{piece.path}: {problem}{instead_of(problem)}")
             continue
         client = _client(found, piece, run, sender)
         run = client.run
@@ -167,7 +167,8 @@ _INSTEAD = (
 )  # fmt: skip
 
 
-def _instead(problem: str) -> str:
+def instead_of(problem: str) -> str:
+    """Return what to bring in place of a test of which this is the problem; nothing where nobody knows."""
     instead = next((words for sign, words in _INSTEAD if sign in problem), None)
     return f"; bring {instead}" if instead else ""
 
@@ -274,34 +275,6 @@ def _sum(values: Sequence[float | None]) -> float | None:
 def _count(values: Sequence[int | None]) -> int | None:
     total = _sum(values)
     return None if total is None else int(total)
-
-
-def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connection], int]:
-    """Return iperf 2's connections, each once, by their receivers' word where there is one; and how
-    many stood in two of the senders' files."""
-    by_ends: dict[tuple[object, ...], Iperf2Connection] = {}
-    copied = 0
-    for piece in found.of("iperf2"):
-        for connection in piece.content if isinstance(piece.content, tuple) else ():
-            if not isinstance(connection, Iperf2Connection):
-                continue
-            if connection.udp or not connection.total.bytes:
-                why = "a test of UDP" if connection.udp else "nothing was sent or received"
-                tests.unfit.append(f"{piece.path.name}: {why}")
-                found.left_out.append(f"{piece.path}: {why}")
-                continue
-            ends = (
-                connection.from_address,
-                connection.from_port,
-                connection.to_address,
-                connection.to_port,
-            )
-            other = by_ends.get(ends)
-            if other is not None and other.server == connection.server:
-                copied += 1
-            elif other is None or connection.server:
-                by_ends[ends] = connection
-    return list(by_ends.values()), copied
 
 
 def name_ends(found: Pieces, tests: Tests) -> None:

@@ -1,0 +1,61 @@
+"""Tests of other tools than iperf3 among the files that were brought: each once, and of one run."""
+
+from __future__ import annotations
+
+import math
+
+from measuretwice.measure.imported.clients import Tests, instead_of
+from measuretwice.measure.imported.files import Piece, Pieces
+from measuretwice.parse import Iperf2Connection
+
+
+def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connection], int]:
+    """Return iperf 2's connections of one test, each once, by their receivers' word where there is one; and how
+    many stood in two of the senders' files. Of several tests in a file, one after the other, the last one counts."""
+    by_ends: dict[tuple[object, ...], Iperf2Connection] = {}
+    sent: set[tuple[object, ...]] = set()
+    copied = 0
+    for piece in found.of("iperf2"):
+        for connection in _last_of_several(found, tests, piece):
+            if connection.udp or not connection.total.bytes:
+                why = "a test of UDP" if connection.udp else "nothing was sent or received"
+                tests.unfit.append(f"{piece.path.name}: {why}")
+                found.left_out.append(f"{piece.path}: {why}{instead_of(why)}")
+                continue
+            ends = (
+                connection.from_address,
+                connection.from_port,
+                connection.to_address,
+                connection.to_port,
+            )
+            if not connection.server:
+                sent.add(ends)
+            other = by_ends.get(ends)
+            if other is not None and other.server == connection.server:
+                copied += 1
+            elif other is None or connection.server:
+                by_ends[ends] = connection
+    # Other tests that the server served.
+    return [by_ends[ends] for ends in by_ends if not sent or ends in sent], copied
+
+
+def _last_of_several(found: Pieces, tests: Tests, piece: Piece) -> list[Iperf2Connection]:
+    """Return a file's connections, of its senders' only those of the last test where it has several."""
+    content = piece.content if isinstance(piece.content, tuple) else ()
+    connections = [ends for ends in content if isinstance(ends, Iperf2Connection)]
+    senders = [ends for ends in connections if not ends.server]
+    alone = len(found.of("iperf2", "iperf3")) == 1
+    groups: list[list[Iperf2Connection]] = [[]]
+    end = math.inf
+    for ends in senders or (connections if alone else []):
+        begin, last = ends.span or (-math.inf, math.inf)
+        if groups[-1] and begin >= end:
+            groups.append([])
+            end = math.inf
+        groups[-1].append(ends)
+        end = min(end, last)
+    if len(groups) == 1:
+        return connections
+    tests.sequences.append(f"{len(groups)} tests, one after another, in {piece.path.name}")
+    found.left_out.append(f"{piece.path}: of the {len(groups)} tests in it all but the last")
+    return groups[-1] + [ends for ends in connections if ends.server and senders]
