@@ -135,3 +135,23 @@ def test_an_algorithm_is_found_by_its_place_and_its_name(
     )
     ((socket,),) = [sample.sockets for sample in parse_ss_samples(text, "a")]
     assert (socket.congestion_control, socket.flags) == (algorithm, flags)
+
+
+def test_what_else_a_terminal_showed_is_no_socket() -> None:
+    text = (
+        f"$ ss -tin\n{HEADING}\n{ROW}\n{details(1)}\n$ tc -s qdisc\nqdisc htb 1: dev eth2 root refcnt 2\n"
+        " Sent 5 bytes 1 pkt (dropped 0, overlimits 0 requeues 0)\n"
+    )
+    ((socket,),) = [sample.sockets for sample in parse_ss_samples(as_sampled(text, "a"), "a")]
+    assert (socket.local_port, socket.cwnd_segments, socket.other) == (40968, 11, {})
+
+
+def test_what_a_logger_puts_before_each_line_is_taken_away() -> None:
+    text = "".join(f"romeo-1  | {line}\n" for line in (HEADING, ROW, details(1)))
+    ((socket,),) = [sample.sockets for sample in parse_ss_samples(as_sampled(text, "a"), "a")]
+    assert (socket.local_port, socket.cwnd_segments) == (40968, 11)
+
+
+def test_prose_about_ss_is_refused() -> None:
+    with pytest.raises(ParseError, match="no line of it is as ss prints it; bring"):
+        as_sampled("Look at cwnd:10 there.\n", "a")

@@ -7,9 +7,15 @@ import json
 import pytest
 from tool_outputs import read
 
-from measuretwice.parse import ParseError
+from measuretwice.parse import ParseError, parse_qdisc_samples, parse_tc_qdiscs
 from measuretwice.parse.formats import format_of
-from measuretwice.parse.tc_log import as_snapshots, classes_of, parse_snapshots, snapshots_of
+from measuretwice.parse.tc_log import (
+    as_snapshots,
+    classes_of,
+    parse_snapshots,
+    samples_in,
+    snapshots_of,
+)
 
 TEXT = read("tc/tc-7.2-netem-htb.txt")
 JSON = read("tc/tc-7.2-netem-htb.json")
@@ -92,3 +98,25 @@ def test_an_option_of_2018_that_is_no_value_is_refused() -> None:
 def test_a_document_that_is_cut_off_is_refused() -> None:
     with pytest.raises(ParseError, match="cut off"):
         parse_snapshots(JSON[: len(JSON) // 2], "tc.json")
+
+
+def test_a_queue_that_was_looked_at_often_has_a_history() -> None:
+    red = read("tc/tc-7.2-red-marked.txt")
+    text = "".join(f"{1731700000 + second}.25\n{red}" for second in range(12))
+    samples = parse_qdisc_samples(samples_in(text) or "", "queue.txt")
+    assert [sample.time_s for sample in samples] == [1731700000.25 + second for second in range(12)]
+    assert samples[3].qdiscs == parse_tc_qdiscs(red, "tc")
+    json_text = read("tc/tc-7.2-red-marked.json")
+    text = "".join(f"{1731700000 + second}.25\n{json_text}" for second in range(12))
+    samples = parse_qdisc_samples(samples_in(text) or "", "queue.txt")
+    assert samples[11].qdiscs == parse_tc_qdiscs(json_text, "tc")
+
+
+@pytest.mark.parametrize("times", [("1731700000.25",) * 12, tuple(f"14:26:{n}" for n in range(10, 22))])  # fmt: skip
+def test_without_times_or_a_day_there_is_no_history(times: tuple[str, ...]) -> None:
+    assert samples_in("".join(f"{time}\n{TEXT}" for time in times)) is None
+
+
+def test_what_a_logger_puts_before_each_line_is_taken_away() -> None:
+    (look,) = snapshots_of("".join(f"router-1  | {line}\n" for line in TEXT.splitlines()))
+    assert parse_snapshots(look.text, "tc") == parse_snapshots(TEXT, "tc")

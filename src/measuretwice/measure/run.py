@@ -32,6 +32,9 @@ from measuretwice.parse import (
 )
 from measuretwice.parse.host import parse_ip, parse_softnet
 
+# Fewer looks at a window that goes up and down are no mean.
+FEW_LOOKS = 10
+
 
 def measure(lab: Lab, raw: Path, params: Mapping[str, Value]) -> tuple[Measured, list[Flow]]:
     """Return the measured values of the run whose nodes' files stand under `raw`/<node>/, and its
@@ -142,7 +145,7 @@ def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:
         "mss_bytes": sockets[0].mss_bytes if sockets else None,
         "data_segs_out": _sum(socket.data_segs_out for socket in sockets),
         "bytes_acked": _sum(socket.bytes_acked for socket in sockets),
-        "cwnd_mean_segments": round(cwnd_sum / rtt_count, 6) if rtt_count else None,
+        "cwnd_mean_segments": round(cwnd_sum / rtt_count, 6) if rtt_count >= FEW_LOOKS else None,
         "cwnd_max_segments": cwnd_max if rtt_count else None,
         "data_port": data_ports[0] if len(data_ports) == 1 else None,
         "retrans_total": _sum(socket.retrans_total or 0 for socket in sockets),

@@ -85,6 +85,37 @@ def format_of(text: str, source: str) -> Format:
     raise ParseError(source, "file", why_unread(text))
 
 
+def others_in(text: str, known: Format) -> list[tuple[Format, str]]:
+    """Return what a file in which `known` was found holds of other tools' text besides, as of all that a terminal showed.
+
+    A document and a sampler's log hold nothing else.
+    """
+    if known.tool in ("queue", "nstat", "ip") or text.lstrip()[:1] in "{[" or text[:4] == "# t=":
+        return []
+    family = {known.tool, *_FAMILIES.get(known.tool, ())}
+    found: list[tuple[Format, str]] = []
+    for other in FORMATS:
+        if other.tool in family or other.tool not in _PARTS or not other.recognises(text):
+            continue
+        family.add(other.tool)
+        pattern = _PARTS[other.tool]
+        part = re.search(pattern, text, re.M | re.S) if pattern else None
+        found.append((other, part[0] if part else text))
+    return found
+
+
+# Tools of which something may stand among others' text, and which part of it they read: None where the parser leaves
+# others' lines out by itself.
+_PARTS = {
+    "tc": None,
+    "tc classes": None,
+    "ss": None,
+    "ping": r"^PING6?[ (].*?^(?:rtt|round-trip) [^\n]*\n",
+}
+# Tools that look like another, or come with it.
+_FAMILIES = {"tc": ("tc classes",)}
+
+
 def _holds(pattern: str) -> Callable[[str], bool]:
     compiled = re.compile(pattern, re.M)
     return lambda text: compiled.search(text) is not None
@@ -125,7 +156,7 @@ LINKS = Format(
 # The first that recognises a text has it.
 FORMATS = (
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
-    Format("ss", _holds(r"^# t="), _ss, as_sampled),
+    Format("ss", _holds(r"^# t=[\d.,]+\n(?!qdisc )"), _ss, as_sampled),
     Format("iperf3", wrapping.is_json, parse_iperf3_json, tests=wrapping.json_tests),
     Format(
         "iperf2",

@@ -22,6 +22,7 @@ from measuretwice.parse._reading import (
     time_in,
 )
 from measuretwice.parse.ss_fields import BadToken, SsSocket, read_details
+from measuretwice.parse.wrapping import unwrapped
 
 _EXPECTED = "the text output of ss (`ss -tin`)"
 _EXPECTED_SAMPLES = "samples of ss, each after a line '# t=SECONDS'"
@@ -48,6 +49,10 @@ _ROW = re.compile(r"(?:tcp +)?(?:[A-Z][A-Z0-9-]+ +)?\d+ +\d+ +\S+:\S+ +\S+:\S+")
 _NO_TCP = re.compile(r"(?:udp|mptcp|raw|u_\w+|nl|icmp6?|p_\w+|v_\w+|sctp|dccp|xdp) +\S+ +\d+ +\d+ ")
 _HEADING = re.compile(r"(?:Netid +)?(?:State +)?Recv-Q +Send-Q +Local")
 _DETAILS = re.compile(r"(?:^|[ \t])(?:rto|cwnd|bytes_acked|bytes_sent):\d")
+_NAMED = re.compile(r"\b[a-z_]+:\d")
+# In fewer numbers with their names there is no socket, but words about one.
+DETAILS = 4
+_WRAPPED = re.compile(r"(?:tcp +)?[A-Z][A-Z0-9-]+ +\d+ +\d+ +\S+:\d+ +\S+:\d+")
 _COUNT = re.compile(r" (bytes_acked|segs_out):(\d+)")
 _BEGINS_SOCKET = re.compile(
     r"(?:tcp +)?(?:ESTAB|SYN-|FIN-WAIT|TIME-WAIT|CLOSE|LAST-ACK|LISTEN|CLOSING)"
@@ -315,7 +320,7 @@ def _unreadable(source: str, number: int, line: str) -> ParseError:
 
 
 class _Line(NamedTuple):
-    """What a line is (row, details, heading, time, other protocol's row, or nothing of ss's), its own time (s), the rest."""
+    """What a line is (row, details, heading, time, another protocol's row, or text), its own time (s), the rest."""
 
     kind: str
     time_s: float | None
@@ -358,13 +363,15 @@ def as_sampled(text: str, source: str) -> str:
             last_s, time_s = time_s, time_s + day_s
         if line.kind == "other":
             words = []
+        elif line.kind == "text":
+            words = None
         elif line.kind == "time" or (line.kind == "heading" and (not looks or looks[-1].sockets)):
             looks.append(_look(looks, time_s))
             words = None
         elif line.kind == "details" and words is not None and not _has_begun(words, line.text):
             words += line.text.split()
             second_lines = whole = True
-        elif line.kind in ("row", "details"):
+        elif line.kind == "row" or (line.kind == "details" and _is_details(line.text)):
             words = _row(line)
             ends = " ".join(words[3:5])
             if not looks or ends in looks[-1].sockets or _is_later(time_s, looks[-1].time_s):
@@ -377,6 +384,14 @@ def as_sampled(text: str, source: str) -> str:
         if len(looks) == 1:
             raise cut_off(source, text.rstrip().count("\n") + 1, "the last socket's second line")
         next(look for look in reversed(looks) if look.sockets).sockets.popitem()
+    if not any(look.sockets.keys() - {NO_ADDRESSES.strip()} for look in looks):
+        # A logger may have put more before each line than a time.
+        without = unwrapped(text, _WRAPPED)
+        if without != text:
+            return as_sampled(without, source)
+        if not any(look.sockets for look in looks) and not _HEADING.search(text):
+            problem = "no line of it is as ss prints it; bring what ss -tin itself printed"
+            raise ParseError(source, "file", problem)
     _refuse_several(looks, source)
     return _whole("".join(look.text() for look in looks), source)
 
@@ -449,7 +464,7 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
             yield _Line(kind, None, line)
         elif (stamp := stamp_of(line)) and (kind := _kind_of(stamp.rest)):
             yield _Line(kind, stamp.time_s, stamp.rest)
-        elif _DETAILS.search(line):
+        elif _is_details(line):
             yield _Line("details", None, line)
         elif _BEGINS_SOCKET.match(line):
             if number == last:
@@ -458,6 +473,13 @@ def _lines(text: str, source: str) -> Iterator[_Line]:
             raise ParseError(source, f"line {number}", problem)
         elif (time_s := time_in(line)) is not None:
             yield _Line("time", time_s, "")
+        elif any(map(str.isalpha, line)):
+            yield _Line("text", None, line)
+
+
+def _is_details(line: str) -> bool:
+    """Return whether a line by itself is what ss says of a socket."""
+    return _DETAILS.search(line) is not None and len(_NAMED.findall(line)) >= DETAILS
 
 
 def _kind_of(text: str) -> str | None:

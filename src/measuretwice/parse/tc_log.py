@@ -11,13 +11,17 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from measuretwice.parse._reading import stamp_of, time_in
+from measuretwice.parse._reading import UNIX_TIME_S, stamp_of, time_in
 from measuretwice.parse.tc import AS_TEXT, parse_tc_classes, parse_tc_qdiscs
-from measuretwice.parse.tc_fields import Qdisc, TcClass
+from measuretwice.parse.tc_fields import COUNTERS, Qdisc, TcClass
+from measuretwice.parse.wrapping import unwrapped
+
+# A queue that was looked at as often has a history.
+MANY_LOOKS = 10
 
 _ENTRY = re.compile(
     r"(?P<what>qdisc|class) (?P<kind>\S+) (?P<handle>[0-9a-f]*:[0-9a-f]*)(?: offloaded)?"
-    r"(?: dev (?P<dev>\S+))?(?: root\b)?(?: parent (?P<parent>\S+))?"
+    r"(?: dev (?P<dev>\S+))?(?: root\b)?(?: parent (?P<parent>\S+))?(?: refcnt \d+)?"
 )
 # Options without a quote can't be JSON, unless there are none.
 _TEXT_OPTIONS = re.compile(r'("options"\s*:\s*)\{\s*([^{}"\[\]]*[^{}"\[\]\s])\s*\}')
@@ -77,6 +81,30 @@ def parse_classes(text: str, source: str) -> tuple[TcClass, ...]:
     return parse_tc_classes(classes_of(text) or text, source)
 
 
+def samples_in(text: str) -> str | None:
+    """Return looks at the qdiscs that have their Unix times as the labs' sampler writes a queue's; None where there are
+    fewer than MANY_LOOKS."""
+    looks = [look for look in snapshots_of(text) if (look.time_s or 0) > UNIX_TIME_S]
+    if len({look.time_s for look in looks}) < MANY_LOOKS:
+        return None
+    return "".join(f"# t={look.time_s:.9f}\n{_as_json(look.text)}\n" for look in looks)
+
+
+def _as_json(text: str) -> str:
+    """One look as a line of tc's JSON."""
+    if text.startswith("["):
+        return text.strip()
+    documents = []
+    for entry, qdisc in zip(_text_entries(text), parse_tc_qdiscs(text, "tc"), strict=True):
+        head = str(entry.value).split("\n", 1)[0]
+        place = {"root": True} if qdisc.root else {"parent": qdisc.parent}
+        options = {AS_TEXT: head[mark.end() :]} if (mark := _ENTRY.match(head)) else {}
+        counts = {name: getattr(qdisc, field) for name, field in COUNTERS.items()}
+        own = {"kind": qdisc.kind, "handle": qdisc.handle, "dev": qdisc.dev, **place}
+        documents.append({**own, "options": options, **counts, **qdisc.stats})
+    return json.dumps(documents)
+
+
 def _printed(entries: list[_Entry]) -> str:
     if isinstance(entries[0].value, str):
         return "".join(str(entry.value) for entry in entries)
@@ -84,7 +112,12 @@ def _printed(entries: list[_Entry]) -> str:
 
 
 def _entries(text: str, what: str) -> Iterator[_Entry]:
-    found = _json_entries(text) if '"kind"' in text or '"class"' in text else _text_entries(text)
+    if '"kind"' in text or '"class"' in text:
+        found = [*_json_entries(text)]
+    else:
+        found = [*_text_entries(text)]
+        if not found and (without := unwrapped(text, _ENTRY)) != text:
+            found = [*_text_entries(without)]
     return (entry for entry in found if entry.what == what)
 
 

@@ -24,9 +24,9 @@ from pathlib import Path
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
 from measuretwice.measure.raw import node_of_address
-from measuretwice.parse import Iperf3Run, ParseError
-from measuretwice.parse.formats import TC_CLASSES, Content, Format, format_of, plain
-from measuretwice.parse.tc_log import classes_of, parse_classes
+from measuretwice.parse import Iperf3Run, ParseError, parse_qdisc_samples
+from measuretwice.parse.formats import TC_CLASSES, Content, Format, format_of, others_in, plain
+from measuretwice.parse.tc_log import classes_of, parse_classes, samples_in
 from measuretwice.parse.wrapping import complaints
 
 MAX_FILE_BYTES = 64 * 2**20
@@ -159,7 +159,13 @@ def tidy(data: bytes) -> str:
     """Text without what terminals and editors add; undecodable bytes become U+FFFD."""
     text = data.decode(_encoding(data), errors="replace").removeprefix("\ufeff")
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\x1b" in text:
+        text = _ESCAPES.sub("", text)
     return text if text.endswith("\n") or not text else text + "\n"
+
+
+# Colours, and what watch moves the cursor with.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|[()][0-9A-B]|[=>])")
 
 
 def _encoding(data: bytes) -> str:
@@ -307,6 +313,10 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
             f"{file.path}: beside its results iperf3 says: {words}" for words in complaints(text)
         ]
 
+    for other, part in others_in(text, known):
+        path = file.path.with_name(f"{other.tool} in {file.path.name}")
+        _read_test(found, other, Piece(path, other.tool, part, None, node, file.path))
+
 
 def _read_test(found: Pieces, known: Format, piece: Piece) -> None:
     """Add a test's text, and what it says; what can't be read is refused."""
@@ -316,12 +326,17 @@ def _read_test(found: Pieces, known: Format, piece: Piece) -> None:
         content = known.parse(text, name)
         classes = classes_of(piece.text) if known.tool == "tc" else None
         of_classes = parse_classes(classes, name) if classes else ()
+        samples = samples_in(piece.text) if known.tool == "tc" else None
+        of_queue = parse_qdisc_samples(samples, name) if samples else ()
     except ParseError as error:
         _refuse(found, f"{piece.path}: {error.where}: {error.problem}")
         if known.tool in ("iperf2", "iperf3"):
             found.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
     found.pieces.append(replace(piece, text=text, content=content))
+    if samples:
+        path = piece.path.with_name(f"queue in {name}")
+        found.pieces.append(replace(piece, path=path, tool="queue", text=samples, content=of_queue))
     if classes:
         found.pieces.append(replace(piece, tool=TC_CLASSES.tool, text=classes, content=of_classes))
 
