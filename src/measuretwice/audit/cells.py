@@ -233,15 +233,16 @@ ENGLISH = {
         " \u541e\u5410\u91cf \u541e\u5410\u7387 \u30b9\u30eb\u30fc\u30d7\u30c3\u30c8 \u0441\u043a\u043e\u0440\u043e\u0441\u0442\u044c",
         "goodput": "nutzdatenrate",
         "bandwidth": "banda bandbreite ancho largura passante bandbredd bandbreedte \u5e26\u5bbd",
-        "latency": "latencia latenz latence latenza opoznienie latentie atraso \u5ef6\u8fdf \u65f6\u5ef6 \u0437\u0430\u0434\u0435\u0440\u0436\u043a\u0430",
+        "latency": "gecikme latencia latenz latence latenza opoznienie latentie atraso \u5ef6\u8fdf \u65f6\u5ef6 \u0437\u0430\u0434\u0435\u0440\u0436\u043a\u0430",
         "delay": "verzogerung retard retardo ritardo",
         "round trip": "umlaufzeit paketumlaufzeit \u5f80\u8fd4\u65f6\u5ef6 \u5f80\u8fd4",
-        "loss": "perda perdas perte pertes verlust verluste paketverlust perdida perdidas perdita perdite straty verlies"
-        " \u4e22\u5305 \u4e22\u5931 \u043f\u043e\u0442\u0435\u0440\u0438",
+        "loss": "kayip perda perte verlust paketverlust perdida perdita strata verlies \u4e22\u5305 \u4e22\u5931 \u043f\u043e\u0442\u0435\u0440\u044f",
+        "losses": "perdas pertes verluste paketverluste perdidas perdite straty verliezen \u043f\u043e\u0442\u0435\u0440\u0438",
         "retransmissions": "retransmissoes retransmisiones ritrasmissioni wiederholungen \u91cd\u4f20",
         "packets": "pacotes paquets pakete paquetes pacchetti pakiety pakketten",
-        "flows": "fluxos flux flusse flujos flussi strome przeplywy stromen \u6d41\u6570",
-        "flow": "fluxo fluss flujo flusso strom verbindung conexao conexion connexion \u6d41",
+        "number": "nombre numero anzahl liczba aantal antal qtd quantidade cantidad",
+        "flows": "fluxos flusse flujos flussi strome przeplywy stromen \u6d41\u6570",
+        "flow": "fluxo flux fluss flujo flusso strom stroom flode przeplyw \u043f\u043e\u0442\u043e\u043a verbindung conexao conexion connexion \u6d41",
         "link": "enlace lien kanal \u94fe\u8def",
         "capacity": "capacidade capacidad capacite kapazitat capacita",
         "index": "indice indeks",
@@ -253,8 +254,8 @@ ENGLISH = {
         "size": "tamanho tamano grosse taille dimensione rozmiar \u0440\u0430\u0437\u043c\u0435\u0440 \u043e\u0431\u044a\u0435\u043c",
         "share": "anteil parte parcela proporcion",
         "total": "gesamt insgesamt totale totaal razem ogolem \u603b\u8ba1 \u5408\u8ba1 \u0438\u0442\u043e\u0433\u043e \u0432\u0441\u0435\u0433\u043e",
-        "sum": "soma suma summe somme somma \u603b\u548c",
-        "mean": "media medio medias moyenne moyen mittel mittelwert mittlere mittlerer durchschnitt durchschnittlich"
+        "sum": "soma suma summa summe zusammen jumlah toplam osszesen celkem lacznie yhteensa tong somme somma \u603b\u548c",
+        "mean": "media medio ortalama keskiarvo prumer atlag rerata medias moyenne moyen mittel mittelwert mittlere mittlerer durchschnitt durchschnittlich"
         " durchschnittliche promedio gemiddelde gemiddeld srednia sredni medelvarde \u5e73\u5747 \u5e73\u5747\u503c"
         " \u0441\u0440\u0435\u0434\u043d\u0435\u0435 \u0441\u0440\u0435\u0434\u043d\u044f\u044f avg average averaged \u00f8",
         "median": "mediana mediane \u4e2d\u4f4d\u6570",

@@ -80,7 +80,7 @@ NAMES: dict[str, Name] = {
         Name("asked", "count", "flows that were asked for",
              r"\b(?:asked|requested|configured|expected)\b.*\bflows\b|\bflows .*\b(?:asked|requested)\b|^asked"),
         Name("flows", "count", "how many flows there were",
-             rf"^(?!.*\b(?:{MEASURED_RATE}|total|sum|per)\b).*\b(?:flows|flow count|ports|connections|nflows)\b|^n$"
+             rf"^(?!.*\b(?:{MEASURED_RATE}|total|sum|per)\b).*\b(?:flows|flow count|ports|connections|nflows)\b|^n$|^number (?:of |de )?(?:tcp )?flows?$"
              r"|^(?:no |number |num |n |count |parallel |concurrent |tcp |of )*(?:streams|users|clients|senders)$"),
         Name("per_flow", "rate", "the mean rate of a run's flows", rf"{MEASURED_RATE} per (?:flow|stream|connection|user)"),
         Name("link", "rate", "the link's rate",

@@ -406,6 +406,8 @@ def _constants(
 def _over_link(group: Sequence[Row], reading: Reading) -> Iterator[Problem]:
     """The flows of one run carry together no more than the link does."""
     linked = [row for row in group if row.has("link", "goodput")]
+    if len({row["duration"].value for row in linked if row.has("duration")}) > 1:
+        return  # Not all of the time were all of them there.
     if not linked or reading.unit_of("goodput") is None or "flow" not in reading.columns:
         return
     total, link = math.fsum(row["goodput"].low for row in linked), linked[0]["link"].value

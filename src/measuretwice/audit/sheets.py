@@ -30,6 +30,8 @@ DELIMITERS = ",;\t|"
 DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+(?:[eE][+-]?\d+)?\s*%?")
 NUMBER = re.compile(r"[+-]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?")
 MOST_COLUMNS = 500
+# By so many lines a column's unit is told.
+ENOUGH_LINES = 500
 # Of so many lines and more, this share has as many cells as each other; else it is prose.
 FEW_LINES, ALIKE = 6, 0.4
 # Frames of tables that are drawn, as the plain marks that stand for them.
@@ -95,6 +97,11 @@ def read_tables(content: bytes, source: str) -> list[Table]:
             raise UserError(f"{source}: {len(head.cells)} columns are no table of results")
         headings, rest = _whole_headings(head.cells, rest)
         rest = [line for line in rest if line.cells != head.cells]
+        if len(rest) > 1 and all(
+            len(line.cells) == len(headings) + 1 and line.cells[-1] for line in rest
+        ):
+            # As pandas and R print it: rows have names, and these no heading.
+            headings = ("", *headings)
         if rest:
             tables.append(Table(source, headings, tuple(rest), _has_decimal_comma(rest), title))
     if not tables:
@@ -133,6 +140,9 @@ def _piped(text: str) -> Iterator[tuple[str, list[Line]]]:
     title, block, ruled = "", list[Line](), False
     for number, line in enumerate([*text.splitlines(), ""], 1):
         bare = line.strip()
+        if bare.startswith("||") and not block:
+            # As in Jira, where bars are double around headings.
+            bare, ruled = bare.replace("||", "|"), True
         if "|" in bare and not RULE.fullmatch(bare):
             inner = bare.removeprefix("|")
             inner = inner if inner.endswith("\\|") else inner.removesuffix("|")
@@ -183,10 +193,14 @@ def _lines(text: str, source: str) -> list[Line]:
     Where no other line has headings, the last remark before the table may.
     """
     plain = [line for line in text.splitlines() if line.strip() and line[:1] != "#"]
-    # A title above the table has no delimiter.
-    counts = {mark: max((line.count(mark) for line in plain[:5]), default=0) for mark in DELIMITERS}
+    # A title above the table has no delimiter, and a heading may have another.
+    counts = {
+        mark: Counter(n for line in plain[:20] if (n := line.count(mark))) for mark in DELIMITERS
+    }
     first = next(iter(plain), "")
-    delimiter = max(DELIMITERS, key=lambda mark: (first.count(mark), counts[mark]))
+    delimiter = max(
+        DELIMITERS, key=lambda mark: max(((k, n) for n, k in counts[mark].items()), default=(0, 0))
+    )
     words = not counts[delimiter]
     split = _word_splitter(plain) if words else None
     rows: list[Line] = []
@@ -344,7 +358,7 @@ def read_unit(table: Table) -> Callable[[int], Unit | None]:
     def unit_of(place: int) -> Unit | None:
         units: Counter[str] = Counter()
         by_quantity: dict[str, Unit] = {}
-        for line in table.lines:
+        for line in table.lines[:ENOUGH_LINES]:
             try:
                 number, unit = read_cell(
                     line.cells[place] if place < len(line.cells) else "", table.decimal_comma
@@ -355,7 +369,7 @@ def read_unit(table: Table) -> Callable[[int], Unit | None]:
                 units[unit.quantity] += 1
                 by_quantity.setdefault(unit.quantity, unit)
         [(quantity, times)] = units.most_common(1) or [("", 0)]
-        return by_quantity[quantity] if times * 2 > len(table.lines) else None
+        return by_quantity[quantity] if times * 2 > len(table.lines[:ENOUGH_LINES]) else None
 
     return unit_of
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from measuretwice.audit.cells import BETWEEN, NOTHING, RATE, Number, Unit, read_cell
+from measuretwice.audit.cells import BETWEEN, NOTHING, RATE, Number, Unit, read_cell, words_of
 from measuretwice.audit.columns import NAMES, Column, Known, quantity_of
 from measuretwice.audit.percent import as_ratios
 from measuretwice.audit.rules import Row
@@ -74,6 +74,14 @@ class Reading:
 def read_rows(table: Table, by_name: Known, given: Given) -> Reading:
     """Read the columns that are known. UserError where a unit that is needed isn't known."""
     by_name = _numbers_only(table, by_name)
+    links = [c for c in by_name.get("flow", ()) if words_of(c.heading)[0] == "connection"]
+    if links and not any(
+        re.search(r"\d", _cell(line, c.place)) for c in links for line in table.lines
+    ):
+        # A connection by wire or by radio is no flow.
+        others = [column for column in by_name["flow"] if column not in links]
+        by_name = {**by_name, "label": [*by_name.get("label", ()), *links], "flow": others}
+    by_name = {name: columns for name, columns in by_name.items() if columns}
     several = any(
         SEVERAL.fullmatch(_cell(line, column.place))
         for column in by_name.get("flow", ())
@@ -371,6 +379,11 @@ class _Reader:
             number = _exact(number)
         if unit and unit.quantity in (quantity, "count"):
             return number.times(unit)
+        if unit and column.unit:
+            self.unread.append(
+                f"{self.table.place} {line.number}: {column.heading}: {unit.name} is no unit of it"
+            )
+            return None
         if column.unit:
             return number.times(column.unit)
         if column.name in self.units and number.value:

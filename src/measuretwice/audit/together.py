@@ -168,7 +168,7 @@ def said_of_all(group: Sequence[Row]) -> Iterator[str]:
     """Yield what stands beside each flow of a run and isn't true of them all."""
     first, flows = group[0], [row["goodput"] for row in group if row.has("goodput")]
     sent = [row["sent_rate"] for row in group if row.has("sent_rate")]
-    if len(flows) < len(group) or min(flow.low for flow in flows) < 0 or _some_are_missing(group):
+    if len(flows) < len(group) or min(flow.value for flow in flows) < 0 or _some_are_missing(group):
         return
     total = math.fsum(flow.value for flow in flows)
     if total <= 0:
