@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from measuretwice.parse import ParseError, TruncatedError, parse_ping
-from measuretwice.parse.formats import format_of
-from measuretwice.parse.ping_forms import whole_ping
+from measuretwice.parse.formats import format_of, plain
+from measuretwice.parse.ping_forms import ping_tests, whole_ping
 
 A = "10.10.2.100"
 # Of each language of Windows: the beginning, an answer (twice printed), the counts, the times.
@@ -347,3 +347,46 @@ def test_windows_stopped() -> None:
     run = parse_ping(whole_ping(text, "a"), "a")
     assert (run.transmitted, run.received, run.rtt_min_ms, run.ended) == (3, 2, 40, False)
     assert whole_ping(WINDOWS["Russian"], "a") == WINDOWS["Russian"]
+
+
+def test_several_pings_in_a_file() -> None:
+    unix = f"{HEAD}64 bytes from {A}: icmp_seq=1 ttl=63 time=40.2 ms\n"
+    assert ping_tests(f"$ ping\n{unix}\n{unix}{unix}") == [f"$ ping\n{unix}\n", unix, unix]
+    for language, text in WINDOWS.items():
+        tests = ping_tests(f"C:\\> ping -n 3 {A}\n{text}{text}")
+        assert [parse_ping(test, language).received for test in tests] == [2, 2]
+    assert ping_tests(FPING) == [FPING]
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    ["Nov 15 19:46:{:02} ", "[2024-11-15 19:46:{:02}] ", "17317000{:02}.123456 ", "romeo | "],
+)
+def test_what_a_logger_puts_before_each_line_is_no_matter(stamp: str) -> None:
+    text = (
+        f"{HEAD}64 bytes from {A}: icmp_seq=1 ttl=63 time=40.2 ms\n64 bytes from {A}: icmp_seq=2 ttl=63 time=40.4 ms\n"
+        f"\n--- {A} ping statistics ---\n2 packets transmitted, 2 received, 0% packet loss, time 1001ms\n"
+        "rtt min/avg/max/mdev = 40.154/40.254/40.354/0.100 ms\n"
+    )
+    stamped = "".join(
+        stamp.format(n) + line for n, line in enumerate(text.splitlines(keepends=True))
+    )
+    assert format_of(plain(stamped), "a").tool == "ping"
+    assert parse_ping(plain(stamped), "a") == parse_ping(text, "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Type escape sequence to abort.\n!!!!!\nSuccess rate is 100 percent (5/5), round-trip min/avg/max = 1/2/4 ms\n", "Cisco"),
+        (f"PING {A}:80 (/):\nconnected to {A}:80 (123 bytes), seq=0 time=40.1 ms\n--- http://{A}/ ping statistics ---\n1 connects, 1 ok, 0.00% failed, time 41ms\n", "TCP or HTTP"),
+        (f"Source        Destination     IPV4Address      Bytes    Time(ms)\nROMEO         {A}     {A}      32       40\n", "PowerShell"),
+        (f"ARPING {A} from 10.10.2.1 eth0\nUnicast reply from {A} [52:54:00:00:01:02]  0.812ms\n", "arping"),
+        (f"{A} is alive\n", "who answers"),
+        (f'{{"destination_ip": "{A}", "packets_transmitted": 5, "packets_received": 5}}\n', "JSON"),
+        ("--- twping statistics from [romeo]:8840 to [juliet]:8850 ---\n100 sent, 0 lost\n", "twping"),
+    ],
+)  # fmt: skip
+def test_what_is_no_ping_is_called_by_its_name(text: str, words: str) -> None:
+    with pytest.raises(ParseError, match=words):
+        format_of(text, "a")

@@ -158,16 +158,21 @@ def flows(run: RunUnderTest) -> Finding | Right | None:
 )
 def offload(run: RunUnderTest) -> Finding | Right | None:
     largest, mss_bytes = run.measured("largest_packet_bytes"), run.measured("mss_bytes")
-    if largest is None or mss_bytes is None:
+    mtu_bytes = run.param("mtu_bytes")
+    if largest is None or (mss_bytes is None and mtu_bytes is None):
         return None
     more_bytes = (run.measured("ip_header_bytes") or IPV4_HEADER_BYTES) - IPV4_HEADER_BYTES
-    limit = largest_packet_bytes(mss_bytes) + more_bytes
+    if mss_bytes is None:
+        limit, why = mtu_bytes or 0.0, f"an MTU of {mtu_bytes:.0f}"
+    else:
+        limit = largest_packet_bytes(mss_bytes) + more_bytes
+        why = f"MSS {mss_bytes:.0f} and its headers"
     if largest <= limit:
         return Right("packets' sizes")
     return Finding(
         "offload",
         f"packets of up to {largest:.0f} B on the router",
-        f"at most {limit:.0f} B: MSS {mss_bytes:.0f} and its headers",
+        f"at most {limit:.0f} B: {why}",
         "Several segments travel as one packet. The router loses or keeps them together, so "
         "neither the segment size nor the loss is the one that was set.",
     )

@@ -19,7 +19,7 @@ from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
 from measuretwice.parse.ping import PingRun
-from measuretwice.parse.ping_forms import is_any_ping, parse_ping, whole_ping
+from measuretwice.parse.ping_forms import is_any_ping, parse_ping, ping_tests, whole_ping
 from measuretwice.parse.ss import SsSample, as_sampled, parse_ss_samples
 from measuretwice.parse.tc import QdiscSample, parse_qdisc_samples
 from measuretwice.parse.tc_fields import Qdisc, TcClass
@@ -62,11 +62,11 @@ class Format:
 # How lines begin by which what a logger put before them is told from them. The logs of other tools need their times.
 _BEGINNINGS = (
     "Connecting to host ", "Server listening on ", "Accepted connection from ", "Client connecting to ",
-    "iperf3: error", "iperf3: interrupt",
+    "iperf3: error", "iperf3: interrupt", "PING ", "PING6(",
 )  # fmt: skip
 _MARKS = re.compile(
     r'\{[ \t]*\n[^\n"]*"start"[ \t]*:|\{\s*"(?:start|event|error)"[ \t]*:|\[ *ID\] |'
-    + "|".join(_BEGINNINGS)
+    + "|".join(map(re.escape, _BEGINNINGS))
 )
 
 
@@ -182,7 +182,7 @@ FORMATS = (
         as_snapshots,
     ),
     TC_CLASSES,
-    Format("ping", is_any_ping, parse_ping, whole_ping),
+    Format("ping", is_any_ping, parse_ping, whole_ping, ping_tests),
     Format("tcpdump", is_tcpdump, parse_frames),
     NSTAT,
     LINKS,
@@ -253,6 +253,14 @@ UNREAD = (
     _row(r'^"?No\."?,"?Time"?,"?Source"?|^ *\d+ +\d+\.\d+ +\S+ (?:→|->) \S+ +\w+ \d+ ', "tshark's or Wireshark's list", "its columns are chosen by whoever writes it", _FRAMES),
     _row(r"^traceroute6? to |^ *\d+\??: +\S+ +[\d.]+ms|^HOST: .*Loss%|^Start: .*\nHOST:", "a trace of the path", "its few probes are no measurement of the round trip", _PING),
     _row(r"^len=\d+ ip=|^(?:SENT|RCVD) \(\d", "hping or nping", "its times have other parts of the way in them", _PING),
+    _row(r"^[Cc]onnected to \S+ .*time=|^Probing \S+:\d+/tcp|\bconnects, \d+ ok|^PsPing v|^TCP connect to", "a ping of TCP or HTTP", "its times have the opening of a connection in them", _PING),
+    _row(r"^ARPING |^(?:Unicast|Broadcast) reply from ", "arping", "it goes no further than the next node", _PING),
+    _row(r"^Success rate is \d+ percent \(\d+/\d+\)", "the ping of a Cisco router", "it doesn't say when, or from where", _PING),
+    _row(r"^ +SEQ HOST +SIZE TTL TIME", "the ping of a MikroTik router", "its times are in several units", _PING),
+    _row(r"^(?:Ping )?Source +(?:Destination +IPV4Address|Address +Latency)", "PowerShell's Test-Connection", "its columns differ from version to version", "what ping.exe printed, in any language"),
+    _row(r"^--- (?:ow|tw)ping statistics", "owping or twping", "its times are measured by programs, not by the kernel's answer", _PING),
+    _row(r'"packets_transmitted"\s*:', "ping's output made into JSON", "what its fields mean depends on who made them", _PING),
+    _row(r"^\S+ is (?:alive|unreachable)\b", "a ping that says only who answers", "it has no times", _PING),
 )
 # fmt: on
 

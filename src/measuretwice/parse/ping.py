@@ -46,6 +46,9 @@ _RTT = re.compile(
     r"(?P<unit>\s?[^\W\d_]+\.?)?(?:, .*)?"
 )
 _IS_RTT = re.compile(r"(?:rtt|round-trip) |[^\s/]+/[^\s/]+/\S+ = ")
+_IS_PING = re.compile(r"^(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\bping6? statistics", re.M)
+# httping has ping's headings, too.
+_OTHER_PING = re.compile(r"^connected to |\bconnects, \d+ ok", re.M)
 _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 # ping measures time only if its 16-byte timestamp fits into the payload (ping(8), option -s).
 _TIMESTAMP_BYTES = 16
@@ -118,7 +121,7 @@ PING = (
 
 def is_ping(text: str) -> bool:
     """Return whether a ping of this form has begun or ended in a text."""
-    return re.search(r"^(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|ping6? statistics", text, re.M) is not None  # fmt: skip
+    return _IS_PING.search(text) is not None and _OTHER_PING.search(text) is None
 
 
 def parse_unix_ping(text: str, source: str) -> PingRun:

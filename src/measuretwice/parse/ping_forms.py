@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from measuretwice.parse._reading import ParseError, clean, cut_off, excerpt
 from measuretwice.parse.ping import (
@@ -32,14 +33,14 @@ _ANSWER = re.compile(
 )
 _TTL = re.compile(r"[=<]\s?\d+\s?[^\s\d=<]*\s+TTL=\d+\s*$", re.M)
 _THREE = re.compile(r"(?!.*TTL=)" + r"[^=\n]*=\s?(\d{1,10})(?!\d)" * 3 + r"[^=\n]*")
+_TIMES = re.compile(r"[^=\n]*=\s?(\d{1,10})(?!\d)\s?[^\s\d=]" * 3 + r"[^=\n]*")
 # The counts and, at times on a line of its own, the share that was lost; in Turkish the sign comes first.
 _WINDOWS_COUNTS = re.compile(
-    r"^"
-    + r"[^=\n]*=\s?\d{1,10}(?!\d)" * 3
-    + r"[^=\n]*(?:\n[^=\n]*)?[(\uff08]\s?(?:%\s?\d|\d+\s?%)",
+    r"^" + r"[^=\n]*=\s?\d{1,10}(?!\d)" * 3 + r"[^=\n]*(?:\n[^=\n]*)?[(?]\s?(?:%\s?\d|\d+\s?%)",
     re.M,
 )
-_BEGINS = re.compile(r"^.*\b(?P<bytes>\d+)(?![\d.:]).*:\s*$")
+_BEGINS = re.compile(r"^(?:.*[^\w.:])?(?P<bytes>\d+)(?![\d.:]).*:\s*$")
+_UNIX_BEGINS = re.compile(r"PING6?[ (]|Ping \S+ \(")
 _FPING = re.compile(
     r"^(?:\[(?P<stamp>\d+\.\d+)\] )?(?P<target>\S+) +: \[(?P<seq>\d+)\], "
     r"(?:(?P<bytes>\d+) bytes, (?P<rtt>[\d.]+) ms|timed out)",
@@ -84,11 +85,26 @@ def whole_ping(text: str, source: str) -> str:
     return _form_of(text).whole(text, source)
 
 
+def ping_tests(text: str) -> list[str]:
+    """Return the texts of the pings in a file, each from its heading on; what stands before the first belongs to it."""
+    begins = _BEGINS if _is_windows(text) else _UNIX_BEGINS
+    lines = text.split("\n")
+    lines = [*(line + "\n" for line in lines[:-1]), *filter(None, lines[-1:])]
+    starts = [n for n, line in enumerate(lines) if begins.match(_ascii(line[:LONGEST]))][1:]
+    return ["".join(lines[start:end]) for start, end in pairwise([0, *starts, len(lines)])]
+
+
 def _form_of(text: str) -> PingForm:
     return next((form for form in _FORMS if form.recognises(text)), _FORMS[-1])
 
 
+def _ascii(text: str) -> str:
+    """The text with a question mark for each letter of others: the console's code page isn't known."""
+    return text.encode("ascii", "replace").decode("ascii")
+
+
 def _is_windows(text: str) -> bool:
+    text = _ascii(text)
     if re.search(r"^PING6?[ (].*\d", text, re.M) and "icmp_" in text:
         return False
     return _TTL.search(text) is not None or _WINDOWS_COUNTS.search(text) is not None
@@ -96,8 +112,7 @@ def _is_windows(text: str) -> bool:
 
 def _windows(text: str, source: str) -> PingRun:
     """Read Windows' ping. A router's word that it can't get there counts as received there, and as an error here."""
-    # The console's code page isn't known: what can't be decoded are letters.
-    text = clean(text.replace("\N{REPLACEMENT CHARACTER}", "?"), source, EXPECTED)
+    text = clean(_ascii(text), source, EXPECTED)
     lines = _lines(text)
     sums = [(n, match) for n, line in enumerate(lines) if (match := _THREE.fullmatch(line))]
     shares = {n for n, _ in sums if "%" in "".join(lines[n : n + 2])}
@@ -107,7 +122,7 @@ def _windows(text: str, source: str) -> PingRun:
     if counts is None:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
     at, (sent, came) = counts[0], (int(counts[1][1]), int(counts[1][2]))
-    times = next((match for n, match in sums if n > at), None)
+    times = next((match for line in lines[at + 1 :] if (match := _TIMES.fullmatch(line))), None)
     first = next((n for n, line in enumerate(lines[:at]) if _ANSWER.fullmatch(line)), at)
     answers = [match for line in lines[first:at] if (match := _ANSWER.fullmatch(line))]
     if came and not times and answers:
@@ -155,7 +170,7 @@ def _adds_up(counts: re.Match[str]) -> bool:
 
 def _whole_windows(text: str, source: str) -> str:
     """Count the answers, and the lines without one, of a ping -t that was closed."""
-    lines = _lines(text.replace("\N{REPLACEMENT CHARACTER}", "?"))
+    lines = _lines(_ascii(text))
     if any(_THREE.fullmatch(line) for line in lines):
         return text
     answers = [match for line in lines if (match := _ANSWER.fullmatch(line)) and match["ttl"]]

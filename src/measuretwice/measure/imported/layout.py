@@ -372,7 +372,9 @@ def _by_sender(
             taken[piece.node] = piece
         else:
             rest.append(piece)
-    wanted = [(only, None)] if only else [(client.node, client.peer) for client in clients]
+    wanted = [(client.node, client.peer) for client in clients]
+    if only:
+        wanted = [(only, next((peer for _, peer in wanted), None))]
     for node, peer in wanted:
         if node in taken:
             continue
