@@ -25,6 +25,7 @@ from measuretwice.audit.together import (
     flows_of_runs,
     groups_of,
     implied_segments,
+    longer_than_buffers,
     missing_shares,
     parts_of_one,
     repeated_to_the_last_digit,
@@ -457,6 +458,7 @@ def _remarks(
     if set(nothing) - {line for problem in problems for line in problem.lines}:
         yield f"a rate of 0 in {len(nothing)} of {len(rows)} rows: nothing was carried"
     yield from repeated_to_the_last_digit(rows)
+    yield from longer_than_buffers(rows)
     for group in parts_of_one(rows):
         total, _, high = shares_together(group)
         if high < 1:

@@ -323,6 +323,7 @@ class _Reader:
             "setting",
             "offered",
             "base_rtt",
+            "buffer",
             "flows",
             *(("label",) if self._shared else ()),
         )

@@ -31,6 +31,8 @@ MSS_TOLERANCE = 0.01
 # What sums of rounded parts may differ by from a total that was rounded elsewhere.
 ROUNDING = 0.005
 INDEX_SLACK = 0.003
+# A packet in a queue, and how many times what a full buffer takes a round-trip time may be longer than the least.
+FRAME_BYTES, FAR_LONGER, SHORT_S = 1514, 3.0, 0.05
 # So many digits of a mean are hardly met again.
 LONG_DIGITS = 7
 # From how many rows of one number of flows a common ceiling is told, and how far below the others' best.
@@ -194,6 +196,23 @@ def _near(index: Number, rates: Sequence[Number]) -> bool:
 def _some_are_missing(group: Sequence[Row]) -> bool:
     """Return whether a table says that there were other flows than those that it lists."""
     return group[0].has("flows") and group[0]["flows"].value != len(group)
+
+
+def longer_than_buffers(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a remark where round-trip times are far longer than the rows' buffers take to empty."""
+    having = [row for row in rows if row.has("buffer", "rtt", "link") and row["link"].value > 0]
+    least = min((row["rtt"].value for row in having), default=0.0)
+    times = {row.line: row["buffer"].value * FRAME_BYTES * 8 / row["link"].value for row in having}
+    long = [
+        row for row in having if row["rtt"].value - least > FAR_LONGER * times[row.line] + SHORT_S
+    ]
+    if long and len(long) < len(having):
+        row = long[0]
+        yield (
+            f"{len(long)} of {len(rows)} round-trip times are far longer than their buffers take to empty (line {row.line}: "
+            f"{row.shown('rtt')} behind {row.shown('buffer')} packets, which are {times[row.line] * 1e3:.3g} ms of the link): "
+            "another queue is on the path"
+        )
 
 
 def repeated_to_the_last_digit(rows: Sequence[Row]) -> Iterator[str]:
