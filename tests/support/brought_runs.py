@@ -58,7 +58,9 @@ def bring_run(run: Path, way: Way, folder: Path) -> tuple[ImportedFiles, list[Fi
                 ):
                     shutil.copy(path, given / f"copy-{number}")
         brought = imported.read_files([given], lab, params)
-        case = run_under_test(lab, params, brought.measured, plan["trial"], brought.host_state)
+        case = run_under_test(
+            lab, params, brought.measured, plan["trial"], brought.host_state, brought=True
+        )
         found = check_run(lab, case)
     return brought, found
 

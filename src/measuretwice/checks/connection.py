@@ -21,6 +21,7 @@ from measuretwice.tcp.model import (
     FindingKind(
         "unfit",
         "Whether each test among files that were brought is one of TCP, from sender to receiver, run to its end.",
+        explains=("drops-not-resent",),
         hints=(
             "One of these files isn't a test such as this lab's. Which file is named?",
             "Look at its first and last lines: protocol, direction, and whether it ran to its end.",
@@ -44,12 +45,12 @@ def unfit(run: RunUnderTest) -> Finding | None:
 @check(FindingKind("two-runs"), needs=("several_runs", "foreign_logs"))
 def of_one_run(run: RunUnderTest) -> Finding | None:
     """The clients' times, and ss's connections against those that iperf3 names."""
-    found = run.measured_text("several_runs") or run.measured_text("foreign_logs")
-    if found is None:
+    contradiction = run.measured_text("several_runs") or run.measured_text("foreign_logs")
+    if contradiction is None:
         return None
     return Finding(
         "two-runs",
-        found,
+        contradiction,
         "the files of one run",
         "What is measured in one run says nothing about another. The last run is checked, with the files "
         "that are known to be its own.",
@@ -92,12 +93,12 @@ def multipath(run: RunUnderTest) -> Finding | None:
 @check(FindingKind("configuration"), needs=("misplaced",))
 def misplaced(run: RunUnderTest) -> Finding | None:
     """The bottleneck's qdisc, against the interface by which most bytes left."""
-    found = run.measured_text("misplaced")
-    if found is None:
+    place = run.measured_text("misplaced")
+    if place is None:
         return None
     return Finding(
         "configuration",
-        found,
+        place,
         "the qdisc on the interface that the data leaves by",
         "What that qdisc counts isn't what happened to the data.",
         symptom="the qdisc that the data is meant to pass is elsewhere",
@@ -107,14 +108,14 @@ def misplaced(run: RunUnderTest) -> Finding | None:
 @check(FindingKind("wrong-algorithm"), needs=("iperf3_algorithms",))
 def algorithms_by_iperf3(run: RunUnderTest) -> Finding | Right | None:
     """The congestion control that iperf3 names, against those that were meant."""
-    found = set((run.measured_text("iperf3_algorithms") or "").split())
-    if not run.algorithms or not found:
+    named = set((run.measured_text("iperf3_algorithms") or "").split())
+    if not run.algorithms or not named:
         return None
-    if found <= run.algorithms:
+    if named <= run.algorithms:
         return Right("the algorithm that iperf3 names")
     return Finding(
         "wrong-algorithm",
-        f"flows of {', '.join(sorted(found - run.algorithms))} (iperf3)",
+        f"flows of {', '.join(sorted(named - run.algorithms))} (iperf3)",
         ", ".join(sorted(run.algorithms)),
         "What is measured is another algorithm's doing: the setting did not reach the socket.",
         symptom="a flow isn't of the kind that was asked for",

@@ -53,7 +53,7 @@ SPAN_SLACK_RATIO = 0.1
     needs=(),
 )
 def unfit(run: RunUnderTest) -> Finding | None:
-    """What iperf3 says that it was asked to do: send TCP from the sender to the receiver?"""
+    """Look whether iperf3 was asked to send TCP from the sender to the receiver."""
     for end in run.host_state.ends if run.host_state else ():
         if end.unfit:
             return Finding(
@@ -154,7 +154,7 @@ def _bytes(run: RunUnderTest) -> Iterator[str]:
 
 
 def _counters(run: RunUnderTest) -> Iterator[str]:
-    """What a root qdisc sent has left its interface, but for the headers of what offloads cut up later."""
+    """Yield where a root qdisc sent what its interface didn't, but for the headers of what offloads cut up later."""
     mss_bytes = run.measured("mss_bytes") or USUAL_MSS_BYTES
     headers = IP_TCP_HEADERS_BYTES + TIMESTAMP_OPTION_BYTES + ETHERNET_HEADER_BYTES
     for node in run.host_state.nodes.values() if run.host_state else ():

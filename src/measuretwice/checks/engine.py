@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from measuretwice.checks import (
+    arithmetic,
+    by_tc,
     connection,
     consistency,
     expectations,
@@ -19,6 +21,7 @@ from measuretwice.checks import (
     losses_and_rates,
     queue_discipline,
     shared_queue,
+    transfers,
     whole_set,
 )
 from measuretwice.checks.registry import (
@@ -41,7 +44,7 @@ from measuretwice.measure.host_state import HostState
 UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
-    connection, losses_and_rates, shared_queue, queue_discipline, flows, consistency, hosts, expectations, whole_set,
+    connection, losses_and_rates, shared_queue, queue_discipline, flows, arithmetic, transfers, by_tc, consistency, hosts, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
 CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
@@ -89,14 +92,14 @@ def causes(run: RunUnderTest, leave_out: Sequence[str] = ()) -> list[Finding]:
 def _judge(run: RunUnderTest, leave_out: Sequence[str]) -> Judgement:
     answers = [check(run) for check in CHECKS]
     right = [*dict.fromkeys(answer.what for answer in answers if isinstance(answer, Right))]
-    found = [
+    raised = [
         answer for answer in answers if isinstance(answer, Finding) and answer.id not in leave_out
     ]
     findings = [
         replace(finding, why=expectations.nothing_fits(run, right))
         if finding.id == UNEXPLAINED
         else finding
-        for finding in _causes(found)
+        for finding in _causes(raised)
     ]
     return Judgement(findings, right)
 
@@ -175,7 +178,7 @@ def check_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> list[Find
 def judge_run(lab: Lab, run: RunUnderTest, hint: int | None = None) -> Judgement:
     """Return the findings of `check_run`, and what was looked at and found right."""
     judged = _judge(run, lab.file.checks.leave_out)
-    return replace(judged, findings=[with_help(lab, found, hint) for found in judged.findings])
+    return replace(judged, findings=[with_help(lab, finding, hint) for finding in judged.findings])
 
 
 def diagnose(lab: Lab, run: RunUnderTest) -> list[Finding]:

@@ -267,7 +267,7 @@ def interface_drops(run: RunUnderTest) -> Finding | Right | None:
     needs=(),
 )
 def lost_between(run: RunUnderTest) -> Finding | Right | None:
-    """What a forwarding node received, it sent on, or a root qdisc dropped it."""
+    """Compare what a forwarding node received with what it sent on and what its root qdiscs dropped."""
     if run.host_state is None or "tcp-split" in run.meanings:
         return None
     looked = False

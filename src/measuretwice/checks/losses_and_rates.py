@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import math
 
-from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
+from measuretwice.checks.registry import (
+    Finding,
+    FindingKind,
+    Right,
+    RunUnderTest,
+    check,
+    in_mbit,
+)
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
@@ -137,7 +144,7 @@ def other_drops(run: RunUnderTest) -> Finding | Right | None:
     FindingKind(
         "receiver-drops",
         "What the receiver's kernel dropped from its own out-of-order queue.",
-        explains=("retransmissions",),
+        explains=("retransmissions", "stalled"),
     ),
     needs=("receiver_ofo_drops", "receiver_prune_calls"),
 )
@@ -188,6 +195,7 @@ def queue(run: RunUnderTest) -> Finding | Right | None:
     FindingKind(
         "retransmissions",
         "The sender's retransmissions, compared with all drops that are accounted for.",
+        explains=("stalled",),
         hints=(
             "Compare the sender's retransmissions with all drops that you can find.",
             "nstat on both hosts, the qdiscs' drops, /proc/net/softnet_stat: what is left over?",
@@ -216,6 +224,8 @@ def retransmissions(run: RunUnderTest) -> Finding | Right | None:
 
 # Rates: can a link carry that, do the tools agree, does the model apply?
 
+# What a sender may have in its buffer where nobody said how much.
+UNSAID_BUFFER_BYTES = 4 << 20
 # With n losses the loss ratio is known to 1/sqrt(n): 100 make that 10 %.
 LOSSES_WANTED = 100
 
@@ -230,25 +240,37 @@ LOSSES_WANTED = 100
             "Nothing goes faster than the link: the rate is not set where you think, or rates were added up that belong to different times.",
         ),
     ),
+    FindingKind("ends-apart"),
     needs=("goodput_bps", "mss_bytes", "rtt_mean_ms", "duration_s"),
 )
 def link_rate(run: RunUnderTest) -> Finding | Right | None:
     goodput_bps, rate_mbit = run.measured("goodput_bps"), run.param("rate_mbit")
     mss_bytes = run.measured("mss_bytes")
-    if goodput_bps is None or not rate_mbit or not mss_bytes:
+    if goodput_bps is None or not rate_mbit:
         return None
-    frame = mss_bytes + IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES
-    limit_bps = rate_mbit * 1e6 * mss_bytes / frame
+    # Without a segment size it isn't known how much of the rate headers take.
+    headers = IP_TCP_HEADERS_BYTES + ETHERNET_HEADER_BYTES if mss_bytes else 0
+    limit_bps = rate_mbit * 1e6 * (mss_bytes / (mss_bytes + headers) if mss_bytes else 1)
     # Where goodput is counted from ACKs, what was on its way as the time began is acknowledged in it:
     # up to a round trip's bytes. In a test of seconds, behind a long queue, that is a few per cent.
     rtt_ms, seconds = run.measured("rtt_mean_ms"), run.measured("duration_s")
     on_its_way = rtt_ms / 1e3 / seconds if rtt_ms and seconds else 0.0
     if goodput_bps <= (1 + max(0.01, on_its_way)) * limit_bps:
         return Right("goodput against the link's rate")
+    measured, limit = f"{in_mbit(goodput_bps)} Mbit/s", f"at most {in_mbit(limit_bps)} Mbit/s"
+    transfers = run.host_state.transfers if run.host_state else ()
+    handed_over = bool(transfers) and not any(transfer.received for transfer in transfers)
+    if handed_over and seconds and (goodput_bps - limit_bps) * seconds / 8 < UNSAID_BUFFER_BYTES:
+        return Finding(
+            "ends-apart", f"{measured} by what the sender handed over", f"{limit} by what arrived",
+            "The sender counts what it hands to its own host, where some of it still waits when the test is over. Only the "
+            "receiver knows the goodput: bring the server's output, too.",
+            severity="warning",
+        )  # fmt: skip
     return Finding(
         "link-rate",
-        f"{goodput_bps / 1e6:.4g} Mbit/s",
-        f"at most {limit_bps / 1e6:.4g} Mbit/s: the link's rate less the headers",
+        measured,
+        f"{limit}: the link's rate" + (" less the headers" if headers else ""),
         "More than the link can carry: flows averaged over different times, or a link that is "
         "not the one that was set.",
     )
@@ -279,8 +301,8 @@ def bytes_acknowledged(run: RunUnderTest) -> Finding | Right | None:
         return Right("iperf3's bytes against ss's")
     return Finding(
         "bandwidth",
-        f"{sent_bps / 1e6:.4g} Mbit/s by iperf3",
-        f"{by_ss_bps / 1e6:.4g} Mbit/s by the bytes that ss says were acknowledged",
+        f"{in_mbit(sent_bps)} Mbit/s by iperf3",
+        f"{in_mbit(by_ss_bps)} Mbit/s by the bytes that ss says were acknowledged",
         "The two tools speak of different connections or different times.",
     )
 

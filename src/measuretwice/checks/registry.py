@@ -50,6 +50,12 @@ class Finding:
         return {"off" if key == "symptom" else key: value for key, value in values.items()}
 
 
+def in_mbit(rate_bps: float) -> str:
+    """Return a rate in Mbit/s to four digits, without an exponent."""
+    rate = rate_bps / 1e6
+    return f"{rate:.0f}" if rate >= 1e4 else f"{rate:.4g}"
+
+
 @dataclass(frozen=True)
 class Right:
     """What a check has looked at and found as it was meant to be, in words."""

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from measuretwice.measure.raw import name_of, text_of
+from measuretwice.measure.transfers import Transfer, transfers_in
 from measuretwice.parse import (
+    PingRun,
     Qdisc,
     TcClass,
     parse_iperf3_json,
@@ -134,7 +136,9 @@ class Span:
 class HostState:
     """All that is known of a run's nodes and its senders' connections; `received_bytes` is what iperf3's
     servers say that they got, where each flow's has said it in JSON. `ends` are iperf3's files, one by one, and the
-    spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them."""
+    spans are when flows and queues were sampled. `classes` are tc's, each with its node, where somebody printed them.
+    `transfers` are the tests as their clients tell them, `pings` those that were brought, by their files, and `qdiscs`
+    all that tc prints, by node, as they were last."""
 
     nodes: Mapping[str, Node]
     sockets: tuple[Socket, ...] = ()
@@ -143,6 +147,9 @@ class HostState:
     flows_sampled: tuple[Span, ...] = ()
     queues_sampled: tuple[Span, ...] = ()
     classes: tuple[tuple[str, TcClass], ...] = ()
+    transfers: tuple[Transfer, ...] = ()
+    pings: tuple[tuple[str, PingRun], ...] = ()
+    qdiscs: tuple[tuple[str, Qdisc], ...] = ()
 
 
 def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = None) -> HostState:
@@ -162,7 +169,13 @@ def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = Non
         nodes, tuple(sockets), _received(folders), tuple(ends_of(folders)),
         _spans(folders, ss_file), _spans(folders, queue_file),
         tuple((folder.name, entry) for folder in folders for entry in _classes(folder / CLASSES)),
+        tuple(transfers_in(folders)), (),
+        tuple((folder.name, qdisc) for folder in folders for qdisc in _last_qdiscs(folder)),
     )  # fmt: skip
+
+
+def _last_qdiscs(folder: Path) -> tuple[Qdisc, ...]:
+    return _qdiscs(folder / "qdisc.after.json") or _qdiscs(folder / "qdisc.before.json")
 
 
 def _spans(folders: Sequence[Path], name: str | None) -> tuple[Span, ...]:

@@ -49,6 +49,7 @@ class Iperf3Interval:
     pmtu_bytes: int | None
     omitted: bool
     is_sender: bool | None
+    snd_wnd_bytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,9 @@ class Iperf3Run:
 
     None means that iperf3 didn't say: the totals of a run that ended with `error`, for example, or
     what the receiver got when the run ended before its results came. `duration_s` is what was
-    asked for with -t (None with -n and -k), `mss_requested_bytes` with -M, and
-    `congestion_control` is what the sender used. The sums are over all streams; of a bidirectional
+    asked for with -t (None with -n and -k), `bitrate_bps` with -b, `window_bytes` with -w (0 or None without),
+    `mss_requested_bytes` with -M, and
+    `congestion_control` is what the sender used. The shares of a processor are of this end and of the other. The sums are over all streams; of a bidirectional
     run they are the client's sending direction, and `streams` has both.
     """
 
@@ -112,6 +114,10 @@ class Iperf3Run:
     received_seconds: float | None
     received_rate_bps: float | None
     server: bool = False
+    bitrate_bps: float | None = None
+    window_bytes: int | None = None
+    own_cpu_percent: float | None = None
+    other_cpu_percent: float | None = None
 
     @property
     def omitted_bytes(self) -> int | None:
@@ -177,6 +183,7 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         sent = _udp_total(end.need_child("sum"), streams)
     received = _total(end.child("sum_received"), error)
     sent = _unless_impossible(sent, received)
+    cpu = end.child("cpu_utilization_percent") or JsonObject({}, "$.end", source)
     return Iperf3Run(
         version=None if version is None else version.removeprefix("iperf "),
         start_time_s=_start_time_s(start),
@@ -206,6 +213,10 @@ def parse_iperf3_json(text: str, source: str) -> Iperf3Run:
         received_seconds=received.seconds,
         received_rate_bps=received.rate_bps,
         server="accepted_connection" in start.data,
+        bitrate_bps=test.number("target_bitrate") or start.number("target_bitrate"),
+        window_bytes=start.integer("sock_bufsize"),
+        own_cpu_percent=cpu.number("host_total"),
+        other_cpu_percent=cpu.number("remote_total"),
     )
 
 
@@ -324,6 +335,7 @@ def _interval(data: JsonObject) -> Iperf3Interval:
         pmtu_bytes=_positive(data, "pmtu"),
         omitted=data.flag("omitted") or False,
         is_sender=data.flag("sender"),
+        snd_wnd_bytes=_positive(data, "snd_wnd"),
     )
 
 

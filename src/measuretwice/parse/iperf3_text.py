@@ -35,6 +35,7 @@ _TEST = re.compile(
     r"Starting Test: protocol: (\w+), (\d+) streams, .*omitting (\d+) seconds(?:, (\d+) second)?"
 )
 _LISTENS = re.compile(r"Server listening on \d")
+_CPU = re.compile(r"CPU Utilization: local/\w+ ([\d.]+)%.*remote/\w+ ([\d.]+)%")
 _VERSION = re.compile(r"^iperf (3\.\S+)", re.M)
 
 
@@ -77,6 +78,8 @@ class _Report:
     mss_requested_bytes: int | None = None
     mss_default_bytes: int | None = None
     congestion_control: str | None = None
+    own_cpu_percent: float | None = None
+    other_cpu_percent: float | None = None
     error: str | None = None
 
 
@@ -224,6 +227,8 @@ def _read_remark(report: _Report, line: str, source: str, number: int) -> None:
             report.mss_default_bytes = int(mss[1])
         else:
             report.mss_requested_bytes = int(mss[1])
+    elif cpu := _CPU.search(line):
+        report.own_cpu_percent, report.other_cpu_percent = float(cpu[1]), float(cpu[2])
     elif version := _VERSION.match(line):
         report.version = version[1]
     elif congestion := re.search(r"snd_tcp_congestion (\S+)", line):
@@ -271,6 +276,8 @@ def _run(report: _Report) -> Iperf3Run:
         received_seconds=received.seconds,
         received_rate_bps=received.rate_bps,
         server=report.server,
+        own_cpu_percent=report.own_cpu_percent,
+        other_cpu_percent=report.other_cpu_percent,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -51,6 +51,7 @@ from measuretwice.measure.run import (
     from_samples,
     read_totals,
 )
+from measuretwice.measure.transfers import of_iperf2, of_iperf3
 from measuretwice.parse import (
     Frames,
     Iperf2Connection,
@@ -148,6 +149,7 @@ def from_texts(
     else:
         _measure_without_lab(found, tests, imported)
     _add_iperf2(found, connections, copied, imported)
+    _add_transfers(found, tests, connections, imported)
     _note_problems(found, tests, imported)
     fields.require(imported.measured, "imported files")
     return imported
@@ -355,8 +357,31 @@ def _add_iperf2(
         imported.measured |= from_iperf2(tuple(connections))
 
 
+def _add_transfers(
+    pieces: Pieces, tests: Tests, connections: list[Iperf2Connection], imported: ImportedFiles
+) -> None:
+    """Add what each test and each ping says of itself, under the names of the files that were brought."""
+    named = [(client.node, client.piece, client.run) for client in tests.clients]
+    named = named or [(piece.node or "the server", piece, run) for piece, run in tests.servers]
+    transfers = [
+        of_iperf3(node, piece.path.name, run, exact='"start"' in piece.text)
+        for node, piece, run in named
+    ]
+    if connections and not transfers:
+        source = ", ".join(piece.path.name for piece in pieces.of("iperf2"))
+        transfers.append(of_iperf2("iperf 2", source, connections))
+    pings = tuple(
+        (piece.path.name, piece.content)
+        for piece in pieces.of("ping")
+        if isinstance(piece.content, PingRun)
+    )
+    imported.host_state = replace(
+        imported.host_state or HostState({}), transfers=tuple(transfers), pings=pings
+    )
+
+
 def _note_problems(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:
-    """What no number says: tests that are no such test, and files of several runs."""
+    """Note what no number says: tests that are no such test, and files of several runs."""
     if unfit := [*dict.fromkeys([*tests.unfit, *found.failed])]:
         imported.measured["unfit"] = "; ".join(unfit)
     coarse = [

@@ -1,0 +1,166 @@
+"""What a test of iperf3 or iperf 2 says of itself: what it was asked to do, its rows, its totals at both ends.
+
+All flows of one test are taken as one: bytes and windows are summed. What a tool or its version doesn't print is None.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from measuretwice.measure.raw import name_of, text_of
+from measuretwice.parse import (
+    Iperf2Connection,
+    Iperf3Interval,
+    Iperf3Run,
+    ParseError,
+    parse_iperf3_json,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One interval of a test; round-trip time and windows are those at its end. `window_bytes` is the receiver's."""
+
+    start_s: float
+    end_s: float
+    bytes: int
+    retransmits: int | None = None
+    cwnd_bytes: int | None = None
+    window_bytes: int | None = None
+    rtt_ms: float | None = None
+    rate_bps: float | None = None
+
+
+@dataclass(frozen=True)
+class Amount:
+    """What one end counted over a test's time."""
+
+    bytes: int
+    seconds: float
+
+    @property
+    def rate_bps(self) -> float:
+        """The bytes over the time; 0 where there was none."""
+        return 8 * self.bytes / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One test by its sender's file. `asked_s` is how long it was told to last, `bitrate_bps` how fast it was told to
+    send at most, `buffer_bytes` the buffer that was asked for (-w); `omit_s` is left out of the totals. The shares of
+    a processor are in per cent. `exact` says that bytes are printed in full, not with three digits."""
+
+    tool: str
+    node: str
+    source: str
+    rows: tuple[Row, ...]
+    streams: int
+    exact: bool
+    sent: Amount | None
+    received: Amount | None
+    retransmits: int | None = None
+    asked_s: float | None = None
+    omit_s: float = 0.0
+    bitrate_bps: float | None = None
+    buffer_bytes: int | None = None
+    own_cpu_percent: float | None = None
+    other_cpu_percent: float | None = None
+
+    @property
+    def arrived(self) -> Amount | None:
+        """Return what the receiver counted, else what the sender did."""
+        return self.received or self.sent
+
+    @property
+    def rtt_ms(self) -> float | None:
+        """The mean of the round-trip times at its rows' ends."""
+        return _mean([row.rtt_ms for row in self.rows if row.rtt_ms])
+
+    @property
+    def cwnd_bytes(self) -> float | None:
+        """The mean congestion window at its rows' ends, of all flows together."""
+        return _mean([row.cwnd_bytes for row in self.rows if row.cwnd_bytes])
+
+    @property
+    def window_bytes(self) -> int | None:
+        """The largest window that the receiver offered, of all flows together."""
+        return max((row.window_bytes for row in self.rows if row.window_bytes), default=None)
+
+
+def of_iperf3(node: str, source: str, run: Iperf3Run, *, exact: bool) -> Transfer:
+    """Return a client's test of iperf3, or a server's where there is no client's."""
+    return Transfer(
+        "iperf3", node, source, tuple(_rows(run)), max(len(run.connections), 1), exact,
+        _amount(run.sent_bytes, run.sent_seconds), _amount(run.received_bytes, run.received_seconds),
+        run.retransmits, run.duration_s, run.omit_s or 0.0, run.bitrate_bps or None, run.window_bytes or None,
+        run.own_cpu_percent, run.other_cpu_percent,
+    )  # fmt: skip
+
+
+def of_iperf2(node: str, source: str, connections: Sequence[Iperf2Connection]) -> Transfer:
+    """Return a test of iperf 2: by its receivers' word where that is known."""
+    by_time: dict[tuple[float, float], int] = defaultdict(int)
+    for connection in connections:
+        for row in connection.intervals:
+            by_time[row.start_s, row.end_s] += row.bytes
+    totals = [connection.total for connection in connections]
+    amount = Amount(
+        sum(total.bytes for total in totals), max(total.end_s - total.start_s for total in totals)
+    )
+    served = all(connection.server for connection in connections)
+    return Transfer(
+        "iperf 2", node, source,
+        tuple(Row(start_s, end_s, bytes_) for (start_s, end_s), bytes_ in by_time.items()),
+        len(connections), False, None if served else amount, amount if served else None,
+    )  # fmt: skip
+
+
+def transfers_in(folders: Iterable[Path]) -> Iterator[Transfer]:
+    """Yield what each client's JSON of iperf3 in these nodes' folders says; what can't be read is left out."""
+    for folder in folders:
+        for path in sorted(folder.glob("iperf3*.json")):
+            try:
+                run = parse_iperf3_json(text_of(path), name_of(path))
+            except ParseError:
+                continue
+            if not (run.server or run.error):
+                yield of_iperf3(folder.name, name_of(path), run, exact=True)
+
+
+def _amount(bytes_: int | None, seconds: float | None) -> Amount | None:
+    return Amount(bytes_, seconds) if bytes_ is not None and seconds else None
+
+
+def _rows(run: Iperf3Run) -> Iterator[Row]:
+    """The intervals that count, all streams' together."""
+    by_time: dict[tuple[float, float], dict[int, Iperf3Interval]] = defaultdict(dict)
+    for interval in run.intervals:
+        if not interval.omitted and interval.is_sender is not False:
+            times = round(interval.start_s, 2), round(interval.end_s, 2)
+            # The server's own rows may follow the client's (--get-server-output).
+            by_time[times].setdefault(interval.stream_id, interval)
+    for _, by_stream in sorted(by_time.items()):
+        parts = [*by_stream.values()]
+        rtts_ms = [part.rtt_us / 1e3 for part in parts if part.rtt_us]
+        rates = [part.rate_bps for part in parts]
+        yield Row(
+            parts[0].start_s,
+            parts[0].end_s,
+            sum(part.bytes for part in parts),
+            _sum([part.retransmits for part in parts]),
+            _sum([part.snd_cwnd_bytes for part in parts]),
+            _sum([part.snd_wnd_bytes for part in parts]),
+            _mean(rtts_ms),
+            None if None in rates else sum(filter(None, rates)),
+        )
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    return None if None in values else sum(filter(None, values))
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

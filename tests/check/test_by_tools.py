@@ -1,0 +1,286 @@
+"""What a tool says by itself: each check fires where a file shows it, and is silent where it nearly does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from measuretwice.checks import causes
+from measuretwice.checks.registry import RunUnderTest
+from measuretwice.measure.fields import Measured
+from measuretwice.measure.host_state import HostState
+from measuretwice.measure.transfers import Amount, Row, Transfer
+from measuretwice.parse import PingRun, Qdisc, parse_ping, parse_tc_qdiscs
+
+SECOND_BYTES = 1_100_000  # 8.8 Mbit/s
+
+
+def rows(amounts: list[int], **columns: int | float) -> tuple[Row, ...]:
+    """Rows of a second each."""
+    return tuple(
+        Row(float(start), start + 1.0, amount, **columns) for start, amount in enumerate(amounts)
+    )
+
+
+def transfer(amounts: list[int] | None = None, **changes: object) -> Transfer:
+    """A test of twenty seconds that is as it should be, but for what is changed."""
+    amounts = amounts if amounts is not None else [SECOND_BYTES] * 20
+    total = Amount(sum(amounts), float(len(amounts)))
+    whole = Transfer(
+        "iperf3", "romeo", "iperf3.json", rows(amounts, cwnd_bytes=60_000, rtt_ms=40.2),
+        1, True, total, total, retransmits=30, asked_s=float(len(amounts)),
+    )  # fmt: skip
+    return replace(whole, **changes)  # type: ignore[arg-type]
+
+
+def found(
+    *transfers: Transfer,
+    measured: Measured | None = None,
+    qdiscs: tuple[Qdisc, ...] = (),
+    pings: tuple[PingRun, ...] = (),
+    **params: float,
+) -> dict[str, str]:
+    """What is found in files that were brought, by the findings' ids."""
+    state = HostState(
+        {}, transfers=transfers, pings=tuple(("ping.txt", ping) for ping in pings),
+        qdiscs=tuple(("router", qdisc) for qdisc in qdiscs),
+    )  # fmt: skip
+    settings = {"rate_mbit": 100, "duration_s": 20, "rtt_ms": 40, **params}
+    run = RunUnderTest(
+        dict(settings), measured or {}, max_loss_ratio=0.01, host_state=state, brought=True
+    )
+    return {finding.id: finding.measured for finding in causes(run)}
+
+
+def test_an_honest_test_is_silent() -> None:
+    assert found(transfer()) == {}
+
+
+# Rows ----------------------------------------------------------------------------------------
+
+STOPPED = [SECOND_BYTES] * 5 + [0] * 15
+
+
+@pytest.mark.parametrize(
+    ("amounts", "cwnd_bytes", "stalls"),
+    [
+        # Timeouts on end; the test of a fast link; and both silent for a shorter time.
+        (STOPPED, 1448, True),
+        ([12_000_000] * 5 + [0] * 15, None, True),
+        ([SECOND_BYTES] * 17 + [0] * 3, 1448, False),
+        ([12_000_000] * 17 + [0] * 3, None, False),
+        # A slow link: iperf3 hands over a whole buffer at once, and then waits for seconds.
+        ([1_400_000, *[0] * 9] * 2, 200_000, False),
+        ([131_072, *[0] * 5] * 3 + [131_072, 0], 20_000, False),
+    ],
+)
+def test_a_flow_that_stops(amounts: list[int], cwnd_bytes: int | None, stalls: bool) -> None:
+    silent = tuple(replace(row, cwnd_bytes=cwnd_bytes) for row in rows(amounts))
+    assert ("stalled" in found(transfer(amounts, rows=silent))) is stalls
+
+
+def test_where_timeouts_rule_a_pause_is_none() -> None:
+    shut = tuple(replace(row, cwnd_bytes=1448) for row in rows(STOPPED))
+    assert "stalled" in found(transfer(STOPPED, rows=shut), loss_ratio=0.001)
+    assert "stalled" not in found(transfer(STOPPED, rows=shut), loss_ratio=0.05)
+
+
+@pytest.mark.parametrize(
+    ("changes", "impossible"),
+    [
+        ({"sent": Amount(30_000_000, 20.0)}, "30 MB in its total, 22 MB in its rows"),
+        ({"sent": Amount(22_100_000, 20.0)}, None),  # within a block
+        ({"rows": rows([SECOND_BYTES] * 10)}, None),  # rows of a half of it say nothing
+        ({"rows": ()}, None),
+        ({"received": Amount(30_000_000, 20.0)}, "30 MB received, of 22 MB sent"),
+        ({"received": Amount(22_200_000, 20.0)}, None),
+        ({"received": Amount(30_000_000, 20.0), "omit_s": 5.0}, None),  # what came before counts
+        ({"retransmits": 2_000_000_000}, "2000000000 segments resent, of 22 MB sent"),
+        ({"retransmits": 14_000}, None),
+        ({"rows": rows([SECOND_BYTES] * 20, cwnd_bytes=6)}, "a congestion window of 6 B"),
+        ({"rows": rows([SECOND_BYTES] * 20, cwnd_bytes=88)}, None),
+        ({"rows": rows([SECOND_BYTES] * 20, rate_bps=8.8e3)}, "0.0088 Mbit/s from 0 to 1 s"),
+        ({"rows": rows([SECOND_BYTES] * 20, rate_bps=8.78e6)}, None),
+    ],
+)  # fmt: skip
+def test_arithmetic_within_a_test(changes: dict[str, object], impossible: str | None) -> None:
+    said = found(transfer(**changes)).get("impossible")
+    assert said == (f"iperf3.json: {impossible}" if impossible else None)
+
+
+# Both ends, length, what was asked for -------------------------------------------------------
+
+
+@pytest.mark.parametrize(("received", "apart"), [(2_100_000, True), (18_000_000, False)])
+def test_what_was_handed_over_and_what_arrived(received: int, apart: bool) -> None:
+    assert (
+        "ends-apart" in found(transfer(received=Amount(received, 20.1)))
+    ) is apart  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("goodput_bps", "ids"),
+    [(11.4e6, {"ends-apart"}), (21.9e9, {"link-rate"}), (9.9e6, set())],
+)
+def test_a_senders_number_above_the_link(goodput_bps: float, ids: set[str]) -> None:
+    """A little above the link is what the sender's buffer holds; far above is another path."""
+    sent = Amount(int(goodput_bps * 20 / 8), 20.0)
+    alone = transfer(received=None, sent=sent, rows=())
+    measured: Measured = {"goodput_bps": goodput_bps, "duration_s": 20.0}
+    assert {*found(alone, measured=measured, rate_mbit=10)} == ids
+
+
+@pytest.mark.parametrize(
+    ("wanted", "asked", "off"),
+    [(20, 20, False), (60, 20, True), (20, 30, True), (20.5, 20, False), (19, None, False), (10, None, True)],
+)  # fmt: skip
+def test_how_long_a_test_lasted(wanted: float, asked: float | None, off: bool) -> None:
+    assert ("length" in found(transfer(asked_s=asked), duration_s=wanted)) is off
+
+
+def test_a_receiver_is_done_later() -> None:
+    served = transfer(sent=None, received=Amount(22_000_000, 26.0), rows=(), asked_s=None)
+    assert "length" not in found(served)
+    assert "length" in found(replace(served, received=Amount(22_000_000, 11.0)))
+
+
+@pytest.mark.parametrize(
+    ("bitrate_bps", "rate_mbit", "limited"),
+    [(9e6, 100, True), (50e6, 100, False), (9e6, 9, False), (None, 100, False)],
+)
+def test_a_rate_that_iperf3_was_told(
+    bitrate_bps: float | None, rate_mbit: float, limited: bool
+) -> None:
+    ids = found(transfer(bitrate_bps=bitrate_bps), rate_mbit=rate_mbit)
+    assert ("application-limited" in ids) is limited
+
+
+@pytest.mark.parametrize(
+    ("window", "cwnd", "params", "limited"),
+    [
+        (45_000, 90_000, {}, True),
+        (45_000, 40_000, {}, False),  # the congestion window is smaller
+        (90_000, 95_000, {}, False),  # half of it is used
+        (45_000, 90_000, {"rate_mbit": 9.4}, False),  # the link is full
+        (45_000, 90_000, {"rmem_max_bytes": 65_536}, False),  # asked for
+    ],
+)
+def test_a_window_by_iperf3(
+    window: int, cwnd: int, params: dict[str, float], limited: bool
+) -> None:
+    columns = rows([SECOND_BYTES] * 20, window_bytes=window, cwnd_bytes=cwnd, rtt_ms=40.2)
+    assert ("receive-window" in found(transfer(rows=columns), **params)) is limited
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "params", "busy"),
+    [
+        (99.8, 60.0, {}, "the sender's"),
+        (60.0, 99.1, {}, "the receiver's"),
+        (90.0, 90.0, {}, None),
+        (99.8, 60.0, {"rate_mbit": 9.4}, None),
+        (99.8, 60.0, {"loss_ratio": 0.001}, None),
+    ],
+)
+def test_a_busy_processor(
+    own: float, other: float, params: dict[str, float], busy: str | None
+) -> None:
+    ids = found(transfer(own_cpu_percent=own, other_cpu_percent=other), **params)
+    assert ids.get("processor", "")[: len(busy or "")] == (busy or "")
+
+
+# ping ----------------------------------------------------------------------------------------
+
+REPLIES = "".join(
+    f"64 bytes from 10.0.0.2: icmp_seq={n} ttl=63 time=40.{n} ms\n" for n in range(1, 4)
+)
+
+
+def ping(summary: str = "40.100/40.200/40.300/0.082", warning: str = "") -> PingRun:
+    """Three replies, with that summary."""
+    return parse_ping(
+        f"PING b (10.0.0.2) 56(84) bytes of data.\n{REPLIES}{warning}\n--- b ping statistics ---\n"
+        f"3 packets transmitted, 3 received, 0% packet loss, time 402ms\nrtt min/avg/max/mdev = {summary} ms\n",
+        "ping.txt",
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "impossible"),
+    [
+        ({}, None),
+        ({"warning": "Warning: time of day goes back (-17749us), taking countermeasures.\n"}, "its clock went back 1 times"),
+        ({"summary": "0.000/40.200/40.300/0.082"}, "a smallest round-trip time of 0 ms"),
+        ({"summary": "40.100/91.200/40.300/0.082"}, "a mean round-trip time of 91.2 ms"),
+        ({"summary": "10.100/10.200/10.300/0.082"}, "a reply after 40.1 ms"),
+    ],
+)  # fmt: skip
+def test_arithmetic_within_a_ping(changes: dict[str, str], impossible: str | None) -> None:
+    said = found(pings=(ping(**changes),)).get("impossible")
+    assert said == (f"ping.txt: {impossible}" if impossible else None)
+
+
+# tc ------------------------------------------------------------------------------------------
+
+
+def tc(words: str, drops: int = 0) -> tuple[Qdisc, ...]:
+    """Two interfaces' qdiscs, as tc prints them; the second one is described."""
+    counters = (
+        " Sent {} bytes {} pkt (dropped {}, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n"
+    )
+    return parse_tc_qdiscs(
+        "qdisc netem 10: dev eth1 root refcnt 2 limit 1000 delay 20ms\n"
+        + counters.format(5000, 50, 0)
+        + f"qdisc {words}\n"
+        + counters.format(50_000_000, 40_000, drops),
+        "tc.txt",
+    )
+
+
+NETEM = "netem 3: dev eth2 root refcnt 2 limit 1000 delay 20ms"
+
+
+@pytest.mark.parametrize(
+    ("words", "params", "finding"),
+    [
+        (NETEM, {"loss_ratio": 0.005}, "loss-ratio"),
+        (f"{NETEM} loss 0.5%", {"loss_ratio": 0.005}, None),
+        (f"{NETEM} loss 0.005%", {"loss_ratio": 0.005}, "loss-percent"),
+        (f"{NETEM} loss 2%", {"loss_ratio": 0.005}, "loss-ratio"),
+        (f"{NETEM} loss 0.5%", {"loss_ratio": 0}, "loss-ratio"),
+        (NETEM, {"loss_ratio": 0}, None),
+        (f"{NETEM} rate 10Mbit", {"rate_mbit": 100}, "configuration"),
+        (f"{NETEM} rate 100Mbit", {"rate_mbit": 100}, None),
+        ("tbf 1: dev eth2 root refcnt 2 rate 20Mbit burst 5Kb lat 50ms", {"rate_mbit": 10, "cable_mbit": 20}, None),
+        (NETEM, {"rtt_ms": 20}, "configuration"),  # all of it in both directions
+        ("netem 3: dev eth2 root refcnt 2 limit 1000 delay 300ms", {"rtt_ms": 40}, "configuration"),
+    ],
+)  # fmt: skip
+def test_what_tc_prints_is_compared_with_the_settings(
+    words: str, params: dict[str, float], finding: str | None
+) -> None:
+    assert {*found(qdiscs=tc(words), **params)} == ({finding} if finding else set())
+
+
+def test_where_the_round_trip_was_measured_delays_are_not_added_up() -> None:
+    assert not found(qdiscs=tc(NETEM), measured={"ping_rtt_min_ms": 20.1}, rtt_ms=20)
+
+
+@pytest.mark.parametrize(
+    ("drops", "goodput_bps", "overflows"), [(3900, 20e6, True), (3, 20e6, False), (3900, 93e6, False)]
+)  # fmt: skip
+def test_a_netem_that_draws_no_losses_and_drops(
+    drops: int, goodput_bps: float, overflows: bool
+) -> None:
+    """Before a link that is full that is what a queue does."""
+    ids = found(qdiscs=tc(NETEM, drops), measured={"goodput_bps": goodput_bps})
+    assert ("netem-limit" in ids) is overflows
+
+
+@pytest.mark.parametrize(
+    ("drops", "again", "off"), [(2459, 9, True), (228, 230, False), (120, 40, False), (45, 0, False)]
+)  # fmt: skip
+def test_drops_that_nobody_resends(drops: int, again: int, off: bool) -> None:
+    measured: Measured = {"qdisc_drops": drops, "retransmits": again, "retrans_total": again}
+    assert ("drops-not-resent" in found(measured=measured)) is off
