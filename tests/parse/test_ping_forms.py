@@ -324,6 +324,18 @@ def test_a_clock_that_went_back() -> None:
     assert parse_ping("\n".join(line for line in text.splitlines() if "Warn" not in line), "a").went_back == 0  # fmt: skip
 
 
+def test_the_share_that_was_lost_may_be_left_out_and_lines_may_be_set_in() -> None:
+    text = WINDOWS["German"].replace("    (33% Verlust),\n", "")
+    assert parse_ping(text, "a").received == 2
+    whole = (
+        f"{HEAD}64 bytes from {A}: icmp_seq=1 ttl=63 time=40.2 ms\n--- {A} ping statistics ---\n"
+        "1 packets transmitted, 1 received, 0% packet loss, time 0ms\nrtt min/avg/max/mdev = 40.2/40.2/40.2/0.0 ms\n"
+    )
+    set_in = "".join(f"\t{line}" for line in whole.splitlines(keepends=True))
+    assert format_of(set_in, "a").tool == "ping"
+    assert parse_ping(set_in, "a") == parse_ping(whole, "a")
+
+
 def test_a_ping_that_was_stopped_is_counted_from_its_answers() -> None:
     stopped = (
         f"{HEAD}64 bytes from {A}: icmp_seq=1 ttl=63 time=40.2 ms\n"

@@ -46,7 +46,7 @@ _RTT = re.compile(
     r"(?P<unit>\s?[^\W\d_]+\.?)?(?:, .*)?"
 )
 _IS_RTT = re.compile(r"(?:rtt|round-trip) |[^\s/]+/[^\s/]+/\S+ = ")
-_IS_PING = re.compile(r"^(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\bping6? statistics", re.M)
+_IS_PING = re.compile(r"^[ \t]*(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\bping6? statistics", re.M)
 # httping has ping's headings, too.
 _OTHER_PING = re.compile(r"^connected to |\bconnects, \d+ ok", re.M)
 _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
@@ -136,7 +136,7 @@ def parse_unix_ping(text: str, source: str) -> PingRun:
     rtt: re.Match[str] | None = None
     replies: list[PingReply] = []
     summary = False
-    lines = [line[:LONGEST] for line in text.rstrip().split("\n")]
+    lines = [line[:LONGEST].strip() for line in text.rstrip().split("\n")]
     for number, line in enumerate(lines, start=1):
         if re.match(r"PING6?[ (]|Ping \S+ \(", line):
             if header:
@@ -297,7 +297,7 @@ def with_statistics(text: str, source: str) -> str:
     try:
         parse_unix_ping(text, source)
     except ParseError as error:
-        lines = [line[:LONGEST] for line in text.rstrip().split("\n")]
+        lines = [line[:LONGEST].strip() for line in text.rstrip().split("\n")]
         if not isinstance(error, TruncatedError) and error.where != f"line {len(lines)}":
             raise
         # Statistics that have begun are counted anew.

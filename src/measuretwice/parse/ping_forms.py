@@ -40,7 +40,7 @@ _WINDOWS_COUNTS = re.compile(
     re.M,
 )
 _BEGINS = re.compile(r"^(?:.*[^\w.:])?(?P<bytes>\d+)(?![\d.:]).*:\s*$")
-_UNIX_BEGINS = re.compile(r"PING6?[ (]|Ping \S+ \(")
+_UNIX_BEGINS = re.compile(r"[ \t]*(?:PING6?[ (]|Ping \S+ \()")
 _FPING = re.compile(
     r"^(?:\[(?P<stamp>\d+\.\d+)\] )?(?P<target>\S+) +: \[(?P<seq>\d+)\], "
     r"(?:(?P<bytes>\d+) bytes, (?P<rtt>[\d.]+) ms|timed out)",
@@ -116,9 +116,10 @@ def _windows(text: str, source: str) -> PingRun:
     lines = _lines(text)
     sums = [(n, match) for n, line in enumerate(lines) if (match := _THREE.fullmatch(line))]
     shares = {n for n, _ in sums if "%" in "".join(lines[n : n + 2])}
-    counts = next(
-        ((n, match) for n, match in reversed(sums) if n in shares and _adds_up(match)), None
-    )
+    added = [(n, match) for n, match in sums if _adds_up(match)]
+    # The share that was lost tells counts from times; a person may have left it out.
+    counts = next((row for row in reversed(added) if row[0] in shares), None)
+    counts = counts or next(iter(added), None)
     if counts is None:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
     at, (sent, came) = counts[0], (int(counts[1][1]), int(counts[1][2]))

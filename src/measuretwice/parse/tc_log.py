@@ -142,7 +142,9 @@ def _json_entries(text: str) -> Iterator[_Entry]:
         for item in document if isinstance(document, list) else ():
             if isinstance(item, dict) and ("kind" in item or "class" in item):
                 what = "qdisc" if "kind" in item else "class"
-                place = tuple(item.get(key) for key in (what, "kind", "dev", "handle", "parent"))
+                place = tuple(
+                    str(item.get(key)) for key in (what, "kind", "dev", "handle", "parent")
+                )
                 yield _Entry(what, place, item, time_s)
         end = after
 
