@@ -336,6 +336,25 @@ def test_the_share_that_was_lost_may_be_left_out_and_lines_may_be_set_in() -> No
     assert parse_ping(set_in, "a") == parse_ping(whole, "a")
 
 
+def test_what_is_left_when_lines_were_picked_out() -> None:
+    """By `| tail -2`, `| tail -3` and `| grep time=`, and what ping -f prints for each packet."""
+    rtt = "rtt min/avg/max/mdev = 40.154/40.254/40.354/0.100 ms\n"
+    counts = "2 packets transmitted, 2 received, 0% packet loss, time 1001ms\n"
+    for text in (counts + rtt, f"--- {A} ping statistics ---\n{counts}{rtt}"):
+        assert format_of(text, "a").tool == "ping"
+        run = parse_ping(text, "a")
+        assert (run.received, run.rtt_min_ms, run.payload_bytes) == (2, 40.154, None)
+        assert run.address in ("", A)
+    replies = f"64 bytes from {A}: icmp_seq=1 ttl=63 time=40.2 ms\n64 bytes from {A}: icmp_seq=2 ttl=63 time=40.4 ms\n"
+    assert format_of(replies, "a").tool == "ping"
+    run = parse_ping(whole_ping(replies, "a"), "a")
+    assert (run.received, run.rtt_min_ms, run.ended) == (2, 40.2, False)
+    with pytest.raises(TruncatedError, match="statistics"):
+        whole_ping(rtt, "a")
+    flood = f"{HEAD}.\b \b.\b \b\n--- {A} ping statistics ---\n{counts}{rtt.replace(' ms', ' ms, ipg/ewma 9.1/8.2 ms')}"
+    assert parse_ping(flood, "a").received == 2
+
+
 def test_a_ping_that_was_stopped_is_counted_from_its_answers() -> None:
     stopped = (
         f"{HEAD}64 bytes from {A}: icmp_seq=1 ttl=63 time=40.2 ms\n"
@@ -395,6 +414,8 @@ def test_what_a_logger_puts_before_each_line_is_no_matter(stamp: str) -> None:
         (f"Source        Destination     IPV4Address      Bytes    Time(ms)\nROMEO         {A}     {A}      32       40\n", "PowerShell"),
         (f"ARPING {A} from 10.10.2.1 eth0\nUnicast reply from {A} [52:54:00:00:01:02]  0.812ms\n", "arping"),
         (f"{A} is alive\n", "who answers"),
+        ("ping: connect: Network is unreachable\n", "an error of ping"),
+        ("tcpdump: listening on eth2, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n0 packets captured\n", "beside its packets"),
         (f'{{"destination_ip": "{A}", "packets_transmitted": 5, "packets_received": 5}}\n', "JSON"),
         ("--- twping statistics from [romeo]:8840 to [juliet]:8850 ---\n100 sent, 0 lost\n", "twping"),
     ],

@@ -260,6 +260,8 @@ UNREAD = (
     _row(r"^(?:Ping )?Source +(?:Destination +IPV4Address|Address +Latency)", "PowerShell's Test-Connection", "its columns differ from version to version", "what ping.exe printed, in any language"),
     _row(r"^--- (?:ow|tw)ping statistics", "owping or twping", "its times are measured by programs, not by the kernel's answer", _PING),
     _row(r'"packets_transmitted"\s*:', "ping's output made into JSON", "what its fields mean depends on who made them", _PING),
+    _row(r"^(?:ping6?|connect): \S|^Ping request could not find host", "an error of ping", "nothing was asked, or nobody answered", _PING),
+    _row(r"^\d+ packets? captured$|^tcpdump: (?:verbose output|listening on|data link type)", "what tcpdump prints beside its packets", "no packet is in it", _FRAMES),
     _row(r"^\S+ is (?:alive|unreachable)\b", "a ping that says only who answers", "it has no times", _PING),
 )
 # fmt: on

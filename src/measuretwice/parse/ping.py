@@ -46,7 +46,11 @@ _RTT = re.compile(
     r"(?P<unit>\s?[^\W\d_]+\.?)?(?:, .*)?"
 )
 _IS_RTT = re.compile(r"(?:rtt|round-trip) |[^\s/]+/[^\s/]+/\S+ = ")
-_IS_PING = re.compile(r"^[ \t]*(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\bping6? statistics", re.M)
+_IS_PING = re.compile(
+    r"^[ \t]*(?:(?:PING6?|Ping) ?(?:\S+ ?\(|\(|\S+: ?\d)|\d+ bytes from .*seq=\d|\d+ packets transmitted, \d+ |"
+    r"(?:rtt|round-trip) .*min/avg/max)|\bping6? statistics",
+    re.M,
+)
 # httping has ping's headings, too.
 _OTHER_PING = re.compile(r"^connected to |\bconnects, \d+ ok", re.M)
 _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
@@ -79,7 +83,7 @@ class PingRun:
     `duplicates` and `errors` are 0 where ping doesn't mention them, which is how it says none.
     `loss_ratio` is recomputed from the two counts, since ping rounds its percentage; it is None if
     nothing was sent. The rtt fields (over all replies, duplicates too) are None if no reply
-    carried a time; only iputils prints `time_ms`, and busybox no `rtt_mdev_ms` (of macOS and the BSDs
+    carried a time; `payload_bytes`, too, where its heading is missing; only iputils prints `time_ms`, and busybox no `rtt_mdev_ms` (of macOS and the BSDs
     that is the standard deviation). `replies` is empty with option -q. `went_back` counts ping's own
     warnings that its clock went back, and times below 0; `resolution_ms` is the last place of its smallest time.
     Where `ended` is false ping was stopped, and all is counted from its answers.
@@ -87,7 +91,7 @@ class PingRun:
 
     target: str = printed("target", "", "whom it asked")
     address: str
-    payload_bytes: int = printed(
+    payload_bytes: int | None = printed(
         "payload", "bytes", "data in a packet; 28 less than its IPv4 packet"
     )
     transmitted: int = printed("transmitted", "packets", "asked")
@@ -130,8 +134,10 @@ def parse_unix_ping(text: str, source: str) -> PingRun:
     Raises ParseError for another tool's text, for two runs in one file, and for a ping that was
     killed before it printed its statistics.
     """
-    text = clean(text, source, EXPECTED)
+    # ping -f takes back the point that it has printed for each.
+    text = clean(text.replace("\b", ""), source, EXPECTED)
     header: re.Match[str] | None = None
+    heading = ""
     counts: _Counts | None = None
     rtt: re.Match[str] | None = None
     replies: list[PingReply] = []
@@ -143,28 +149,33 @@ def parse_unix_ping(text: str, source: str) -> PingRun:
                 raise ParseError(
                     source, f"line {number}", "a second ping begins here; expected one run a file"
                 )
-            header = _HEADER6.fullmatch(line.rstrip()) or _HEADER.fullmatch(line.rstrip())
+            heading = line
+            header = _HEADER6.fullmatch(line) or _HEADER.fullmatch(line)
             if not header:
                 raise _unreadable(source, number, line, "PING TARGET (ADDRESS) SIZE")
         elif _IS_REPLY.match(line) and not _ERROR.fullmatch(line):
             replies.append(_reply(source, number, line))
-        elif _IS_RTT.match(line.lstrip()):
-            rtt = _RTT.fullmatch(line.strip())
+        elif _IS_RTT.match(line):
+            rtt = _RTT.fullmatch(line)
             if not rtt or not (rtt["unit"] or "(ms)" in line):
                 raise _unreadable(source, number, line, "min/avg/max/mdev and the unit ms")
         elif summary or " packets transmitted, " in line:
             counts = _counts(source, number, line)
         summary = _STATISTICS.fullmatch(line) is not None
-    if not header:
+    if not (header or counts or replies or rtt):
         raise foreign(text, source, EXPECTED)
     if not counts:
         raise cut_off(source, len(lines), "ping's statistics (was it killed?)")
     if counts.transmitted and not (
-        counts.lost if counts.bsd or header[0].startswith("Ping") else counts.time_ms is not None
+        counts.lost if counts.bsd or heading.startswith("Ping") else counts.time_ms is not None
     ):
         raise cut_off(source, len(lines), "the loss and the time after the counts of packets")
     timed = any(reply.rtt_ms is not None for reply in replies)
-    if counts.received and not rtt and (timed or int(header["payload"]) >= _TIMESTAMP_BYTES):
+    if (
+        counts.received
+        and not rtt
+        and (timed or not header or int(header["payload"]) >= _TIMESTAMP_BYTES)
+    ):
         raise cut_off(source, len(lines), "the line with the least, mean and largest rtt")
     return _run(text, header, counts, rtt, replies)
 
@@ -203,16 +214,19 @@ def _counts(source: str, number: int, line: str) -> _Counts:
 
 def _run(
     text: str,
-    header: re.Match[str],
+    header: re.Match[str] | None,
     counts: _Counts,
     rtt: re.Match[str] | None,
     replies: list[PingReply],
 ) -> PingRun:
-    named = header.groupdict()
+    named = header.groupdict() if header else {}
+    # Somebody may have kept the end alone.
+    ending = re.search(r"^\W*-{3,4} ?(\S+) .*-{3,4}\s*$", text, re.M)
+    target = named.get("target") or (ending[1] if ending else "")
     return PingRun(
-        target=header["target"],
-        address=named.get("named") or header["address"] or header["target"],
-        payload_bytes=int(header["payload"]),
+        target=target,
+        address=named.get("named") or named.get("address") or target,
+        payload_bytes=int(named["payload"]) if named else None,
         transmitted=counts.transmitted,
         received=counts.received,
         loss_ratio=loss_ratio(counts.transmitted, counts.received),

@@ -134,7 +134,7 @@ def _windows(text: str, source: str) -> PingRun:
     return PingRun(
         target=target,
         address=target,
-        payload_bytes=int(head["bytes"]) if head else 32,
+        payload_bytes=int(head["bytes"]) if head else None,
         transmitted=sent,
         received=received,
         loss_ratio=loss_ratio(sent, received),
@@ -221,7 +221,7 @@ def _fping(text: str, source: str) -> PingRun:
     return PingRun(
         target=targets[0],
         address=targets[0],
-        payload_bytes=max(sizes[0] - _ECHO_HEADER_BYTES, 0) if sizes else 56,
+        payload_bytes=max(sizes[0] - _ECHO_HEADER_BYTES, 0) if sizes else None,
         transmitted=sent,
         received=received,
         loss_ratio=loss_ratio(sent, received),
