@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
 from measuretwice.checks.transfers import fills_the_link, least_rate_bps
-from measuretwice.parse import Qdisc
+from measuretwice.parse import Qdisc, TcClass
 
 FEW_DROPS = 50
 # What tc's text rounds.
@@ -101,14 +101,20 @@ def _rate_by_tc(
     rates = {
         name: value for name in run.params if name.endswith("_mbit") and (value := run.param(name))
     }
-    rated = [(node, qdisc) for node, qdisc in printed if qdisc.rate_bps]
+    classes = run.host_state.classes if run.host_state and run.brought else ()
+    rated: list[tuple[str, Qdisc | TcClass]] = [*printed, *classes]
+    rated = [(node, entry) for node, entry in rated if entry.rate_bps]
     wanted = rates.get("rate_mbit")
     if not wanted or not rated or "rate-varies" in run.meanings:
         return
-    if not any(_near(qdisc.rate_bps, 1e6 * rate) for _, qdisc in rated for rate in rates.values()):
-        node, qdisc = rated[0]
+    printed_bps = {
+        bps for _, entry in rated for bps in (entry.rate_bps, getattr(entry, "ceil_bps", None))
+    }
+    if not any(_near(bps, 1e6 * rate) for bps in printed_bps for rate in rates.values()):
+        node, qdisc = max(rated, key=lambda pair: pair[1].sent_bytes or 0)
+        what = f"{qdisc.kind} class" if isinstance(qdisc, TcClass) else qdisc.kind
         yield (
-            f"{node}'s {qdisc.kind} with a rate of {(qdisc.rate_bps or 0) / 1e6:g} Mbit/s (tc)",
+            f"{node}'s {what} with a rate of {(qdisc.rate_bps or 0) / 1e6:g} Mbit/s (tc)",
             f"{wanted:g} Mbit/s",
         )
 
