@@ -43,6 +43,7 @@ main() {
       unpack) unpack "$rest" ;;
       run) start_phase "$rest" ;;
       snapshot) start "${rest% *}" step snapshot scripts/snapshot.sh "${rest#* }" "$folder/out/$node" ;;
+      state) start "$rest" step state scripts/after/state.sh "$folder/out" "$node" ;;
       stop) kill -TERM "$(<"$folder/$rest.pid")" 2>/dev/null ;;
       pack) pack 3<&- 9>&- & ;;
       fetch)

@@ -25,10 +25,13 @@ class HonestRun:
     params: Mapping[str, Any]
     values: Mapping[str, Any]
     leave_out: tuple[str, ...] = ()
+    flows_each: int | None = None
 
     def raised(self, params: Mapping[str, Any] | None = None, **values: Any) -> list[str]:
         """The ids of the findings of this run with other settings and values."""
-        run = RunUnderTest({**self.params, **(params or {})}, {**self.values, **values})
+        run = RunUnderTest(
+            {**self.params, **(params or {})}, {**self.values, **values}, flows_each=self.flows_each
+        )
         return [finding.id for finding in causes(run, self.leave_out)]
 
 
@@ -72,6 +75,7 @@ TWO_FLOWS = HonestRun(
         "buffer_bdp_ratio_max": 2.0,
     },
     tuple(BUFFERS.file.checks.leave_out),
+    BUFFERS.file.checks.flows_each,
 )
 DISCIPLINE = HonestRun(
     {

@@ -37,6 +37,12 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+def without_notes(stdout: str) -> str:
+    """Return what was printed but for the line that this run is by older scripts than the checkout's."""
+    lines = stdout.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("  run by scripts"))
+
+
 def changed(
     folder: Path, plan: Mapping[str, Any], params: Mapping[str, Any], provenance: bool = True
 ) -> Path:
@@ -130,7 +136,7 @@ def test_of_several_targets_the_others_are_checked(tmp_path: Path) -> None:
     bad = HOSTILE["plan-nested-deep"][0](tmp_path / "bad")
     done = call_lab("check", bad, GOOD)
     assert done.returncode == 2
-    assert done.stdout == f"{GOOD}: no finding\n"
+    assert without_notes(done.stdout) == f"{GOOD}: no finding\n"
     assert done.stderr.startswith(f"lab: {bad}/plan.json: can't be read")
     assert done.stderr.count("\n") == 1
     # A name that is misspelt is no hand-in.
@@ -201,7 +207,7 @@ def test_what_needs_more_than_the_limits_is_named_and_the_rest_checked(
     before, bad, after = (copied(tmp_path / name) for name in ("a", "bad", "c"))
     in_bad(monkeypatch, does)
     done = call_lab("check", before, bad, after)
-    assert done.stdout == f"{before}: no finding\n{after}: no finding\n"
+    assert without_notes(done.stdout) == f"{before}: no finding\n{after}: no finding\n"
     assert done.stderr.startswith(f"lab: {bad}: ")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
@@ -250,7 +256,8 @@ def test_a_virtual_kernel_for_a_run_is_started_without_the_limits(
     assert (done.returncode, done.stderr) == (0, "")
     [(lab, params)] = asked
     assert lab == "mathis"
-    assert params == json.loads((run / "plan.json").read_text())["params"]
+    # Of a setting that this older run lacks it has the lab's default.
+    assert json.loads((run / "plan.json").read_text())["params"].items() <= params.items()
 
 
 def test_why_a_reference_cant_be_made_is_said_of_the_run(
@@ -349,7 +356,7 @@ def test_a_broken_run_in_an_archive_is_named_from_the_archive_on(tmp_path: Path)
     place = packed(files, tmp_path / "a.zip")
     done = call_lab("check", "a.zip", cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stdout == "a.zip:runs/good: no finding\n"
+    assert without_notes(done.stdout) == "a.zip:runs/good: no finding\n"
     assert done.stderr.startswith("lab: a.zip:runs/bad/plan.json: ")
     damaged = packed(files, tmp_path / "b.zip")
     damaged.write_bytes(damaged.read_bytes()[:2000])
@@ -361,4 +368,4 @@ def test_a_broken_run_in_an_archive_is_named_from_the_archive_on(tmp_path: Path)
 
 def test_a_folders_name_is_no_markup(tmp_path: Path) -> None:
     run = copied(tmp_path / "x[/red]:smile:[bold]")
-    assert call_lab("check", run).stdout == f"{run}: no finding\n"
+    assert without_notes(call_lab("check", run).stdout) == f"{run}: no finding\n"

@@ -90,6 +90,7 @@ def test_experiment_is_valid_shell_with_every_step_in_order() -> None:
         "step romeo measure",
         "end_background",
         "snapshot after romeo router juliet",
+        'state romeo="${prefix}romeo" router="${prefix}router" juliet="${prefix}juliet"',
     ]
     places = [script.index(f"\n{line}\n") for line in order]
     assert places == sorted(places)

@@ -23,6 +23,7 @@ from measuretwice.backends.script import (
     INSIDE_ROOT,
     INSIDE_RUN,
     START_NS,
+    STATE_SCRIPT,
     guest_script,
     reader_interval_us,
 )
@@ -113,8 +114,11 @@ def guest_files(lab: Lab, root: Path) -> dict[str, Path]:
     nodes = lab.folder / "nodes"
     folder = "/".join(lab.folder.parts[-2:])
     scripts = root / "scripts"
+    after = root / STATE_SCRIPT
     paths = {f"scripts/{path.name}": path for path in sorted(scripts.glob("*.sh"))}
-    for path in (scripts, *paths.values()):
+    if after.is_file():
+        paths[STATE_SCRIPT] = after
+    for path in (scripts, after.parent, *paths.values()):
         if path.is_symlink():
             raise UserError(f"{path}: a link, which a run isn't given; put the file itself there")
     paths |= {

@@ -42,10 +42,12 @@ GUEST_TCP_LIMITS = {
 # What large and live runs need: the backlog between a driver and IP must hold a burst of all senders.
 LARGE_BACKLOG_PACKETS = 100_000
 PAGE_BYTES = 4096
+# What each node is asked when all has been measured, by a script of which no plan has a digest; it writes state.txt.
+STATE_SCRIPT = "scripts/after/state.sh"
 # In a run's folder, while it is measured: the part of a checkout that own node scripts need.
 EDITED = "edited"
 
-Action = Step | Literal["snapshot before", "end_background", "snapshot after"]
+Action = Step | Literal["snapshot before", "end_background", "snapshot after", "state"]
 
 
 def actions(run: Run) -> Iterator[Action]:
@@ -56,6 +58,7 @@ def actions(run: Run) -> Iterator[Action]:
     yield "end_background"
     yield from run.conclude
     yield "snapshot after"
+    yield "state"
 
 
 def reader_interval_us(lab: Lab, plan: Plan) -> int:
@@ -165,6 +168,8 @@ def guest_script(lab: Lab, plan: Plan) -> str:
 
 
 def _shell_line(action: Action, nodes: Iterable[str]) -> str:
+    if action == "state":
+        return " ".join(["state", *(f'{name}="${{prefix}}{name}"' for name in nodes)])
     if isinstance(action, str):
         return action if action == "end_background" else f"{action} {' '.join(nodes)}"
     if action.background:
@@ -219,6 +224,10 @@ snapshot() {{
     ip netns exec "$prefix$node" bash "$root/scripts/snapshot.sh" "$when" "$out/$node" \\
       >"$out/$node/snapshot.log" 2>&1 || failed "$node" snapshot
   done
+}}
+# What is asked when all has been measured can't fail a run.
+state() {{
+  bash "$root/{STATE_SCRIPT}" "$out" "$@" || true
 }}
 pids=() names=() ends=()
 exec {{clock}}<> <(:)

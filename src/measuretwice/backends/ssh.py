@@ -13,7 +13,13 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
 from measuretwice.backends.backend import TOOLS, Backend
-from measuretwice.backends.script import READY_SECONDS, actions, edited_folder, environment
+from measuretwice.backends.script import (
+    READY_SECONDS,
+    STATE_SCRIPT,
+    actions,
+    edited_folder,
+    environment,
+)
 from measuretwice.backends.ssh_nodes import NodeLost, Nodes, read_node_list
 from measuretwice.base.errors import UserError
 from measuretwice.lab import KernelFacts, Lab, Plan
@@ -121,6 +127,8 @@ class _Trial:
             elif action == "end_background":
                 self._end_background()
                 self._share_files({step.node for step in run.conclude})
+            elif action == "state":
+                self._state()
             else:
                 self._snapshot(action.removeprefix("snapshot "))
 
@@ -216,6 +224,11 @@ class _Trial:
         for node in self._nodes.channels:
             self._wait_end(node, "snapshot", self._number)
 
+    def _state(self) -> None:
+        """What can't change a run any more can't fail it either."""
+        self._number += 1
+        self._order_all(lambda _: f"state {self._number}", f"ended {self._number}")
+
     def _wait_end(self, node: str, phase: str, number: int) -> None:
         answer, _ = self._nodes.channels[node].answer(f"ended {number}", watch=self._watch)
         if answer != f"ended {number} 0":
@@ -258,7 +271,8 @@ def _pack(lab: Lab, plan: Plan, root: Path, work: Path) -> bytes:
     settings = "".join(
         f"export {name}={shlex.quote(value)}\n" for name, value in environment(plan).items()
     )
-    files = {path.relative_to(root).as_posix(): path for path in (root / "scripts").glob("*.sh")}
+    shared = [*(root / "scripts").glob("*.sh"), *(root / STATE_SCRIPT).parent.glob("*.sh")]
+    files = {path.relative_to(root).as_posix(): path for path in shared}
     scripts = (work / edited_folder(lab) if plan.edited else lab.folder) / "nodes"
     return _tar(files | {_folder(lab): scripts}, {"environment": settings.encode()})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -30,6 +31,11 @@ COUNTER_SLACK_BYTES = 100_000
 # some cards count more: a frame's checksum.
 PACKET_SHARE = 0.0005
 PACKET_SLACK = 50
+# From a queue's last sample to the snapshot: flows that end a little later than others, and what was still waiting.
+LAST_SLACK_S = 3.0
+LAST_SLACK_BYTES = 1_000_000
+LAST_DROPS = 10
+LAST_DROP_BYTES = 10_000
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
 # Two hosts' clocks, and iperf3's, which says when it began to a second.
@@ -79,7 +85,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
     needs=("mss_bytes",),
 )
 def two_runs(run: RunUnderTest) -> Finding | Right | None:
-    for found in (*_connections(run), *_bytes(run), *_counters(run)):
+    for found in (*_connections(run), *_bytes(run), *_counters(run), *_last_samples(run)):
         return Finding(
             "two-runs",
             found,
@@ -181,6 +187,40 @@ def _counters(run: RunUnderTest) -> Iterator[str]:
                         f"{node.name}'s {interface.name} sent {interface.sent_bytes} B by its own count, and "
                         f"{by_qdisc} B by its {qdisc.kind} qdisc's"
                     )
+
+
+def _last_samples(run: RunUnderTest) -> Iterator[str]:
+    """A queue's last sample and the snapshot after it are of one counter, which only grows; and by little, since the
+    sampler ends when the flows have."""
+    host_state = run.host_state
+    interval_s = (run.param("sample_interval_s") or 1.0) + LAST_SLACK_S
+    for span in host_state.queues_sampled if host_state else ():
+        node = host_state.nodes.get(span.node) if host_state else None
+        interfaces = node.interfaces.values() if node else ()
+        after = [qdisc for interface in interfaces for qdisc in interface.qdiscs_after or ()]
+        for qdisc in span.last:
+            same = [
+                other
+                for other in after
+                if place_of(other) == place_of(qdisc) and other.handle == qdisc.handle
+            ]
+            if len(same) != 1 or qdisc.kind in ("noqueue", "mq"):
+                continue
+            bytes_, drops = (
+                (getattr(same[0], name) or 0) - (getattr(qdisc, name) or 0)
+                for name in ("sent_bytes", "drops")
+            )
+            most = LAST_SLACK_BYTES + interval_s * (run.param("rate_mbit") or math.inf) * 125_000
+            if (
+                bytes_ < 0
+                or bytes_ > most
+                or drops < 0
+                or drops > LAST_DROPS + bytes_ / LAST_DROP_BYTES
+            ):
+                yield (
+                    f"the last sample in {span.source} has {qdisc.sent_bytes} B sent and {qdisc.drops} dropped by "
+                    f"{qdisc.kind}, the snapshot after the run {same[0].sent_bytes} B and {same[0].drops}"
+                )
 
 
 def _same_packets(qdisc: Qdisc, earlier: Qdisc, interface: Interface) -> bool:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 from measuretwice.checks import (
     arithmetic,
     by_tc,
+    configuration,
     connection,
     consistency,
+    contradictions,
     expectations,
     flows,
     hosts,
@@ -44,7 +46,8 @@ from measuretwice.measure.host_state import HostState
 UNEXPLAINED = "unexplained"
 # In order of cause, as are the checks in each: findings come so, and pages list them so.
 SUBJECTS = (
-    connection, losses_and_rates, shared_queue, queue_discipline, flows, arithmetic, transfers, by_tc, consistency, hosts, expectations, whole_set,
+    connection, losses_and_rates, shared_queue, queue_discipline, flows, arithmetic, transfers, by_tc, consistency,
+    contradictions, hosts, configuration, expectations, whole_set,
 )  # fmt: skip
 _ENTRIES = [entry for subject in SUBJECTS for entry in checks_of(subject)]
 CHECKS = [entry for entry in _ENTRIES if isinstance(entry, Check)]
@@ -153,6 +156,7 @@ def run_under_test(
         algorithms=frozenset(_algorithms(lab, params)),
         meanings=lab.file.checks.meanings(params),
         verdicts=verdicts_of(lab, trial, params, values, comparable),
+        flows_each=lab.file.checks.flows_each,
         host_state=host_state,
         reference=reference,
         brought=brought,

@@ -1,5 +1,4 @@
-"""The checks of hosts and routers: what limited each sender, who else was there, where packets went, how each
-node was set.
+"""The checks of hosts and routers: what limited each sender, who else was there, where packets went.
 
 They need the snapshots that every node writes, and ss; a run of which only measured values are left has
 neither, and nothing is said of it.
@@ -7,13 +6,10 @@ neither, and nothing is said of it.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from measuretwice.checks.registry import Finding, FindingKind, Right, RunUnderTest, check
-from measuretwice.measure.host_state import HostState, Interface, Node, Socket, place_of
-from measuretwice.parse import Qdisc
+from measuretwice.measure.host_state import HostState, Interface, Node, Socket
 from measuretwice.tcp.model import (
     ETHERNET_HEADER_BYTES,
     USUAL_MSS_BYTES,
@@ -328,173 +324,3 @@ def limited_by_buffers(sockets: Sequence[Socket]) -> bool:
         max(socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio) >= LIMITED_RATIO / 4
         for socket in sockets
     )
-
-
-# How nodes were set, compared with what the lab's own scripts make of the same settings: of runs with edited
-# scripts, of live labs, and of imported files
-
-# Of each interface: what decides which packets it sends. A machine's other features are its own.
-FEATURES = (
-    "mtu", "state", "tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload",
-    "large-receive-offload", "speed",
-)  # fmt: skip
-# The sysctls that change what TCP does on a path.
-SYSCTLS = (
-    "net.ipv4.ip_forward", "net.ipv4.tcp_ecn", "net.ipv4.tcp_moderate_rcvbuf", "net.ipv4.tcp_no_metrics_save",
-    "net.ipv4.tcp_recovery", "net.ipv4.tcp_reordering", "net.ipv4.tcp_rmem", "net.ipv4.tcp_sack",
-    "net.ipv4.tcp_timestamps", "net.ipv4.tcp_window_scaling", "net.ipv4.tcp_wmem",
-)  # fmt: skip
-# Queues that hold nothing back: an interface has one of these where nobody set another.
-PLAIN = frozenset({"noqueue", "pfifo_fast", "fq_codel", "mq", "fq", "pfifo"})
-# What tc prints of a qdisc and nobody sets.
-NOT_SET = frozenset({"direct_packets_stat", "direct_qlen", "seed", "r2q"})
-SAME_RATIO = 1e-3
-SHOWN = 3
-
-
-@check(
-    FindingKind(
-        "configuration",
-        "Each node's interfaces, queues and sysctls, compared with what the lab's own scripts set.",
-        explains=(
-            "duration", "loss-ratio", "lost-between", "other-drops", "other-traffic", "queueing",
-            "receive-window", "retransmissions", "round-trip-time", "segment-size", "send-buffer",
-            "unexplained",
-        ),
-        hints=(
-            "Not every node is set as the lab's own scripts set it. Go from node to node: ./lab show RUN qdisc, link, sysctl, ethtool.",
-            "Compare with a run of the same trial by the lab's own scripts: ./lab diff RUN RUN lists the files that differ.",
-            "What differs is said above, node by node: set it as the lab does, or take it away.",
-        ),
-    ),
-    needs=(),
-)  # fmt: skip
-def configuration(run: RunUnderTest) -> Finding | Right | None:
-    if run.host_state is None or run.reference is None:
-        return None
-    # A radio's rate changes all the time: that is what its node is there for.
-    steady = "rate-varies" not in run.meanings
-    found = list(differences(run.host_state, run.reference, steady=steady))
-    if not found:
-        return Right("how the nodes were set")
-    more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    return Finding(
-        "configuration",
-        "; ".join(found[:SHOWN]) + more,
-        "what the lab's own scripts set",
-        "The network wasn't as the settings say.",
-        symptom=f"{len(found)} setting{'s' if len(found) != 1 else ''} of the nodes "
-        f"differ{'' if len(found) != 1 else 's'} from what the lab's own scripts set",
-    )
-
-
-def differences(found: HostState, meant: HostState, *, steady: bool = True) -> Iterator[str]:
-    """Yield what differs, in words; only of what both have. Queues of a `steady` network don't change
-    while a run is on."""
-    for name, node in found.nodes.items():
-        if name in meant.nodes:
-            for text in _of_node(node, meant.nodes[name]):
-                yield f"{name}: {text}"
-        for interface in node.interfaces.values() if steady else ():
-            for text in _changed(interface):
-                yield f"{name}: {interface.name} {text}"
-
-
-def _of_node(node: Node, meant: Node) -> Iterator[str]:
-    for interface in node.interfaces.values():
-        other = _counterpart(interface, meant)
-        if other is not None:
-            for text in _of_interface(interface, other):
-                yield f"{interface.name} {text}"
-        elif extra := [qdisc.kind for qdisc in interface.qdiscs if qdisc.kind not in PLAIN]:
-            yield f"{interface.name} has a queue of {extra[0]}, which the lab doesn't set"
-    for name in SYSCTLS:
-        value, wanted = node.sysctls.get(name), meant.sysctls.get(name)
-        if value is not None and wanted is not None and value != wanted:
-            yield f"{name} is {value}, not {wanted}"
-    if node.routes and meant.routes and not {*meant.routes} <= {*node.routes}:
-        missing = next(route for route in meant.routes if route not in node.routes)
-        yield f"there is no route {missing}"
-
-
-def _counterpart(interface: Interface, meant: Node) -> Interface | None:
-    """Return the same interface of another node, by its addresses: names differ from machine to machine."""
-    for other in meant.interfaces.values():
-        if {*interface.addresses} & {*other.addresses}:
-            return other
-    return None if interface.addresses else meant.interfaces.get(interface.name)
-
-
-def _of_interface(interface: Interface, meant: Interface) -> Iterator[str]:
-    for name in FEATURES:
-        value, wanted = interface.settings.get(name), meant.settings.get(name)
-        if value and wanted and "unknown" not in (value, wanted) and value != wanted:
-            yield f"has {name} {value}, not {wanted}"
-    found = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
-    wanted_qdiscs = {place_of(qdisc): qdisc for qdisc in meant.qdiscs}
-    for position in sorted(found.keys() | wanted_qdiscs.keys()):
-        qdisc, other = found.get(position), wanted_qdiscs.get(position)
-        at = position.split(" ", 1)[1]
-        if qdisc is not None and other is not None:
-            yield from _of_qdisc(qdisc, other)
-        elif qdisc is not None and (qdisc.kind not in PLAIN or _acts(qdisc, interface)):
-            yield f"has a queue of {qdisc.kind} at {at}, which the lab doesn't set"
-        elif other is not None and other.kind not in PLAIN:
-            yield f"has no {other.kind} at {at}"
-
-
-def _acts(qdisc: Qdisc, interface: Interface) -> bool:
-    """Return whether a plain queue does something after all: it drops, or stands below a qdisc that makes packets wait."""
-    parent = (qdisc.parent or "").split(":")[0]
-    shaped = any(
-        other.handle.split(":")[0] == parent and other.kind not in PLAIN
-        for other in interface.qdiscs
-        if parent
-    )
-    return shaped or bool(interface.drops.get(place_of(qdisc)))
-
-
-def _changed(interface: Interface) -> Iterator[str]:
-    """Yield what somebody set while the run was on."""
-    if interface.qdiscs_after is None:
-        return
-    before = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
-    after = {place_of(qdisc): qdisc for qdisc in interface.qdiscs_after}
-    if before.keys() != after.keys():
-        now, then = (
-            ", ".join(qdisc.kind for qdisc in qdiscs)
-            for qdiscs in (interface.qdiscs_after, interface.qdiscs)
-        )
-        yield f"has {now} after the run and had {then} before it"
-        return
-    for position, qdisc in after.items():
-        for text in _of_qdisc(qdisc, before[position]):
-            yield f"{text} before the run"
-
-
-def _of_qdisc(qdisc: Qdisc, meant: Qdisc) -> Iterator[str]:
-    found, wanted = dict(_flat(qdisc.options)), dict(_flat(meant.options))
-    for name in sorted(found.keys() | wanted.keys()):
-        if name.rsplit(".", 1)[-1] not in NOT_SET and not _same(found.get(name), wanted.get(name)):
-            values = f"{_text(found.get(name))}, not {_text(wanted.get(name))}"
-            yield f"has {qdisc.kind} with {name} {values}"
-
-
-def _flat(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
-    for name, value in options.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def _same(value: object, wanted: object) -> bool:
-    numbers = [number for number in (value, wanted) if isinstance(number, int | float)]
-    if len(numbers) == 2:
-        return math.isclose(*numbers, rel_tol=SAME_RATIO)
-    # What is 0 or off, one version of tc prints and another leaves out.
-    return value == wanted or (not value and not wanted)
-
-
-def _text(value: object) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

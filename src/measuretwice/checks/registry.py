@@ -92,8 +92,9 @@ class RunUnderTest:
 
     A check gets only the measured values that it says it `needs`. `algorithms` are the congestion controls that
     the settings ask for, `meanings` what else they mean (`[checks] means`), `verdicts` those on what its lab
-    expects. `host_state` is None where only measured values are left, `reference` (how the lab's own scripts
-    set the nodes up) where there is none to compare with. Of files that a person `brought` there is no run's folder.
+    expects, `flows_each` how many data connections each sender has where no parameter says it. `host_state` is None
+    where only measured values are left, `reference` (how the lab's own scripts set the nodes up) where there is none to
+    compare with. Of files that a person `brought` there is no run's folder.
     """
 
     params: dict[str, Value]
@@ -103,6 +104,7 @@ class RunUnderTest:
     algorithms: frozenset[str] = frozenset()
     meanings: frozenset[Meaning] = frozenset()
     verdicts: tuple[Verdict, ...] = ()
+    flows_each: int | None = None
     host_state: HostState | None = None
     reference: HostState | None = None
     brought: bool = False

@@ -115,6 +115,8 @@ def _print(document: Document, hint: int | None, places: Unpacked) -> None:
         say(f"  not looked at: {places.named(line)}")
     if "plan" in document and (of_place := what_differs(str(document["plan"].get("where")))):
         say(f"  run on {of_place}")
+    for line in document.get("notes", []):
+        say(f"  {places.named(line)}")
     for line in wording.recognised_files(document):
         say(f"  {places.named(line)}")
     for finding in findings:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NotRequired, TypedDict, cast
 
+from measuretwice.backends.virtual import Virtual
 from measuretwice.base.errors import UserError
+from measuretwice.base.paths import CHECKOUT
 from measuretwice.checks import (
     Finding,
     Judgement,
@@ -22,9 +24,21 @@ from measuretwice.checks import (
     run_under_test,
     with_help,
 )
+from measuretwice.checks.configuration import notes as what_does_not_matter
+from measuretwice.checks.configuration import of_another_kernel
+from measuretwice.checks.expectations import chance_notes
 from measuretwice.course.case import read_changes
-from measuretwice.execute.batch import reference_host_state
-from measuretwice.lab import UNSET, Lab, StageName, Value, load_lab, select_trials, trial_params
+from measuretwice.execute.batch import other_scripts, reference_host_state
+from measuretwice.lab import (
+    UNSET,
+    Lab,
+    Plan,
+    StageName,
+    Value,
+    load_lab,
+    select_trials,
+    trial_params,
+)
 from measuretwice.live.session import FACTS
 from measuretwice.measure import imported
 from measuretwice.measure.fields import Measured
@@ -33,6 +47,10 @@ from measuretwice.runs.remeasure import plan_in, remeasure
 
 # How a lab's own scripts set its nodes up, as reference_host_state says it; who reads elsewhere asks otherwise.
 Reference = Callable[[Path, Lab, Mapping[str, Value]], HostState | None]
+
+
+# Of so many scripts the names are said.
+MOST_SCRIPTS = 4
 
 
 class FindingDocument(TypedDict):
@@ -64,9 +82,10 @@ class Document(TypedDict):
     """What was found in a run, in a folder of files, or in several runs taken together (`runs`).
 
     `run` is the folder, or the words for all of it; `looked_at` is what was looked at and found right. A run of ours
-    has `plan`; files that a person brings have `used` (what each file was taken for), `missing` and `refused`, lines
-    each, and `unread`, those lines of `refused` and `missing` by which something was brought in vain: where there are
-    any, no finding says nothing of the whole. A live lab may have its `case`.
+    has `plan`, and `notes`, lines on what it was compared with; files that a person brings have `used` (what each file
+    was taken for), `missing` and `refused`, lines each, and `unread`, those lines of `refused` and `missing` by which
+    something was brought in vain: where there are any, no finding says nothing of the whole. A live lab may have its
+    `case`.
     """
 
     run: str
@@ -77,6 +96,7 @@ class Document(TypedDict):
     looked_at: NotRequired[list[str]]
     plan: NotRequired[PlanDocument]
     runs: NotRequired[list[str]]
+    notes: NotRequired[list[str]]
     used: NotRequired[dict[str, str]]
     missing: NotRequired[list[str]]
     refused: NotRequired[list[str]]
@@ -103,16 +123,45 @@ def check_one(
     again = remeasure(root, run)
     lab, plan, measured = again.lab, again.plan, again.measured
     params = dict(plan.params)
-    # With scripts of somebody's own the nodes may be set in any way.
-    intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
-    reference = reference_of(root, lab, intended) if plan.edited else None
+    reference, notes = _compared(root, lab, plan, reference_of)
     under_test = run_under_test(lab, plan.params, measured, plan.trial, again.host_state, reference)
     judged = judge_run(lab, under_test, hint)
     made_as: PlanDocument = {
         "trial": plan.trial, "pitfall": plan.pitfall, "stage": plan.stage, "seed": plan.seed,
         "case": plan.case, "where": plan.where,
     }  # fmt: skip
-    return {**_document(str(run), lab, params, measured, judged), "plan": made_as}
+    notes += what_does_not_matter(under_test)
+    if not judged.findings:
+        notes += chance_notes(under_test)
+    return {**_document(str(run), lab, params, measured, judged), "plan": made_as, "notes": notes}
+
+
+def _compared(
+    root: Path, lab: Lab, plan: Plan, reference_of: Reference
+) -> tuple[HostState | None, list[str]]:
+    """Return what a run's nodes are compared with where other scripts than this checkout's set them up, which may have set
+    them in any way; and a line that says so."""
+    others = other_scripts(plan)
+    if not others:
+        return None, []
+    whose = f"run by scripts that aren't this checkout's ({', '.join(others[:MOST_SCRIPTS])}{', ...' if others[MOST_SCRIPTS:] else ''})"
+    # An older run lacks what the lab has got since.
+    params = {**lab.defaults(), **plan.params}
+    intended = _intended(lab, params, plan.trial, plan.case, plan.seed)
+    try:
+        reference = reference_of(root, lab, intended)
+    except UserError as error:
+        if root.resolve() == CHECKOUT.resolve():
+            raise
+        # A lab of another checkout may have settings of its own.
+        return None, [f"{whose}: what this checkout's would have set isn't known ({error})"]
+    if reference is None:
+        return None, [
+            f"{whose}, and without a virtual kernel here their nodes are compared with nothing"
+        ]
+    if plan.where != Virtual.name:
+        reference = of_another_kernel(reference)
+    return reference, [f"{whose}: its nodes are compared with what this checkout's set up"]
 
 
 def _intended(

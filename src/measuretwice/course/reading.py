@@ -22,6 +22,7 @@ from measuretwice.base.limited_process import (
     allow_more_work,
     describe_unforeseen,
 )
+from measuretwice.base.paths import CHECKOUT
 from measuretwice.course.findings import Reference
 from measuretwice.course.wording import UNNAMED
 from measuretwice.execute.batch import reference_host_state
@@ -86,19 +87,20 @@ def _answer(root: Path, process: LimitedProcess, part: Part) -> tuple[Any, bool]
                 return Unread(problem), True
             case {"lab": str(lab), "params": dict(params)}:
                 asked = time.monotonic()
-                process.pipe.send(_reference(root, lab, params))
+                process.pipe.send(_reference(lab, params))
                 deadline += time.monotonic() - asked
             case _:
                 return Unread(f"{part.name}: {NONSENSE}"), False
 
 
-def _reference(root: Path, lab: str, params: Mapping[str, Value]) -> HostState | str:
+def _reference(lab: str, params: Mapping[str, Value]) -> HostState | str:
     """Return the nodes' state that the lab's scripts set, or why that isn't known.
 
     It is measured in this process: a virtual kernel needs more than the limits.
     """
     try:
-        return reference_host_state(root, load_lab(root, lab), params) or ""
+        # The settings are checked by that lab's own schema; another root's scripts aren't run.
+        return reference_host_state(CHECKOUT, load_lab(CHECKOUT, lab), params) or ""
     except UserError as error:
         return str(error)
     except Exception as error:
@@ -158,7 +160,7 @@ def is_document(content: Any) -> bool:
         and all(map(_is_finding, findings))
         and isinstance(content.get("used", {}), dict)
         and _are_texts([*content.get("used", {}).values()])
-        and all(_are_texts(content.get(name, [])) for name in ("missing", "refused", "unread", "looked_at"))
+        and all(_are_texts(content.get(name, [])) for name in ("missing", "refused", "unread", "looked_at", "notes"))
         and _is_plain(content.get("case"))
     )  # fmt: skip
 

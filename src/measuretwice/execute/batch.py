@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measuretwice.backends.backend import VIRTUAL_COST, Backend, CostModel
+from measuretwice.backends.script import STATE_SCRIPT
 from measuretwice.backends.virtual import Virtual, find_kernel
 from measuretwice.base.errors import UserError
 from measuretwice.base.files import read_object, write_json
@@ -24,15 +25,18 @@ from measuretwice.lab import (
     CheckedParams,
     Lab,
     OwnScripts,
+    Plan,
     StageName,
     Toolchain,
     Value,
     digest_scripts,
+    load_lab,
     make_plan,
     trial_params,
 )
 from measuretwice.lab.schema.cases import Again
 from measuretwice.measure.host_state import HostState, read_host_state
+from measuretwice.runs.recorded import same_bytes
 from measuretwice.runs.result import Result
 
 # A trial is given up after this much real time, its own duration besides, and this many times what
@@ -251,23 +255,26 @@ def _pace_file() -> Path:
 
 
 def reference_host_state(root: Path, lab: Lab, params: Mapping[str, Value]) -> HostState | None:
-    """Return how the lab's scripts set its nodes up with these parameters; None without a virtual
-    kernel on this machine: none is built for this. None, too, for a lab of another checkout, which
-    MEASURETWICE_ROOT names: whoever has runs checked hasn't asked to run its scripts.
+    """Return how this checkout's scripts set the nodes of the lab of that name up with these parameters; None without
+    a virtual kernel on this machine: none is built for this. Those of another checkout, `root`, which MEASURETWICE_ROOT
+    names, aren't run: whoever has runs checked hasn't asked for that.
 
     It takes about a second; what was found is kept beside the kernel, for the next time.
-    UserError where the scripts fail, or where the lab can't have these parameters: they may be a stranger's.
+    UserError where the scripts fail, where this checkout has no such lab, or where that can't have these parameters:
+    they may be a stranger's.
     """
-    kernel = find_kernel() if root.resolve() == CHECKOUT.resolve() else None
+    kernel = find_kernel()
     if kernel is None:
         return None
+    if root.resolve() != CHECKOUT.resolve():
+        root, lab = CHECKOUT, load_lab(CHECKOUT, lab.name)
     backend, cache = Virtual(kernel), kernel.folder.parent.parent / "reference"
     prepared = _only_prepared(lab)
     trial = min(lab.trials)
     with tempfile.TemporaryDirectory(prefix="measuretwice-reference-") as out:
         batch = open_batch(root, prepared, Path(out), backend, wall_limit_s=WALL_LIMIT_S)
         plan = replace(batch.job(trial, seed=1).plan, params=_whole(lab, params))
-        cached = cache / _digest(lab, plan.to_json())
+        cached = cache / _digest(lab, plan.to_json(), root)
         if (cached / "raw").is_dir():
             return read_host_state(cached / "raw", None)
         work = Path(out) / "work"
@@ -277,6 +284,24 @@ def reference_host_state(root: Path, lab: Lab, params: Mapping[str, Value]) -> H
         host_state = read_host_state(work / "raw", None)
         _keep(work, cached)
     return host_state
+
+
+def other_scripts(plan: Plan) -> list[str]:
+    """Return the names of the scripts that ran and aren't this checkout's, or that it has besides; none where it has no
+    such lab. An older one of which a recorded set says that it made the same bytes isn't among them."""
+    try:
+        lab = load_lab(CHECKOUT, plan.lab)
+        ours = digest_scripts(lab, CHECKOUT / "scripts")
+        names = sorted(ours.keys() | plan.scripts.keys())
+        others = [name for name in names if ours.get(name) != plan.scripts.get(name)]
+        samples = CHECKOUT / "sample-data" / lab.folder.name
+        return [
+            name
+            for name in others
+            if not same_bytes(samples, name, plan.scripts.get(name, ""), ours.get(name, ""))
+        ]
+    except UserError:
+        return []
 
 
 def _whole(lab: Lab, params: Mapping[str, Value]) -> CheckedParams:
@@ -293,8 +318,8 @@ def _only_prepared(lab: Lab) -> Lab:
     return replace(lab, file=lab.file.model_copy(update={"run": run}))
 
 
-def _digest(lab: Lab, plan: Mapping[str, object]) -> str:
-    facts = (lab.folder / "lab.toml").read_bytes()
+def _digest(lab: Lab, plan: Mapping[str, object], root: Path) -> str:
+    facts = (lab.folder / "lab.toml").read_bytes() + (root / STATE_SCRIPT).read_bytes()
     return hashlib.sha256(facts + json.dumps(plan, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -249,7 +249,7 @@ def _parameters_used(lab: Lab) -> Iterator[tuple[str, str]]:
     if crowd := file.collect.crowd:
         yield from (("collect.crowd", name) for name in (crowd.warmup, crowd.asked, crowd.rival))
     for index, expectation in enumerate(file.expect):
-        for name in expectation.wanted_parameters:
+        for name in (*expectation.wanted_parameters, *expectation.as_trial, *expectation.coarser):
             yield f"expect[{index}].{'params' if expectation.params else 'param'}", name
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from measuretwice.lab import Lab, Value
+from measuretwice.lab import Lab, Value, trial_params
 from measuretwice.lab.schema.results import Expectation, ModelUse
 from measuretwice.measure.fields import Measured, number
 from measuretwice.stats.intervals import binomial_interval
 from measuretwice.tcp import model as models
+
+LEAST_MS = 0.06
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,19 @@ def verdicts_of(
     return tuple(
         judge(expectation, params, values, comparable)
         for expectation in lab.file.expect
-        if expectation.trials is None or trial in expectation.trials
+        if (expectation.trials is None or trial in expectation.trials)
+        and _as_trial(lab, expectation, trial, params)
     )
+
+
+def _as_trial(
+    lab: Lab, expectation: Expectation, trial: int | None, params: Mapping[str, Value]
+) -> bool:
+    """Return whether the parameters that a range was written for have the values that they have in that trial."""
+    if not expectation.as_trial or trial is None:
+        return True
+    own = trial_params(lab, trial)
+    return all(params.get(name) == own.get(name) for name in expectation.as_trial)
 
 
 def judge(
@@ -117,6 +130,12 @@ def _bounds(
     wanted = sum(float(params[name]) for name in expectation.wanted_parameters) * expectation.scale
     if expectation.tolerance_ratio is not None:
         slack = abs(wanted) * expectation.tolerance_ratio
+        if expectation.measured.endswith("_ms"):
+            # Of next to nothing a ratio is nothing: cables and hosts have some microseconds of their own.
+            slack = max(slack, LEAST_MS)
+        slack += sum(
+            steps.get(str(params.get(name)), 0.0) for name, steps in expectation.coarser.items()
+        )
         return wanted - slack, wanted + slack
     count = number(measured, expectation.binomial_of or "")
     if not count or expectation.confidence is None:

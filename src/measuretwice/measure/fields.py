@@ -87,6 +87,11 @@ ONE_FLOW = (
         "tcpdump",
         "the largest of them: the IP packet, without Ethernet",
     ),
+    Field(
+        "hundredth_packet_bytes",
+        "tcpdump",
+        "how large one in a hundred of them is at least; null of fewer than a hundred",
+    ),
     Field("qdisc_sent_packets", "tc", "packets that the bottleneck's qdisc passed on"),
     Field("qdisc_sent_bytes", "tc", "bytes that it passed on, Ethernet headers included"),
     Field("qdisc_drops", "tc", "packets that it dropped: by dice, or for lack of room"),
@@ -140,6 +145,8 @@ FEW_FLOWS = (
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_max_bytes", "tc", "the longest queue in any sample"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
+    Field("queue_busy_ratio", "tc", "in which share of the samples packets waited"),
+    Field("queue_samples", "tc", "how many samples that is a share of"),
     Field("queue_delay_mean_ms", "tc", "how long the mean queue takes to drain at the link's rate"),
     Field(
         "queue_drops",
@@ -239,6 +246,8 @@ MANY_FLOWS = (
     ),
     Field("queue_mean_bytes", "tc", "the mean length of the queue"),
     Field("queue_mean_packets", "tc", "its mean length in packets"),
+    Field("queue_busy_ratio", "tc", "in which share of the samples packets waited"),
+    Field("queue_samples", "tc", "how many samples that is a share of"),
     Field(
         "queue_packet_bytes",
         "tc",

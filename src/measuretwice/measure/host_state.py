@@ -11,14 +11,16 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from measuretwice.measure.node_state import STATE, state_of
 from measuretwice.measure.raw import name_of, text_of
 from measuretwice.measure.transfers import Transfer, transfers_in
 from measuretwice.parse import (
+    ParseError,
     PingRun,
     Qdisc,
     TcClass,
@@ -43,6 +45,7 @@ class Socket:
     some of it was sampled at least three times. `is_named` says whether an iperf3 client of that node names it;
     None where its files don't say. `busy_s` and the two counts are None where ss is too old to print them, and
     what was sent is at least what was acknowledged; `is_multipath` says that it is one of several of one MPTCP connection.
+    `rtt_min_ms` is TCP's own smallest round-trip time.
     """
 
     node: str
@@ -59,6 +62,7 @@ class Socket:
     is_named: bool | None = None
     stalled_s: float = 0.0
     is_multipath: bool = False
+    rtt_min_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -84,12 +88,14 @@ class Interface:
 
 @dataclass(frozen=True)
 class Node:
-    """One node's interfaces by name, its sysctls, and its routes."""
+    """One node's interfaces by name, its sysctls, and its routes; and its `state` after the run, as node_state.state_of
+    says it, empty where it isn't known."""
 
     name: str
     interfaces: Mapping[str, Interface]
     sysctls: Mapping[str, str]
     routes: tuple[str, ...]
+    state: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -123,13 +129,15 @@ class End:
 
 @dataclass(frozen=True)
 class Span:
-    """When a sampler took its first and its last sample (Unix times, s); how often its clock `went_back` between two."""
+    """When a sampler took its first and its last sample (Unix times, s); how often its clock `went_back` between two; and of a
+    queue the `last` of its samples."""
 
     node: str
     source: str
     first_s: float
     last_s: float
     went_back: int = 0
+    last: tuple[Qdisc, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,7 +175,7 @@ def read_host_state(raw: Path, ss_file: str | None, queue_file: str | None = Non
     ]
     return HostState(
         nodes, tuple(sockets), _received(folders), tuple(ends_of(folders)),
-        _spans(folders, ss_file), _spans(folders, queue_file),
+        _spans(folders, ss_file), _spans(folders, queue_file, of_queue=True),
         tuple((folder.name, entry) for folder in folders for entry in _classes(folder / CLASSES)),
         tuple(transfers_in(folders)), (),
         tuple((folder.name, qdisc) for folder in folders for qdisc in _last_qdiscs(folder)),
@@ -178,9 +186,21 @@ def _last_qdiscs(folder: Path) -> tuple[Qdisc, ...]:
     return _qdiscs(folder / "qdisc.after.json") or _qdiscs(folder / "qdisc.before.json")
 
 
-def _spans(folders: Sequence[Path], name: str | None) -> tuple[Span, ...]:
-    spans = [span_of(folder / name) for folder in folders] if name else []
-    return tuple(span for span in spans if span)
+def _spans(
+    folders: Sequence[Path], name: str | None, *, of_queue: bool = False
+) -> tuple[Span, ...]:
+    paths = [folder / name for folder in folders] if name else []
+    spans = [(path, span) for path in paths if (span := span_of(path))]
+    return tuple(replace(span, last=_last(path)) if of_queue else span for path, span in spans)
+
+
+def _last(path: Path) -> tuple[Qdisc, ...]:
+    """Return the last sample of a queue; none where it was cut off."""
+    _, _, sample = text_of(path).rpartition("# t=")
+    try:
+        return parse_tc_qdiscs(sample.partition("\n")[2], name_of(path))
+    except ParseError:
+        return ()
 
 
 def _received(folders: Sequence[Path]) -> int | None:
@@ -236,6 +256,7 @@ def _socket(node: str, history: SsHistory, named: Set[int]) -> Socket:
         is_named=socket.local_port in named if named else None,
         stalled_s=history.stalled_s,
         is_multipath="tcp-ulp-mptcp" in socket.other,
+        rtt_min_ms=socket.minrtt_ms,
     )
 
 
@@ -274,6 +295,7 @@ def _node(folder: Path) -> Node:
         interfaces,
         _assignments(folder / "sysctl.txt"),
         tuple(line.strip() for line in routes if line.strip()),
+        state_of(text_of(folder / STATE)) if (folder / STATE).is_file() else {},
     )
 
 

@@ -115,10 +115,11 @@ def marks(qdisc: Qdisc) -> int:
 class Lengths:
     """A queue's mean length over a time, and how long that takes to drain at a rate.
 
-    `inside` are the places of the samples that it is the mean of.
+    `inside` are the places of the samples that it is the mean of, `busy_ratio` the share of them in which packets waited.
     """
 
     inside: list[int]
+    busy_ratio: float
     mean_bytes: float
     mean_packets: float
     delay_mean_ms: float
@@ -132,6 +133,7 @@ def lengths_between(queue: Queue, start_s: float, end_s: float, rate_bps: float)
     mean_bytes = sum(queue.backlog_bytes[n] for n in inside) / len(inside)
     return Lengths(
         inside,
+        sum(queue.backlog_packets[n] > 0 for n in inside) / len(inside),
         mean_bytes,
         sum(queue.backlog_packets[n] for n in inside) / len(inside),
         8e3 * mean_bytes / rate_bps,
@@ -149,6 +151,8 @@ def queue_values(queue: Queue, start_s: float, end_s: float, rate_bps: float) ->
         "queue_limit_bytes": queue.limit_bytes,
         "queue_max_bytes": max(queue.backlog_bytes[n] for n in lengths.inside),
         "queue_mean_packets": lengths.mean_packets,
+        "queue_busy_ratio": lengths.busy_ratio,
+        "queue_samples": len(lengths.inside),
         "queue_delay_mean_ms": lengths.delay_mean_ms,
         "queue_drops": queue.drops[-1] - queue.drops[0],
         "queue_marks": queue.marks[-1] - queue.marks[0],
@@ -172,6 +176,8 @@ def queue_of_many(queue: Queue, start_s: float, end_s: float, rate_bps: float) -
         "utilisation": round(8 * grown(queue.sent_bytes) / (end_s - start_s) / rate_bps, 6),
         "queue_mean_bytes": round(lengths.mean_bytes),
         "queue_mean_packets": round(lengths.mean_packets, 1),
+        "queue_busy_ratio": round(lengths.busy_ratio, 6),
+        "queue_samples": len(lengths.inside),
         "queue_packet_bytes": round(max(packet_bytes), 1) if packet_bytes else None,
         "queue_delay_mean_ms": round(lengths.delay_mean_ms, 3),
         "queue_drops": round(grown(queue.drops)),

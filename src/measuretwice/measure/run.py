@@ -5,7 +5,7 @@ Where each number comes from is written beside it; what each flow of several did
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from measuretwice.lab import Lab, Value
@@ -172,7 +172,15 @@ def from_frames(frames: Frames) -> Measured:
     return {
         "captured_packets": len(frames.packet_bytes),
         "largest_packet_bytes": max(frames.packet_bytes, default=None),
+        "hundredth_packet_bytes": _hundredth(frames.packet_bytes),
     }
+
+
+def _hundredth(packets: Sequence[int]) -> int | None:
+    """Return the size that one packet in a hundred has at least; None of fewer than a hundred."""
+    if len(packets) < 100:
+        return None
+    return sorted(packets, reverse=True)[len(packets) // 100]
 
 
 def _from_qdisc(raw: Path, place: QdiscAt) -> Measured:

@@ -42,7 +42,7 @@ AS_THEY_ARE = (
     "lab", "LICENSE", "LICENSE-docs", "CITATION.cff", "requirements.txt", "requirements-cluster.txt",
     "requirements-docs.txt", "requirements-dev.txt", "docs/includes/glossary.md", "docs/includes/theme/main.html", SCHEMA_FILE,
 )  # fmt: skip
-FOLDERS = ("scripts/kernel", "scripts/host", "scripts/remote")
+FOLDERS = ("scripts/after", "scripts/kernel", "scripts/host", "scripts/remote")
 # Besides: the virtual kernel, ready to be unpacked, and what unpacks it.
 SCRIPTS = (
     "scripts/*.sh", "scripts/machines/shipped.py", "machines/kernel.*", "machines/README.md", "machines/licences/*",

@@ -24,6 +24,7 @@ from typing import Any
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import KernelFacts, Lab, Plan, trial_params
+from measuretwice.measure.node_state import STATE
 
 # Empty: the last file that a run is given.
 DONE = "DONE"
@@ -101,8 +102,13 @@ def pack(raw: Path, archive: Path) -> None:
 
 
 def files_of(raw: Path) -> dict[str, Path]:
-    """Return the files below `raw` by their name there, in order."""
-    files = {path.relative_to(raw).as_posix(): path for path in raw.rglob("*") if path.is_file()}
+    """Return what was measured: the files below `raw` by their name there, in order. What only says how a node stood
+    afterwards (node_state.STATE) isn't among them: recordings and digests are without it."""
+    files = {
+        path.relative_to(raw).as_posix(): path
+        for path in raw.rglob("*")
+        if path.is_file() and path.name != STATE
+    }
     return dict(sorted(files.items()))
 
 

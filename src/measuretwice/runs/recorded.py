@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,18 @@ def still_verified(
         recorded.scripts,
         {**recorded.scripts, **verification.scripts},
     )
+
+
+@cache
+def same_bytes(samples: Path, name: str, before: str, now: str) -> bool:
+    """Return whether a set of a lab's was recorded with one version of a script and came out the same with another, by
+    their digests."""
+    for set_name, found in verifications(samples).items():
+        if found.scripts.get(name) == now and (samples / set_name / SET_FILE).is_file():
+            recorded = read_object(samples / set_name / SET_FILE).get("scripts")
+            if isinstance(recorded, Mapping) and recorded.get(name) == before:
+                return True
+    return False
 
 
 def note_verification(samples: Path, recorded: RecordedSet, runs: Iterable[Path]) -> None:

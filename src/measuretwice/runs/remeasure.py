@@ -22,7 +22,7 @@ from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState, read_host_state
 from measuretwice.measure.run import measure
 from measuretwice.parse import ParseError
-from measuretwice.runs.folder import PLAN, PROVENANCE, is_finished, raw_folder
+from measuretwice.runs.folder import PLAN, PROVENANCE, files_of, is_finished, raw_folder
 from measuretwice.runs.result import Result, make_result
 
 # What reading a file can raise where somebody has written into it.
@@ -191,11 +191,9 @@ def _refuse_endless(run: Path, raw: Path) -> None:
 def _digests(raw: Path) -> dict[str, str]:
     """Return each raw file's SHA-256 by its path from the run's folder on."""
     digests = {}
-    for path in sorted(raw.rglob("*")):
-        if path.is_file():
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            digests[f"raw/{path.relative_to(raw).as_posix()}"] = digest
+    for name, path in files_of(raw).items():
+        with open(path, "rb") as file:
+            digests[f"raw/{name}"] = hashlib.file_digest(file, "sha256").hexdigest()
     return digests
 
 

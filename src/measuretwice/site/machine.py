@@ -184,7 +184,11 @@ def kit_archive(root: Path) -> bytes:
     files: dict[str, bytes | Path] = {}
     for lab in published_labs(root).values():
         files |= _lab_files(lab)
-    files |= {f"scripts/{path.name}": path for path in (root / "scripts").glob("*.sh")}
+    files |= {
+        path.relative_to(root).as_posix(): path
+        for folder in ("scripts", "scripts/after")
+        for path in (root / folder).glob("*.sh")
+    }
     for path in PACKAGE.rglob("*"):
         below = path.relative_to(PACKAGE)
         if path.is_file() and below.parts[0] not in NOT_IN_PAGES and path.suffix != ".pyc":

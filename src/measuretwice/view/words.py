@@ -84,6 +84,7 @@ BY_NAME = {word.name: word for word in WORDS}
 TEXTS = {
     "iperf3-server*.txt": "what was received: iperf3, as text",
     "route.txt": "where packets go: ip route",
+    "state.txt": "how a node was set in the end: tc -d, ip -d, /proc/sys/net/core, /sys/module/tcp_*",
     "tcpdump.txt": "packets on the wire: tcpdump -e",
     "acks.txt": "acknowledgements on the wire: tcpdump",
     "capture.txt": "packets at the sender: tcpdump",

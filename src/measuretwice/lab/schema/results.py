@@ -33,6 +33,9 @@ class Expectation(Strict):
     Exactly one of: `param` with `tolerance_ratio` (relative), `param` with `binomial_of`
     (the count whose share the parameter is) and `confidence`, or `min`/`max`. Instead of one `param`, `params` are several, whose
     sum is meant; one that counts twice stands there twice.
+
+    What it says holds while the parameters in `as_trial` have the trial's own values. `coarser` says of a parameter's
+    words by how much more the value may be off then, as where timestamps make steps of a millisecond.
     """
 
     label: str
@@ -47,6 +50,8 @@ class Expectation(Strict):
     max: float | int | None = None
     only_comparable: bool = False
     trials: list[int] | None = None
+    as_trial: list[str] = []
+    coarser: dict[Name, dict[str, float]] = {}
 
     @model_validator(mode="after")
     def _one_kind(self) -> Expectation:
@@ -72,7 +77,8 @@ class Expectation(Strict):
 
 
 class Checks(Strict):
-    """What the checker must not say of this lab's runs, because they are meant to be so.
+    """What the checker must not say of this lab's runs, because they are meant to be so. `flows_each` is how many data
+    connections each sender has, where no parameter says it.
 
     A path that was made to have a queue, for one, is no sign of a mistake (`queueing`). `means` says of a parameter's
     words what they are meant to do: `rate-varies` makes a link's rate change all the time, `others-send` lets others send
@@ -81,6 +87,7 @@ class Checks(Strict):
 
     leave_out: list[str] = []
     means: dict[Meaning, dict[Name, list[str]]] = {}
+    flows_each: int | None = Field(default=None, ge=1)
 
     def meanings(self, params: Mapping[str, object]) -> frozenset[Meaning]:
         """Return what a run's settings mean, beyond their values."""

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from measuretwice.base.errors import UserError
 from measuretwice.lab import Lab
+from measuretwice.measure.node_state import STATE
 from measuretwice.measure.raw import node_of_address
 from measuretwice.parse import Iperf3Run, ParseError, parse_qdisc_samples
 from measuretwice.parse.formats import TC_CLASSES, Content, Format, format_of, others_in, plain
@@ -191,7 +192,7 @@ NO_TOOLS = re.compile(
 SNAPSHOT = (
     "addr.json", "link.before.json", "link.after.json", "nstat.before.json", "nstat.after.json",
     "offloads.txt", "route.txt", "softnet_stat.before.txt", "softnet_stat.after.txt",
-    "speed_mbit.txt", "sysctl.txt",
+    "speed_mbit.txt", "sysctl.txt", STATE,
 )  # fmt: skip
 _BEFORE = re.compile(r"(?<![a-z])(before|start|pre)(?![a-z])", re.I)
 _AFTER = re.compile(r"(?<![a-z])(after|end|post)(?![a-z])", re.I)

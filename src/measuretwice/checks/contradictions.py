@@ -1,0 +1,95 @@
+"""What two tools say that can't both be true, by arithmetic alone: no settings of nodes are needed to see it."""
+
+from __future__ import annotations
+
+import math
+
+from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
+
+# Queues from which packets go in the order in which they came: each waits for all before it.
+FIFOS = frozenset({"pfifo_fast", "pfifo", "bfifo"})
+LEAST_QUEUE_MS = 5.0
+# Of the queue's mean delay, so much at least a ping beside the flows has waited; 0.84 is the least that was seen.
+WAITED_RATIO = 0.5
+# TCP's smallest round-trip time is no shorter than ping's, but for chance.
+PATH_RATIO = 1.5
+PATH_SLACK_MS = 2.0
+# In how many samples the link must have been looked at, and how much less than its rate may have gone through it.
+LEAST_SAMPLES = 50
+IDLE_SHARE = 0.02
+CHANCE = 3.0
+
+
+@check(
+    FindingKind(
+        "ping-elsewhere",
+        "Ping's round-trip times, compared with TCP's smallest and with the queue that it should have waited in.",
+        explains=("unexplained",),
+        hints=(
+            "Two tools say how long a packet takes. Put ping's times beside TCP's and the queue's.",
+            "Compare ping's mean beside the flows with the idle path and the queue's mean delay, and its smallest with minrtt in ss.",
+            "These pings went another way than the data, through another band of the queue, or at another time: look at ping's options (-Q), at routes, and whose file it is.",
+        ),
+    ),
+    needs=(
+        "busy_ping_mean_ms", "path_rtt_ms", "queue_delay_mean_ms", "queue_kind", "ping_rtt_min_ms", "rtt_min_ms",
+        "*_path_rtt_ms",
+    ),
+)  # fmt: skip
+def ping_elsewhere(run: RunUnderTest) -> Finding | None:
+    busy_ms, path_ms = run.measured("busy_ping_mean_ms"), run.measured("path_rtt_ms")
+    queue_ms = run.measured("queue_delay_mean_ms")
+    fifo = run.measured_text("queue_kind") in FIFOS
+    if busy_ms is not None and path_ms is not None and queue_ms and fifo:
+        least_ms = path_ms + WAITED_RATIO * queue_ms
+        if queue_ms >= LEAST_QUEUE_MS and busy_ms < least_ms:
+            return _elsewhere(
+                f"pings of {busy_ms:.3g} ms beside the flows, before a queue of {queue_ms:.3g} ms (tc) "
+                "from which packets go in their order",
+                f"some {path_ms + queue_ms:.3g} ms: path and queue",
+            )
+    if "tcp-split" in run.meanings:
+        return None
+    pings = {"the flow": run.measured("ping_rtt_min_ms"), **run.measured_group("*_path_rtt_ms")}
+    least = {"the flow": run.measured("rtt_min_ms")}
+    least |= {socket.node: socket.rtt_min_ms for socket in run.data_sockets()}
+    for who, ping_ms in pings.items():
+        tcp_ms = least.get(who)
+        if ping_ms and tcp_ms and ping_ms > PATH_RATIO * tcp_ms + PATH_SLACK_MS:
+            return _elsewhere(
+                f"a smallest ping of {ping_ms:.4g} ms, where {who}'s own smallest round-trip time is {tcp_ms:.4g} ms (ss)",
+                "no more than TCP's, over the same path",
+            )
+    return None
+
+
+def _elsewhere(found: str, meant: str) -> Finding:
+    return Finding(
+        "ping-elsewhere", found, meant,
+        "These pings didn't share the data's path and queue, or aren't of this run: they say nothing of its delay.",
+        symptom=found,
+    )  # fmt: skip
+
+
+@check(FindingKind("link-rate"), needs=("utilisation", "queue_busy_ratio", "queue_samples"))
+def never_empty(run: RunUnderTest) -> Finding | None:
+    """While packets wait, a link sends: it is used at least as long as its queue isn't empty."""
+    used, busy = run.measured("utilisation"), run.measured("queue_busy_ratio")
+    samples = run.measured("queue_samples")
+    if used is None or busy is None or not samples or samples < LEAST_SAMPLES:
+        return None
+    if run.meanings & {"rate-varies"}:
+        return None
+    chance = CHANCE * math.sqrt(busy * (1 - busy) / samples)
+    if used >= busy - IDLE_SHARE - chance:
+        return None
+    rate = run.param("rate_mbit")
+    of = f" of {rate:g} Mbit/s" if rate else ""
+    return Finding(
+        "link-rate",
+        f"{100 * used:.3g} %{of} went through a link before which packets waited in {100 * busy:.3g} % of all samples (tc)",
+        "as much as the link carries, as long as packets wait for it",
+        "The link is slower than it is said to be: another rate, a peak rate, or bytes that tc adds to each packet "
+        "(overhead, linklayer, mpu).",
+        symptom=f"{100 * used:.3g} % of the link was used, and its queue was hardly ever empty",
+    )

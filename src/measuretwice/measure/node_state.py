@@ -1,0 +1,89 @@
+"""What scripts/after/state.sh wrote of a node: queues with their overheads, classes, filters, routes, rules, and the
+settings of the whole machine. Two runs by the same scripts have the same words for it, whatever they measured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+# Beside a node's snapshots, and no part of a run's digest: nothing measured follows from it.
+STATE = "state.txt"
+# What tc and ip count, or number by themselves: it differs from run to run, or from one version to another.
+_NUMBERED = re.compile(
+    r" (?:refcnt|direct_packets_stat|ref|bind|index|seed|expires|used|installed|packets|bytes) [\w.]+| r2q \d+|\b8[0-9a-f]{3}:(?!\d)"
+)
+# Classes that nobody makes: those of flows come and go.
+_CLASSES = re.compile(r"class (?:htb|hfsc|prio|drr|qfq|ets|cbq) ")
+_ROUTES = ("unicast ", "throw ", "blackhole ", "prohibit ", "unreachable ")
+_SIZES = ("qlen", "numtxqueues", "gso_max_size", "gso_max_segs", "gro_max_size")
+_PARTS = {"tc": "tc -d qdisc", "ip": "ip -d link", "settings": "settings", "nft": "nft list"}
+
+
+def state_of(text: str) -> dict[str, str]:
+    """Return what is set on a node, by what it is: `eth1: qdisc htb root`, `route default`, `tcp_cubic.beta`.
+
+    Lines that aren't known are left out.
+    """
+    settings: dict[str, str] = {}
+    part = ""
+    for line in _whole_lines(text):
+        if line.startswith("# "):
+            part = next((name for name, begin in _PARTS.items() if line[2:].startswith(begin)), "")
+        elif part == "nft":
+            settings[f"nftables: {line.strip()}"] = "set"
+        elif part:
+            settings.update(_READERS[part](line))
+    return settings
+
+
+def _whole_lines(text: str) -> Iterator[str]:
+    """A filter's further lines belong to its first."""
+    whole = ""
+    for line in text.splitlines():
+        if line[:1].isspace() and whole.startswith("filter "):
+            whole += f" {line.strip()}"
+            continue
+        if whole:
+            yield whole
+        whole = line
+    if whole:
+        yield whole
+
+
+def _queue(line: str) -> Iterator[tuple[str, str]]:
+    words = " ".join(_NUMBERED.sub("", line).split())
+    if match := re.match(
+        r"qdisc (\S+) (?:\S+: )?dev (\S+) (root|ingress|clsact|parent \S+)(.*)", words
+    ):
+        kind, device, place, options = match.groups()
+        yield f"{device}: qdisc {kind} {place}", options.strip()
+    elif _CLASSES.match(line):
+        # A class's device isn't said; what it is, and where, tells it from others.
+        kind, name, options = words.removeprefix("class ").split(" ", 2)
+        yield f"class {kind} {name}", options
+    elif line.startswith("filter "):
+        yield words, "set"
+
+
+def _path(line: str) -> Iterator[tuple[str, str]]:
+    words = " ".join(line.replace("\\", " ").split())
+    if match := re.match(r"\d+: ([^@:\s]+)[@:]", words):
+        device = match[1]
+        for name in _SIZES if device != "lo" else ():
+            if size := re.search(rf" {name} (\d+)", words):
+                yield f"{device}: {name}", size[1]
+    elif match := re.match(r"(\d+): (.*)", words):
+        yield f"rule {match[1]}: {match[2]}", "set"
+    elif words.startswith(_ROUTES) and " table local " not in f"{words} ":
+        yield f"route {_NUMBERED.sub('', words)}", "set"
+
+
+def _setting(line: str) -> Iterator[tuple[str, str]]:
+    path, colon, value = line.partition(":")
+    if colon and path.startswith("/proc/sys/"):
+        yield path.removeprefix("/proc/sys/").replace("/", "."), " ".join(value.split())
+    elif match := re.fullmatch(r"/sys/module/(\w+)/parameters/(\w+)", path):
+        yield f"{match[1]}.{match[2]}", value
+
+
+_READERS = {"tc": _queue, "ip": _path, "settings": _setting}
