@@ -49,7 +49,7 @@ from measuretwice.checks import check_run, run_under_test
 from measuretwice.execute.batch import open_batch, reference_host_state
 from measuretwice.execute.dispatch import dispatcher
 from measuretwice.execute.job import Job
-from measuretwice.lab import Lab, Plan, Value, load_lab
+from measuretwice.lab import CheckedParams, Lab, Plan, Value, load_lab
 from measuretwice.runs.folder import is_finished
 from measuretwice.runs.remeasure import remeasure
 from measuretwice.runs.result import DERIVING
@@ -113,7 +113,8 @@ class Faulty(Virtual):
     def script(self, lab: Lab, plan: Plan) -> str:
         """The experiment's script with the fault's lines in it. One that fails leaves a note of it."""
         fault = self.fault
-        meant = replace(plan, params={**plan.params, **fault.exports})
+        params = CheckedParams(lab, plan.params | fault.exports, "a fault's settings")
+        meant = replace(plan, params=params)
         text = experiment_script(lab, meant, Path(INSIDE_ROOT), f"{INSIDE_RUN}/raw", INSIDE_SAMPLER)
         note = f"trap ': >\"$out/{BOTCHED}\"' ERR"
 
@@ -132,7 +133,7 @@ class Faulty(Virtual):
     def measure(self, lab: Lab, plan: Plan, root: Path, work: Path, wall_limit_s: float) -> None:
         (work / "experiment.sh").write_text(self.script(lab, plan), encoding="utf-8")
         run_inside(
-            self._uml, root, work, plan.kernel_seed, wall_limit_s,
+            self._kernel, root, work, plan.kernel_seed, wall_limit_s,
             memory_mb=memory_mb(lab, plan), reader_interval_us=reader_interval_us(lab, plan),
         )  # fmt: skip
 
@@ -204,9 +205,17 @@ class FaultyRun:
 
 
 def faulty_runs(
-    kinds: Iterable[Kind], times: int, honest: int, keep: Path, seed: int
+    kinds: Iterable[Kind],
+    times: int,
+    honest: int,
+    keep: Path,
+    seed: int,
+    odd: Callable[[Lab, random.Random], tuple[int, dict[str, Value]]] | None = None,
 ) -> list[FaultyRun]:
-    """Draw every run of the proof: of each kind the first, then of each the second. The same seed draws the same."""
+    """Draw every run of the proof: of each kind the first, then of each the second. The same seed draws the same.
+
+    Honest runs have settings of `cheap`; with `odd` each has settings of its own by that.
+    """
     kernel = find_kernel()
     if kernel is None:
         raise UserError("the virtual kernel isn't there yet: ./lab run mathis --trial 7 builds it")
@@ -226,6 +235,8 @@ def faulty_runs(
         names = kind.labs if kind else TURNS
         lab = labs[names[n % len(names)]]
         settings = kind.settings if kind else None
+        if odd and not kind:
+            settings = odd(lab, chance)
         trial, changes = settings or cheap(
             lab, random.Random(f"{seed} {chance.randrange(SETTINGS)}")
         )
