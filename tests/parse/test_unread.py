@@ -10,6 +10,8 @@ from measuretwice.parse.formats import NO_TOOL, format_of, why_unread
 
 FORMS = {
     "netstat's list": "Proto Recv-Q Send-Q Local Address           Foreign Address         State\ntcp 0 0 10.0.0.1:5 10.0.0.2:6 ESTABLISHED\n",
+    "Windows' netstat": "Active Connections\n\n  Proto  Local Address          Foreign Address        State\n",
+    "JSON that was made of ss": '[{"time": 0.1, "cwnd": 10, "rtt": 40.2}]\n',
     "ss -s": "Total: 170\nTCP:   12 (estab 3, closed 2, orphaned 0, timewait 2)\n",
     "a table that was made of ss": "time,cwnd,ssthresh,rtt\n0.1,10,7,40.2\n",
     "netstat -s": "Tcp:\n    5 active connection openings\n    228 segments retransmitted\n",

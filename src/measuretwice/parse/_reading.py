@@ -22,7 +22,7 @@ SAMPLE_MARK = re.compile(r"# t=(\d+)[.,](\d{9})")
 # Times of day, and times since a start, are smaller than that: they aren't Unix times.
 UNIX_TIME_S = 1e8
 
-_UNIX = r"(?P<unix>\d{10}(?:[.,]\d{1,9})?|\d{13}|\d{16}|\d{19})(?![\d:])"
+_UNIX = r"(?P<unix>\d{10}(?:[.,]\d{1,9})?|\d{13}|\d{16}|\d{19})(?!\d|:\d)"
 _CLOCK = r"(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d(?:[.,]\d+)?)(?: *(?P<half>[AP])M\b)?"
 _DATE = r"(?:(?P<date>\d{4}-\d\d-\d\d)|\d{4}/\d\d/\d\d)[T _]"
 # A date in words, in any language: Fri Nov 15, or 15. nov. 2024.
@@ -30,7 +30,7 @@ _WORDS = r"(?:(?:[^\W\d]{2,9}|\d{1,2}|\d{4})[.,]{0,2} +){0,4}"
 _ZONE = r"(?P<zone> ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)\b)?(?: [A-Z]{3,4}\b)?"
 _ELAPSED = r"(?P<elapsed>\d+[.,]\d+)"
 _BEFORE = re.compile(
-    rf"[\[(<]?(?:{_UNIX}|(?:{_DATE}|{_WORDS}){_CLOCK}{_ZONE}|{_ELAPSED}(?=[\s,;|\])]))[\])>]?[,;|:]?[ \t]?"
+    rf"[\[(<]? *(?:{_UNIX}|(?:{_DATE}|{_WORDS}){_CLOCK}{_ZONE}|\+?{_ELAPSED}s?(?=[\s,;|:\])]))[\])>]?[,;|:]?[ \t]?"
 )
 _ALONE = re.compile(
     rf"(?<![\d.]){_UNIX}|{_DATE}{_CLOCK}{_ZONE}|^\W*(?:[A-Za-z][\w ]*\W+)?{_ELAPSED}\W*$"

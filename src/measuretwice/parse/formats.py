@@ -223,8 +223,10 @@ def _row(pattern: str, what: str, why: str, instead: str) -> Unread:
 UNREAD = (
     # Sockets.
     _row(r"^Proto\s+Recv-Q\s+Send-Q\s", "netstat's list of connections", "it has neither windows nor round-trip times", _SS),
+    _row(r"^ *Proto +Local Address +Foreign Address", "Windows' netstat", "it has neither windows nor round-trip times", f"{_SS}, or {_IPERF3}"),
     _row(r"^Total: +\d+.*\n(?:.*\n){0,3}?TCP: +\d+ +\(estab", "ss -s", "it counts sockets and says nothing of any", _SS),
     _row(r"\btcp_probe: |^\S+ \S+:\d+ \S+:\d+ \d+ 0x[0-9a-f]+ 0x[0-9a-f]+ \d+ \d+ \d+", "a trace of the kernel's tcp_probe", "its columns differ from kernel to kernel", _SS),
+    _row(r'"(?:snd_|tcpi_snd_)?cwnd"\s*:', "JSON that was made of ss or of tcp_info", "what its values mean only its author knows", "what ss printed itself"),
     _row(r"\A(?=[^\n]*[,;\t])[^\n]*\b(?:s?cwnd|snd_cwnd|ssthresh)\b|\A\d{10}\.\d+,\S*:\d+,\d", "a table that was made of ss", "what its columns mean only its author knows", "what ss printed itself"),
     # Counters.
     _row(r"^ +\d+ segments (?:retransmit|sent out|received)", "netstat -s", "its names and its order differ from version to version", _COUNTERS),
