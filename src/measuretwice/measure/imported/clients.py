@@ -412,7 +412,9 @@ def _text(piece: Piece, tests: Tests) -> str:
         return piece.text
     late_s = client.span_s[0] - _begin_s(piece)
     zone_s = round(late_s / ZONE_S) * ZONE_S
-    shift_s = zone_s if abs(late_s - zone_s) <= SAME_BEGIN_S else late_s
+    # So early a time is no time of day, but one since the log's own start.
+    of_day = _begin_s(piece) > SAME_BEGIN_S and abs(late_s - zone_s) <= SAME_BEGIN_S
+    shift_s = zone_s if of_day else late_s
     return re.sub(
         r"^# t=([\d.]+)", lambda mark: f"# t={float(mark[1]) + shift_s:.9f}", piece.text, flags=re.M
     )
