@@ -9,7 +9,7 @@ import pytest
 from measuretwice.checks import causes
 from measuretwice.checks.registry import RunUnderTest
 from measuretwice.measure.fields import Measured
-from measuretwice.measure.host_state import HostState
+from measuretwice.measure.host_state import HostState, Socket
 from measuretwice.measure.transfers import Amount, Row, Transfer
 from measuretwice.parse import PingRun, Qdisc, parse_ping, parse_tc_qdiscs
 
@@ -284,3 +284,97 @@ def test_a_netem_that_draws_no_losses_and_drops(
 def test_drops_that_nobody_resends(drops: int, again: int, off: bool) -> None:
     measured: Measured = {"qdisc_drops": drops, "retransmits": again, "retrans_total": again}
     assert ("drops-not-resent" in found(measured=measured)) is off
+
+
+# No more than the files show -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("drops", "printed", "finding"),
+    [(95, None, "loss-percent"), (0, None, "loss-ratio"), (95, "loss 0.5%", "loss-ratio")],
+)
+def test_a_hundredth_is_said_where_there_is_one(
+    drops: int, printed: str | None, finding: str
+) -> None:
+    """No drop at all is no hundredth, and what tc prints as it was meant isn't called per cent."""
+    measured: Measured = {"qdisc_drops": drops, "qdisc_offered_packets": 1_900_000}
+    qdiscs = tc(f"{NETEM} {printed}") if printed else ()
+    assert finding in found(measured=measured, qdiscs=qdiscs, loss_ratio=0.005)
+
+
+@pytest.mark.parametrize(
+    ("limit_bytes", "finding"),
+    [
+        (250_000, None),
+        (250_000 * 1.024**2, "size-suffix"),
+        (250_000 / 8, "size-suffix"),
+        (250_000_000, "size-suffix"),
+        (335_000, "configuration"),  # as with a peak rate
+    ],
+)
+def test_a_suffix_is_blamed_for_factors_that_it_makes(
+    limit_bytes: float, finding: str | None
+) -> None:
+    ids = found(measured={"queue_limit_bytes": limit_bytes}, buffer_bytes=250_000)
+    assert {*ids} == ({finding} if finding else set())
+
+
+@pytest.mark.parametrize(("flows", "words"), [(9, "never ran"), (11, "nobody asked for")])
+def test_one_flow_too_many_is_no_flow_that_never_ran(flows: int, words: str) -> None:
+    run = RunUnderTest({"flows": 10}, {"flows": flows, "segments": 10_000})
+    (why,) = [finding.why for finding in causes(run) if finding.id == "missing-flows"]
+    assert words in why
+
+
+@pytest.mark.parametrize(("tested_s", "idle"), [(20, False), (50, True)])
+def test_a_samplers_clock_that_jumps_makes_no_sender_idle(tested_s: float, idle: bool) -> None:
+    """ss has the flow for 50 s, of which it sent 20: iperf3 knows how long it was to send."""
+    flow = Socket(
+        "romeo", 40968, "10.0.0.2:5201", "reno", alive_s=50.0, busy_s=19.8, rwnd_limited_ratio=0.0,
+        sndbuf_limited_ratio=0.0, window_max_bytes=None, bytes_sent=22_000_000, bytes_acked=22_000_000,
+    )  # fmt: skip
+    test = transfer([SECOND_BYTES * 20 // tested_s] * int(tested_s))
+    state = HostState({}, (flow,), transfers=(test,))
+    run = RunUnderTest({"rate_mbit": 100, "duration_s": tested_s}, {}, host_state=state)
+    assert ("application-limited" in {finding.id for finding in causes(run)}) is idle
+
+
+@pytest.mark.parametrize(
+    ("rtt_ms", "off"), [(3300.0, True), (48.0, False)]
+)  # fmt: skip
+def test_nobody_waits_longer_than_a_queue_takes_to_drain(rtt_ms: float, off: bool) -> None:
+    """Ten packets before 10 Mbit/s are 12 ms."""
+    counters = (
+        " Sent 5000 bytes 50 pkt (dropped 0, overlimits 0 requeues 0) \n backlog 0b 0p requeues 0\n"
+    )
+    fifo = parse_tc_qdiscs("qdisc pfifo 1: dev eth2 root refcnt 2 limit 10p\n" + counters, "tc.txt")
+    ids = found(qdiscs=fifo, measured={"rtt_mean_ms": rtt_ms}, rate_mbit=10)
+    assert ("unexplained" in ids) is off
+    assert not off or "where path and full queues make 52 (tc)" in ids["unexplained"]
+
+
+@pytest.mark.parametrize(
+    ("again", "rate_mbit", "params", "off"),
+    [
+        (1400, 100, {}, True),
+        (60, 100, {}, False),
+        (1400, 10, {}, False),
+        (1400, 100, {"loss_ratio": 0.002}, False),
+    ],
+)
+def test_much_resent_and_most_of_the_link_unused(
+    again: int, rate_mbit: float, params: dict[str, float], off: bool
+) -> None:
+    ids = found(transfer(retransmits=again), rate_mbit=rate_mbit, **params)
+    assert ("unexplained" in ids) is off
+
+
+def test_advice_for_files_from_elsewhere_names_what_they_have() -> None:
+    """./lab show and ./lab diff know runs of ./lab only; and nothing is called right that wasn't looked at."""
+    for brought in (True, False):
+        state = HostState({}, transfers=(transfer(retransmits=1400),))
+        run = RunUnderTest({"rate_mbit": 100}, {}, host_state=state, brought=brought)
+        (finding,) = causes(run)
+        assert ("tc -s qdisc" in finding.why, "./lab diff" in finding.why) == (brought, not brought)
+        assert "the sender's bytes against the receiver's" in finding.why
+        assert "segment size" not in finding.why

@@ -258,6 +258,12 @@ def test_an_interface_and_its_qdisc_count_the_same_bytes(mathis: Remeasured) -> 
         )
         changed = replace(mathis.host_state, nodes={**mathis.host_state.nodes, "router": node})
         assert [one.id for one in findings(mathis, changed)] == expected
+    # As many packets, each larger for the qdisc: a size table of its own (stab, overhead).
+    smaller = replace(out, sent_bytes=round(int(out.sent_bytes or 0) * 0.9))
+    node = replace(router, interfaces={**router.interfaces, "eth1": smaller})
+    changed = replace(mathis.host_state, nodes={**mathis.host_state.nodes, "router": node})
+    (finding,) = findings(mathis, changed)
+    assert (finding.id, "size table" in finding.why) == ("configuration", True)
 
 
 def test_samples_of_a_queue_are_of_the_flows_time_and_of_packets() -> None:

@@ -36,6 +36,7 @@ LAST_SLACK_S = 3.0
 LAST_SLACK_BYTES = 1_000_000
 LAST_DROPS = 10
 LAST_DROP_BYTES = 10_000
+LEAST_PACKETS = 1000
 # A sampler that begins so much after the flows, or ends before them, has missed a part of the run.
 SPAN_SLACK_S = 2.0
 # Two hosts' clocks, and iperf3's, which says when it began to a second.
@@ -79,7 +80,7 @@ def unfit(run: RunUnderTest) -> Finding | None:
         hints=(
             "Sender and receiver have each written down which test it was, and how many bytes went from one to the other.",
             "Compare cookie and ports in iperf3's files, the ports in ss, and bytes_acked in each flow's last line of ss with iperf3's sums.",
-            "Some of these files are of another run, of another host, or leave out a part of the connection.",
+            "Two files disagree. One of them is of another run or host, or leaves out a part of the time; or its tool counts something else: look at what each says that it counts.",
         ),
     ),
     needs=("mss_bytes",),
@@ -90,7 +91,8 @@ def two_runs(run: RunUnderTest) -> Finding | Right | None:
             "two-runs",
             found,
             "the same connections, and the same bytes but for what was still on its way",
-            "These files don't speak of the same connections, or not of all of their time.",
+            "Two files disagree about the same thing. Either they aren't of the same connections or not of all of their time, or one "
+            "of the tools counts something else.",
             symptom=found,
         )
     return None
@@ -181,6 +183,12 @@ def _counters(run: RunUnderTest) -> Iterator[str]:
                 share = COUNTER_SHARE + (headers / mss_bytes if cut_up else 0)
                 slack = COUNTER_SLACK_BYTES + share * interface.sent_bytes
                 same = cut_up or _same_packets(qdisc, earlier, interface)
+                larger = by_qdisc > interface.sent_bytes and bool(
+                    _packets(qdisc, earlier, interface)
+                )
+                if not cut_up and same and larger:
+                    # The same packets, and more bytes: a size table (stab, overhead), which is a setting.
+                    continue
                 # An interface without a queue counts nothing there.
                 if qdisc.sent_bytes and (abs(by_qdisc - interface.sent_bytes) > slack or not same):
                     yield (
@@ -221,6 +229,41 @@ def _last_samples(run: RunUnderTest) -> Iterator[str]:
                     f"the last sample in {span.source} has {qdisc.sent_bytes} B sent and {qdisc.drops} dropped by "
                     f"{qdisc.kind}, the snapshot after the run {same[0].sent_bytes} B and {same[0].drops}"
                 )
+
+
+def _packets(qdisc: Qdisc, earlier: Qdisc, interface: Interface) -> int:
+    """Return how many packets a root qdisc sent; 0 where it or its interface doesn't say."""
+    if qdisc.sent_packets is None or earlier.sent_packets is None or not interface.sent_packets:
+        return 0
+    return qdisc.sent_packets - earlier.sent_packets
+
+
+@check(FindingKind("configuration"), needs=())
+def packet_sizes(run: RunUnderTest) -> Finding | None:
+    """Compare the size of a packet by an interface's count with the one by its root qdisc's: a table may add to it."""
+    for node in run.host_state.nodes.values() if run.host_state else ():
+        for interface in node.interfaces.values():
+            before = {place_of(qdisc): qdisc for qdisc in interface.qdiscs}
+            cut_up = interface.settings.get("generic-segmentation-offload") != "off"
+            for qdisc in () if cut_up else interface.qdiscs_after or ():
+                earlier = before.get(place_of(qdisc))
+                if not qdisc.root or not earlier or qdisc.handle != earlier.handle:
+                    continue
+                packets = _packets(qdisc, earlier, interface)
+                if packets < LEAST_PACKETS or not _same_packets(qdisc, earlier, interface):
+                    continue
+                by_qdisc = ((qdisc.sent_bytes or 0) - (earlier.sent_bytes or 0)) / packets
+                by_interface = (interface.sent_bytes or 0) / (interface.sent_packets or 1)
+                if by_qdisc > (1 + COUNTER_SHARE) * by_interface + 1:
+                    return Finding(
+                        "configuration",
+                        f"{node.name}'s {qdisc.kind} counts {by_qdisc:.0f} B a packet, where {interface.name} sent {by_interface:.0f}",
+                        "a packet as large for the qdisc as on the interface",
+                        "A size table (stab, overhead, linklayer) makes each packet count for more than it is, and the rate is "
+                        "that of these counts.",
+                        symptom="a qdisc counts packets of another size than were sent",
+                    )
+    return None
 
 
 def _same_packets(qdisc: Qdisc, earlier: Qdisc, interface: Interface) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from measuretwice.checks.hosts import limited_by_buffers
 from measuretwice.checks.registry import Finding, FindingKind, RunUnderTest, check
-from measuretwice.tcp.model import payload_limit
+from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
 
 # What the model says is of the usual run; chance and a short run go somewhat beyond. All other expectations are
 # arithmetic, and have their tolerances.
@@ -31,6 +31,13 @@ PACED = frozenset({"bbr"})
 DELAY_SLACK_MS = 10.0
 DELAY_SLACK_RATIO = 0.25
 FULL_RATIO = 0.85
+LARGEST_FRAME_BYTES = 1514
+# Qdiscs that hold nothing themselves.
+CLASSFUL = frozenset({"noqueue", "htb", "hfsc", "mq", "prio"})
+# Of a link that is to be full so little, and so much resent, is no queue's doing alone.
+UNUSED_RATIO = 0.5
+RESENT_SHARE = 0.02
+RESENT_S = 8.0
 # A timeout backs off: twice or three times are chance, this isn't. Where losses are drawn one by one, four in a row
 # of one segment, 0.2 + 0.4 + 0.8 + 1.6 s, come once in 1/p^4.
 STALL_S = 4.0
@@ -77,7 +84,8 @@ COMPARE_BROUGHT = (
 )
 def unexplained(run: RunUnderTest) -> Finding | None:
     off = [
-        *_expectations(run), *_window_use(run), *_delay(run), *_link(run), *_stalls(run), *_nothing_sent(run), *_apart(run),
+        *_expectations(run), *_window_use(run), *_delay(run), *_fifo(run), *_link(run), *_resent(run), *_stalls(run),
+        *_nothing_sent(run), *_apart(run),
     ]  # fmt: skip
     if not off:
         return None
@@ -174,6 +182,45 @@ def _delay(run: RunUnderTest) -> Iterator[str]:
             f"a mean round-trip time of {mean_ms:.1f} ms, of which {path_ms:.1f} are the path's and "
             f"{queue_ms:.1f} the queue's"
         )
+
+
+def _fifo(run: RunUnderTest) -> Iterator[str]:
+    """Yield where a round trip is longer than path and full queues make it, by the room that tc prints."""
+    rate_mbit, path_ms, state = run.param("rate_mbit"), run.param("rtt_ms"), run.host_state
+    if not run.brought or state is None or not rate_mbit or not path_ms:
+        return
+    by_iperf3 = [transfer.rtt_ms for transfer in state.transfers if transfer.rtt_ms]
+    rtt_ms = run.measured("rtt_mean_ms") or max(by_iperf3, default=None)
+    rooms = [
+        qdisc.limit_bytes or (qdisc.limit_packets or 0) * LARGEST_FRAME_BYTES
+        for _, qdisc in state.qdiscs
+        if qdisc.kind not in CLASSFUL
+    ]
+    if rtt_ms is None or not rooms or not all(rooms):
+        return
+    most_ms = path_ms + sum(8e3 * room / (1e6 * rate_mbit) for room in rooms)
+    if rtt_ms > most_ms + max(DELAY_SLACK_MS, DELAY_SLACK_RATIO * most_ms):
+        yield (
+            f"a mean round-trip time of {rtt_ms:.0f} ms, where path and full queues make {most_ms:.0f} (tc)"
+        )
+
+
+def _resent(run: RunUnderTest) -> Iterator[str]:
+    """Yield where most of a link is unused and much is resent though no loss was meant, by iperf3's word alone."""
+    rate_mbit = run.param("rate_mbit")
+    if not rate_mbit or run.param("loss_ratio") or run.data_sockets() or run.meanings:
+        return
+    for transfer in run.host_state.transfers if run.host_state else ():
+        arrived, again = transfer.arrived, transfer.retransmits
+        if not arrived or not arrived.bytes or not again or arrived.seconds < RESENT_S:
+            continue
+        share = again * USUAL_MSS_BYTES / arrived.bytes
+        used = arrived.rate_bps / payload_limit(1e6 * rate_mbit)
+        if share >= RESENT_SHARE and used < UNUSED_RATIO:
+            yield (
+                f"{100 * used:.0f} % of the link was used, and {100 * share:.0f} % of what was sent was sent again "
+                f"({transfer.source})"
+            )
 
 
 def _link(run: RunUnderTest) -> Iterator[str]:

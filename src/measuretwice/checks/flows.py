@@ -255,7 +255,9 @@ def missing_flows(run: RunUnderTest) -> Finding | None:
         "missing-flows",
         f"{found:.0f} flows in the files{also}" + (f" ({index:.3f})" if index is not None else ""),
         f"{asked:.0f} flows: in the files, in the sum, and in n",
-        "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
+        "There are flows that nobody asked for: sum and index are of another set than the one that was meant."
+        if found > asked
+        else "A flow that never ran adds nothing to the sum but is counted in n. The index falls by the "
         "missing flows' share, which looks like unfairness.",
     )
 

@@ -22,10 +22,7 @@ from measuretwice.tcp.model import (
 LIMITED_RATIO = 0.2
 # Linux offers between a half and all of tcp_rmem's largest; a window far below has another reason.
 WINDOW_SHARE = 0.4
-# iperf3 always has something to send, so data is in flight all the time.
-BUSY_RATIO = 0.85
 FULL_RATIO = 0.85
-LEAST_SECONDS = 2.0
 # What a path carries besides, such as pings and control connections.
 OTHER_SHARE = 0.03
 OTHER_BYTES = 200_000
@@ -131,38 +128,6 @@ def send_buffer(run: RunUnderTest) -> Finding | None:
                 symptom=f"{socket.node}'s flow sent less than its congestion window allowed",
             )
     return None
-
-
-@check(
-    FindingKind(
-        "application-limited",
-        "How long a sender had data in flight (busy in ss), compared with how long it was there.",
-        explains=("unexplained", "duration"),
-        hints=(
-            "ss says how long a connection had something to do. Look at its last line.",
-            "Compare busy with the length of the test.",
-            "The program didn't send all the time: look at iperf3's own options, such as -b.",
-        ),
-    ),
-    needs=(),
-)
-def application_limited(run: RunUnderTest) -> Finding | Right | None:
-    for socket in run.data_sockets():
-        if socket.alive_s < LEAST_SECONDS or socket.busy_s is None:
-            continue
-        if socket.busy_s >= BUSY_RATIO * socket.alive_s:
-            continue
-        return Finding(
-            "application-limited",
-            f"{socket.node}'s flow had data in flight for {socket.busy_s:.1f} s of {socket.alive_s:.1f} s (ss)",
-            "all the time",
-            "The program that sends had nothing to send for some of the time. Its rate is its own choice, "
-            "not TCP's.",
-            symptom=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
-        )
-    looked = [socket for socket in run.data_sockets() if socket.alive_s >= LEAST_SECONDS]
-    known = any(socket.busy_s is not None for socket in looked)
-    return Right("data in flight all the time") if known else None
 
 
 @check(

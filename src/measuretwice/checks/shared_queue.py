@@ -6,6 +6,7 @@ Settings have the same names in every lab: `buffer_bytes` is the queue's room in
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 from measuretwice.checks.registry import (
@@ -37,6 +38,7 @@ BDP_TOLERANCE_RATIO = 0.25
         "The buffer that the qdisc says it has, compared with the one that was meant.",
         explains=("whose-bdp",),
     ),
+    FindingKind("configuration"),
     needs=("queue_limit_bytes",),
 )
 def buffer_size(run: RunUnderTest) -> Finding | None:
@@ -45,6 +47,14 @@ def buffer_size(run: RunUnderTest) -> Finding | None:
     if not wanted or limit is None or abs(limit - wanted) <= SIZE_TOLERANCE_RATIO * wanted:
         return None
     typed = run.params.get("buffer_text")
+    if not typed and not _is_of_a_suffix(limit / wanted):
+        return Finding(
+            "configuration",
+            f"a buffer of {limit:.0f} B by the qdisc",
+            f"{wanted:.0f} B",
+            "The queue has another room than the settings say.",
+            symptom=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
+        )
     return Finding(
         "size-suffix",
         f"a buffer of {limit:.0f} B by the qdisc" + (f" (typed: {typed})" if typed else ""),
@@ -52,6 +62,17 @@ def buffer_size(run: RunUnderTest) -> Finding | None:
         "tc reads a size by its own rules: K, M and G are powers of 1024, and with 'bit' an eighth "
         "of that.",
         symptom=f"a buffer of {limit:.0f} B by the qdisc, {wanted:.0f} B were meant",
+    )
+
+
+def _is_of_a_suffix(ratio: float) -> bool:
+    """Return whether tc's powers of 1024, its bits, or a thousand too much or too little make that ratio."""
+    return any(
+        math.isclose(ratio, factor, rel_tol=SIZE_TOLERANCE_RATIO)
+        for power in (1.024, 1.024**2, 1.024**3, 1000.0, 1024.0, 1e6, 1024.0**2)
+        for bits in (1.0, 8.0, 1 / 8)
+        for factor in (power * bits, bits / power, bits)
+        if factor != 1
     )
 
 

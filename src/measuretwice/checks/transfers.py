@@ -27,6 +27,9 @@ APART_BYTES = 1_000_000
 # A test's last packets, and a start that is spread.
 SHORT_RATIO = 0.1
 SHORT_S = 1.0
+# iperf3 always has something to send, so data is in flight all the time.
+BUSY_RATIO = 0.85
+LEAST_SECONDS = 2.0
 BUSY_PERCENT = 95.0
 USED_RATIO = 0.85
 ASKED_RATIO = 0.85
@@ -170,6 +173,46 @@ def length(run: RunUnderTest) -> Finding | Right | None:
                     severity="warning",
                 )  # fmt: skip
     return Right("how long each test lasted") if looked else None
+
+
+@check(
+    FindingKind(
+        "application-limited",
+        "How long a sender had data in flight (busy in ss), compared with how long it was there.",
+        explains=("unexplained", "duration"),
+        hints=(
+            "ss says how long a connection had something to do. Look at its last line.",
+            "Compare busy with the length of the test.",
+            "The program didn't send all the time: look at iperf3's own options, such as -b.",
+        ),
+    ),
+    needs=(),
+)
+def application_limited(run: RunUnderTest) -> Finding | Right | None:
+    for socket in run.data_sockets():
+        if socket.alive_s < LEAST_SECONDS or socket.busy_s is None:
+            continue
+        # The sampler's clock may jump; iperf3 knows how long it sent.
+        lengths_s = [
+            transfer.sent.seconds + transfer.omit_s
+            for transfer in _transfers(run)
+            if transfer.node == socket.node and transfer.sent
+        ]
+        if socket.busy_s >= BUSY_RATIO * min(
+            socket.alive_s, max(lengths_s, default=socket.alive_s)
+        ):
+            continue
+        return Finding(
+            "application-limited",
+            f"{socket.node}'s flow had data in flight for {socket.busy_s:.1f} s of {socket.alive_s:.1f} s (ss)",
+            "all the time",
+            "The program that sends had nothing to send for some of the time. Its rate is its own choice, "
+            "not TCP's.",
+            symptom=f"{socket.node}'s flow was idle for {100 * (1 - socket.busy_s / socket.alive_s):.0f} % of its time",
+        )
+    looked = [socket for socket in run.data_sockets() if socket.alive_s >= LEAST_SECONDS]
+    known = any(socket.busy_s is not None for socket in looked)
+    return Right("data in flight all the time") if known else None
 
 
 @check(FindingKind("application-limited"), needs=())
