@@ -44,6 +44,7 @@ from measuretwice.parse import (
 )
 from measuretwice.parse._reading import clean
 from measuretwice.parse.formats import format_of
+from measuretwice.parse.netperf import BulkTest, parse_flent, parse_netperf
 from measuretwice.parse.tcpdump import TcpPacket, parse_tcpdump
 
 Parser = Callable[[str, str], Any]
@@ -55,6 +56,8 @@ PARSERS: list[tuple[Parser, type, str]] = [
     (parse_iperf3_json, Iperf3Run, "iperf3/*.json"),
     (parse_iperf3_server_text, Iperf3Run, "iperf3/*-server-*"),
     (parse_iperf3_text, Iperf3Run, "iperf3/*.txt"),
+    (parse_netperf, BulkTest, "netperf/*"),
+    (parse_flent, BulkTest, "flent/*"),
     (parse_nstat, int, "nstat/*"),
     (parse_ping, PingRun, "ping/*"),
     (parse_qdisc_samples, QdiscSample, "tc/samples*"),

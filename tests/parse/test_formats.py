@@ -7,7 +7,7 @@ from measuretwice.parse import Frames, Iperf3Run, ParseError, PingRun
 from measuretwice.parse.formats import format_of
 
 
-@pytest.mark.parametrize("tool", ["iperf2", "iperf3", "ping", "ss", "tc"])
+@pytest.mark.parametrize("tool", ["flent", "iperf2", "iperf3", "netperf", "ping", "ss", "tc"])
 def test_each_tools_corpus_is_recognised(tool: str) -> None:
     recognised = 0
     for path in sorted((DATA / tool).iterdir()):

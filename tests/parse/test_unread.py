@@ -26,8 +26,6 @@ FORMS = {
     "containerlab's table": "| Interface | Delay | Jitter | Packet Loss | Rate (Kbit) |\n",
     "tcshow of tcconfig": '{"eth0": {"outgoing": {}, "incoming": {}}}\n',
     "Mininet's own test": "*** Iperf: testing TCP bandwidth between h1 and h2\n*** Results: ['9.5 Mbits/sec', '9.8 Mbits/sec']\n",
-    "netperf": "MIGRATED TCP STREAM TEST from 0.0.0.0 port 0 AF_INET to 10.10.2.100 () port 0 AF_INET\n",
-    "flent's data file": '{"metadata":{"NAME":"rrul"},"version":4,"x_values":[0.0,0.2],"results":{}}\n',
     "nuttcp": " 1118.0625 MB /  10.01 sec =  936.9 Mbps 10 %TX 20 %RX 0 retrans\n",
     "sar": "12:00:01 AM     IFACE   rxpck/s   txpck/s\n",
     "tshark's or Wireshark's list": "    1   0.000000 10.10.1.100 \u2192 10.10.2.100 TCP 74 40968 \u2192 5201 [SYN]\n",

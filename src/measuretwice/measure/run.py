@@ -31,6 +31,7 @@ from measuretwice.parse import (
     parse_tc_qdiscs,
 )
 from measuretwice.parse.host import parse_ip, parse_softnet
+from measuretwice.parse.netperf import BulkTest
 
 # Fewer looks at a window that goes up and down are no mean.
 FEW_LOOKS = 10
@@ -118,6 +119,27 @@ def from_iperf2(connections: tuple[Iperf2Connection, ...]) -> Measured:
         "duration_s": max(total.end_s - total.start_s for total in totals),
         "flows": len(connections),
     }
+
+
+def from_bulk(tests: Sequence[BulkTest]) -> Measured:
+    """Return what netperf or flent says of tests that ran at once."""
+    retransmits = [test.retransmits for test in tests]
+    sizes = {test.mss_bytes for test in tests} - {None}
+    algorithms = {test.congestion_control for test in tests} - {None}
+    measured: Measured = {
+        "goodput_bps": sum(test.rate_bps for test in tests),
+        "duration_s": max(test.seconds for test in tests),
+        "flows": sum(test.flows for test in tests),
+        "retransmits": None if None in retransmits else sum(filter(None, retransmits)),
+        "ping_rtt_min_ms": min(
+            (test.ping_min_ms for test in tests if test.ping_min_ms), default=None
+        ),
+    }
+    if len(sizes) == 1:
+        measured["mss_bytes"] = sizes.pop()
+    if len(algorithms) == 1:
+        measured["congestion_control"] = algorithms.pop()
+    return {name: value for name, value in measured.items() if value is not None}
 
 
 def from_samples(samples: tuple[SsSample, ...], ports: set[int]) -> Measured:

@@ -1,4 +1,4 @@
-"""What a test of iperf3 or iperf 2 says of itself: what it was asked to do, its rows, its totals at both ends.
+"""What a test of iperf3, iperf 2, netperf or flent says of itself: what it was asked to do, its rows, its totals at both ends.
 
 All flows of one test are taken as one: bytes and windows are summed. What a tool or its version doesn't print is None.
 """
@@ -18,6 +18,7 @@ from measuretwice.parse import (
     ParseError,
     parse_iperf3_json,
 )
+from measuretwice.parse.netperf import BulkTest
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,15 @@ def of_iperf2(node: str, source: str, connections: Sequence[Iperf2Connection]) -
         "iperf 2", node, source,
         tuple(Row(start_s, end_s, bytes_) for (start_s, end_s), bytes_ in by_time.items()),
         len(connections), False, None if served else amount, amount if served else None,
+    )  # fmt: skip
+
+
+def of_bulk(test: BulkTest) -> Transfer:
+    """Return a test of netperf or flent, which say what arrived."""
+    return Transfer(
+        test.tool, test.tool, test.tool, tuple(Row(*row) for row in test.rows), test.flows, False,
+        None, _amount(round(test.rate_bps * test.seconds / 8), test.seconds), test.retransmits,
+        own_cpu_percent=test.own_cpu_percent, other_cpu_percent=test.other_cpu_percent,
     )  # fmt: skip
 
 

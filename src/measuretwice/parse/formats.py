@@ -18,6 +18,7 @@ from measuretwice.parse.host import parse_ip_links, parse_nstat
 from measuretwice.parse.iperf2 import Iperf2Connection, parse_iperf2_csv, parse_iperf2_text
 from measuretwice.parse.iperf3 import Iperf3Run, parse_iperf3_json
 from measuretwice.parse.iperf3_text import parse_iperf3_server_text, parse_iperf3_text
+from measuretwice.parse.netperf import BulkTest, parse_flent, parse_netperf
 from measuretwice.parse.ping import PingRun
 from measuretwice.parse.ping_forms import is_any_ping, parse_ping, ping_tests, whole_ping
 from measuretwice.parse.ss import SsSample, as_sampled, parse_ss_samples
@@ -32,6 +33,7 @@ Content = (
     Iperf3Run
     | tuple[Iperf3Run, ...]
     | tuple[Iperf2Connection, ...]
+    | tuple[BulkTest, ...]
     | tuple[SsSample, ...]
     | tuple[Qdisc, ...]
     | tuple[TcClass, ...]
@@ -155,6 +157,12 @@ LINKS = Format(
 )
 # The first that recognises a text has it.
 FORMATS = (
+    Format("flent", lambda text: '"x_values"' in text and '"results"' in text, parse_flent),
+    Format(
+        "netperf",
+        _holds(r"^(?:MIGRATED )?\w+ [A-Za-z/ ]+? TEST (?:from|to) |^THROUGHPUT="),
+        parse_netperf,
+    ),
     Format("queue", _holds(r"^# t=.*\n\["), _queue),
     Format("ss", _holds(r"^# t=[\d.,]+\n(?!qdisc )"), _ss, as_sampled),
     Format("iperf3", wrapping.is_json, parse_iperf3_json, tests=wrapping.json_tests),
@@ -244,8 +252,6 @@ UNREAD = (
     _row(r'"(?:outgoing|incoming)"\s*:\s*\{', "tcshow of tcconfig", "it says what was asked for, and has no counters", _TC),
     # Rates.
     _row(r"^\*\*\* (?:Iperf|Results|Ping): ", "Mininet's own test", "it keeps one number, and how long and between which ports it measured nowhere", _IPERF3),
-    _row(r"^MIGRATED |^TCP (?:STREAM|MAERTS|REQUEST/RESPONSE) TEST|^netperf: |^(?:THROUGHPUT|ELAPSED_TIME)=", "netperf", "it says neither what was resent nor by which connection", _IPERF3),
-    _row(r'"x_values"\s*:', "flent's data file", "its series are made of several tools' output, each at other times", "what these tools printed themselves (flent --log-file, or the tools alone)"),
     _row(r"^nuttcp-|\d+ %TX \d+ %RX", "nuttcp", "it says neither what was resent nor by which connection", _IPERF3),
     _row(r"^(?:tcp|udp)_(?:bw|lat):$", "qperf", "it says neither what was resent nor by which connection", _IPERF3),
     _row(r"^Testing (?:down|up)load speed|Speedtest by Ookla|^(?:Down|Up)load: +[\d.]+ Mbit/s", "a speed test", "its path and its connections aren't those of a lab", _IPERF3),

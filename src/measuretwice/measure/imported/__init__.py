@@ -41,8 +41,9 @@ from measuretwice.measure.imported.files import (
 )
 from measuretwice.measure.imported.files import tidy as tidy
 from measuretwice.measure.imported.layout import Layout, counters_of, lay_out
-from measuretwice.measure.imported.others import iperf2_connections
+from measuretwice.measure.imported.others import OTHERS, bulk_tests, iperf2_connections
 from measuretwice.measure.run import (
+    from_bulk,
     from_counts,
     from_frames,
     from_iperf2,
@@ -51,7 +52,7 @@ from measuretwice.measure.run import (
     from_samples,
     read_totals,
 )
-from measuretwice.measure.transfers import of_iperf2, of_iperf3
+from measuretwice.measure.transfers import of_bulk, of_iperf2, of_iperf3
 from measuretwice.parse import (
     Frames,
     Iperf2Connection,
@@ -62,6 +63,7 @@ from measuretwice.parse import (
     SsSample,
 )
 from measuretwice.parse.formats import NO_TOOL
+from measuretwice.parse.netperf import BulkTest
 
 # What reading files that somebody has written into can raise.
 BROKEN = (
@@ -136,6 +138,7 @@ def from_texts(
     name_ends(found, tests)
     keep_one_run(found, tests, seen_by_ss(found, tests), _flows_name(lab))
     connections, copied = iperf2_connections(found, tests)
+    bulk = bulk_tests(found, tests)
     if not found.pieces and not tests.unfit:
         reason = left_out[0] if left_out else "there are no files"
         raise UserError(f"nothing here can be checked: {reason}")
@@ -149,7 +152,8 @@ def from_texts(
     else:
         _measure_without_lab(found, tests, imported)
     _add_iperf2(found, connections, copied, imported)
-    _add_transfers(found, tests, connections, imported)
+    _add_transfers(found, tests, connections, bulk, imported)
+    _add_bulk(found, bulk, imported)
     _note_problems(found, tests, imported)
     fields.require(imported.measured, "imported files")
     return imported
@@ -208,7 +212,7 @@ def _measure(
         imported.missing.append(
             "what the flows waited for, since this ss doesn't say it (iproute2 before 4.19 has no bytes_sent)"
         )
-    if not tests.clients and not found.of("iperf2"):
+    if not tests.clients and not found.of(*OTHERS):
         imported.missing.insert(0, f"goodput, since there is no {WANTED['iperf3']}")
     if not layout.sockets.texts:
         imported.missing.append(f"windows and round trips of TCP, since there is no {WANTED['ss']}")
@@ -225,7 +229,7 @@ def _measure(
     imported.refused += [
         f"{piece.path}: not needed"
         for piece in found.pieces
-        if str(piece.path) not in said and piece.tool != "iperf2"
+        if str(piece.path) not in said and piece.tool not in OTHERS
     ]
     # What might have been of use comes first.
     imported.refused.sort(key=lambda line: line.endswith(NO_TOOL))
@@ -358,8 +362,8 @@ def _add_iperf2(
 
 
 def _add_transfers(
-    pieces: Pieces, tests: Tests, connections: list[Iperf2Connection], imported: ImportedFiles
-) -> None:
+    pieces: Pieces, tests: Tests, connections: list[Iperf2Connection], bulk: list[BulkTest], imported: ImportedFiles
+) -> None:  # fmt: skip
     """Add what each test and each ping says of itself, under the names of the files that were brought."""
     named = [(client.node, client.piece, client.run) for client in tests.clients]
     named = named or [(piece.node or "the server", piece, run) for piece, run in tests.servers]
@@ -370,6 +374,7 @@ def _add_transfers(
     if connections and not transfers:
         source = ", ".join(piece.path.name for piece in pieces.of("iperf2"))
         transfers.append(of_iperf2("iperf 2", source, connections))
+    transfers = transfers or [of_bulk(test) for test in bulk]
     pings = tuple(
         (piece.path.name, piece.content)
         for piece in pieces.of("ping")
@@ -378,6 +383,21 @@ def _add_transfers(
     imported.host_state = replace(
         imported.host_state or HostState({}), transfers=tuple(transfers), pings=pings
     )
+
+
+def _add_bulk(pieces: Pieces, bulk: list[BulkTest], imported: ImportedFiles) -> None:
+    """Add what netperf and flent say, where iperf doesn't say more."""
+    files = pieces.of("netperf", "flent")
+    if pieces.of("iperf3", "iperf2"):
+        imported.refused += [
+            f"{piece.path}: {piece.tool}, beside iperf, which says more" for piece in files
+        ]
+        return
+    imported.used |= {str(piece.path): piece.tool for piece in files}
+    if bulk:
+        imported.measured = from_bulk(bulk) | {
+            name: value for name, value in imported.measured.items() if value is not None
+        }
 
 
 def _note_problems(found: Pieces, tests: Tests, imported: ImportedFiles) -> None:

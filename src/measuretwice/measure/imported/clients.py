@@ -105,15 +105,15 @@ def find_tests(found: Pieces, sender: str | None) -> Tests:
     return tests
 
 
-def _client(found: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> Client:
+def _client(pieces: Pieces, piece: Piece, run: Iperf3Run, sender: str | None) -> Client:
     if not run.reverse:
-        return Client(piece, run, node_of(found, piece, run, sender))
+        return Client(piece, run, node_of(pieces, piece, run, sender))
     text = turned_round(piece.text)
     parse = parse_iperf3_json if is_json(text) else parse_iperf3_text
     run = parse(text, piece.path.name)
     # Its folder is of the node on which the client ran, which received; and the lab's sender is whoever sends.
     piece = replace(piece, text=text, node=sender)
-    return Client(piece, run, node_of(found, piece, run, sender), turned=True)
+    return Client(piece, run, node_of(pieces, piece, run, sender), turned=True)
 
 
 def keep_one_run(found: Pieces, tests: Tests, seen: Set[Path], pattern: str | None) -> None:
@@ -156,8 +156,9 @@ def problem_of(run: Iperf3Run) -> str | None:
 
 # What to bring instead, by words of why a test is of no use.
 _INSTEAD = (
-    ("of UDP", "a test without -u"),
-    ("--bidir", "a test of each direction by itself, without --bidir"),
+    ("of UDP", "a test of TCP"),
+    ("requests and responses", "TCP_STREAM, or TCP_MAERTS"),
+    ("both directions", "a test of each direction by itself"),
     ("unable to receive results", "a test without --get-server-output, with which iperf3 since 3.17 loses them"),
     ("busy running a test", "a test that began once the other had ended"),
     ("unable to connect", "a test whose server (iperf3 -s) was there before"),

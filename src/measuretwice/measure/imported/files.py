@@ -319,7 +319,7 @@ def _read(found: Pieces, file: TextFile, nodes: list[str], names: frozenset[str]
         _read_test(found, other, Piece(path, other.tool, part, None, node, file.path))
 
 
-def _read_test(found: Pieces, known: Format, piece: Piece) -> None:
+def _read_test(pieces: Pieces, known: Format, piece: Piece) -> None:
     """Add a test's text, and what it says; what can't be read is refused."""
     name = piece.path.name
     try:
@@ -330,16 +330,18 @@ def _read_test(found: Pieces, known: Format, piece: Piece) -> None:
         samples = samples_in(piece.text) if known.tool == "tc" else None
         of_queue = parse_qdisc_samples(samples, name) if samples else ()
     except ParseError as error:
-        _refuse(found, f"{piece.path}: {error.where}: {error.problem}")
+        _refuse(pieces, f"{piece.path}: {error.where}: {error.problem}")
         if known.tool in ("iperf2", "iperf3"):
-            found.failed.append(f"{name}: {error.problem.split(';')[0]}")
+            pieces.failed.append(f"{name}: {error.problem.split(';')[0]}")
         return
-    found.pieces.append(replace(piece, text=text, content=content))
+    pieces.pieces.append(replace(piece, text=text, content=content))
     if samples:
         path = piece.path.with_name(f"queue in {name}")
-        found.pieces.append(replace(piece, path=path, tool="queue", text=samples, content=of_queue))
+        pieces.pieces.append(
+            replace(piece, path=path, tool="queue", text=samples, content=of_queue)
+        )
     if classes:
-        found.pieces.append(replace(piece, tool=TC_CLASSES.tool, text=classes, content=of_classes))
+        pieces.pieces.append(replace(piece, tool=TC_CLASSES.tool, text=classes, content=of_classes))
 
 
 def _refuse(found: Pieces, line: str) -> None:

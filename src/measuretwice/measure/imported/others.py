@@ -7,20 +7,24 @@ import math
 from measuretwice.measure.imported.clients import Tests, instead_of
 from measuretwice.measure.imported.files import Piece, Pieces
 from measuretwice.parse import Iperf2Connection
+from measuretwice.parse.netperf import BulkTest
+
+# Tools whose tests are looked at where there is none of iperf3.
+OTHERS = ("iperf2", "netperf", "flent")
 
 
-def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connection], int]:
+def iperf2_connections(pieces: Pieces, tests: Tests) -> tuple[list[Iperf2Connection], int]:
     """Return iperf 2's connections of one test, each once, by their receivers' word where there is one; and how
     many stood in two of the senders' files. Of several tests in a file, one after the other, the last one counts."""
     by_ends: dict[tuple[object, ...], Iperf2Connection] = {}
     sent: set[tuple[object, ...]] = set()
     copied = 0
-    for piece in found.of("iperf2"):
-        for connection in _last_of_several(found, tests, piece):
+    for piece in pieces.of("iperf2"):
+        for connection in _last_of_several(pieces, tests, piece):
             if connection.udp or not connection.total.bytes:
                 why = "a test of UDP" if connection.udp else "nothing was sent or received"
                 tests.unfit.append(f"{piece.path.name}: {why}")
-                found.left_out.append(f"{piece.path}: {why}{instead_of(why)}")
+                pieces.left_out.append(f"{piece.path}: {why}{instead_of(why)}")
                 continue
             ends = (
                 connection.from_address,
@@ -39,12 +43,12 @@ def iperf2_connections(found: Pieces, tests: Tests) -> tuple[list[Iperf2Connecti
     return [by_ends[ends] for ends in by_ends if not sent or ends in sent], copied
 
 
-def _last_of_several(found: Pieces, tests: Tests, piece: Piece) -> list[Iperf2Connection]:
+def _last_of_several(pieces: Pieces, tests: Tests, piece: Piece) -> list[Iperf2Connection]:
     """Return a file's connections, of its senders' only those of the last test where it has several."""
     content = piece.content if isinstance(piece.content, tuple) else ()
     connections = [ends for ends in content if isinstance(ends, Iperf2Connection)]
     senders = [ends for ends in connections if not ends.server]
-    alone = len(found.of("iperf2", "iperf3")) == 1
+    alone = len(pieces.of("iperf2", "iperf3")) == 1
     groups: list[list[Iperf2Connection]] = [[]]
     end = math.inf
     for ends in senders or (connections if alone else []):
@@ -57,5 +61,24 @@ def _last_of_several(found: Pieces, tests: Tests, piece: Piece) -> list[Iperf2Co
     if len(groups) == 1:
         return connections
     tests.sequences.append(f"{len(groups)} tests, one after another, in {piece.path.name}")
-    found.left_out.append(f"{piece.path}: of the {len(groups)} tests in it all but the last")
+    pieces.left_out.append(f"{piece.path}: of the {len(groups)} tests in it all but the last")
     return groups[-1] + [ends for ends in connections if ends.server and senders]
+
+
+def bulk_tests(pieces: Pieces, tests: Tests) -> list[BulkTest]:
+    """Return the tests of netperf and flent, of several in a file the last."""
+    fit = []
+    for piece in pieces.of("netperf", "flent"):
+        content = piece.content if isinstance(piece.content, tuple) else ()
+        bulk = [test for test in content if isinstance(test, BulkTest)]
+        good = [test for test in bulk if not test.unfit and test.rate_bps]
+        if len(good) > 1:
+            tests.sequences.append(f"{len(good)} tests, one after another, in {piece.path.name}")
+            pieces.left_out.append(f"{piece.path}: of the {len(good)} tests in it all but the last")
+        if good:
+            fit.append(good[-1])
+        elif bulk:
+            problem = bulk[-1].unfit or "0 bit/s: nothing was sent"
+            tests.unfit.append(f"{piece.path.name}: {problem}")
+            pieces.left_out.append(f"{piece.path}: {problem}{instead_of(problem)}")
+    return fit
