@@ -300,6 +300,10 @@ def test_fping() -> None:
         assert run.replies[0].timestamp_s == 1585061216.814108
         assert run.resolution_ms == pytest.approx(0.1)
     assert parse_ping(total, "a").received == 2
+    listed = f"{A} : 40.12 - 40.32\n"
+    assert parse_ping(FPING + listed, "a") == parse_ping(FPING, "a")
+    run = parse_ping(listed, "a")
+    assert (run.transmitted, run.received, run.rtt_min_ms, run.rtt_max_ms) == (3, 2, 40.12, 40.32)
     with pytest.raises(ParseError, match="fping of 2 hosts; expected one a file"):
         parse_ping(FPING + FPING.replace(A, "10.10.2.101"), "a")
 
@@ -414,6 +418,7 @@ def test_what_a_logger_puts_before_each_line_is_no_matter(stamp: str) -> None:
         (f"Source        Destination     IPV4Address      Bytes    Time(ms)\nROMEO         {A}     {A}      32       40\n", "PowerShell"),
         (f"ARPING {A} from 10.10.2.1 eth0\nUnicast reply from {A} [52:54:00:00:01:02]  0.812ms\n", "arping"),
         (f"{A} is alive\n", "who answers"),
+        (f"HPING {A} (eth1 {A}): S set, 40 headers + 0 data bytes\nlen=44 ip={A} ttl=63 DF id=0 seq=0 win=64240 rtt=40.1 ms\n\n--- {A} hping statistic ---\n1 packets transmitted, 1 packets received, 0% packet loss\nround-trip min/avg/max = 40.1/40.1/40.1 ms\n", "hping"),
         ("ping: connect: Network is unreachable\n", "an error of ping"),
         ("tcpdump: listening on eth2, link-type EN10MB (Ethernet), snapshot length 262144 bytes\n0 packets captured\n", "beside its packets"),
         (f'{{"destination_ip": "{A}", "packets_transmitted": 5, "packets_received": 5}}\n', "JSON"),
@@ -422,4 +427,4 @@ def test_what_a_logger_puts_before_each_line_is_no_matter(stamp: str) -> None:
 )  # fmt: skip
 def test_what_is_no_ping_is_called_by_its_name(text: str, words: str) -> None:
     with pytest.raises(ParseError, match=words):
-        format_of(text, "a")
+        format_of(plain(text), "a")

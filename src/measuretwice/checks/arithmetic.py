@@ -115,7 +115,8 @@ def _of_ping(ping: PingRun) -> Iterator[tuple[str, str, str]]:
     if ping.went_back:
         yield f"its clock went back {ping.went_back} times", "time that goes on", clock
     least, mean, most = ping.rtt_min_ms, ping.rtt_avg_ms, ping.rtt_max_ms
-    if least == 0 and (mean or 0) > 1:
+    # A ping that prints whole milliseconds has 0 for all below 1.
+    if least == 0 and (mean or 0) > 1 and ping.resolution_ms < 1:
         yield (
             "a smallest round-trip time of 0 ms",
             f"some time, where the mean is {mean:g} ms",

@@ -64,11 +64,12 @@ class Format:
 # How lines begin by which what a logger put before them is told from them. The logs of other tools need their times.
 _BEGINNINGS = (
     "Connecting to host ", "Server listening on ", "Accepted connection from ", "Client connecting to ",
-    "iperf3: error", "iperf3: interrupt", "PING ", "PING6(",
+    "iperf3: error", "iperf3: interrupt", "PING",
 )  # fmt: skip
 _MARKS = re.compile(
     r'\{[ \t]*\n[^\n"]*"start"[ \t]*:|\{\s*"(?:start|event|error)"[ \t]*:|\[ *ID\] |'
-    + "|".join(map(re.escape, _BEGINNINGS))
+    + "|".join(_BEGINNINGS[:-1])
+    + r"|(?<![\w-])PING6?[ (]"
 )
 
 

@@ -51,8 +51,8 @@ _IS_PING = re.compile(
     r"(?:rtt|round-trip) .*min/avg/max)|\bping6? statistics",
     re.M,
 )
-# httping has ping's headings, too.
-_OTHER_PING = re.compile(r"^connected to |\bconnects, \d+ ok", re.M)
+# Other programs have ping's headings or its last lines, and measure something else.
+_OTHER_PING = re.compile(r"^connected to |\bconnects, \d+ ok|^(?:HPING|ARPING) |^len=\d+ ip=", re.M)
 _WENT_BACK = re.compile(r"\(-\d+ ?[uµ]s\)")
 # ping measures time only if its 16-byte timestamp fits into the payload (ping(8), option -s).
 _TIMESTAMP_BYTES = 16

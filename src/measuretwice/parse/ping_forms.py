@@ -51,6 +51,10 @@ _FPING_TOTAL = re.compile(
     r"(?:, min/avg/max = (?P<min>[\d.]+)/(?P<avg>[\d.]+)/(?P<max>[\d.]+))?",
     re.M,
 )
+# fping -C: a time for each packet, or a hyphen, in a line for each host, on stderr.
+_FPING_LIST = re.compile(
+    r"^(?P<target>\S+) +: (?P<times>(?:\d+(?:\.\d+)?|-)(?: (?:\d+(?:\.\d+)?|-))*)$", re.M
+)
 _ECHO_HEADER_BYTES = 8
 
 
@@ -189,12 +193,12 @@ def _whole_windows(text: str, source: str) -> str:
 
 
 def _is_fping(text: str) -> bool:
-    return _FPING.search(text) is not None or _FPING_TOTAL.search(text) is not None
+    return any(form.search(text) for form in (_FPING, _FPING_TOTAL, _FPING_LIST))
 
 
 def _fping(text: str, source: str) -> PingRun:
     """Read fping of one host: its lines, and where they are there its totals, which it prints on stderr."""
-    text = clean(text, source, EXPECTED)
+    text = _FPING_LIST.sub(_as_rows, clean(text, source, EXPECTED))
     rows, totals = [*_FPING.finditer(text)], [*_FPING_TOTAL.finditer(text)]
     targets = sorted({match["target"] for match in (*rows, *totals)})
     if len(targets) != 1:
@@ -234,6 +238,18 @@ def _fping(text: str, source: str) -> PingRun:
         rtt_mdev_ms=None,
         replies=replies,
         resolution_ms=last_place(least),
+    )
+
+
+def _as_rows(row: re.Match[str]) -> str:
+    """A list of times as fping prints them one by one, where it hasn't done so."""
+    if _FPING.search(row.string):
+        return ""
+    return "\n".join(
+        f"{row['target']} : [{seq}], timed out"
+        if time == "-"
+        else f"{row['target']} : [{seq}], 64 bytes, {time} ms"
+        for seq, time in enumerate(row["times"].split())
     )
 
 

@@ -52,6 +52,13 @@ class Client:
         return next((connection.remote_host for connection in self.run.connections), None)
 
     @property
+    def ends(self) -> set[str]:
+        """The addresses that it sent from and to."""
+        return {
+            end for connection in self.run.connections for end in (connection.local_host, connection.remote_host) if end
+        }  # fmt: skip
+
+    @property
     def span_s(self) -> tuple[float, float] | None:
         """When it was on, as Unix times; None where it doesn't say."""
         begin_s = self.run.start_time_s

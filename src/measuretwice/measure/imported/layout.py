@@ -379,12 +379,22 @@ def _by_sender(
         if node in taken:
             continue
         fits = [piece for piece in rest if peer is None or _ping(piece).address == peer]
-        fits = fits or [piece for piece in rest if len(wanted) == 1 and piece.node is None]
+        if not fits and len(wanted) == 1:
+            ends = {end for client in clients for end in client.ends}
+            fits = [piece for piece in rest if piece.node is None and _may_be_between(piece, ends)]
         if fits:
             taken[node] = fits[0]
             rest.remove(fits[0])
-    _leave_out(found, rest, "one ping of each sender's path is looked at, and this is another")
+    for piece in rest:
+        why = f"one ping of each sender's path is looked at, and this (to {_ping(piece).address}) is another"
+        _leave_out(found, [piece], why)
     return taken
+
+
+def _may_be_between(piece: Piece, ends: set[str]) -> bool:
+    """Return whether a ping may be of the path between iperf3's ends: one to another address than theirs isn't."""
+    address = _ping(piece).address
+    return not ends or address in ends or re.fullmatch(r"[\d.]+|[0-9a-f:]*:[0-9a-f:]*", address) is None  # fmt: skip
 
 
 def _leave_out(found: Pieces, pieces: Iterable[Piece], why: str) -> None:
