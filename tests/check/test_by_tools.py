@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from command_line import ROOT, call_lab
 
-from measuretwice.checks import causes
+from measuretwice.checks import causes, limits
 from measuretwice.checks.registry import RunUnderTest
 from measuretwice.measure.fields import Measured
 from measuretwice.measure.host_state import HostState, Socket
@@ -378,3 +379,40 @@ def test_advice_for_files_from_elsewhere_names_what_they_have() -> None:
         assert ("tc -s qdisc" in finding.why, "./lab diff" in finding.why) == (brought, not brought)
         assert "the sender's bytes against the receiver's" in finding.why
         assert "segment size" not in finding.why
+
+
+# What limits the flow ------------------------------------------------------------------------
+
+
+def test_what_limits_a_flow_is_said_with_its_share_and_what_would_tell_more() -> None:
+    """The largest share first: by ss of the time, by iperf3 of each bound that it tells of."""
+    columns = rows([SECOND_BYTES] * 20, window_bytes=45_000, cwnd_bytes=90_000, rtt_ms=40.0)
+    state = HostState({}, transfers=(transfer(rows=columns, bitrate_bps=20e6),))
+    by_iperf3 = limits(RunUnderTest({"rate_mbit": 100}, {}, host_state=state, brought=True))
+    assert by_iperf3[0].startswith(
+        "romeo: 98 % of the 9 Mbit/s that the receiver's window of 45000 B"
+    )
+    assert "romeo: 44 % of the 20 Mbit/s that iperf3 was told (-b) (iperf3)" in by_iperf3
+    assert "romeo: 9 % of the link's 100 Mbit/s, less headers (iperf3)" in by_iperf3
+    assert sum(line.startswith("not told: ") for line in by_iperf3) == 2
+    flow = Socket(
+        "romeo", 40968, "10.0.0.2:5201", "reno", alive_s=20.0, busy_s=16.0, rwnd_limited_ratio=0.75,
+        sndbuf_limited_ratio=0.0, window_max_bytes=45_000, bytes_sent=22_000_000, bytes_acked=22_000_000,
+    )  # fmt: skip
+    by_ss = limits(
+        RunUnderTest(
+            {}, {"rtt_min_ms": 40.0, "rtt_mean_ms": 50.0}, host_state=HostState({}, (flow,))
+        )
+    )
+    assert [line.split(" % ")[0].split()[-1] for line in by_ss[:4]] == ["60", "20", "20", "20"]
+    assert "60 % of the time the receiver's window, at most 45000 B" in by_ss[0]
+    assert "not told: how busy the processors were (iperf3 -J, or -V)" in by_ss
+
+
+def test_of_a_run_it_is_said_where_it_is_asked_for() -> None:
+    """It may be a case's cause, so that nobody is told unasked."""
+    run = "sample-data/01-mathis/step-7-offloads/trial-07-seed1"
+    assert "what limits the flow" not in call_lab("check", run, cwd=ROOT).stdout
+    said = call_lab("check", run, "--limits", cwd=ROOT).stdout
+    assert "  what limits the flow:\n    romeo:" in said
+    assert "% of the time the congestion window" in said

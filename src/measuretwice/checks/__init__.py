@@ -23,6 +23,7 @@ from measuretwice.checks.registry import (
     SetFinding,
     Severity,
 )
+from measuretwice.checks.transfers import limits
 
 __all__ = [
     "KINDS",
@@ -38,6 +39,7 @@ __all__ = [
     "check_set",
     "diagnose",
     "judge_run",
+    "limits",
     "run_under_test",
     "with_help",
 ]

@@ -1,9 +1,12 @@
-"""The checks of what iperf3 and iperf 2 say of their own tests: what each was asked to do, and did.
+"""The checks of what iperf3 and iperf 2 say of their own tests: what each was asked to do, and did; and what limits a
+flow, by each tool's own word.
 
 Each needs one file, whatever else is missing.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from measuretwice.checks.registry import (
     Finding,
@@ -13,6 +16,7 @@ from measuretwice.checks.registry import (
     check,
     in_mbit,
 )
+from measuretwice.measure.host_state import Socket
 from measuretwice.measure.transfers import Row, Transfer
 from measuretwice.tcp.model import USUAL_MSS_BYTES, payload_limit
 
@@ -309,3 +313,107 @@ def processor(run: RunUnderTest) -> Finding | Right | None:
                 "The host can't do more: what is measured is the host, not the path.",
             )  # fmt: skip
     return Right("the processors' load") if looked else None
+
+
+# What limits each flow, by each tool's own word, with the share of its time or of its bound: no judgement
+
+# A share of less is no limit.
+LEAST_SHARE = 0.01
+
+
+def limits(run: RunUnderTest) -> list[str]:
+    """Return what limits a run's flows: a line for each limit that a tool tells of, the largest share first, then a line
+    for each that only another file would tell."""
+    state = run.host_state
+    shares: list[tuple[float, str]] = []
+    for socket in run.data_sockets():
+        shares += _by_ss(socket)
+    for transfer in state.transfers if state else ():
+        shares += _by_iperf3(run, transfer)
+    if run.data_sockets() or (state and state.transfers):
+        shares += _of_the_path(run)
+    texts = [
+        text for share, text in sorted(shares, key=lambda pair: -pair[0]) if share >= LEAST_SHARE
+    ]
+    return [*texts, *_untold(run)]
+
+
+def _by_ss(socket: Socket) -> Iterator[tuple[float, str]]:
+    """Yield each share of a connection's time that ss tells."""
+    if socket.busy_s is None or not socket.alive_s:
+        return
+    who, busy = f"{socket.node}:{socket.port}", min(socket.busy_s / socket.alive_s, 1.0)
+    window, buffer = socket.rwnd_limited_ratio, socket.sndbuf_limited_ratio
+    most = f", at most {socket.window_max_bytes} B" if socket.window_max_bytes else ""
+    for share, what in (
+        (window * busy, f"the receiver's window{most} (ss: rwnd_limited)"),
+        (buffer * busy, "the sender's own buffer (ss: sndbuf_limited)"),
+        (1 - busy, "the program, which had nothing to send (ss: busy)"),
+        (busy * (1 - window - buffer), "the congestion window: losses, or what the path holds (ss: the rest)"),
+    ):  # fmt: skip
+        yield share, f"{who}: {100 * share:.0f} % of the time {what}"
+
+
+def _by_iperf3(run: RunUnderTest, transfer: Transfer) -> Iterator[tuple[float, str]]:
+    """Yield how near a test came to each bound that it tells of."""
+    arrived = transfer.arrived
+    if not arrived or not arrived.seconds:
+        return
+    rate_bps, rtt_ms = arrived.rate_bps, transfer.rtt_ms
+    bounds = [
+        (least_rate_bps(run), "the link's {} Mbit/s, less headers", payload_limit(1.0)),
+        (transfer.bitrate_bps and transfer.bitrate_bps * transfer.streams, "the {} Mbit/s that iperf3 was told (-b)", 1.0),
+    ]  # fmt: skip
+    if rtt_ms and not run.data_sockets():
+        for size, what in (
+            (transfer.window_bytes, "the receiver's window"),
+            (transfer.cwnd_bytes, "the congestion window"),
+        ):
+            words = f"the {{}} Mbit/s that {what} of {size or 0:.0f} B makes at {rtt_ms:.4g} ms"
+            bounds.append((size and 8e3 * size / rtt_ms, words, 1.0))
+    for bound_bps, words, part in bounds:
+        if bound_bps:
+            share = rate_bps / (part * bound_bps)
+            yield (
+                share,
+                f"{transfer.node}: {100 * share:.0f} % of {words.format(in_mbit(bound_bps))} (iperf3)",
+            )
+    for whose, percent in (
+        ("sender", transfer.own_cpu_percent),
+        ("receiver", transfer.other_cpu_percent),
+    ):
+        if percent:
+            yield (
+                percent / 100,
+                f"{transfer.node}: {percent:.0f} % of the time the {whose}'s processor was busy (iperf3)",
+            )
+    if transfer.retransmits and arrived.bytes:
+        share = transfer.retransmits * USUAL_MSS_BYTES / arrived.bytes
+        yield (
+            max(share, LEAST_SHARE),
+            f"{transfer.node}: {100 * share:.2g} % of its segments sent again (iperf3)",
+        )
+
+
+def _of_the_path(run: RunUnderTest) -> Iterator[tuple[float, str]]:
+    """Yield how much of a round trip is spent in queues."""
+    least_ms, mean_ms = run.values.get("rtt_min_ms"), run.values.get("rtt_mean_ms")
+    if isinstance(least_ms, int | float) and isinstance(mean_ms, int | float) and mean_ms:
+        share = max(1 - least_ms / mean_ms, 0.0)
+        yield (
+            share,
+            f"{100 * share:.0f} % of a mean round trip of {mean_ms:.4g} ms spent in queues (ss)",
+        )
+
+
+def _untold(run: RunUnderTest) -> Iterator[str]:
+    """Yield what isn't told, and which file would tell it."""
+    state = run.host_state
+    transfers = state.transfers if state else ()
+    sockets = run.data_sockets()
+    if not any(socket.busy_s is not None for socket in sockets):
+        yield "not told: how long windows, buffers and the program held it up (ss -ti on the sender, during the test)"
+    if not any(transfer.own_cpu_percent for transfer in transfers):
+        yield "not told: how busy the processors were (iperf3 -J, or -V)"
+    if transfers and least_rate_bps(run) is None:
+        yield "not told: how much of the link was used (--set rate_mbit=...)"

@@ -28,6 +28,7 @@ MOST_REFUSED = 3
 @click.option("--trial", help="For files of your own: which trial.")
 @click.option("--set", "changes", multiple=True, metavar="KEY=VALUE", help="... and what differed.")
 @click.option("--hint", type=click.IntRange(1, 3), help="A step of help: 1, 2 or 3.")
+@click.option("--limits", is_flag=True, help="Say what limits each flow; of your own files always.")
 @AS_JSON
 def check(
     targets: tuple[Path, ...],
@@ -35,6 +36,7 @@ def check(
     trial: str | None,
     changes: tuple[str, ...],
     hint: int | None,
+    limits: bool,
     as_json: bool,
 ) -> int:
     """Diagnose runs: is each what it was meant to be?
@@ -60,7 +62,7 @@ def check(
         else:
             documents = check.judge()
             for document in documents:
-                _print(document, hint, check.places)
+                _print(document, hint, check.places, limits=limits)
             _print_outcomes(check.books, check.note_outcomes(documents))
             _print_outcomes(check.books, check.note_live_outcomes())
         # Last, where it is seen, and after what was printed before.
@@ -94,7 +96,7 @@ def _print_outcomes(books: CaseBooks, outcomes: list[CaseOutcome]) -> None:
                 books.note_diagnosis(outcome.case, diagnosis)
 
 
-def _print(document: Document, hint: int | None, places: Unpacked) -> None:
+def _print(document: Document, hint: int | None, places: Unpacked, *, limits: bool) -> None:
     out = terminal.console(sys.stdout)
 
     def say(line: str, style: str = "", soft_wrap: bool = True) -> None:
@@ -126,6 +128,11 @@ def _print(document: Document, hint: int | None, places: Unpacked) -> None:
             say(f"    {places.named(line)}", soft_wrap=False)
     if findings and hint is None:
         out.print("--hint 1, 2 or 3 helps a step further each.")
+    # Of a case it may be the cause: there it is said only where it is asked for.
+    if limits or ("used" in document and "case" not in document):
+        say("  what limits the flow:")
+        for line in document.get("limits", []):
+            say(f"    {places.named(line)}")
     if "used" in document and document.get("looked_at") and not findings:
         say(f"  looked at and right: {', '.join(document['looked_at'])}", soft_wrap=False)
 

@@ -21,6 +21,7 @@ from measuretwice.checks import (
     Severity,
     check_set,
     judge_run,
+    limits,
     run_under_test,
     with_help,
 )
@@ -81,7 +82,8 @@ class PlanDocument(TypedDict):
 class Document(TypedDict):
     """What was found in a run, in a folder of files, or in several runs taken together (`runs`).
 
-    `run` is the folder, or the words for all of it; `looked_at` is what was looked at and found right. A run of ours
+    `run` is the folder, or the words for all of it; `looked_at` is what was looked at and found right,
+    `limits` what limits its flows by each tool's own word. A run of ours
     has `plan`, and `notes`, lines on what it was compared with; files that a person brings have `used` (what each file
     was taken for), `missing` and `refused`, lines each, and `unread`, those lines of `refused` and `missing` by which
     something was brought in vain: where there are any, no finding says nothing of the whole. A live lab may have its
@@ -94,6 +96,7 @@ class Document(TypedDict):
     params: NotRequired[dict[str, Value]]
     measured: NotRequired[Measured]
     looked_at: NotRequired[list[str]]
+    limits: NotRequired[list[str]]
     plan: NotRequired[PlanDocument]
     runs: NotRequired[list[str]]
     notes: NotRequired[list[str]]
@@ -133,7 +136,8 @@ def check_one(
     notes += what_does_not_matter(under_test)
     if not judged.findings:
         notes += chance_notes(under_test)
-    return {**_document(str(run), lab, params, measured, judged), "plan": made_as, "notes": notes}
+    document = _document(str(run), lab, params, measured, judged)
+    return {**document, "limits": limits(under_test), "plan": made_as, "notes": notes}
 
 
 def _compared(
@@ -297,6 +301,7 @@ def _document_of(
         "missing": brought.missing,
         "refused": brought.refused,
         "unread": brought.unread,
+        "limits": limits(under_test),
     }
 
 

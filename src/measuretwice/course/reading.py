@@ -160,7 +160,7 @@ def is_document(content: Any) -> bool:
         and all(map(_is_finding, findings))
         and isinstance(content.get("used", {}), dict)
         and _are_texts([*content.get("used", {}).values()])
-        and all(_are_texts(content.get(name, [])) for name in ("missing", "refused", "unread", "looked_at", "notes"))
+        and all(_are_texts(content.get(name, [])) for name in ("missing", "refused", "unread", "looked_at", "limits", "notes"))
         and _is_plain(content.get("case"))
     )  # fmt: skip
 
