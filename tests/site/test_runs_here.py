@@ -65,8 +65,8 @@ RUN = (
       return /^(Done|It didn't work)/.test(text) && !panel.querySelector(".here-buttons button").disabled && text;
     }, LONGEST);
   }
-  const { kept } = await import(new URL("../../../assets/machine/store.mjs", location.href));
-  const runs = await kept("mathis");
+  const { kept_names, kept_value } = await import(new URL("../../../assets/machine/store.mjs", location.href));
+  const runs = await Promise.all((await kept_names("mathis")).map(async (name) => [name, await kept_value(name)]));
   const text = (bytes) => { let all = ""; for (const byte of new Uint8Array(bytes)) all += String.fromCharCode(byte); return btoa(all); };
   return { says, runs: runs.map(([name, { tar }]) => [name, text(tar)]), table: panel.querySelector("table").innerText };
 })()""".replace("OTHER", str(SEED + 1))

@@ -87,7 +87,7 @@
     }, grid, inside, marks);
     box.append(whole);
 
-    const drawn = { whole, bars, points, mine, crosses, numbers, ring, at: [LEFT, TOP] };
+    const drawn = { bars, points, mine, crosses, numbers, ring };
     drawn.x = (value) => share(x, value) * drawn.width;
     drawn.y = (value) => (1 - share(y, value)) * drawn.height;
     drawn.put = (mark, run, scale = drawn.size) => mark.setAttribute(

@@ -134,10 +134,3 @@ export const kept_names = (lab) => asked("readonly", (store) => store.getAllKeys
 
 /** What is kept under a name; undefined where there is nothing. */
 export const kept_value = (name) => asked("readonly", (store) => store.get(name));
-
-/** All that is kept of a lab, as [name, value] pairs. */
-export async function kept(lab) {
-  const names = await kept_names(lab);
-  const values = await asked("readonly", (store) => store.getAll(of_lab(lab)));
-  return names.map((name, n) => [name, values[n]]);
-}
