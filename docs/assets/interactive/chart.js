@@ -25,13 +25,13 @@
   }
 
   function powersOfTen([low, high]) {
-    const found = [];
-    for (let n = Math.ceil(Math.log10(low)); n <= Math.log10(high); n++) found.push(10 ** n);
-    return found;
+    const powers = [];
+    for (let n = Math.ceil(Math.log10(low)); n <= Math.log10(high); n++) powers.push(10 ** n);
+    return powers;
   }
 
   // How the values of a parameter look: shapes for MSS, shades for RTT.
-  function looks(runs) {
+  function markEncodings(runs) {
     const sizes = distinct(runs.map((run) => run.mss_bytes));
     const trips = distinct(runs.map((run) => run.rtt_ms));
     const shade = (n) => `var(--shade-${trips.length > 1 ? Math.round(n * 4 / (trips.length - 1)) : 0})`;
@@ -71,9 +71,9 @@
     const shadeOf = new Map(look.rtt.map(({ value, shade }) => [value, shade]));
     const grid = svg("g");
     const band = svg("path", { style: "fill:var(--band)" });
-    const one = svg("path", { style: "stroke:var(--c-model);stroke-width:1.4" });
+    const modelLine = svg("path", { style: "stroke:var(--c-model);stroke-width:1.4" });
     const fit = svg("path", { style: "stroke:var(--measured);stroke-width:1.6;stroke-dasharray:6 4" });
-    const inside = svg("svg", { overflow: "hidden" }, band, one, ...(constant ? [fit] : []));
+    const inside = svg("svg", { overflow: "hidden" }, band, modelLine, ...(constant ? [fit] : []));
     const bars = svg("path", { style: "stroke:var(--bar);stroke-width:1" });
     const points = svg("g", { class: "points" });
     const mine = svg("g", { class: "mine" });
@@ -98,9 +98,9 @@
       style: `stroke:${colour};stroke-width:1.5;fill:${run.comparable ? colour : "transparent"}`,
     });
     const line = (factor) => `M0,${rounded(drawn.y(x[0] * factor))}L${drawn.width},${rounded(drawn.y(x[1] * factor))}`;
-    const words = (said, at) => {
+    const words = (content, at) => {
       const text = svg("text", { style: "fill:var(--ink-2)", "font-size": 12, "aria-hidden": true, ...at });
-      text.textContent = said;
+      text.textContent = content;
       return text;
     };
     // The slopes stay at 45 degrees: a decade is as long on one axis as on the other.
@@ -114,7 +114,7 @@
       for (const [key, value] of Object.entries({ x: LEFT, y: TOP, width, height })) inside.setAttribute(key, value);
       marks.setAttribute("transform", `translate(${LEFT},${TOP})`);
       band.setAttribute("d", `${line(data.range[0])}L${width},${rounded(drawn.y(x[1] * data.range[1]))}L0,${rounded(drawn.y(x[0] * data.range[1]))}z`);
-      one.setAttribute("d", line(1));
+      modelLine.setAttribute("d", line(1));
       if (constant) fit.setAttribute("d", line(constant));
       const rules = [];
       const names = [];
@@ -140,9 +140,9 @@
 
   // Draws into `box`; calls on.point(run or null, {x, y}) and on.choose(run) as a reader points and chooses.
   function chart(box, data, runs, constant, on) {
-    const look = looks(runs);
-    const x = limits([...runs, ...data.published].map((one) => one.model_mbit));
-    const y = limits([...runs.map((run) => run.goodput_mbit), ...data.published.map((one) => one.measured_mbit)]);
+    const look = markEncodings(runs);
+    const x = limits([...runs, ...data.published].map((row) => row.model_mbit));
+    const y = limits([...runs.map((run) => run.goodput_mbit), ...data.published.map((value) => value.measured_mbit)]);
     const drawn = canvas(box, data, look, x, y, constant);
     const marked = new Map();
     const state = { selected: null, own: [] };
@@ -185,18 +185,18 @@
         }
       }
       for (const run of shown.values()) {
-        const known = marked.get(run.trial);
+        const previous = marked.get(run.trial);
         // Another step may make another claim of the same trial: then the mark is another one.
-        const same = known && runOf(known).comparable === run.comparable && runOf(known).mss_bytes === run.mss_bytes;
-        const mark = same ? known : drawn.mark(run);
+        const same = previous && runOf(previous).comparable === run.comparable && runOf(previous).mss_bytes === run.mss_bytes;
+        const mark = same ? previous : drawn.mark(run);
         if (!same) {
           mark.setAttribute("role", "img");
-          if (known) known.replaceWith(mark);
+          if (previous) previous.replaceWith(mark);
           else drawn.points.append(mark);
           marked.set(run.trial, mark);
         }
         mark.__data__ = { datum: run };
-        mark.setAttribute("aria-label", run.said);
+        mark.setAttribute("aria-label", run.description);
         drawn.put(mark, run);
       }
       drawn.bars.setAttribute("d", [...shown.values()].filter((run) => run.low && run.high).map((run) => (
@@ -221,18 +221,18 @@
     }
 
     function drawPublished() {
-      const values = numbered(data.published).map((one) => ({ ...one, x: one.model_mbit, y: one.measured_mbit }));
-      drawn.crosses.replaceChildren(...values.map((one) => {
+      const values = numbered(data.published).map((value) => ({ ...value, x: value.model_mbit, y: value.measured_mbit }));
+      drawn.crosses.replaceChildren(...values.map((value) => {
         const cross = svg("path", {
-          d: CROSSES[one.state] || CROSSES.after, "vector-effect": "non-scaling-stroke",
+          d: CROSSES[value.state] || CROSSES.after, "vector-effect": "non-scaling-stroke",
           style: "stroke:var(--published);stroke-width:2.2;fill:none",
         });
-        drawn.put(cross, one, drawn.size * 1.25);
+        drawn.put(cross, value, drawn.size * 1.25);
         return cross;
       }));
-      drawn.numbers.replaceChildren(...values.map((one) => {
-        const text = svg("text", { x: rounded(drawn.x(one.x) + 7), y: rounded(drawn.y(one.y) + 4), "font-size": 12, style: "fill:var(--published)" });
-        text.textContent = one.number;
+      drawn.numbers.replaceChildren(...values.map((value) => {
+        const text = svg("text", { x: rounded(drawn.x(value.x) + 7), y: rounded(drawn.y(value.y) + 4), "font-size": 12, style: "fill:var(--published)" });
+        text.textContent = value.number;
         return text;
       }));
     }
@@ -255,8 +255,8 @@
     }
 
     const placeOf = (run) => {
-      const of = shown.get(run.trial);
-      return { x: LEFT + drawn.x(of.x), y: TOP + drawn.y(of.y) };
+      const shownRun = shown.get(run.trial);
+      return { x: LEFT + drawn.x(shownRun.x), y: TOP + drawn.y(shownRun.y) };
     };
 
     function nearest(event) {

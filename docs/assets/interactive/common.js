@@ -59,7 +59,7 @@ window.measureTwice = (() => {
     ms: (value) => `${sig(value, 4)}${SPACE}ms`,
     bytes: (value) => `${sig(value, 4)}${SPACE}B`,
     count: (value) => grouped(value.toFixed(0)),
-    plural: (number, one, many = `${one}s`) => `${number} ${number === 1 ? one : many}`,
+    plural: (number, singular, many = `${singular}s`) => `${number} ${number === 1 ? singular : many}`,
     still: () => matchMedia("(prefers-reduced-motion: reduce)").matches,
   };
 })();

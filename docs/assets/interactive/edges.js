@@ -13,7 +13,7 @@
     let group = data.groups[0], place = 0, seen = new Set();
     const points = () => group.points;
     // From cables without a speed to the slowest: a reader makes them slower.
-    for (const each of data.groups) each.points = [...each.points].sort((a, b) => (b.cable || Infinity) - (a.cable || Infinity));
+    for (const dataGroup of data.groups) dataGroup.points = [...dataGroup.points].sort((a, b) => (b.cable || Infinity) - (a.cable || Infinity));
 
     const trains = s("svg", { class: "panels", role: "img" });
     const drops = s("svg", { class: "panels", role: "img" });
@@ -25,11 +25,11 @@
     let width = 0, playing = 0;
 
     function windowsOf(point) {
-      return data.arrivals.find((one) => one.cable === point.cable);
+      return data.arrivals.find((arrival) => arrival.cable === point.cable);
     }
 
     function drawTrains(point) {
-      const found = windowsOf(point), parts = [];
+      const arrival = windowsOf(point), parts = [];
       const x = (us) => LEFT + (width - LEFT - RIGHT) * us / (AXIS_MS * 1e3);
       const rows = data.arrivals[0].windows.length, bottom = 24 + rows * ROW;
       parts.push(s("text", { x: LEFT, y: 14, class: "name" }, "when a window’s packets arrive, as strokes"));
@@ -37,15 +37,15 @@
         const y = 24 + n * ROW;
         parts.push(s("line", { x1: LEFT, x2: width - RIGHT, y1: y + 22, y2: y + 22, class: "grid" }),
           s("text", { x: LEFT - 6, y: y + 16, "text-anchor": "end" }, count(data.arrivals[0].windows[n].length)));
-        if (!found) continue;
-        parts.push(s("path", { d: found.windows[n].map((us) => `M${x(us).toFixed(1)},${y + 4}v18`).join(""), class: "arrival" }));
+        if (!arrival) continue;
+        parts.push(s("path", { d: arrival.windows[n].map((us) => `M${x(us).toFixed(1)},${y + 4}v18`).join(""), class: "arrival" }));
       }
-      if (!found) parts.push(s("text", { x: LEFT + 8, y: 24 + 18 }, "no capture at this speed"));
+      if (!arrival) parts.push(s("text", { x: LEFT + 8, y: 24 + 18 }, "no capture at this speed"));
       for (let ms = 0; ms <= AXIS_MS; ms += 5) parts.push(s("text", { x: x(ms * 1e3), y: bottom + 12, "text-anchor": "middle" }, String(ms)));
       parts.push(s("text", { x: width - RIGHT, y: bottom + 26, "text-anchor": "end" }, "ms after the window’s first"));
       size(trains, bottom + 32);
       trains.replaceChildren(...parts);
-      trains.setAttribute("aria-label", found ? `Cables of ${speedOf(point.cable)}: ${found.windows.map((one) => `a window of ${one.length} packets arrives within ${sig(one.at(-1) / 1e3)} ms`).join(", ")}` : "no capture at this speed");
+      trains.setAttribute("aria-label", arrival ? `Cables of ${speedOf(point.cable)}: ${arrival.windows.map((times) => `a window of ${times.length} packets arrives within ${sig(times.at(-1) / 1e3)} ms`).join(", ")}` : "no capture at this speed");
     }
 
     function size(svg, high) {
@@ -80,15 +80,15 @@
       drops.setAttribute("aria-label", `Drops for each halving, ${group.name}: ${all.filter((point) => seen.has(point)).map((point) => `${speedOf(point.cable)}: ${sig(point.after[0])} after the warm-up, ${sig(point.all[0])} from the start`).join("; ")}`);
     }
 
-    const told = ([mean, low, up]) => (low === undefined ? sig(mean) : `${sig(mean)} (${sig(low)} to ${sig(up)})`);
+    const withInterval = ([mean, low, up]) => (low === undefined ? sig(mean) : `${sig(mean)} (${sig(low)} to ${sig(up)})`);
 
     function go(n) {
       place = Math.max(0, Math.min(points().length - 1, n));
-      const point = points()[place], found = windowsOf(point);
+      const point = points()[place], arrival = windowsOf(point);
       seen.add(point);
-      const last = found && found.windows.at(-1);
+      const last = arrival && arrival.windows.at(-1);
       const arrived = last ? `${last.length} packets arrive within ${sig(last.at(-1) / 1e3)} ms. ` : "";
-      const words = `${arrived}${told(point.after)} drops for each halving after the warm-up, ${told(point.all)} from the start; ${point.runs === 1 ? "one run" : `${point.runs} runs`}.`;
+      const words = `${arrived}${withInterval(point.after)} drops for each halving after the warm-up, ${withInterval(point.all)} from the start; ${point.runs === 1 ? "one run" : `${point.runs} runs`}.`;
       slider.max = points().length - 1;
       slider.value = place;
       slider.setAttribute("aria-valuetext", `${speedOf(point.cable)}: ${words}`);
@@ -137,30 +137,30 @@
         run(points().length - 1, () => {});
       },
     }, "Play");
-    const names = choice("edges-group", "How many flows", data.groups.map((one) => [one.name, one.name]), (name) => of(name, 0));
+    const names = choice("edges-group", "How many flows", data.groups.map((dataGroup) => [dataGroup.name, dataGroup.name]), (name) => chooseGroup(name, 0));
 
-    function of(name, n) {
+    function chooseGroup(name, n) {
       stop();
-      group = data.groups.find((one) => one.name === name);
+      group = data.groups.find((dataGroup) => dataGroup.name === name);
       go(n);
     }
 
     const act = (step, done) => {
       names.set(step.group);
-      of(step.group, step.from);
+      chooseGroup(step.group, step.from);
       run(Math.min(step.to, points().length - 1), done);
     };
 
     // A press or a drag on the drops' picture takes the speed below it.
-    let held = false;
+    let dragging = false;
     const take = (event) => {
       const frame = drops.getBoundingClientRect();
       stop();
       go(Math.floor((event.clientX - frame.left - LEFT) / (width - LEFT - RIGHT) * points().length));
     };
-    drops.addEventListener("pointerdown", (event) => { held = true; drops.setPointerCapture(event.pointerId); take(event); });
-    drops.addEventListener("pointermove", (event) => { if (held) take(event); });
-    for (const name of ["pointerup", "pointercancel"]) drops.addEventListener(name, () => { held = false; });
+    drops.addEventListener("pointerdown", (event) => { dragging = true; drops.setPointerCapture(event.pointerId); take(event); });
+    drops.addEventListener("pointermove", (event) => { if (dragging) take(event); });
+    for (const name of ["pointerup", "pointercancel"]) drops.addEventListener(name, () => { dragging = false; });
 
     const legend = h("ul", { class: "keys" }, ...COUNTS.map(([, text, colour], k) => h("li", {}, h("span", { class: k ? "square" : "disc", style: `--line: var(--c-${colour}, var(--ink))`, "aria-hidden": "true" }), text)));
     live.append(

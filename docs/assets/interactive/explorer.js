@@ -16,18 +16,18 @@
     const field = h("input", {
       type: "number", id, min: low, max: high, step: "any", value,
       oninput: () => { if (field.checkValidity() && field.value !== "") take(Number(field.value), field); },
-      onchange: () => { if (!field.checkValidity() || field.value === "") field.value = one.value; },
+      onchange: () => { if (!field.checkValidity() || field.value === "") field.value = control.value; },
     });
     function take(number, from) {
-      one.value = number;
+      control.value = number;
       if (from !== slider) slider.value = log(number);
       if (from !== field) field.value = number;
       slider.setAttribute("aria-valuetext", sig(number, 4));
       if (from) changed();
     }
-    const one = { value, take, row: h("div", { class: "input" }, h("label", { for: id }, label), slider, field) };
+    const control = { value, take, row: h("div", { class: "input" }, h("label", { for: id }, label), slider, field) };
     take(value, null);
-    return one;
+    return control;
   }
 
   // The window against p, on logarithmic axes: where in the model's land these numbers stand.
@@ -61,9 +61,9 @@
     return {
       svg,
       move(rtt, p) {
-        for (const [of, path] of drawn) {
-          const there = points.map((at) => [at, of(at, rtt)]).filter(([, w]) => w >= wLow && w <= wHigh);
-          path.setAttribute("d", `M${there.map(([at, w]) => `${x(at).toFixed(1)},${y(w).toFixed(1)}`).join("L")}`);
+        for (const [windowAt, path] of drawn) {
+          const visible = points.map((at) => [at, windowAt(at, rtt)]).filter(([, w]) => w >= wLow && w <= wHigh);
+          path.setAttribute("d", `M${visible.map(([at, w]) => `${x(at).toFixed(1)},${y(w).toFixed(1)}`).join("L")}`);
         }
         dot.setAttribute("cx", x(Math.min(Math.max(p, pLow), pHigh)));
         dot.setAttribute("cy", y(1 / Math.sqrt(p)));
@@ -94,19 +94,19 @@
     const pick = h("select", { id: "explorer-trial", onchange: () => {
       const trial = data.trials.find(([number]) => number === Number(pick.value));
       if (!trial) return;
-      [mss, rtt, p].forEach((one, n) => one.take(trial[n + 1], null));
+      [mss, rtt, p].forEach((control, n) => control.take(trial[n + 1], null));
       tell();
     } }, h("option", { value: "" }, "your own numbers"), ...data.trials.map(([number, m, r, loss]) =>
       h("option", { value: number }, `trial ${number}: ${ms(r)}, ${bytes(m)}, p ${sig(loss)}`)));
     pick.value = first[0];
 
     const lines = [];
-    const answer = (name, label, of, shown) => {
+    const answer = (name, label, formula, format) => {
       const value = h("data", { id: `explorer-says-${name}` });
       lines.push(() => {
-        const number = of(mss.value, rtt.value, p.value);
+        const number = formula(mss.value, rtt.value, p.value);
         value.value = number;
-        value.textContent = shown(number);
+        value.textContent = format(number);
       });
       return h("tr", {}, h("th", { scope: "row" }, label), h("td", {}, value));
     };
@@ -122,7 +122,7 @@
       answer("precise", `time for ±5 % (95 %), ${data.losses_for_precision} losses`, (m, r, l) => formulas.timeForLossesS(r, l, data.losses_for_precision), seconds),
     ));
     const ruling = h("p", { class: "verdict", role: "status" });
-    const seen = picture(data, ranges[2]);
+    const plot = picture(data, ranges[2]);
 
     function tell() {
       timeTitle.textContent = `time for ${count(wanted.value)} losses`;
@@ -130,13 +130,13 @@
       const [applies, text] = verdict(data, mss.value, rtt.value, p.value, duration.value);
       ruling.textContent = text;
       ruling.classList.toggle("applies", applies);
-      seen.move(rtt.value, p.value);
+      plot.move(rtt.value, p.value);
     }
     live.append(
       h("div", {},
         h("p", { class: "pick" }, h("label", { for: "explorer-trial" }, "Begin with"), pick),
         mss.row, rtt.row, p.row,
-        h("figure", { class: "window" }, seen.svg, h("figcaption", {},
+        h("figure", { class: "window" }, plot.svg, h("figcaption", {},
           "The line: 1/√p, the window with C = 1. Dashed: PFTK’s, which moves with the RTT. The dot is where you are."))),
       h("div", {}, ruling, table, h("div", { class: "run" }, duration.row, wanted.row)),
     );

@@ -22,9 +22,9 @@
   // segments a second, those sent again included.
   function pftkSegmentsPerS(rttMs, p, rtoMs) {
     const window = 1 + Math.sqrt(8 * (1 - p) / (3 * p) + 1);
-    const kept = (1 - p) ** 3;
+    const allThreeArrive = (1 - p) ** 3;
     const timeouts = window <= 3 ? 1 : Math.min(
-      1, (1 - kept) * (1 + kept * (1 - (1 - p) ** (window - 3))) / (1 - (1 - p) ** window),
+      1, (1 - allThreeArrive) * (1 + allThreeArrive * (1 - (1 - p) ** (window - 3))) / (1 - (1 - p) ** window),
     );
     const backoff = 1 + p + 2 * p ** 2 + 4 * p ** 3 + 8 * p ** 4 + 16 * p ** 5 + 32 * p ** 6;
     const segments = (1 - p) / p + window + timeouts / (1 - p);

@@ -40,11 +40,11 @@
       steps(svg, [1, 10, 100, 1000, 10000].map((t) => [t, width < 480 && t === 10000 ? "10⁴" : count(t)]), x, TOP, BOTTOM);
       svg.append(s("text", { x: (LEFT + right) / 2, y: HIGH - 8, "text-anchor": "middle", class: "plane-ink" }, "time since the connection began (s)"));
       // Where each run had enough, as recorded; the one in view by name.
-      for (const one of data.runs) {
-        if (!one.reached_s) continue;
-        const mine = one === run;
-        svg.append(s("line", { x1: x(one.reached_s), x2: x(one.reached_s), y1: mine ? TOP : BOTTOM - 10, y2: BOTTOM, class: mine ? "plane-enough" : "plane-enough plane-enough--other" }));
-        if (mine) svg.append(s("text", { x: x(one.reached_s) - 5, y: MIDDLE - 6, "text-anchor": "end", class: "plane-strong" }, `${data.enough} losses`));
+      for (const recordedRun of data.runs) {
+        if (!recordedRun.reached_s) continue;
+        const isSelected = recordedRun === run;
+        svg.append(s("line", { x1: x(recordedRun.reached_s), x2: x(recordedRun.reached_s), y1: isSelected ? TOP : BOTTOM - 10, y2: BOTTOM, class: isSelected ? "plane-enough" : "plane-enough plane-enough--other" }));
+        if (isSelected) svg.append(s("text", { x: x(recordedRun.reached_s) - 5, y: MIDDLE - 6, "text-anchor": "end", class: "plane-strong" }, `${data.enough} losses`));
       }
       panel(svg, LOSS, p, "p by the count, over the p that was set", [P, P_LOW, P_HIGH], right);
       panel(svg, GOODPUT, goodput, "goodput over the model’s, C = 1", [RATIO, LOW, HIGH_END], right);
@@ -62,7 +62,7 @@
       slider.max = last();
       slider.value = n;
       slider.setAttribute("aria-valuetext", `${seconds(now[TIME])}: ${words}`);
-      foretold.textContent = `For ${data.enough} losses the model foretells ${seconds(run.model_s)} (C = 1). ${run.reached_s ? `In this run they took ${seconds(run.reached_s)}.` : "This run hasn’t so many."} Short bars below: when the other two had as many.`;
+      prediction.textContent = `For ${data.enough} losses the model foretells ${seconds(run.model_s)} (C = 1). ${run.reached_s ? `In this run they took ${seconds(run.reached_s)}.` : "This run hasn’t so many."} Short bars below: when the other two had as many.`;
     }
 
     function go(to) {
@@ -90,23 +90,23 @@
     // The moment that is nearest to a place, on the scale of the drawing.
     function nearest(place) {
       const time = Math.log(x.back(place));
-      const far = run.moments.map((m) => Math.abs(Math.log(m[TIME]) - time));
-      return far.indexOf(Math.min(...far));
+      const distances = run.moments.map((m) => Math.abs(Math.log(m[TIME]) - time));
+      return distances.indexOf(Math.min(...distances));
     }
 
     const says = h("p", { class: "verdict" });
-    const foretold = h("p", { class: "plane-caption" });
+    const prediction = h("p", { class: "plane-caption" });
     const slider = h("input", { type: "range", id: "losses-time", min: 0, max: last(), step: 1, style: "width:100%", oninput: () => { stop(); go(Number(slider.value)); } });
     const play = h("button", { type: "button", class: "md-button", hidden: still(), style: still() ? "display:none" : "", onclick: () => (playing ? stop() : start()) }, "Play");
     const box = h("div", { class: "plane-box" });
     live.append(
-      h("fieldset", {}, h("legend", {}, "A recorded run"), h("div", { class: "turn" }, ...data.runs.map((one, k) => h("label", {},
-        h("input", { type: "radio", name: "losses-run", value: k, checked: k === 0, onchange: () => { stop(); run = one; go(Math.min(n, last())); } }),
-        ` p = ${sig(one.loss_ratio, 2)}, ${ms(one.rtt_ms)}`)))),
+      h("fieldset", {}, h("legend", {}, "A recorded run"), h("div", { class: "turn" }, ...data.runs.map((recordedRun, k) => h("label", {},
+        h("input", { type: "radio", name: "losses-run", value: k, checked: k === 0, onchange: () => { stop(); run = recordedRun; go(Math.min(n, last())); } }),
+        ` p = ${sig(recordedRun.loss_ratio, 2)}, ${ms(recordedRun.rtt_ms)}`)))),
       box,
       h("div", {}, h("label", { for: "losses-time" }, "Time"), slider),
       h("div", { class: "turn" }, play),
-      says, foretold);
+      says, prediction);
     const redraw = plane(box, HIGH, draw, (place) => { stop(); go(nearest(place)); });
     go(Math.round(last() * 0.45));
   }

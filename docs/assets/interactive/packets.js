@@ -87,8 +87,8 @@
 
   async function packets(live, data, load) {
     const end = data.most.time / 1e4;
-    const known = new Map();
-    let algorithm = data.algorithms[0], discipline = data.disciplines[0], run = null, span = end, wish = 0;
+    const runsByAlgorithm = new Map();
+    let algorithm = data.algorithms[0], discipline = data.disciplines[0], run = null, span = end, latestRequest = 0;
     const board = panels({
       end, unit: "time (s)", pick: (t) => time.pick(t),
       rows: [
@@ -130,13 +130,13 @@
 
     // An algorithm's runs are fetched as they are first asked for.
     async function take() {
-      const mine = ++wish;
-      if (!known.has(algorithm.id)) {
-        const held = await fetched(load, algorithm.script, `packets-${algorithm.id}`);
-        known.set(algorithm.id, held.runs.map(decoded));
+      const request = ++latestRequest;
+      if (!runsByAlgorithm.has(algorithm.id)) {
+        const recording = await fetched(load, algorithm.script, `packets-${algorithm.id}`);
+        runsByAlgorithm.set(algorithm.id, recording.runs.map(decoded));
       }
-      if (mine !== wish) return false;
-      run = known.get(algorithm.id).find((one) => one.discipline === discipline.id);
+      if (request !== latestRequest) return false;
+      run = runsByAlgorithm.get(algorithm.id).find((recordedRun) => recordedRun.discipline === discipline.id);
       const colour = algorithm.id;
       board.show([
         { row: "waiting", kind: "area", x: run.time, y: run.waiting, colour: "queue" },
@@ -150,15 +150,15 @@
       return true;
     }
 
-    const byId = (list, id) => list.find((one) => one.id === id);
-    const chosen = choice("packets-algorithm", "Algorithm", data.algorithms.map((one) => [one.id, one.name, one.id]),
+    const byId = (list, id) => list.find((item) => item.id === id);
+    const algorithmChoice = choice("packets-algorithm", "Algorithm", data.algorithms.map((option) => [option.id, option.name, option.id]),
       (id) => { time.stop(); algorithm = byId(data.algorithms, id); take(); });
-    const ruled = choice("packets-discipline", "What rules the queue", data.disciplines.map((one) => [one.id, one.name, one.colour]),
+    const disciplineChoice = choice("packets-discipline", "What rules the queue", data.disciplines.map((option) => [option.id, option.name, option.colour]),
       (id) => { time.stop(); discipline = byId(data.disciplines, id); take(); });
     const extent = choice("packets-span", "In view", [[end, "all of it"], [1, "1 s"]], (seconds) => { span = Number(seconds); time.go(time.time); });
     const act = async (step, done) => {
-      chosen.set(step.algorithm);
-      ruled.set(step.discipline);
+      algorithmChoice.set(step.algorithm);
+      disciplineChoice.set(step.discipline);
       extent.set(step.span || end);
       span = step.span || end;
       algorithm = byId(data.algorithms, step.algorithm);
@@ -167,7 +167,7 @@
     };
     queue.laid = board.laid = () => time.go(time.time);
     live.append(
-      h("div", { class: "aside" }, story(data.steps, act), chosen, ruled, extent),
+      h("div", { class: "aside" }, story(data.steps, act), algorithmChoice, disciplineChoice, extent),
       h("div", { class: "stage" }, queue.element, facts, board.element, time.element));
     await take();
   }

@@ -8,7 +8,7 @@
   // 1, 2 or 5 times a power of ten: about `wanted` of them in the range.
   function niceStep(range, wanted) {
     const raw = range / wanted, power = 10 ** Math.floor(Math.log10(raw));
-    return [1, 2, 5, 10].map((one) => one * power).find((one) => one >= raw);
+    return [1, 2, 5, 10].map((factor) => factor * power).find((factor) => factor >= raw);
   }
 
   // `rows`: { id, label, most, high }. `pick(time)` is called as a reader points or drags.
@@ -62,20 +62,20 @@
 
     // A path in pixels of the whole run; what part of it is seen is a matter of its group's transform.
     function trace({ row, x: times, y: values, kind }) {
-      const of = rows.find((one) => one.id === row);
+      const panel = rows.find((candidate) => candidate.id === row);
       const at = (n) => (inner() * times[n] / end).toFixed(2);
-      if (kind === "dots") return times.map((_, n) => `M${at(n)},${of.y(values[n]).toFixed(1)}h0`).join("");
-      if (kind === "ticks") return times.map((_, n) => `M${at(n)},${of.top}v8`).join("");
-      if (kind === "steps") return times.map((_, n) => `${n ? "H" : "M0,"}${n ? at(n) : ""}${n ? "V" : ""}${of.y(values[n]).toFixed(1)}`).join("");
+      if (kind === "dots") return times.map((_, n) => `M${at(n)},${panel.y(values[n]).toFixed(1)}h0`).join("");
+      if (kind === "ticks") return times.map((_, n) => `M${at(n)},${panel.top}v8`).join("");
+      if (kind === "steps") return times.map((_, n) => `${n ? "H" : "M0,"}${n ? at(n) : ""}${n ? "V" : ""}${panel.y(values[n]).toFixed(1)}`).join("");
       let d = "", last = null;
       for (let n = 0; n < times.length; n++) {
-        const y = of.y(values[n]).toFixed(1);
+        const y = panel.y(values[n]).toFixed(1);
         // A level part needs no points inside it.
-        if (y === last && n + 1 < times.length && of.y(values[n + 1]).toFixed(1) === y) continue;
+        if (y === last && n + 1 < times.length && panel.y(values[n + 1]).toFixed(1) === y) continue;
         d += `${d ? "L" : "M"}${at(n)},${y}`;
         last = y;
       }
-      return kind === "area" ? `${d}L${at(times.length - 1)},${of.bottom}L${at(0)},${of.bottom}Z` : d;
+      return kind === "area" ? `${d}L${at(times.length - 1)},${panel.bottom}L${at(0)},${panel.bottom}Z` : d;
     }
 
     function paint() {
@@ -83,8 +83,8 @@
         d: trace(line), class: `trace ${line.kind || "line"}${line.faint ? " faint" : ""}`,
         style: line.look || `--line: var(--c-${line.colour}, var(--ink)); --dash: var(--dash-${line.colour}, none)`,
       })), ...marks.map((mark) => {
-        const of = rows.find((one) => one.id === mark.row);
-        return s("path", { d: `M0,${of.y(mark.y)}H${inner()}`, class: "level" });
+        const panel = rows.find((candidate) => candidate.id === mark.row);
+        return s("path", { d: `M0,${panel.y(mark.y)}H${inner()}`, class: "level" });
       }));
     }
 
@@ -98,8 +98,8 @@
       over.replaceChildren(
         s("line", { x1: x(time), x2: x(time), y1: rows[0].top, y2: bottom, class: "now" }),
         ...points.map((point) => {
-          const of = rows.find((one) => one.id === point.row);
-          return s("circle", { cx: x(time), cy: of.y(point.y), r: 4.5, class: "now-at", style: `--line: var(--c-${point.colour}, var(--ink))` });
+          const panel = rows.find((candidate) => candidate.id === point.row);
+          return s("circle", { cx: x(time), cy: panel.y(point.y), r: 4.5, class: "now-at", style: `--line: var(--c-${point.colour}, var(--ink))` });
         }));
     }
 
@@ -112,18 +112,18 @@
     }
 
     // Pointing and dragging: a press anywhere on the panels takes that time.
-    let held = false;
+    let dragging = false;
     const take = (event) => {
       const frame = svg.getBoundingClientRect();
       pick(from + (to - from) * Math.max(0, Math.min(1, (event.clientX - frame.left - LEFT) / inner())));
     };
     svg.addEventListener("pointerdown", (event) => {
-      held = true;
+      dragging = true;
       svg.setPointerCapture(event.pointerId);
       take(event);
     });
-    svg.addEventListener("pointermove", (event) => { if (held) take(event); });
-    for (const name of ["pointerup", "pointercancel"]) svg.addEventListener(name, () => { held = false; });
+    svg.addEventListener("pointermove", (event) => { if (dragging) take(event); });
+    for (const name of ["pointerup", "pointercancel"]) svg.addEventListener(name, () => { dragging = false; });
 
     new ResizeObserver(() => {
       const now = Math.floor(box.clientWidth);

@@ -34,13 +34,13 @@
   }
 
   // Radio buttons: options are [value, text, colour]. `set` chooses without a reader.
-  function choice(name, legend, options, taken) {
+  function choice(name, legend, options, onChoose) {
     const inputs = options.map(([value], n) => h("input", {
-      type: "radio", name, value, checked: n === 0, onchange: () => taken(value),
+      type: "radio", name, value, checked: n === 0, onchange: () => onChoose(value),
     }));
     const box = h("fieldset", { class: "choice" }, h("legend", {}, legend), ...options.map(([, text, colour], n) => h(
       "label", {}, inputs[n], colour ? swatch(colour) : null, text)));
-    box.set = (value) => inputs.forEach((one) => { one.checked = one.value === String(value); });
+    box.set = (value) => inputs.forEach((input) => { input.checked = input.value === String(value); });
     return box;
   }
 
@@ -55,7 +55,7 @@
     const pace = h("select", { "aria-label": "Speed", onchange: () => { speed = Number(pace.value); } },
       ...speeds.map(([value, text]) => h("option", { value }, text)));
     // With reduced motion nothing plays: the slider and its arrow keys do the same.
-    if (still()) for (const one of [play, pace]) one.hidden = true;
+    if (still()) for (const control of [play, pace]) control.hidden = true;
 
     function go(to) {
       time = Math.max(0, Math.min(end, to));
@@ -112,9 +112,9 @@
     const seen = h("p", { class: "story-seen", role: "status" });
     const button = (text, primary, onclick) => h("button", { type: "button", class: `md-button${primary ? " md-button--primary" : ""}`, onclick }, text);
     const show = button("Show me", true, () => {
-      const mine = ++turn;
+      const request = ++turn;
       seen.textContent = "";
-      act(steps[at], () => { if (mine === turn) tell(); });
+      act(steps[at], () => { if (request === turn) tell(); });
     });
     const back = button("Back", false, () => to(at - 1));
     const next = button("Next", false, () => to(at + 1));

@@ -5,9 +5,9 @@
 
   const runsOf = (data, step) => step.runs.map((values) => {
     const run = Object.fromEntries(data.keys.map((key, n) => [key, values[n]]));
-    const told = `Trial ${run.trial}: RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p ${sig(run.loss_ratio)}. `
+    const description = `Trial ${run.trial}: RTT ${ms(run.rtt_ms)}, MSS ${bytes(run.mss_bytes)}, p ${sig(run.loss_ratio)}. `
       + `Goodput ${mbit(run.goodput_mbit)}, ${sig(run.ratio)} times the model.`;
-    return { ...run, said: told };
+    return { ...run, description };
   });
 
   function sentence(data, n, runs) {
@@ -38,7 +38,7 @@
   }
   const isOpen = (data, step) => Boolean(step.title)
     && (step.open || step.cases.length === 0 || step.cases.every(({ number }) => solved(data.lab, number)));
-  function veiled(step) {
+  function neutralName(step) {
     const [first] = step.cases;
     if (step.cases.length === 1) return `Case ${first.number}: ${first.symptom}`;
     const numbers = step.cases.map(({ number }) => number);
@@ -55,9 +55,9 @@
     ];
     if (!run.comparable) rows.push(["no claim", (open && run.because) || "the model makes none of this trial here"]);
     if (own) rows.push(["yours", `${mbit(own.goodput_mbit)}, so a ratio of ${sig(own.ratio)}`]);
-    for (const one of published.filter((value) => value.trial === run.trial)) {
-      const note = one.note ? ` (${one.note})` : "";
-      rows.push([`published, ${one.state}`, `${mbit(one.measured_mbit)}, model ${mbit(one.model_mbit)}${note}`]);
+    for (const entry of published.filter((value) => value.trial === run.trial)) {
+      const note = entry.note ? ` (${entry.note})` : "";
+      rows.push([`published, ${entry.state}`, `${mbit(entry.measured_mbit)}, model ${mbit(entry.model_mbit)}${note}`]);
     }
     return h("dl", {}, ...rows.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)]));
   }
@@ -80,21 +80,21 @@
   }
 
   function legend(data, look, constant, fitted, own) {
-    const one = (picture, text) => h("li", {}, picture, text);
+    const item = (picture, text) => h("li", {}, picture, text);
     const group = (title, ...items) => h("div", {}, h("p", {}, title), h("ul", {}, ...items));
     const some = "var(--shade-1)";
     const groups = [
-      group("MSS", ...look.mss.map(({ value, shape }) => one(sample(shape, some, some), bytes(value)))),
-      group("RTT", ...look.rtt.map(({ value, shade }) => one(sample("circle", shade, shade), ms(value)))),
-      group("The model", one(sample("circle", some, some), "applies"), one(sample("circle", some, "none"), "makes no claim")),
+      group("MSS", ...look.mss.map(({ value, shape }) => item(sample(shape, some, some), bytes(value)))),
+      group("RTT", ...look.rtt.map(({ value, shade }) => item(sample("circle", shade, shade), ms(value)))),
+      group("The model", item(sample("circle", some, some), "applies"), item(sample("circle", some, "none"), "makes no claim")),
       group("Lines",
-        one(sample("line", "var(--c-model)", "none"), "goodput = model, C = 1"),
-        ...(constant ? [one(sample("line", "var(--measured)", "none", "5 3"), `C = ${sig(constant)}, fitted to ${fitted}`)] : []),
-        one(sample("band", "none", "var(--band)"), `${plain(data.range[0])} to ${plain(data.range[1])} times the model`)),
+        item(sample("line", "var(--c-model)", "none"), "goodput = model, C = 1"),
+        ...(constant ? [item(sample("line", "var(--measured)", "none", "5 3"), `C = ${sig(constant)}, fitted to ${fitted}`)] : []),
+        item(sample("band", "none", "var(--band)"), `${plain(data.range[0])} to ${plain(data.range[1])} times the model`)),
     ];
-    if (own.length) groups.push(group("Your own runs", one(sample("circle", "var(--own)", "var(--own)"), "as you had them")));
+    if (own.length) groups.push(group("Your own runs", item(sample("circle", "var(--own)", "var(--own)"), "as you had them")));
     if (data.published.length) {
-      groups.push(group("Published", one(sample("before", "var(--published)", "none"), "first try"), one(sample("after", "var(--published)", "none"), "last")));
+      groups.push(group("Published", item(sample("before", "var(--published)", "none"), "first try"), item(sample("after", "var(--published)", "none"), "last")));
     }
     return groups;
   }
@@ -103,11 +103,11 @@
     const sets = data.steps.map((step) => runsOf(data, step));
     const last = data.steps.at(-1);
     const constant = last.fit && last.fit[0];
-    const own = (data.own || []).map((one) => ({ ...one, runs: runsOf(data, one) }));
+    const own = (data.own || []).map((ownSet) => ({ ...ownSet, runs: runsOf(data, ownSet) }));
     const state = { step: 0, trial: null, names: false, own: own.length - 1 };
     const open = (n) => state.names || isOpen(data, data.steps[n]);
     const allOpen = () => data.steps.every((_, n) => open(n));
-    const nameOf = (n) => (open(n) ? data.steps[n].title : veiled(data.steps[n]));
+    const nameOf = (n) => (open(n) ? data.steps[n].title : neutralName(data.steps[n]));
 
     const status = h("p", { class: "status", role: "status" });
     const tip = h("div", { class: "tip", "aria-hidden": "true", hidden: true });
@@ -115,7 +115,7 @@
     const key = h("div", { class: "legend" });
     const card = h("div", { class: "card" });
     const command = h("code");
-    const said = h("span", { role: "status" });
+    const copyStatus = h("span", { role: "status" });
     const pick = h("select", { id: "interactive-trial", onchange: () => choose(Number(pick.value) || null) });
 
     // One group of radio buttons: only what was recorded can be chosen, and each step keeps those before it.
@@ -133,7 +133,7 @@
         h("div", { class: "stage" }, h("div", { class: "turn" }, back, on), status,
           h("div", { class: "beside" }, plot, key, tip)),
       );
-      return measureTwice.chart(plot, data, [...sets, ...own.map((one) => one.runs)].flat(), constant, { point, choose: (run) => choose(run.trial) });
+      return measureTwice.chart(plot, data, [...sets, ...own.map((ownSet) => ownSet.runs)].flat(), constant, { point, choose: (run) => choose(run.trial) });
     })();
 
     const layers = [["intervals", "95 % intervals", true], ["published", "published values, with the trial’s number", false]]
@@ -152,10 +152,10 @@
     }
     live.querySelector(".switches").append(h("div", { class: "layers" }, h("p", {}, "Show"), ...layers));
     if (own.length) {
-      const mine = h("select", { id: "interactive-own", onchange: () => showOwn(Number(mine.value)) },
-        ...own.map((one, n) => h("option", { value: n }, one.title)), h("option", { value: -1 }, "none"));
-      mine.value = state.own;
-      live.querySelector(".switches").append(h("p", { class: "pick" }, h("label", { for: "interactive-own" }, "Your own runs"), mine));
+      const ownPick = h("select", { id: "interactive-own", onchange: () => showOwn(Number(ownPick.value)) },
+        ...own.map((ownSet, n) => h("option", { value: n }, ownSet.title)), h("option", { value: -1 }, "none"));
+      ownPick.value = state.own;
+      live.querySelector(".switches").append(h("p", { class: "pick" }, h("label", { for: "interactive-own" }, "Your own runs"), ownPick));
     }
     const fitted = plural(sets.at(-1).filter((run) => run.comparable).length, "trial");
     key.append(...legend(data, drawn.look, constant, `the ${fitted} of the last step`, own));
@@ -170,7 +170,7 @@
     const copy = h("button", {
       type: "button", class: "md-button", onclick: async () => {
         await navigator.clipboard.writeText(command.textContent);
-        said.textContent = "Copied";
+        copyStatus.textContent = "Copied";
       },
     }, "Copy");
 
@@ -198,13 +198,13 @@
     function repeat(run) {
       if (!allOpen() || !run.command) return [];
       command.textContent = run.command;
-      return [h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, said] : []))];
+      return [h("p", { class: "again" }, "To repeat this run:"), h("p", { class: "command" }, command, ...(navigator.clipboard ? [copy, copyStatus] : []))];
     }
 
     function tell() {
-      const run = sets[state.step].find((one) => one.trial === state.trial);
+      const run = sets[state.step].find((candidate) => candidate.trial === state.trial);
       pick.value = state.trial ?? "";
-      said.textContent = "";
+      copyStatus.textContent = "";
       if (run) {
         card.replaceChildren(details(run, data.published, ownRun(run.trial), allOpen()), ...repeat(run));
       } else {
@@ -222,8 +222,8 @@
 
     function say() {
       const n = state.step;
-      const mine = state.own < 0 ? [] : [` Yours, ${own[state.own].title}: ${own[state.own].brief}.`];
-      status.replaceChildren(h("span", {}, `Step ${n + 1} of ${data.steps.length}, ${nameOf(n)}. `), ...sentence(data, n, sets[n]), ...mine);
+      const ownText = state.own < 0 ? [] : [` Yours, ${own[state.own].title}: ${own[state.own].brief}.`];
+      status.replaceChildren(h("span", {}, `Step ${n + 1} of ${data.steps.length}, ${nameOf(n)}. `), ...sentence(data, n, sets[n]), ...ownText);
     }
 
     async function go(n, animated = !still()) {

@@ -5,8 +5,8 @@
   const SPEEDS = [[2, "2 × real time"], [8, "8 × real time"], [0.2, "1/5 of real time"]];
 
   async function traces(live, data, load) {
-    const held = await fetched(load, data.script, "signatures");
-    const runs = held.runs.map((run) => ({
+    const recording = await fetched(load, data.script, "signatures");
+    const runs = recording.runs.map((run) => ({
       ...run, time: sums(run.time).map((ms) => ms / 1e3), cwnd: sums(run.cwnd), queue: sums(run.queue),
       rtt: sums(run.rtt).map((tenths) => tenths / 10), doing: sums(run.doing),
     }));
@@ -23,7 +23,7 @@
     });
     const at = (run, t) => {
       const n = indexAt(run.time, t);
-      return { cwnd: run.cwnd[n], rtt: run.rtt[n], queue: run.queue[n], doing: held.says[run.doing[n]] };
+      return { cwnd: run.cwnd[n], rtt: run.rtt[n], queue: run.queue[n], doing: recording.says[run.doing[n]] };
     };
     const cells = new Map(runs.map((run) => [run, ["cwnd", "rtt", "queue"].map(() => h("td", {}))]));
     const rows = runs.map((run) => h("tr", {}, h("th", { scope: "row" }, run.name), ...cells.get(run)));

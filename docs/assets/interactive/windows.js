@@ -21,7 +21,7 @@
     return [carries / 2, carries].map((share) => Math.min(share, most));
   }
 
-  function said(data, share) {
+  function quotation(data, share) {
     const [low, high] = data.published;
     if (share <= Math.sqrt(low.share * high.share) / 3) return `“${low.said}”, as ${low.who} said of ${plainly(low.share)}`;
     if (share >= 0.75 * high.share) return `“${high.said}”, as ${high.who} said`;
@@ -88,7 +88,7 @@
       says.classList.toggle("applies", Boolean(point));
       says.replaceChildren(
         h("strong", {}, `${first}the one ${data.rival} flow takes ${what}.`),
-        ` Its fair share is ${plainly(data.fair)}, so that is ${times} times as much. As a report would put it: ${said(data, share)}.`);
+        ` Its fair share is ${plainly(data.fair)}, so that is ${times} times as much. As a report would put it: ${quotation(data, share)}.`);
       command.textContent = point ? point.command : "";
       again.hidden = !point;
       part.style.width = `${100 * share}%`;
@@ -124,8 +124,8 @@
     const box = h("div", { class: "plane-box" });
     live.append(
       h("fieldset", {}, h("legend", {}, `One ${data.rival} flow beside ${count(data.others)} of`), h("div", { class: "turn" },
-        ...data.series.map((one, n) => h("label", {},
-          h("input", { type: "radio", name: "windows-beside", value: n, checked: n === 0, onchange: () => { series = one; offer(); go(step); } }), ` ${one.beside}`)))),
+        ...data.series.map((option, n) => h("label", {},
+          h("input", { type: "radio", name: "windows-beside", value: n, checked: n === 0, onchange: () => { series = option; offer(); go(step); } }), ` ${option.beside}`)))),
       buttons, box,
       h("div", {}, h("label", { for: "windows-bytes" }, "Slide the hosts’ largest socket buffer"), slider),
       h("div", {}, h("p", { class: "plane-caption" }, `The link: ${data.rival}’s part, and the other ${count(data.others)} flows’`), link),
