@@ -11,7 +11,7 @@ const BOOK = "lab-book.md";
 let python = null;
 let api = null;
 // By lab: the names of what this browser keeps that are here, too, and the book as it was read or kept last.
-const here = new Map();
+const restored_names = new Map();
 const books = new Map();
 
 async function open({ base, loads, system }) {
@@ -65,12 +65,12 @@ function write(path, bytes, at) {
 async function restore(lab) {
   const names = await kept_names(lab).catch(() => null);
   if (!names) return;
-  if ([...(here.get(lab) || [])].some((name) => !names.includes(name))) drop(lab);
-  if (!here.has(lab)) here.set(lab, new Set());
+  if ([...(restored_names.get(lab) || [])].some((name) => !names.includes(name))) drop(lab);
+  if (!restored_names.has(lab)) restored_names.set(lab, new Set());
   for (const name of names) {
     if (name.endsWith(BOOK)) await restore_book(lab, name);
-    else if (!here.get(lab).has(name)) await bring(name, name);
-    here.get(lab).add(name);
+    else if (!restored_names.get(lab).has(name)) await bring(name, name);
+    restored_names.get(lab).add(name);
   }
 }
 
@@ -94,7 +94,7 @@ async function restore_book(lab, name) {
 
 function drop(lab) {
   ask("forget", { lab });
-  here.delete(lab);
+  restored_names.delete(lab);
   books.delete(lab);
 }
 
@@ -104,11 +104,11 @@ async function keep_book(lab) {
   const name = `${lab}/${BOOK}`;
   await keep(name, { at: Date.now(), tar: pack({ [BOOK]: text }).buffer });
   books.set(lab, text);
-  here.get(lab)?.add(name);
+  restored_names.get(lab)?.add(name);
 }
 
 /** Work on a lab's runs and book: what other tabs have done is read before, what is done is kept after; one tab at a time. */
-function held(lab, work) {
+function with_lab(lab, work) {
   const all = async () => {
     await restore(lab);
     try {
@@ -124,37 +124,37 @@ async function keep_run(lab, folder, files) {
   const top = `${lab}/${folder}/`;
   const tar = pack(Object.fromEntries(files.map((file) => [file.slice(top.length), python.FS.readFile(`${RUNS}/${file}`)])));
   await keep(`${lab}/${folder}`, { at: Date.now(), tar: tar.buffer });
-  here.get(lab)?.add(`${lab}/${folder}`);
+  restored_names.get(lab)?.add(`${lab}/${folder}`);
 }
 
 const is_kept = (lab, folder, files) => keep_run(lab, folder, files).then(() => true, () => false);
 
 const works = {
   open,
-  ask: ({ what, request, lab }) => (lab ? held(lab, () => ask(what, request)) : ask(what, request)),
+  ask: ({ what, request, lab }) => (lab ? with_lab(lab, () => ask(what, request)) : ask(what, request)),
   /** What a trial's machine needs; or {is_made, is_kept, said}, where its run needs none. */
-  begin: ({ lab, folder }) => held(lab, async () => {
+  begin: ({ lab, folder }) => with_lab(lab, async () => {
     const { files_of_run, ...rest } = ask("begin", { folder });
     return files_of_run ? { is_made: true, is_kept: await is_kept(lab, folder, files_of_run), ...rest } : rest;
   }),
-  conclude: ({ lab, folder, tar, said, predicted }) => held(lab, () => {
+  conclude: ({ lab, folder, tar, said, predicted }) => with_lab(lab, () => {
     python.FS.writeFile(GIVEN, tar);
     const answer = ask("conclude", { folder, given: GIVEN, said, predicted });
     return is_kept(lab, folder, answer.files);
   }),
-  keep_live: ({ lab, folder, tar }) => held(lab, async () => {
+  keep_live: ({ lab, folder, tar }) => with_lab(lab, async () => {
     python.FS.writeFile(GIVEN, tar);
     const { files } = ask("live_files", { lab, folder, given: GIVEN });
     if (files.length) await keep_run(lab, folder, files).catch(() => {});
     return files.length > 0;
   }),
-  save: ({ lab, ...written }) => held(lab, () => {
+  save: ({ lab, ...written }) => with_lab(lab, () => {
     const about = ask("archive", { lab, to: SAVED, ...written });
     const bytes = python.FS.readFile(SAVED);
     python.FS.unlink(SAVED);
     return { ...about, bytes };
   }),
-  forget: ({ lab }) => held(lab, async () => {
+  forget: ({ lab }) => with_lab(lab, async () => {
     await forget(lab);
     drop(lab);
   }),

@@ -30,20 +30,20 @@ function show(line, byte) {
 }
 
 // What the guest is asked and hasn't read yet; once it is up it looks every other second.
-const asked = new Map();
+const pending = new Map();
 let is_up = false;
 
 function ask(what, words) {
-  if (is_up && guest.input_at >= guest.input.length) asked.clear();
-  asked.set(what, words);
+  if (is_up && guest.input_at >= guest.input.length) pending.clear();
+  pending.set(what, words);
   if (is_up) pass_on();
 }
 
 function pass_on() {
-  if (asked.size) guest.give(`${[...asked.values()].join(" ")}\n`, new Uint8Array());
+  if (pending.size) guest.give(`${[...pending.values()].join(" ")}\n`, new Uint8Array());
 }
 
-function told(event) {
+function handle_event(event) {
   if (event === "live") {
     is_up = true;
     pass_on();
@@ -73,7 +73,7 @@ async function start({ base, machine, words, packs, files, sizes }) {
   const named = Object.fromEntries(machine.files.map((file) => [file.name, file]));
   const [wasm, state] = await Promise.all([fetched(base, named["v86.wasm.gz"]), fetched(base, named["state.bin.zst"])]);
   const { V86 } = await import(new URL(`libv86.mjs?${named["libv86.mjs"].digest}`, base));
-  guest = new Machine({ V86, files: { wasm, state }, on_event: told, on_serial: show });
+  guest = new Machine({ V86, files: { wasm, state }, on_event: handle_event, on_serial: show });
   const terminals = sizes.map(([rows, columns], line) => [`${SIZES}/ttyS${line}`, `rows ${rows} cols ${columns}\n`]);
   guest.give(`${words}\n`, pack({ ...(await from_packs(base, packs)), ...files, ...Object.fromEntries(terminals) }));
   await guest.ready;

@@ -43,10 +43,10 @@ export async function over_time({ notes, panels }) {
   await window.measureTwice.load("interactive/panels.js");
   const rows = rows_of(panels);
   const end = Math.max(...rows.flatMap(({ lines }) => lines.flatMap((line) => line.time_s)));
-  const said = h("p", { class: "over-time-said", "aria-live": "polite" }, "Click into it for the values at a moment.");
+  const status = h("p", { class: "over-time-said", "aria-live": "polite" }, "Click into it for the values at a moment.");
   const say = (time_s) => {
     board.cursor(time_s);
-    said.textContent = `At ${sig(time_s)}\u00a0s: ${rows.map(({ label, lines }) => `${label} ${
+    status.textContent = `At ${sig(time_s)}\u00a0s: ${rows.map(({ label, lines }) => `${label} ${
       lines.map((line) => `${line.label} ${sig(value_at(line, time_s))}`).join(", ")}`).join("; ")}.`;
   };
   const board = window.measureTwice.panels({ end, unit: "time (s)", rows, pick: say });
@@ -57,7 +57,7 @@ export async function over_time({ notes, panels }) {
   board.label(`One run over ${sig(end)} seconds: ${rows.map(({ label }) => label).join(", ")}.`);
   const legends = rows.filter(({ id, lines }) => lines.length > 1 || id === "queue").map(legend);
   return [
-    h("div", { class: "here-figure over-time" }, ...legends, board.element, said),
+    h("div", { class: "here-figure over-time" }, ...legends, board.element, status),
     ...notes.map((note) => h("p", { class: "recorded" }, note)),
   ];
 }

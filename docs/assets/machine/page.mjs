@@ -57,7 +57,7 @@ export async function fetch_all(packs, on_share) {
   await sweep(base, [...all_files(), ...Object.values(loads.packs)]);
   document.dispatchEvent(new CustomEvent("measure-twice:fetched"));
   // Where a browser never answers, a run doesn't wait for it.
-  await Promise.race([stay_offline(), new Promise((go) => setTimeout(go, LONGEST_WAIT_MS))]);
+  await Promise.race([stay_offline(), new Promise((resolve) => setTimeout(resolve, LONGEST_WAIT_MS))]);
 }
 
 /** Let this page, and those that are looked at from now on, be there without a connection (docs/offline.js). */
@@ -67,9 +67,9 @@ async function stay_offline() {
     await navigator.serviceWorker.register(new URL(`../../offline.js${edition}`, base));
     await navigator.serviceWorker.ready;
     const parts = performance.getEntriesByType("resource").map(({ name }) => name);
-    const kept = await caches.open(PAGES + edition);
-    const mine = [...new Set([location.href.split("#")[0], ...parts])].filter((url) => url.startsWith(new URL("../../", base)) && !url.includes("offline.js"));
-    await Promise.all(mine.map((url) => kept.add(url).catch(() => {})));
+    const cache = await caches.open(PAGES + edition);
+    const urls = [...new Set([location.href.split("#")[0], ...parts])].filter((url) => url.startsWith(new URL("../../", base)) && !url.includes("offline.js"));
+    await Promise.all(urls.map((url) => cache.add(url).catch(() => {})));
   } catch { /* then it is there with a connection, as before */ }
 }
 
@@ -79,21 +79,21 @@ class Kit {
     this.waiting = new Map();
     this.count = 0;
     this.worker.onmessage = ({ data: { id, answer, problem } }) => {
-      const { done, failed } = this.waiting.get(id);
+      const { resolve, reject } = this.waiting.get(id);
       this.waiting.delete(id);
-      if (problem === undefined) done(answer);
-      else failed(new Error(problem));
+      if (problem === undefined) resolve(answer);
+      else reject(new Error(problem));
     };
     this.worker.onerror = (event) => {
-      for (const { failed } of this.waiting.values()) failed(new Error(event.message || SILENT));
+      for (const { reject } of this.waiting.values()) reject(new Error(event.message || SILENT));
       this.waiting.clear();
     };
   }
 
   call(work, request, moved = []) {
-    return new Promise((done, failed) => {
+    return new Promise((resolve, reject) => {
       const id = this.count++;
-      this.waiting.set(id, { done, failed });
+      this.waiting.set(id, { resolve, reject });
       this.worker.postMessage({ id, work, request }, moved);
     });
   }
@@ -105,9 +105,9 @@ class Kit {
 }
 
 function browser_name() {
-  const known = navigator.userAgent.match(/(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/);
+  const match = navigator.userAgent.match(/(Firefox|Edg|OPR|Chrome|Version)\/(\d+)/);
   const name = { Edg: "Edge", OPR: "Opera", Version: "Safari" };
-  return known ? `${name[known[1]] || known[1]} ${known[2]}` : "a browser";
+  return match ? `${name[match[1]] || match[1]} ${match[2]}` : "a browser";
 }
 
 // --- what was written down on pages (assets/notebook.js) ---------------------------------------

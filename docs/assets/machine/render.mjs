@@ -41,7 +41,7 @@ export const hint_words = (step) => (step === 3 ? "Hint 3: the cause" : `Hint ${
 /** What ./lab check says, in its words; `runs` are called as the table of runs calls them. */
 export function findings({ documents, said, missing = [] }, runs = []) {
   const parts = [];
-  const named = (text) => (runs.length > 1 ? runs.reduce((sofar, run, n) => sofar.replaceAll(run.folder, `run ${n + 1}`), text) : text);
+  const named = (text) => (runs.length > 1 ? runs.reduce((renamed, run, n) => renamed.replaceAll(run.folder, `run ${n + 1}`), text) : text);
   for (const document of documents) {
     const count = document.findings.length;
     if (documents.length > 1 || !count) {
@@ -58,7 +58,7 @@ export function findings({ documents, said, missing = [] }, runs = []) {
 /** The files of a run, those of a word together and first; `open(what)` shows one. */
 export function files_list(listing, open) {
   const groups = new Map();
-  for (const file of listing.files.filter((each) => each.bytes)) {
+  for (const file of listing.files.filter((entry) => entry.bytes)) {
     const key = file.what || file.file.split("/").pop();
     if (!groups.has(key)) groups.set(key, { about: file.about, word: Boolean(file.what), files: [] });
     groups.get(key).files.push(file);
@@ -73,7 +73,7 @@ export function files_list(listing, open) {
     ...(empty ? [h("p", { class: "recorded" }, `Left out: ${empty} files that are empty.`)] : []));
 }
 
-const said = (value) => (value === null || value === undefined ? "" : value === true ? "yes" : value === false ? "no"
+const cell_text = (value) => (value === null || value === undefined ? "" : value === true ? "yes" : value === false ? "no"
   : typeof value === "number" ? value.toLocaleString("en", Number.isInteger(value) ? {} : { maximumSignificantDigits: 9 }) : String(value));
 
 /** A program's JSON in lines; null where a text isn't all of it in one. */
@@ -100,7 +100,7 @@ export function blocks(what, shown) {
     if (columns.length) {
       parts.push(wide(h("table", {}, h("thead", {}, h("tr", {}, h("th", {}), ...columns.map((column) => h("th", { scope: "col" }, column)), h("th", {}, "unit"), h("th", {}, "meaning"))),
         h("tbody", {}, ...block.fields.map((field) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, field.name)),
-          ...columns.map((column) => h("td", {}, said(field[column]))), h("td", {}, field.unit), h("td", { class: "here-said-of" }, field.meaning)))))));
+          ...columns.map((column) => h("td", {}, cell_text(field[column]))), h("td", {}, field.unit), h("td", { class: "here-said-of" }, field.meaning)))))));
     }
     for (const note of block.notes) parts.push(h("p", {}, note));
   }

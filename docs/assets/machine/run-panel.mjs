@@ -25,46 +25,46 @@ const BROKEN_OFF = "measure-twice/page-runs";
 let running = null;
 
 // The worker of the last trial, or of a rehearsal: what its machine has compiled makes the next trial faster.
-let kept = null;
+let warm_worker = null;
 
 function new_worker() {
   return new Worker(new URL("trial.mjs", base), { type: "module" });
 }
 
 function keep(worker) {
-  kept = worker;
+  warm_worker = worker;
   // Then the next trial has one of its own, which says why.
   const drop = () => {
     worker.terminate();
-    if (kept === worker) kept = null;
+    if (warm_worker === worker) warm_worker = null;
   };
   worker.onerror = worker.onmessage = drop;
 }
 
 /** One trial; resolves to what the machine gave. `handle.cancel()` ends it. */
 function run_trial(given, on_tick, handle) {
-  return new Promise((done, failed) => {
+  return new Promise((resolve, reject) => {
     let worker = null;
     let silent = 0;
     const end = (finish, value) => { clearTimeout(silent); worker.terminate(); finish(value); };
-    handle.cancel = () => end(failed, new Error("cancelled"));
-    handle.give_up = (why) => end(failed, new Error(why));
+    handle.cancel = () => end(reject, new Error("cancelled"));
+    handle.give_up = (why) => end(reject, new Error(why));
     const begin = (with_worker) => {
       worker = with_worker;
-      worker.onerror = (event) => end(failed, new Error(event.message || SILENT));
+      worker.onerror = (event) => end(reject, new Error(event.message || SILENT));
       worker.onmessage = ({ data }) => {
         clearTimeout(silent);
         if (data.seconds !== undefined) on_tick(data);
-        else if (data.problem !== undefined) end(failed, new Error(data.problem));
+        else if (data.problem !== undefined) end(reject, new Error(data.problem));
         else {
           keep(worker);
-          done(data);
+          resolve(data);
         }
       };
       worker.postMessage({ base, machine: loads.machine, ...given });
     };
-    begin(kept || new_worker());
-    kept = null;
+    begin(warm_worker || new_worker());
+    warm_worker = null;
     silent = setTimeout(() => { worker.terminate(); begin(new_worker()); }, SILENT_MS);
   });
 }
@@ -72,7 +72,7 @@ function run_trial(given, on_tick, handle) {
 /** Run something short that nobody sees, so that v86 has compiled what a trial needs. */
 async function rehearse(lab) {
   const { words, packs, files } = await (await fetch(new URL(`rehearsal-${lab}.json?${loads.machine.key}`, base))).json();
-  if (kept || running) return;
+  if (warm_worker || running) return;
   const worker = new_worker();
   keep(worker);
   worker.postMessage({ base, machine: loads.machine, words, files, packs: files_of(packs), rehearsal: true });
@@ -122,7 +122,7 @@ async function save(lab, done) {
     const link = h("a", { href: URL.createObjectURL(new Blob([bytes], { type: "application/zip" })), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-    const counted = (number, one, many) => (number === 1 ? `1 ${one}` : number ? `${number} ${many}` : "");
+    const counted = (number, singular, plural) => (number === 1 ? `1 ${singular}` : number ? `${number} ${plural}` : "");
     const what = [counted(runs, "run", "runs"), counted(live, "time at live terminals", "times at live terminals"), "your lab book", report ? "report.html" : ""].filter(Boolean);
     const many = Object.values(answers).filter(Boolean).length;
     const of_questions = !report ? "" : many ? ` Your answers to ${many === 1 ? "1 question are" : `${many} questions are`} in the report.` : " The report asks questions: answer them on the module's page Questions, and save again.";
@@ -162,7 +162,7 @@ class Panel {
     this.bar = h("progress", { hidden: true, "aria-label": "How far the run has come" });
     this.run = h("button", { type: "button", class: "md-button md-button--primary", onclick: () => this.start() }, "Run it here");
     this.stop = h("button", { type: "button", class: "md-button", hidden: true, onclick: () => this.cancel() }, "Cancel");
-    this.kept = h("div", { class: "here-buttons" });
+    this.save_buttons = h("div", { class: "here-buttons" });
     this.dealt = h("p", { class: "here-said", role: "status" });
     this.results = h("div", { class: "here-results" });
     // What is said of runs below their table stands there.
@@ -170,7 +170,7 @@ class Panel {
     this.settings = h("div", { class: "here-settings" });
     place.replaceChildren(
       h("p", {}, INTRODUCTION[this.asked.kind]), this.settings,
-      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.aloud, this.results, this.kept, this.done);
+      h("div", { class: "here-buttons" }, this.run, this.stop), this.dealt, this.bar, this.says, this.aloud, this.results, this.save_buttons, this.done);
   }
 
   async prepare() {
@@ -207,15 +207,15 @@ class Panel {
 
   /** Python takes seconds to start, the machine to become fast, and a reader to press the button: where all is kept already, both begin as the panel is seen. */
   get_ready() {
-    const seen = new IntersectionObserver(async (entries) => {
+    const observer = new IntersectionObserver(async (entries) => {
       if (!entries.some((entry) => entry.isIntersecting)) return;
-      seen.disconnect();
+      observer.disconnect();
       if ((await to_fetch(this.asked.packs)).length) return;
       try {
         await Promise.all([open_kit(), rehearse(this.asked.lab)]);
       } catch { /* pressed, the button says why */ }
     });
-    seen.observe(this.run);
+    observer.observe(this.run);
   }
 
   /** Which values the reader's own run has, before a prediction is made of it: Python deals them. */
@@ -239,7 +239,7 @@ class Panel {
 
   /** What this browser keeps of the lab: shown, saved or forgotten where the reader asks for it, since Python must be started for that. */
   async offer_kept() {
-    this.kept.replaceChildren();
+    this.save_buttons.replaceChildren();
     const { lab, kind } = this.asked;
     const begins = kind === "trials" ? "trial-" : `case-${String(this.asked.case).padStart(2, "0")}-`;
     const names = await kept_names(lab).catch(() => []);
@@ -259,7 +259,7 @@ class Panel {
       }
     };
     const button = h("button", { type: "button", class: "md-button here-small", onclick: look }, "Show my earlier runs");
-    this.kept.replaceChildren(...(are_mine ? [button] : []), ...this.save_and_forget());
+    this.save_buttons.replaceChildren(...(are_mine ? [button] : []), ...this.save_and_forget());
   }
 
   save_and_forget() {
@@ -287,7 +287,7 @@ class Panel {
       // With other settings a run is longer or shorter for another reason than this computer.
       if (!this.changes().length) localStorage.setItem(PACE, String((pace_of_all() + times) / 2));
       localStorage.setItem(`${PACE}/${this.about()}`, String(times));
-      for (const whose of [this.about(), this.asked.lab]) localStorage.setItem(`${SETTLES}/${whose}`, String(virtual_s - job.duration_s));
+      for (const scope of [this.about(), this.asked.lab]) localStorage.setItem(`${SETTLES}/${scope}`, String(virtual_s - job.duration_s));
     } catch { /* nothing is learnt then */ }
   }
 
@@ -309,20 +309,20 @@ class Panel {
   }
 
   add_row() {
-    const known = { ...loads.parameters[this.asked.lab], ...this.asked.also };
-    const usual = Object.keys(known).sort();
+    const parameters = { ...loads.parameters[this.asked.lab], ...this.asked.also };
+    const usual = Object.keys(parameters).sort();
     const number = this.rows.children.length;
     const says = h("span", { class: "here-help", id: this.id(`help-${number}`) });
     const value = h("input", { id: this.id(`value-${number}`), "aria-describedby": this.id(`help-${number}`), size: 10, autocomplete: "off" });
-    const names = h("datalist", { id: this.id(`names-${number}`) }, ...usual.map((each) => h("option", { value: each })));
+    const names = h("datalist", { id: this.id(`names-${number}`) }, ...usual.map((option) => h("option", { value: option })));
     const name = h("input", { id: this.id(`name-${number}`), list: names.id, class: "here-name", "aria-describedby": says.id, size: 20, autocomplete: "off",
       autocapitalize: "none", spellcheck: "false", placeholder: "its name", oninput: () => tell() });
     const tell = () => {
-      const one = known[name.value];
-      value.placeholder = one && one.default !== null ? String(one.default) : "";
-      const begun = usual.filter((each) => each.includes(name.value));
-      says.textContent = one ? [one.help, bounds(one)].filter(Boolean).join("; ")
-        : begun.length ? `The usual ones${name.value ? ` with “${name.value}”` : ""}: ${begun.join(", ")}.`
+      const parameter = parameters[name.value];
+      value.placeholder = parameter && parameter.default !== null ? String(parameter.default) : "";
+      const matches = usual.filter((option) => option.includes(name.value));
+      says.textContent = parameter ? [parameter.help, bounds(parameter)].filter(Boolean).join("; ")
+        : matches.length ? `The usual ones${name.value ? ` with “${name.value}”` : ""}: ${matches.join(", ")}.`
           : `None of the usual ones has “${name.value}” in its name: ${usual.join(", ")}. It can be tried all the same: where no setting has that name, you are told the nearest.`;
     };
     tell();
@@ -433,7 +433,7 @@ class Panel {
       const end = await kit.ask("finish", {}, this.asked.lab);
       jobs = end.jobs || [];
       folders.push(...jobs.map((job) => job.folder));
-      this.said = end.said;
+      this.outcome = end.said;
     }
     await this.show(kit, folders);
     this.step(measured ? "Measured already: with the same seed and settings the result would be the same, byte for byte." : this.ended, 1);
@@ -445,8 +445,8 @@ class Panel {
     }
   }
 
-  async trial(kit, job, number, of) {
-    const label = of > 1 ? `Run ${number} of ${of}` : "Running";
+  async trial(kit, job, number, total) {
+    const label = total > 1 ? `Run ${number} of ${total}` : "Running";
     const { is_made, is_kept, said: why, words, packs, files } = await kit.call("begin", { lab: this.asked.lab, folder: job.folder });
     if (is_made) {
       this.ended = why;
@@ -493,16 +493,16 @@ class Panel {
 
   async show(kit, folders) {
     const { lab, kind, trials } = this.asked;
-    const found = await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
-    const mine = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, mend: () => true, trials: () => true }[kind];
-    const runs = found.runs.filter(mine);
-    const left_out = found.left_out.map((line) => h("p", {}, line));
+    const results = await kit.ask("results", { lab, ...(kind === "trials" ? { trials } : { case: this.asked.case }) });
+    const belongs = { first: (run) => !run.shown && !Object.keys(run.changes).length, show: (run) => run.shown, mend: () => true, trials: () => true }[kind];
+    const runs = results.runs.filter(belongs);
+    const left_out = results.left_out.map((line) => h("p", {}, line));
     if (!runs.length) {
       this.results.replaceChildren(...left_out);
       return;
     }
     this.shown = true;
-    this.kept.replaceChildren();
+    this.save_buttons.replaceChildren();
     if (!this.chosen || folders.length) this.chosen = folders.at(-1);
     const chosen = () => runs.find((run) => run.folder === this.chosen) || runs.at(-1);
     const detail = h("div", { class: "here-detail", tabIndex: -1 });
@@ -527,8 +527,8 @@ class Panel {
         ...runs.map((run, n) => h("option", { value: run.folder, selected: run === chosen() }, `run ${n + 1}`)))]
       : [];
     this.results.replaceChildren(
-      ...(this.said ? [h("p", { class: "here-said" }, this.said)] : []),
-      table_of_runs(found.headings, runs, found.asked),
+      ...(this.outcome ? [h("p", { class: "here-said" }, this.outcome)] : []),
+      table_of_runs(results.headings, runs, results.asked),
       ...left_out,
       ...(this.unkept ? [h("p", {}, this.unkept)] : []),
       h("div", { class: "here-buttons" }, ...choose,
@@ -552,7 +552,7 @@ class Panel {
   async check(kit, runs, run, hint, look) {
     const { lab } = this.asked;
     // A set of runs is one thing, a try is another.
-    const folders = this.asked.runs > 1 ? runs.map((each) => each.folder) : [run.folder];
+    const folders = this.asked.runs > 1 ? runs.map((entry) => entry.folder) : [run.folder];
     const answer = await kit.ask("check", { lab, folders, hint });
     this.done.textContent = "";
     const next = answer.documents.some((document) => document.findings.length) && (hint || 0) < 3
@@ -590,10 +590,10 @@ class Panel {
 
   clear() {
     this.shown = false;
-    this.chosen = this.said = null;
+    this.chosen = this.outcome = null;
     this.results.replaceChildren();
-    this.kept.replaceChildren();
-    this.results.after(this.kept, this.done);
+    this.save_buttons.replaceChildren();
+    this.results.after(this.save_buttons, this.done);
     this.done.textContent = "";
   }
 }

@@ -26,21 +26,21 @@ const KEYS = [["Tab", "\t"], ["Ctrl-C", "\x03"], ["\u2191", "\x1b[A", "Up"], ["\
 
 /** Escape, then Tab leaves a terminal, and Shift and Tab leaves it backwards: an Escape is kept until the next key. */
 function ways_out(terminal, send) {
-  let held = false;
+  let escape_held = false;
   terminal.attachCustomKeyEventHandler((event) => {
     if (event.type !== "keydown" || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return true;
-    if (event.key === "Tab" && (event.shiftKey || held)) {
-      held = false;
+    if (event.key === "Tab" && (event.shiftKey || escape_held)) {
+      escape_held = false;
       return false;
     }
-    if (event.key !== "Escape" || held) return true;
-    held = true;
+    if (event.key !== "Escape" || escape_held) return true;
+    escape_held = true;
     return false;
   });
-  terminal.textarea.addEventListener("blur", () => { held = false; });
+  terminal.textarea.addEventListener("blur", () => { escape_held = false; });
   terminal.onData((data) => {
-    send(held && data !== "\x1b" ? `\x1b${data}` : data);
-    held = false;
+    send(escape_held && data !== "\x1b" ? `\x1b${data}` : data);
+    escape_held = false;
   });
 }
 
@@ -94,9 +94,9 @@ export class Screens {
 
   // A terminal that isn't shown has no size: it gets that of the one that is.
   fit() {
-    const seen = this.terminals[this.chosen].fit.proposeDimensions();
+    const shown_size = this.terminals[this.chosen].fit.proposeDimensions();
     for (const [n, { terminal, fit }] of this.terminals.entries()) {
-      const size = (this.places[n].clientWidth && fit.proposeDimensions()) || seen;
+      const size = (this.places[n].clientWidth && fit.proposeDimensions()) || shown_size;
       if (size && size.rows > 1 && size.cols > 1) terminal.resize(size.cols, size.rows);
     }
     document.body.style.setProperty("--terminals-height", `${this.element.offsetHeight}px`);
@@ -104,8 +104,8 @@ export class Screens {
 
   choose(n, go) {
     this.chosen = n;
-    for (const [each, frame] of this.frames.entries()) frame.classList.toggle("chosen", each === n);
-    for (const [each, tab] of this.tabs.entries()) tab.setAttribute("aria-pressed", String(each === n));
+    for (const [index, frame] of this.frames.entries()) frame.classList.toggle("chosen", index === n);
+    for (const [index, tab] of this.tabs.entries()) tab.setAttribute("aria-pressed", String(index === n));
     if (go) this.focus();
   }
 

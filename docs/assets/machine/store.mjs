@@ -12,8 +12,8 @@ const cache_of = async (key) => ("caches" in globalThis ? caches.open(KEPT + key
 /** Which of `files` ({name, bytes, digest}) aren't kept yet. */
 export async function missing(base, files) {
   const cache = await cache_of("files");
-  const found = await Promise.all(files.map(async (file) => cache && (await cache.match(address(base, file)))));
-  return files.filter((_, n) => !found[n]);
+  const responses = await Promise.all(files.map(async (file) => cache && (await cache.match(address(base, file)))));
+  return files.filter((_, n) => !responses[n]);
 }
 
 const address = (base, file) => new URL(`${file.name}?${file.digest}`, base).href;
@@ -32,7 +32,7 @@ export async function fetched(base, file, on_bytes = () => {}) {
 
 async function kept_bytes(cache, url) {
   for (let tries = 0; tries < TRIES; tries++) {
-    const read = cache.match(url).then((found) => (found ? found.arrayBuffer() : undefined));
+    const read = cache.match(url).then((response) => (response ? response.arrayBuffer() : undefined));
     const bytes = await in_time(read.catch(() => undefined));
     if (bytes !== null) return bytes;
   }
@@ -42,7 +42,7 @@ async function kept_bytes(cache, url) {
 /** What `work` comes to; null where that takes too long. */
 async function in_time(work) {
   let timer = 0;
-  const late = new Promise((go) => { timer = setTimeout(go, SLOW_MS, null); });
+  const late = new Promise((resolve) => { timer = setTimeout(resolve, SLOW_MS, null); });
   try {
     return await Promise.race([work, late]);
   } finally {
@@ -100,23 +100,23 @@ export async function sweep(base, files) {
 
 // --- runs --------------------------------------------------------------------------------------
 
-function opened() {
-  return new Promise((done, failed) => {
+function open_database() {
+  return new Promise((resolve, reject) => {
     const request = indexedDB.open(BOOKS, 1);
     request.onupgradeneeded = () => request.result.createObjectStore("runs");
-    request.onsuccess = () => done(request.result);
-    request.onerror = () => failed(request.error);
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
   });
 }
 
-async function asked(mode, work) {
-  const database = await opened();
+async function transact(mode, work) {
+  const database = await open_database();
   try {
-    return await new Promise((done, failed) => {
+    return await new Promise((resolve, reject) => {
       const transaction = database.transaction("runs", mode);
       const request = work(transaction.objectStore("runs"));
-      transaction.oncomplete = () => done(request.result);
-      transaction.onerror = transaction.onabort = () => failed(transaction.error);
+      transaction.oncomplete = () => resolve(request.result);
+      transaction.onerror = transaction.onabort = () => reject(transaction.error);
     });
   } finally {
     database.close();
@@ -126,11 +126,11 @@ async function asked(mode, work) {
 const of_lab = (lab) => IDBKeyRange.bound(`${lab}/`, `${lab}/\uffff`);
 
 /** Keep a run or a lab book, {at, tar: ArrayBuffer}, under "LAB/FOLDER". */
-export const keep = (name, value) => asked("readwrite", (store) => store.put(value, name));
-export const forget = (lab) => asked("readwrite", (store) => store.delete(of_lab(lab)));
+export const keep = (name, value) => transact("readwrite", (store) => store.put(value, name));
+export const forget = (lab) => transact("readwrite", (store) => store.delete(of_lab(lab)));
 
 /** The names of what is kept of a lab. */
-export const kept_names = (lab) => asked("readonly", (store) => store.getAllKeys(of_lab(lab)));
+export const kept_names = (lab) => transact("readonly", (store) => store.getAllKeys(of_lab(lab)));
 
 /** What is kept under a name; undefined where there is nothing. */
-export const kept_value = (name) => asked("readonly", (store) => store.get(name));
+export const kept_value = (name) => transact("readonly", (store) => store.get(name));

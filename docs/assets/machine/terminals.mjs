@@ -26,16 +26,16 @@ class Live {
   }
 
   start(what) {
-    return new Promise((done, failed) => {
-      this.is_up = done;
-      this.failed = failed;
+    return new Promise((resolve, reject) => {
+      this.is_up = resolve;
+      this.reject = reject;
       this.worker.postMessage({ base, machine: loads.machine, ...what });
     });
   }
 
   fail(problem) {
     this.worker.terminate();
-    this.failed(new Error(problem));
+    this.reject(new Error(problem));
     this.on.ended(problem);
   }
 
@@ -49,9 +49,9 @@ class Live {
 
   /** The run's folder inside, as a tar file. */
   files(limit_ms) {
-    return new Promise((done, failed) => {
-      const late = setTimeout(() => failed(new Error("the machine is too busy to hand its files over")), limit_ms);
-      this.has_files = (tar) => { clearTimeout(late); done(tar); };
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(() => reject(new Error("the machine is too busy to hand its files over")), limit_ms);
+      this.has_files = (tar) => { clearTimeout(late); resolve(tar); };
       this.worker.postMessage({ wanted: "files" });
     });
   }
@@ -195,19 +195,19 @@ class Place {
   }
 
   tell(answer, hint) {
-    const off = answer.documents.some((document) => document.findings.length);
-    const next = off && (hint || 0) < MOST_HINTS
+    const has_findings = answer.documents.some((document) => document.findings.length);
+    const next = has_findings && (hint || 0) < MOST_HINTS
       ? [h("button", { type: "button", class: "md-button here-small", onclick: () => this.check((hint || 0) + 1) }, hint_words((hint || 0) + 1))]
       : [];
-    const lacked = answer.missing.length ? [h("p", {}, "Not looked at:"), h("ul", {}, ...answer.missing.map((line) => h("li", {}, line)))] : [];
-    this.results.replaceChildren(...findings(answer), ...next, ...lacked,
+    const missing = answer.missing.length ? [h("p", {}, "Not looked at:"), h("ul", {}, ...answer.missing.map((line) => h("li", {}, line)))] : [];
+    this.results.replaceChildren(...findings(answer), ...next, ...missing,
       h("details", {}, h("summary", {}, "Which files it looked at"), h("ul", {}, ...answer.taken.map((line) => h("li", {}, line)))));
   }
 
   async end() {
     this.says.textContent = "Ending.";
-    const kept = this.live && (await this.keep(END_MS).catch(() => false));
-    this.close(kept ? `Ended. What you wrote is kept with your runs, as ${this.folder}.` : "Ended.");
+    const is_kept = this.live && (await this.keep(END_MS).catch(() => false));
+    this.close(is_kept ? `Ended. What you wrote is kept with your runs, as ${this.folder}.` : "Ended.");
     this.button.focus();
   }
 

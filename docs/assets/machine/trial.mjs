@@ -13,7 +13,7 @@ const TELL_MS = 200;
 const HELD_MS = 5000;
 
 let guest = null;
-let said = [];
+let console_output = [];
 let telling = 0;
 
 async function machine_of({ base, machine }) {
@@ -25,7 +25,7 @@ async function machine_of({ base, machine }) {
   }
   const wasm = await fetched(base, named["v86.wasm.gz"]);
   const { V86 } = await import(new URL(`libv86.mjs?${named["libv86.mjs"].digest}`, base));
-  guest = new Machine({ V86, files: { wasm, state }, on_console: (text) => said.push(text) });
+  guest = new Machine({ V86, files: { wasm, state }, on_console: (text) => console_output.push(text) });
   guest.clock_address = machine.clock_address;
   await guest.ready;
   take_turns_here(guest);
@@ -47,7 +47,7 @@ function tell_seconds() {
 async function run({ base, packs, files, words, rehearsal, ...rest }) {
   const given = { ...(await from_packs(base, packs)), ...files };
   await machine_of({ base, ...rest });
-  said = [];
+  console_output = [];
   guest.on_event = (text) => {
     if (!/^(done|failed)/.test(text)) return;
     clearInterval(telling);
@@ -58,7 +58,7 @@ async function run({ base, packs, files, words, rehearsal, ...rest }) {
       return;
     }
     const tar = guest.result();
-    postMessage({ done: text, tar, said: said.join("") }, [tar.buffer]);
+    postMessage({ done: text, tar, said: console_output.join("") }, [tar.buffer]);
   };
   guest.give(`${words}\n`, pack(given));
   if (!rehearsal) tell_seconds();
