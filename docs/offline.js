@@ -22,15 +22,15 @@ addEventListener("fetch", (event) => {
 
 async function answer(event) {
   const { request } = event;
-  const kept = await caches.open(OF_EDITION);
+  const cache = await caches.open(OF_EDITION);
   try {
     const response = await fetch(request);
     // The page has it at once; keeping it may take as long as it likes.
-    if (response.status === 200) event.waitUntil(kept.put(request, response.clone()).catch(() => {}));
+    if (response.status === 200) event.waitUntil(cache.put(request, response.clone()).catch(() => {}));
     return response;
   } catch (error) {
-    const found = await kept.match(request, { ignoreVary: true });
-    if (found) return found;
+    const copy = await cache.match(request, { ignoreVary: true });
+    if (copy) return copy;
     throw error;
   }
 }

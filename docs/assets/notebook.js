@@ -9,7 +9,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
   const MOST_CHARACTERS = 20000;
   const address = (place, kind = place.dataset.kind) => `measure-twice/${place.dataset.case}/${kind}`;
 
-  function kept(place, kind) {
+  function stored_text(place, kind) {
     try {
       return localStorage.getItem(address(place, kind)) || "";
     } catch {
@@ -29,9 +29,9 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
 
   // Can this page run the case? And is that way chosen: of tabs only the chosen one is laid out.
   const panels = () => (location.protocol === "file:" ? [] : [...document.querySelectorAll(".here[data-here]")]
-    .filter((each) => JSON.parse(each.dataset.here).kind === "first"));
+    .filter((panel) => JSON.parse(panel.dataset.here).kind === "first"));
 
-  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !kept(place, "recorded") && !kept(place, "diagnosis");
+  const waits = (place) => place.dataset.kind === "prediction" && panels().length && !stored_text(place, "recorded") && !stored_text(place, "diagnosis");
 
   function open(kind) {
     for (const fold of document.querySelectorAll(`details.behind[data-behind="${kind}"]`)) fold.open = true;
@@ -46,7 +46,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     says.textContent = "Your lab book of runs on this page notes which hints you open before you write down a diagnosis. If you open the page's diagnosis before that, it notes the last hint.";
     folds[0].before(says);
     const note = (fold, step) => fold.addEventListener("toggle", () => {
-      if (!fold.open || kept(place) || Number(kept(place, "hint")) >= step) return;
+      if (!fold.open || stored_text(place) || Number(stored_text(place, "hint")) >= step) return;
       keep(place, String(step), "hint");
       tell_written(place);
     });
@@ -66,7 +66,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { notebook(places
     const button = document.createElement("button");
     const status = document.createElement("span");
     field.id = `notebook-${n}`;
-    field.value = kept(place);
+    field.value = stored_text(place);
     field.maxLength = MOST_CHARACTERS;
     field.autocomplete = "off";
     if (kind !== "prediction") field.rows = kind === "answer" ? 6 : 3;

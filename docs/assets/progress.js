@@ -6,7 +6,7 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
   const modules = JSON.parse(place.querySelector("script").textContent);
   const address = (module, about, kind) => `measure-twice/${module.name} ${about}/${kind}`;
 
-  function kept(key) {
+  function stored_text(key) {
     try {
       return localStorage.getItem(key) || "";
     } catch {
@@ -21,19 +21,19 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
     } catch { /* then it is forgotten with the page */ }
   }
 
-  const solved = (module, one) => Boolean(kept(address(module, one.number, "diagnosis")));
-  const begun = (module, one) => Boolean(kept(address(module, one.number, "prediction")));
-  const told = (module) => Boolean(kept(address(module, "module", "done")));
+  const solved = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, "diagnosis")));
+  const begun = (module, lab_case) => Boolean(stored_text(address(module, lab_case.number, "prediction")));
+  const marked_done = (module) => Boolean(stored_text(address(module, "module", "done")));
 
   // A module's own minutes, for its front, its results and its questions, pass as its cases do.
   function state(module) {
-    const open = module.cases.filter((one) => !solved(module, one));
+    const open = module.cases.filter((lab_case) => !solved(module, lab_case));
     const of = module.cases.length;
-    const left = of ? open.length / of : Number(!told(module));
+    const left = of ? open.length / of : Number(!marked_done(module));
     return {
       open, done: of - open.length, of, finished: left === 0,
-      left: left * module.minutes + open.reduce((sum, one) => sum + one.minutes, 0),
-      began: module.cases.some((one) => begun(module, one) || solved(module, one)) || Boolean(kept(address(module, "start", "prediction"))),
+      left: left * module.minutes + open.reduce((sum, lab_case) => sum + lab_case.minutes, 0),
+      began: module.cases.some((lab_case) => begun(module, lab_case) || solved(module, lab_case)) || Boolean(stored_text(address(module, "start", "prediction"))),
     };
   }
 
@@ -42,39 +42,39 @@ window.measureTwice = Object.assign(window.measureTwice || {}, { progress(place)
   place.append(says);
 
   function next(states) {
-    const n = states.findIndex((one) => !one.finished);
+    const n = states.findIndex((module_state) => !module_state.finished);
     if (n < 0) return ["All is done. ", h("a", { href: "../reference/checks/" }, "What else can go wrong"), "?"];
-    const [module, its] = [modules[n], states[n]];
-    if (!its.of || !its.began) return ["Next: ", h("a", { href: module.page, class: "next" }, module.title), "."];
-    return [`Next in ${module.title}: `, h("a", { href: its.open[0].page, class: "next" }, its.open[0].title), "."];
+    const [module, module_state] = [modules[n], states[n]];
+    if (!module_state.of || !module_state.began) return ["Next: ", h("a", { href: module.page, class: "next" }, module.title), "."];
+    return [`Next in ${module.title}: `, h("a", { href: module_state.open[0].page, class: "next" }, module_state.open[0].title), "."];
   }
 
   function show() {
     const states = modules.map(state);
-    const [done, of] = ["done", "of"].map((key) => states.reduce((sum, one) => sum + one[key], 0));
-    const left = states.reduce((sum, one) => sum + one.left, 0);
+    const [done, of] = ["done", "of"].map((key) => states.reduce((sum, module_state) => sum + module_state[key], 0));
+    const left = states.reduce((sum, module_state) => sum + module_state.left, 0);
     says.replaceChildren(h("strong", {}, `${done} of ${of} cases`), ` done. `,
       ...(left ? [`About ${time(left)} are left. `] : []), ...next(states));
     modules.forEach((module, n) => {
-      const its = states[n];
-      for (const box of document.querySelectorAll(`[data-module="${module.name}"]`)) box.classList.toggle("done", its.finished);
+      const module_state = states[n];
+      for (const box of document.querySelectorAll(`[data-module="${module.name}"]`)) box.classList.toggle("done", module_state.finished);
       for (const link of document.querySelectorAll(`[data-cases="${module.name}"] a`)) {
-        const one = module.cases.find(({ number }) => String(number) === link.dataset.case);
-        const now = solved(module, one) ? "done" : begun(module, one) ? "begun" : "";
+        const lab_case = module.cases.find(({ number }) => String(number) === link.dataset.case);
+        const now = solved(module, lab_case) ? "done" : begun(module, lab_case) ? "begun" : "";
         link.className = now;
-        link.setAttribute("aria-label", [one.title, now === "done" ? "done" : now === "begun" ? "begun" : ""].filter(Boolean).join(", "));
+        link.setAttribute("aria-label", [lab_case.title, now === "done" ? "done" : now === "begun" ? "begun" : ""].filter(Boolean).join(", "));
       }
       for (const line of document.querySelectorAll(`[data-left="${module.name}"]`)) {
-        if (its.of) line.textContent = its.finished ? "Done." : its.done ? `${its.done} of ${its.of} cases done, about ${time(its.left)} left.` : "";
+        if (module_state.of) line.textContent = module_state.finished ? "Done." : module_state.done ? `${module_state.done} of ${module_state.of} cases done, about ${time(module_state.left)} left.` : "";
       }
     });
   }
 
   // A module without cases has no diagnosis to count.
-  for (const module of modules.filter((one) => !one.cases.length)) {
+  for (const module of modules.filter((candidate) => !candidate.cases.length)) {
     for (const line of document.querySelectorAll(`[data-left="${module.name}"]`)) {
       const box = h("input", { type: "checkbox", id: `done-${module.name}`, onchange: () => { keep(address(module, "module", "done"), box.checked ? "yes" : ""); show(); } });
-      box.checked = told(module);
+      box.checked = marked_done(module);
       line.append(box, h("label", { for: box.id }, "I have been through it"));
     }
   }

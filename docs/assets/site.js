@@ -1,18 +1,18 @@
 // What pages need besides the theme. Everything comes from this site, and only where it is used.
 (() => {
   "use strict";
-  const here = new URL(".", document.currentScript.src);
+  const assets_url = new URL(".", document.currentScript.src);
   const loaded = new Map();
 
   function load(path) {
     if (!loaded.has(path)) {
-      loaded.set(path, new Promise((done, failed) => {
+      loaded.set(path, new Promise((resolve, reject) => {
         const css = path.endsWith(".css");
         const tag = document.createElement(css ? "link" : "script");
         if (css) tag.rel = "stylesheet";
-        tag[css ? "href" : "src"] = new URL(path, here).href;
-        tag.onload = done;
-        tag.onerror = () => failed(new Error(`${path} is missing from this site`));
+        tag[css ? "href" : "src"] = new URL(path, assets_url).href;
+        tag.onload = resolve;
+        tag.onerror = () => reject(new Error(`${path} is missing from this site`));
         document.head.append(tag);
       }));
     }
@@ -67,7 +67,7 @@
 
   // Of the ways to run something, a tab each, the first is a terminal's. Where the reader's machine has none for it, and
   // no tab was ever chosen, the page itself is.
-  function ways() {
+  function choose_tabs() {
     if (has_linux() || (typeof __md_get === "function" && __md_get("__tabs"))) return;
     for (const set of document.querySelectorAll(".tabbed-set")) {
       const at = [...set.querySelectorAll(":scope > .tabbed-content > .tabbed-block")].findIndex((block) => block.querySelector(".here[data-here]"));
@@ -80,8 +80,8 @@
     return /^Linux (x86_64|amd64|i.86)/.test(platform) && !/Android|Chrome OS/.test(`${userAgent} ${userAgentData ? userAgentData.platform : ""}`);
   }
 
-  async function panels(which, name) {
-    const all = [...document.querySelectorAll(which)];
+  async function panels(selector, name) {
+    const all = [...document.querySelectorAll(selector)];
     const folded = all.filter((place) => place.closest("details.run-one:not([open])"));
     // What a fold offers to run is not fetched before it is opened.
     for (const place of folded) place.closest("details").addEventListener("toggle", () => fill_in([place], name), { once: true });
@@ -100,7 +100,7 @@
     await load("interactive/common.js");
     Object.assign(window.measureTwice, { load, names });
     try {
-      const { fill } = await import(new URL(`machine/${name}.mjs`, here));
+      const { fill } = await import(new URL(`machine/${name}.mjs`, assets_url));
       fill(places);
     } catch {
       for (const place of places) place.textContent = "This page's own scripts can't be fetched. Is there a connection? Load the page again.";
@@ -197,7 +197,7 @@
     names();
     fields();
     contents();
-    ways();
+    choose_tabs();
     for (const work of [interactive, notebooks, progress, runs_here, terminals_here, slides]) work().catch((error) => console.error(error));
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);

@@ -8,7 +8,7 @@
 
   // Every slide becomes a section that its heading names.
   function cut(place) {
-    const found = [];
+    const sections = [];
     for (let next = place.nextElementSibling; next;) {
       const element = next;
       next = element.nextElementSibling;
@@ -18,25 +18,25 @@
         slide.setAttribute("aria-labelledby", element.id);
         element.tabIndex = -1;
         element.before(slide);
-        found.push(slide);
+        sections.push(slide);
       }
-      if (found.length) found.at(-1).append(element);
+      if (sections.length) sections.at(-1).append(element);
     }
     for (const image of place.parentElement.querySelectorAll(".slide img")) {
       image.loading = "eager";
       image.addEventListener("load", fit);
     }
-    return found;
+    return sections;
   }
 
   function button(text, help, act) {
-    const made = document.createElement("button");
-    made.type = "button";
-    made.className = "md-button";
-    made.textContent = text;
-    if (help) made.title = help;
-    made.addEventListener("click", act);
-    return made;
+    const element = document.createElement("button");
+    element.type = "button";
+    element.className = "md-button";
+    element.textContent = text;
+    if (help) element.title = help;
+    element.addEventListener("click", act);
+    return element;
   }
 
   const presenting = () => root.classList.contains("presenting");
@@ -57,7 +57,7 @@
   function fit() {
     if (!presenting()) return;
     const slide = slides[now], code = slide.querySelectorAll("pre > code");
-    const full = () => slide.scrollHeight > slide.clientHeight + 1 || [...code].some((one) => one.scrollWidth > one.clientWidth + 1);
+    const full = () => slide.scrollHeight > slide.clientHeight + 1 || [...code].some((block) => block.scrollWidth > block.clientWidth + 1);
     let share = 1;
     do {
       root.style.setProperty("--slide", share.toFixed(2));
@@ -91,7 +91,7 @@
   }
 
   // Where the reader is, by the address or by how far the page is scrolled.
-  function here() {
+  function slideInView() {
     const named = slides.findIndex((slide) => slide.querySelector("h2").id === decodeURIComponent(location.hash.slice(1)));
     if (named >= 0) return named;
     return Math.max(0, slides.findLastIndex((slide) => slide.getBoundingClientRect().top < innerHeight / 2));
@@ -106,7 +106,7 @@
   function key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
     if (event.key === " " && event.target.closest("button, a, summary")) return;
-    const act = presenting() ? KEYS[event.key] : event.key === "f" && (() => { present(here()); full(); });
+    const act = presenting() ? KEYS[event.key] : event.key === "f" && (() => { present(slideInView()); full(); });
     // The theme's own keys lead to the search and to other pages.
     if (act || presenting()) event.stopImmediatePropagation();
     if (!act) return;
@@ -132,7 +132,7 @@
       button("Notes", "n", notes), button("Full screen", "f", full), button("End", "Escape", end),
     );
     place.append(
-      button("Present", "f", () => present(here())), " ",
+      button("Present", "f", () => present(slideInView())), " ",
       button("Print the slides", "", () => paper(false)), " ", button("Print with notes", "", () => paper(true)),
     );
     root.classList.add("has-slides");
