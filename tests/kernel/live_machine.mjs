@@ -19,7 +19,7 @@ function read(name) {
 
 const text = ["", "", ""];
 const events = [];
-const later = (ms) => new Promise((done) => setTimeout(done, ms));
+const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 async function until(seen, what) {
   for (const end = performance.now() + LIMIT_MS; !seen(); await later(50)) {
     if (performance.now() < end && !events.some((event) => /^(done|failed)/.test(event))) continue;
@@ -53,5 +53,5 @@ await until(() => events.includes("files"), "files");
 const given = Object.entries(unpack(machine.result())).map(([name, bytes]) => [name, new TextDecoder().decode(bytes)]);
 machine.type(0, new TextEncoder().encode("stty size\n"));
 await until(() => text[0].includes("41 121"), "the new size");
-const found = { text, files: Object.fromEntries(given), idle_cpu_s: (user + system) / 1e6 };
-process.stdout.write(JSON.stringify(found), () => process.exit(0));
+const result = { text, files: Object.fromEntries(given), idle_cpu_s: (user + system) / 1e6 };
+process.stdout.write(JSON.stringify(result), () => process.exit(0));

@@ -31,7 +31,7 @@ CONTRAST = {"resultTypes": ["violations"], "runOnly": ["color-contrast"]}
 # looks at the first text of each such kind that this site shows: this marks those of a page that
 # no page before it had, and returns their kinds.
 NEW_KINDS_OF_TEXT = """seen => {
-  const known = new Set(seen), found = [], grounds = new Map()
+  const kinds = new Set(seen), added = [], grounds = new Map()
   const ground = element => {
     if (!element) return ''
     if (!grounds.has(element)) {
@@ -48,12 +48,12 @@ NEW_KINDS_OF_TEXT = """seen => {
     const style = getComputedStyle(element)
     const kind = [element.tagName, element.getAttribute('class'), style.color, style.fontSize,
       style.fontWeight, style.textShadow, ground(element)].join('|')
-    if (known.has(kind)) continue
-    known.add(kind)
-    found.push(kind)
+    if (kinds.has(kind)) continue
+    kinds.add(kind)
+    added.push(kind)
     element.setAttribute('data-look-at-contrast', '')
   }
-  return found
+  return added
 }"""
 MARKED = {"include": [["[data-look-at-contrast]"]]}
 # All that a reader can open on a page: folds, and the tabs that lie behind others. What changes its colour slowly is
@@ -150,7 +150,9 @@ def test_instructors_pages(browser: Any, instructor: Path) -> None:
                 problems.append(f"{name}: {over} px too wide")
             page.set_viewport_size({"width": DESK, "height": HEIGHT})
             # What fades in is looked at when it is there.
-            page.evaluate("Promise.allSettled(document.getAnimations().map((one) => one.finished))")
+            page.evaluate(
+                "Promise.allSettled(document.getAnimations().map((animation) => animation.finished))"
+            )
             for found in axe.run(page, options={"resultTypes": ["violations"]}).response[
                 "violations"
             ]:
@@ -218,10 +220,10 @@ def test_offline(browser: Any, offline: Path, tmp_path: Path) -> None:
         page.wait_for_load_state("networkidle")
         # Those of the other scheme and width aren't fetched; nor is what stands in a fold that is shut.
         widths = page.evaluate("""(async () => {
-          const shown = [...document.querySelectorAll('.md-content img')].filter((one) => one.checkVisibility());
-          for (const one of shown) one.loading = 'eager';
-          await Promise.all(shown.map((one) => one.decode().catch(() => null)));
-          return shown.map((one) => one.naturalWidth);
+          const shown = [...document.querySelectorAll('.md-content img')].filter((image) => image.checkVisibility());
+          for (const image of shown) image.loading = 'eager';
+          await Promise.all(shown.map((image) => image.decode().catch(() => null)));
+          return shown.map((image) => image.naturalWidth);
         })()""")
         assert widths, name
         assert all(widths), name

@@ -147,8 +147,8 @@ def test_the_home_page_is_light_and_nothing_on_it_jumps(page: Any, address: str)
     fetched: dict[str, int] = {}
     page.on("response", lambda response: fetched.update({response.url: weight(response)}))
     page.add_init_script(
-        "window.shifted = 0; new PerformanceObserver((list) => { for (const one of list.getEntries()) "
-        "if (!one.hadRecentInput) window.shifted += one.value; }).observe({type: 'layout-shift', buffered: true})"
+        "window.shifted = 0; new PerformanceObserver((list) => { for (const entry of list.getEntries()) "
+        "if (!entry.hadRecentInput) window.shifted += entry.value; }).observe({type: 'layout-shift', buffered: true})"
     )
     page.goto(address, wait_until="networkidle")
     assert page.evaluate("window.shifted") < 0.02

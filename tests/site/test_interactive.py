@@ -202,7 +202,7 @@ def test_the_palette_recolours_the_figure(page: Any, address: str) -> None:
     opened(page, address + FIGURE)
     colours = (
         "[...document.querySelectorAll('.mark-text text, .points > path')]"
-        ".map(one => getComputedStyle(one).stroke + getComputedStyle(one).fill)"
+        ".map(mark => getComputedStyle(mark).stroke + getComputedStyle(mark).fill)"
     )
     light = page.evaluate(colours)
     page.evaluate("document.body.setAttribute('data-md-color-scheme', 'slate')")

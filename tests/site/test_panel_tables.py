@@ -34,18 +34,18 @@ def page(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator
     context.close()
 
 
-def put(page: Any, made: str) -> None:
+def put(page: Any, call: str) -> None:
     """Put what render.mjs makes into the page's article, as a panel does."""
     page.evaluate(
-        """async (made) => {
+        """async (call) => {
           await window.measureTwice.load("interactive/common.js");
           const render = await import(new URL("assets/machine/render.mjs", document.baseURI.replace(/modules.*/, "")));
           const place = document.createElement("div");
           place.className = "here looked-at";
-          place.append(...new Function("render", `return ${made}`)(render));
+          place.append(...new Function("render", `return ${call}`)(render));
           document.querySelector("article").prepend(place);
         }""",
-        made,
+        call,
     )
 
 
@@ -155,17 +155,17 @@ CURVES = """{notes: [], panels: {
   losses: [{label: "b, sent again", time_s: [0, 2], values: [0, 4]}, {label: "a, sent again", time_s: [0, 2], values: [0, 1]}]}}"""
 DRAWN = """() => { const svg = document.querySelector(".curves svg.panels"); if (!svg) return null;
   const words = [...svg.querySelectorAll("text")];
-  return { width: svg.getBoundingClientRect().width, ink: getComputedStyle(words[0]).fill, words: words.map((each) => each.textContent) }; }"""
+  return { width: svg.getBoundingClientRect().width, ink: getComputedStyle(words[0]).fill, words: words.map((word) => word.textContent) }; }"""
 
 
 def test_curves_follow_the_pages_width_and_colours(page: Any) -> None:
     page.evaluate(
-        """async (made) => {
+        """async (call) => {
           await window.measureTwice.load("interactive/common.js");
           const { over_time } = await import(new URL("assets/machine/over-time.mjs", document.baseURI.replace(/modules.*/, "")));
           const place = document.createElement("div");
           place.className = "here curves";
-          place.append(...await over_time(new Function(`return ${made}`)()));
+          place.append(...await over_time(new Function(`return ${call}`)()));
           document.querySelector("article").prepend(place);
         }""",
         CURVES,

@@ -22,16 +22,16 @@ NAVIGATION = (
     ".md-header, .md-tabs, .md-sidebar, .md-footer, .headerlink, .md-code__nav, .screen-only"
 )
 VISIBLE = f"""() => [...document.querySelectorAll('{NAVIGATION}')]
-    .filter(one => one.checkVisibility()).map(one => one.className)"""
+    .filter(element => element.checkVisibility()).map(element => element.className)"""
 CUT = """() => [...document.querySelectorAll('pre > code')]
-    .filter(one => one.checkVisibility() && one.scrollWidth > one.parentElement.clientWidth + 1)
-    .map(one => one.textContent.slice(0, 60))"""
+    .filter(code => code.checkVisibility() && code.scrollWidth > code.parentElement.clientWidth + 1)
+    .map(code => code.textContent.slice(0, 60))"""
 HIDDEN = """() => [...document.querySelectorAll('.md-content details > *, .md-content .tabbed-block')]
-    .filter(one => one.textContent.trim() && !one.getBoundingClientRect().height).length"""
+    .filter(element => element.textContent.trim() && !element.getBoundingClientRect().height).length"""
 # The palest text, as the share of full brightness.
 PALEST = """() => Math.max(...[...document.querySelectorAll('.md-content :is(p, li, td, code, h1, h2, a)')]
-    .filter(one => one.checkVisibility())
-    .map(one => getComputedStyle(one).color.match(/[0-9.]+/g).map(Number))
+    .filter(element => element.checkVisibility())
+    .map(element => getComputedStyle(element).color.match(/[0-9.]+/g).map(Number))
     .map(([r, g, b]) => (0.2126 * r + 0.7152 * g + 0.0722 * b) / 255))"""
 
 
@@ -80,12 +80,12 @@ def test_a_module_is_one_document(browser: Any, address: str, student: Path) -> 
     page.emulate_media(media="print")
     inner = page.evaluate(
         """() => [...document.querySelectorAll('.md-content a[href^="#"]:not(.headerlink)')]
-            .filter(one => !document.getElementById(decodeURIComponent(one.hash.slice(1)))).length"""
+            .filter(link => !document.getElementById(decodeURIComponent(link.hash.slice(1)))).length"""
     )
     assert inner == 0
     places = page.evaluate(
         """() => [...document.querySelectorAll('.md-content a[data-paper]')]
-            .map(one => getComputedStyle(one, '::after').content)"""
+            .map(link => getComputedStyle(link, '::after').content)"""
     )
     assert places
     assert all("(" in place for place in places)

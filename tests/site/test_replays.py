@@ -88,7 +88,7 @@ def test_packets_by_keyboard_on_axes_that_stay(page: Any, address: str) -> None:
     # Only what is shown is fetched.
     assert [name for name in asked if name.startswith("packets-")] == ["packets-reno.js"]
     axes = """[...document.querySelectorAll("svg.panels > g:first-of-type text, svg.panels > g:first-of-type line")]
-      .map((one) => one.textContent + one.getAttribute("y") + one.getAttribute("y1"))"""
+      .map((element) => element.textContent + element.getAttribute("y") + element.getAttribute("y1"))"""
     first = page.evaluate(axes)
     assert len(first) > 12
     facts = set()
@@ -190,7 +190,7 @@ def test_traces_on_one_clock_by_keyboard(page: Any, address: str, student: Path)
     assert [run["name"] for run in data["runs"]] == ["Reno", "CUBIC", "Vegas", "BBR", "HighSpeed"]
     # With reduced motion there is nothing to play; the slider says all, by arrow keys too.
     assert page.locator(".clock button").is_hidden()
-    axes = "[...document.querySelectorAll('svg.panels > g:first-of-type text')].map((one) => one.textContent)"
+    axes = "[...document.querySelectorAll('svg.panels > g:first-of-type text')].map((label) => label.textContent)"
     first = page.evaluate(axes)
     page.focus("#traces-time")
     page.keyboard.press("End")
@@ -221,7 +221,7 @@ def test_edges_show_what_was_recorded_once_one_has_been_there(page: Any, address
     )  # type: ignore[index]
     assert page.locator("svg .value").count() == 4
     ticks = (
-        "[...document.querySelectorAll('svg.panels .grid')].map((one) => one.getAttribute('y1'))"
+        "[...document.querySelectorAll('svg.panels .grid')].map((line) => line.getAttribute('y1'))"
     )
     before = page.evaluate(ticks)
     page.focus("input[name=edges-group]:checked")
@@ -269,7 +269,7 @@ def test_from_a_folder_and_on_a_small_phone(browser: Any, offline: Path, tmp_pat
         page.wait_for_function("document.querySelector('svg.panels text')")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         sizes = page.evaluate(
-            "[...document.querySelectorAll('svg.panels text')].map((one) => one.getBoundingClientRect()).map((one) => [one.left, one.right])"
+            "[...document.querySelectorAll('svg.panels text')].map((label) => label.getBoundingClientRect()).map((box) => [box.left, box.right])"
         )
         assert all(left >= 0 and right <= 360 for left, right in sizes), where
     context.close()

@@ -48,9 +48,9 @@ RUN = (
   const panel = document.querySelector(".here");
   const until = async (what, seconds) => {
     for (const end = performance.now() + 1000 * seconds; performance.now() < end; ) {
-      const found = what();
-      if (found) return found;
-      await new Promise((go) => setTimeout(go, 200));
+      const value = what();
+      if (value) return value;
+      await new Promise((resolve) => setTimeout(resolve, 200));
     }
     throw new Error("not after " + seconds + " s: " + panel.querySelector(".here-says").textContent);
   };

@@ -15,8 +15,8 @@ SCROLLS = f"""() => [...document.querySelectorAll('.md-typeset__scrollwrap, pre 
   .filter(box => {WIDER}).map(box => getComputedStyle(box).backgroundImage)"""
 # How far each button to copy reaches into the code that it copies, in pixels.
 COVERED = """() => [...document.querySelectorAll('.md-code__button')].map(button => {
-  const [one, code] = [button, button.closest('.highlight').querySelector('pre > code')].map(it => it.getBoundingClientRect())
-  return Math.min(one.bottom, code.bottom) > Math.max(one.top, code.top) ? Math.max(0, code.right - one.left) : 0
+  const [copy, code] = [button, button.closest('.highlight').querySelector('pre > code')].map(element => element.getBoundingClientRect())
+  return Math.min(copy.bottom, code.bottom) > Math.max(copy.top, code.top) ? Math.max(0, code.right - copy.left) : 0
 })"""
 SHIFTS = """window.shifted = 0
 new PerformanceObserver(list => {

@@ -216,7 +216,7 @@ def test_slides_are_driven_by_the_keyboard(browser: Any, deck: Path) -> None:
     page = browser.new_page()
     page.goto(deck.as_uri())
     page.wait_for_selector(".slide")
-    ids = page.evaluate("[...document.querySelectorAll('.slide h2')].map(one => one.id)")
+    ids = page.evaluate("[...document.querySelectorAll('.slide h2')].map(heading => heading.id)")
     assert page.evaluate(SHOWN) is None
     page.get_by_role("button", name="Present").press("Enter")
     at = 0
